@@ -1,0 +1,65 @@
+# Every target does its own set-up from nothing. `make help` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: bench-history help setup demo serve test fast lint lock bench sdk chromium clean
+
+help:  ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Vettance needs Python 3.11 or newer"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing the locked dependencies (once)…"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(READY)
+
+setup: $(READY)  ## Make the virtual environment with the locked dependencies
+
+demo: $(READY)  ## Stream labelled traffic through a running service; DATA=file.parquet for your own
+	$(BIN)/vettance demo $(if $(DATA),--input "$(DATA)") $(DEMO_ARGS)
+
+serve: $(READY)  ## Run the service on http://127.0.0.1:8080, its data in ./vettance-data
+	$(BIN)/vettance serve $(SERVE_ARGS)
+
+bench: $(READY)  ## The figures of docs/benchmarks.md that need no more than a few minutes
+	$(BIN)/python bench/evaluate.py $(BENCH_ARGS)
+
+bench-history: $(READY)  ## Lists and statistics over five million decisions (filling the store takes a while)
+	$(BIN)/python bench/history_bench.py $(BENCH_ARGS)
+
+lint: $(READY)  ## Formatting, lints, types, import contracts
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+fast: $(READY)  ## The tests that take under a minute
+	$(BIN)/pytest -m 'not slow'
+
+# Debian's Chromium drives the browser tests; where it cannot be had, they are left out and say so at the end.
+chromium:
+	@command -v chromium >/dev/null || test -x "$(CHROMIUM)" || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  && echo "Installing chromium for the browser tests (once)…" \
+	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+	  || echo "WARNING: no chromium here, so the browser tests will be left out"
+
+sdk:  ## Build the browser SDK into the package (needs Node; running the service does not)
+	cd sdk/web && npm ci --no-audit --no-fund && npm run check && npm run build
+
+test: lint chromium  ## Everything CI runs
+	$(BIN)/pytest
+
+lock:  ## Resolve the dependencies again and write both lock files (needs uv)
+	uv pip compile --quiet --upgrade --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock" --python-version 3.11 pyproject.toml --all-extras -o requirements.lock
+	uv pip compile --quiet --upgrade --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock" --python-version 3.11 pyproject.toml --all-extras --group dev \
+	  -o requirements-dev.lock
+
+clean:  ## Remove what the targets made
+	rm -rf .venv demo-data bench-data vettance-data .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,207 @@
+"""What the AML rules find, and what watching costs.
+
+    python bench/aml_bench.py rules [--customers 10000] [--days 60] [--seed 9001]   recall, false alerts
+    python bench/aml_bench.py graph                           what a hub costs in the graph
+    python bench/aml_bench.py http [--seconds 20]             events a second through the service
+    python bench/aml_bench.py amlsim --tx FILE --nodes FILE   a sample of IBM's AMLSim (parquet)
+
+`rules` and `amlsim` run rules and memory in this process, without a store; events happen at their own time.
+"""
+
+import argparse
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from load import measure_apart
+from stage import cpu_s, machine
+
+from vettance.aml.event import read_aml_event
+from vettance.aml.features import aml_schema
+from vettance.aml.graph import HOUR_MS, Graph
+from vettance.aml.judge import Finding, judge
+from vettance.aml.memory import AmlMemory
+from vettance.aml.monitor import REPEAT_MS
+from vettance.demo.launch import command, launched, make_fresh
+from vettance.generate.aml import Watch, aml_events
+from vettance.rules.packs import load_pack
+from vettance.rules.ruleset import compile_ruleset
+from vettance.state.memory import MemoryVelocity
+from vettance.wire import encode, read_timestamp
+
+DAY_MS = 24 * HOUR_MS
+START_MS = 1_767_225_600_000
+
+
+class Desk:
+    """Rules and memory as the service runs them, without a store; counts alerts as officers see them."""
+
+    def __init__(self) -> None:
+        self.ruleset = load_pack("aml")
+        self.compiled = compile_ruleset(self.ruleset, aml_schema())
+        self.memory = AmlMemory(MemoryVelocity())
+        self.memory.install("t", self.compiled.plan)
+        self.events = 0
+        self.seconds = 0.0
+        self.last_ms: dict[tuple[str, str], int] = {}
+
+    def watch(self, body: dict[str, Any], at_ms: int) -> list[tuple[Finding, bool]]:
+        """Return what is found in an event, each with whether it is a new alert."""
+        self.events += 1
+        event = read_aml_event(body, 1000, at_ms)
+        began = time.perf_counter()
+        event = self.memory.follow("t", event)
+        facts = self.compiled.facts(event)
+        seen = self.compiled.observe(facts)
+        answer = self.memory.observe("t", str(self.events), at_ms, seen)
+        fired, failed = self.compiled.run(facts, answer.values)
+        findings = judge(self.ruleset, fired, {}, event) if fired else []
+        self.seconds += time.perf_counter() - began
+        assert not failed, failed
+        found = []
+        for finding in findings:
+            name = (finding.subject, finding.typology)
+            is_new = name not in self.last_ms or abs(at_ms - self.last_ms[name]) > REPEAT_MS
+            self.last_ms[name] = at_ms
+            found.append((finding, is_new))
+        return found
+
+
+def measure_rules(customers: int, days: int, seed: int) -> None:
+    """Print recall by typology and what ordinary customers have to bear, as rows of Markdown."""
+    desk = Desk()
+    caught: dict[str, bool] = {}
+    typology: dict[str, str] = {}
+    involved: set[str] = set()
+    ordinary = alerted = 0
+    alerts: list[tuple[str, str]] = []
+    for move, body in aml_events(Watch(customers, days, seed)):
+        at_ms = read_timestamp(body["sourceReportedAt"])
+        assert at_ms is not None
+        found = desk.watch(body, at_ms)
+        if move.case:
+            typology[move.case] = move.typology
+            caught[move.case] = caught.get(move.case, False) or bool(found)
+            involved.add(move.customer)
+        else:
+            ordinary += 1
+            alerted += bool(found)
+            running = desk.ruleset.running
+            alerts += [(finding.subject, running[finding.rule].id) for finding, is_new in found if is_new]
+    false = Counter(rule for subject, rule in alerts if subject not in involved)
+    print(
+        f"{desk.events:,} events, {desk.seconds / desk.events * 1e6:.0f} µs each for graph, memory and rules"
+    )
+    print(f"ordinary events alerted: {alerted / ordinary:.3%}")
+    rate = false.total() / customers / days * 1000
+    print(f"alerts for 1,000 ordinary customers a day: {rate:.2f} ({false.most_common(6)})")
+    print("| typology | cases | caught | recall |\n|---|---|---|---|")
+    for name, cases in sorted(Counter(typology.values()).items()):
+        hits = sum(caught[case] for case, kind in typology.items() if kind == name)
+        print(f"| {name} | {cases} | {hits} | {hits / cases:.2f} |")
+
+
+def measure_graph() -> None:
+    """Print what a transfer of a hub with 100,000 transfers costs, against one of an ordinary account."""
+    graph = Graph()
+    for number in range(100_000):
+        graph.add(f"s{number}", "hub", START_MS + number * 400, 800, "out", 90 * DAY_MS)
+    for number in range(20):
+        graph.add(f"t{number}", "ordinary", START_MS + 40_000_000 + number * 400, 800, "out", 90 * DAY_MS)
+    for party in ("ordinary", "hub"):
+        best = 1e9
+        for attempt in range(7):
+            began = time.perf_counter()
+            for number in range(500):
+                at_ms = START_MS + 41_000_000 + number
+                edge = graph.add(party, f"{party}{attempt}-{number}", at_ms, 900, "out", 90 * DAY_MS)
+                graph.cycle(edge)
+                graph.gathered(edge)
+                graph.grid(edge)
+                graph.mirror(edge)
+            best = min(best, (time.perf_counter() - began) / 500 * 1e6)
+        print(f"{party}: {best:.1f} µs for each transfer")
+
+
+def measure_http(folder: Path, seconds: float) -> None:
+    """Print how many events a second the service takes, durable before the answer, with the full pack."""
+    make_fresh(folder)
+    bodies = []
+    for _move, body in aml_events(Watch(800, 60, 1)):
+        del body["sourceReportedAt"]  # So that a run of seconds does not lie weeks in the past.
+        bodies.append(encode(body))
+        if len(bodies) == 60_000:
+            break
+    file = folder / "bodies.ndjson"
+    file.write_bytes(b"\n".join(bodies))
+    with launched(folder) as service:
+        command(folder, "tenant", "set", service.tenant_id, "--aml", "on")
+        time.sleep(2.5)
+        url = f"{service.target.base_url}/api/v1/aml/events"
+        key = [f"x-api-key: {service.target.api_key}"]
+        # Every body is sent once: a second time it would only be replayed.
+        for connections in (1, 8, 32):
+            size = 1_000 * connections + 2_000
+            part, bodies = bodies[:size], bodies[size:]
+            file.write_bytes(b"\n".join(part))
+            before = cpu_s(service.process.pid)
+            result = measure_apart(url, file, key, connections, seconds, len(part))
+            spent_us = (cpu_s(service.process.pid) - before) / max(1, result.requests) * 1e6
+            print(f"{connections:>3} connections  {result.line()}, {spent_us:.0f} µs of web CPU each")
+
+
+def measure_amlsim(tx: Path, nodes: Path) -> None:
+    """Print recall and precision over the accounts that alerting transfers name, on a sample of AMLSim."""
+    import pyarrow.parquet as parquet
+
+    marked = parquet.read_table(nodes).to_pydict()
+    bad = {node for node, fraud in zip(marked["nodeid"], marked["isFraud"], strict=True) if fraud}
+    table = parquet.read_table(tx).to_pydict()
+    columns = (table["time"], table["sourceNodeId"], table["targetNodeId"], table["value"])
+    desk = Desk()
+    named: set[int] = set()
+    for number, (step, source, target, value) in enumerate(sorted(zip(*columns, strict=True))):
+        at_ms = START_MS + step * DAY_MS + number % 86_000 * 1000
+        metadata = {"amount": value, "direction": "out", "counterpartyId": str(target)}
+        body = {
+            "eventName": "transfer",
+            "externalEventId": str(number),
+            "customer": {"externalId": str(source)},
+            "sourceReportedAt": at_ms / 1000,
+            "metadata": metadata,
+        }
+        if desk.watch(body, at_ms):
+            named |= {source, target}
+    right = len(named & bad)
+    print(f"{len(named):,} accounts named, {right} of {len(bad)} bad ones among them")
+    print(f"recall {right / len(bad):.3f}, precision {right / max(1, len(named)):.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("part", choices=("rules", "graph", "http", "amlsim"))
+    parser.add_argument("--customers", type=int, default=10_000)
+    parser.add_argument("--days", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=9001)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--folder", type=Path, default=Path("bench-data"))
+    parser.add_argument("--tx", type=Path)
+    parser.add_argument("--nodes", type=Path)
+    options = parser.parse_args()
+    about = machine()
+    print(f"{about['cpu']}, {about['cores']} cores, load {about['load']} at the start\n")
+    if options.part == "rules":
+        measure_rules(options.customers, options.days, options.seed)
+    elif options.part == "graph":
+        measure_graph()
+    elif options.part == "http":
+        measure_http(options.folder, options.seconds)
+    else:
+        measure_amlsim(options.tx, options.nodes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+// What a page sees of the person at it: rhythm, ways and counts. Never which key, which place, which text.
+import { fieldOf, fields, type Field } from './fields'
+import { mouse } from './mouse'
+import { round } from './spread'
+import type { Signals } from './types'
+
+// A longer pause is thinking, not typing.
+const TYPING_PAUSE_MS = 2000
+const KEPT = 256
+// Input without a key this shortly before was put there by something else.
+const KEY_MS = 1000
+
+/** A list of which the newest numbers are kept, and which knows what is new since it was last sent. */
+const series = () => {
+  let kept: number[] = []
+  let fresh = 0
+  return {
+    add(value: number): void {
+      kept.push(round(value))
+      if (kept.length > KEPT) kept.shift()
+      fresh = Math.min(fresh + 1, KEPT)
+    },
+    all: (): number[] => [...kept],
+    take(): number[] {
+      const taken = fresh ? kept.slice(-fresh) : []
+      fresh = 0
+      return taken
+    },
+    reset(): void {
+      kept = []
+      fresh = 0
+    },
+  }
+}
+
+export const behaviour = () => {
+  const counts: Record<string, number> = {}
+  let sent: Record<string, number> = {}
+  const intervals = series()
+  const dwells = series()
+  const presses = series()
+  const moves = mouse()
+  const filled = fields()
+  const down = new Map<string, number>()
+  let flags: Record<string, boolean> = {}
+  let shownAt = 0
+  let firstInputAt = 0
+  let lastInputAt = 0
+  let lastKey: { field: Field | null; at: number } = { field: null, at: 0 }
+  let pressedAt = 0
+  let touched = false
+
+  const count = (name: string): void => {
+    counts[name] = (counts[name] || 0) + 1
+  }
+
+  const listeners: Record<string, (event: never) => void> = {
+    keydown(event: KeyboardEvent) {
+      const field = fieldOf(event)
+      // A key that is held down repeats at a fixed pace and says nothing.
+      if (event.repeat) return
+      count('keyCount')
+      down.set(event.code, event.timeStamp)
+      if (down.size > 20) down.clear()
+      if (!field) return
+      // Keys that only change others (Shift) or lead away (Tab, Enter) are no typing; which of the rest it is
+      // does not matter.
+      if (event.key.length > 1 && !/^(Backspace|Delete|Unidentified|Process)$/.test(event.key)) return
+      const pause = event.timeStamp - lastKey.at
+      if (lastKey.field === field && pause < TYPING_PAUSE_MS) intervals.add(pause)
+      lastKey = { field, at: event.timeStamp }
+    },
+    keyup(event: KeyboardEvent) {
+      const since = down.get(event.code)
+      down.delete(event.code)
+      if (since !== undefined) dwells.add(event.timeStamp - since)
+    },
+    input(event: InputEvent) {
+      const field = fieldOf(event)
+      if (!field) return
+      firstInputAt = firstInputAt || event.timeStamp
+      lastInputAt = event.timeStamp
+      const type = event.inputType || ''
+      if (/Paste|Drop|Yank/.test(type)) filled.note(field, 'pasted')
+      else if (!type || type === 'insertReplacementText') filled.note(field, 'autofilled')
+      else if (/^insert/.test(type)) {
+        const keyed = lastKey.field === field && event.timeStamp - lastKey.at < KEY_MS
+        // Keyboards on glass, dictation into them and input methods send text without keys.
+        filled.note(field, keyed || event.isComposing || touched ? 'typed' : 'inserted')
+      }
+    },
+    paste() {
+      count('pasteCount')
+      flags.paste = true
+    },
+    pointermove(event: PointerEvent) {
+      if (event.pointerType !== 'mouse') return
+      count('mouseMoves')
+      // Browsers hand moves over once a frame; what lies between is the way of the hand itself.
+      const between = event.getCoalescedEvents ? event.getCoalescedEvents() : []
+      for (const each of between.length ? between : [event]) moves.move(each.clientX, each.clientY, each.timeStamp)
+    },
+    pointerdown(event: PointerEvent) {
+      moves.finish()
+      pressedAt = event.timeStamp
+      count('pressCount')
+      if (event.pointerType === 'touch') {
+        touched = flags.touch = true
+        count('touchCount')
+      }
+    },
+    pointerup(event: PointerEvent) {
+      if (pressedAt) presses.add(event.timeStamp - pressedAt)
+      pressedAt = 0
+    },
+    click() {
+      count('clickCount')
+    },
+    wheel() {
+      count('wheelCount')
+    },
+  }
+
+  const handle = (event: Event): void => {
+    try {
+      if (event.isTrusted) {
+        if (event.type !== 'pointermove' || (event as PointerEvent).pointerType !== 'mouse') count('interactionCount')
+        ;(listeners[event.type] as (event: Event) => void)(event)
+        return
+      }
+      count('untrustedCount')
+      if (event.type === 'click') count('untrustedClickCount')
+      if (event.type === 'input') {
+        const field = fieldOf(event)
+        firstInputAt = firstInputAt || event.timeStamp
+        lastInputAt = event.timeStamp
+        if (field) filled.note(field, 'scripted')
+      }
+    } catch {
+      // An unusual event must not disturb the page.
+    }
+  }
+
+  const options = { capture: true, passive: true }
+
+  const reset = (): void => {
+    for (const name in counts) delete counts[name]
+    sent = {}
+    flags = {}
+    for (const each of [intervals, dwells, presses, moves, filled]) each.reset()
+    firstInputAt = lastInputAt = pressedAt = 0
+    lastKey = { field: null, at: 0 }
+    shownAt = performance.now()
+  }
+
+  const state = (): Signals => {
+    const now = performance.now()
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+    return {
+      ...flags,
+      secondsOnPage: round((now - shownAt) / 1000),
+      ...(firstInputAt && {
+        formSeconds: round((now - firstInputAt) / 1000),
+        fillSeconds: round((lastInputAt - firstInputAt) / 1000),
+      }),
+      ...moves.signals(),
+      ...filled.signals(),
+      timezone: zone,
+      timezoneOffset: new Date().getTimezoneOffset(),
+      languages: [...(navigator.languages || [])].slice(0, 8),
+    }
+  }
+
+  return {
+    listen(): void {
+      reset()
+      for (const type in listeners) document.addEventListener(type, handle, options)
+    },
+    ignore(): void {
+      for (const type in listeners) document.removeEventListener(type, handle, options)
+    },
+    reset,
+    /** Whether something happened that was not in a batch yet. */
+    hasNews: (): boolean => Object.keys(counts).some((name) => counts[name] !== sent[name]),
+    /** Everything since the page was shown, for a decision now. */
+    whole(): Signals {
+      moves.finish()
+      return {
+        interactionCount: 0,
+        mouseMoves: 0,
+        ...counts,
+        keystrokeIntervals: intervals.all(),
+        keystrokeDwells: dwells.all(),
+        pressDwells: presses.all(),
+        paste: false,
+        touch: touched,
+        ...state(),
+      }
+    },
+    /** What is new since the last batch; counts and lists of batches add up on the server. */
+    news(): Signals {
+      moves.finish()
+      const fresh: Record<string, number> = {}
+      for (const name in counts) fresh[name] = counts[name]! - (sent[name] || 0)
+      sent = { ...counts }
+      const lists: Record<string, number[]> = {
+        keystrokeIntervals: intervals.take(),
+        keystrokeDwells: dwells.take(),
+        pressDwells: presses.take(),
+      }
+      for (const name in fresh) if (!fresh[name]) delete fresh[name]
+      for (const name in lists) if (!lists[name]!.length) delete lists[name]
+      return { ...fresh, ...lists, ...state() }
+    },
+  }
+}

@@ -1,0 +1,263 @@
+"""What the AML endpoints take and answer."""
+
+import enum
+from typing import Annotated, Any
+
+import msgspec
+
+from vettance.aml.case import (
+    NOTE_CHARS_MAX,
+    Alert,
+    AlertState,
+    Case,
+    CaseState,
+    Entry,
+    Officer,
+    Origin,
+    Resolution,
+)
+from vettance.aml.judge import Severity
+from vettance.web.query import PageLimit, PageNumber, UnixSeconds, any_case
+from vettance.wire import JSON, Wire, decode, timestamp
+
+Notes = Annotated[str, msgspec.Meta(max_length=NOTE_CHARS_MAX)]
+
+
+class SortOrder(enum.StrEnum):
+    """Newest first or oldest first."""
+
+    ASC = "asc"
+    DESC = "desc"
+
+
+class EventAlert(Wire, frozen=True):
+    """An alert as the event that raised it answers it."""
+
+    id: str
+    severity: Severity
+    summary: str
+    rule_id: str
+    created_at: str
+
+
+class EventAnswer(Wire, frozen=True):
+    """The answer of `POST /aml/events` and of its poll."""
+
+    id: str
+    external_event_id: str
+    status: Annotated[str, msgspec.Meta(description="`CLEAR` or `ALERTED`.")]
+    alerts: list[EventAlert] | msgspec.Raw
+    received_at: str
+
+
+class EventSchema(Wire, frozen=True):
+    """The answer of `POST /aml/events` and of its poll."""
+
+    id: str
+    external_event_id: str
+    status: Annotated[str, msgspec.Meta(description="`CLEAR` or `ALERTED`.")]
+    alerts: list[EventAlert]
+    received_at: str
+
+
+class AlertAnswer(Wire, frozen=True):
+    """An alert with where it stands. `figures` holds every value that made it."""
+
+    id: str
+    case_id: str
+    customer: str
+    severity: Severity
+    summary: str
+    rule_id: str
+    typology: str
+    origin: Origin
+    state: AlertState
+    resolution: Resolution | None
+    events: int
+    figures: dict[str, Any]
+    created_at: str
+    last_event_at: str
+
+
+class AlertPage(Wire, frozen=True):
+    """A page of alerts."""
+
+    data: list[AlertAnswer]
+    total: int
+    page: int
+    limit: int
+    has_more: bool
+
+
+class CaseAnswer(Wire, frozen=True):
+    """A case as it stands."""
+
+    id: str
+    customer: str
+    state: CaseState
+    severity: Severity
+    alert_count: int
+    assignee: str | None
+    resolution: Resolution | None
+    proposed_by: str | None
+    resolved_by: str | None
+    opened_at: str
+    updated_at: str
+    resolved_at: str | None
+
+
+class CasePage(Wire, frozen=True):
+    """A page of cases."""
+
+    data: list[CaseAnswer]
+    total: int
+    page: int
+    limit: int
+    has_more: bool
+
+
+class TimelineEntry(Wire, frozen=True):
+    """What was done, and by whom."""
+
+    at: str
+    kind: str
+    actor: str
+    text: str
+
+
+class CaseEvent(Wire, frozen=True):
+    """An event behind an alert, as it was sent."""
+
+    id: str
+    external_event_id: str
+    occurred_at: str
+    alert_ids: list[str]
+    rule_ids: list[str]
+    event: JSON
+
+
+class CaseRecord(CaseAnswer, frozen=True):
+    """A case with everything that belongs to it."""
+
+    alerts: list[AlertAnswer]
+    events: list[CaseEvent]
+    timeline: list[TimelineEntry]
+
+
+class AlertQuery(Wire, frozen=True):
+    """Which alerts are wanted."""
+
+    page: PageNumber = 1
+    limit: PageLimit = 50
+    state: Annotated[AlertState | None, any_case()] = None
+    severity: Annotated[Severity | None, any_case()] = None
+    typology: str | None = None
+    rule_id: str | None = None
+    customer: str | None = None
+    created_from: UnixSeconds | None = msgspec.field(default=None, name="from")
+    created_to: UnixSeconds | None = msgspec.field(default=None, name="to")
+    sort_order: SortOrder = SortOrder.DESC
+
+
+class CaseQuery(Wire, frozen=True):
+    """Which cases are wanted."""
+
+    page: PageNumber = 1
+    limit: PageLimit = 50
+    state: Annotated[CaseState | None, any_case()] = None
+    severity: Annotated[Severity | None, any_case()] = None
+    assignee: str | None = None
+    customer: str | None = None
+    created_from: UnixSeconds | None = msgspec.field(default=None, name="from")
+    created_to: UnixSeconds | None = msgspec.field(default=None, name="to")
+    sort_order: SortOrder = SortOrder.DESC
+
+
+class ExportFormat(enum.StrEnum):
+    """How a case is written for a report."""
+
+    JSON = "json"
+    HTML = "html"
+
+
+class ExportQuery(Wire, frozen=True):
+    """How the export is written."""
+
+    format: Annotated[ExportFormat, any_case()] = ExportFormat.JSON
+
+
+class ResolveBody(Wire, frozen=True):
+    """What the case turned out to be. `officer` is who says so, by default the API key."""
+
+    resolution: Resolution
+    notes: Notes | None = None
+    officer: Officer | None = None
+
+
+class NoteBody(Wire, frozen=True):
+    """A note on a case."""
+
+    notes: Annotated[str, msgspec.Meta(min_length=1, max_length=NOTE_CHARS_MAX)]
+    officer: Officer | None = None
+
+
+class AssignBody(Wire, frozen=True):
+    """Who works on the case; null for nobody."""
+
+    assignee: Officer | None = None
+    officer: Officer | None = None
+
+
+class RejectBody(Wire, frozen=True):
+    """Why the proposed resolution is turned down."""
+
+    notes: Notes | None = None
+    officer: Officer | None = None
+
+
+def alert_answer(alert: Alert) -> AlertAnswer:
+    """Shape an alert for the wire."""
+    return AlertAnswer(
+        id=alert.id,
+        case_id=alert.case_id,
+        customer=alert.customer,
+        severity=alert.severity,
+        summary=alert.summary,
+        rule_id=alert.rule_id,
+        typology=alert.typology,
+        origin=alert.origin,
+        state=alert.state,
+        resolution=alert.resolution,
+        events=alert.events,
+        figures=decode(alert.figures),
+        created_at=timestamp(alert.created_at_ms),
+        last_event_at=timestamp(alert.last_at_ms),
+    )
+
+
+def case_members(case: Case) -> dict[str, Any]:
+    """Return what every answer about a case says of it, by field name."""
+    return {
+        "id": case.id,
+        "customer": case.customer,
+        "state": case.state,
+        "severity": case.severity,
+        "alert_count": case.alerts,
+        "assignee": case.assignee,
+        "resolution": case.resolution,
+        "proposed_by": case.proposed_by,
+        "resolved_by": case.resolved_by,
+        "opened_at": timestamp(case.opened_at_ms),
+        "updated_at": timestamp(case.updated_at_ms),
+        "resolved_at": timestamp(case.resolved_at_ms) if case.resolved_at_ms is not None else None,
+    }
+
+
+def case_answer(case: Case) -> CaseAnswer:
+    """Shape a case for the wire."""
+    return CaseAnswer(**case_members(case))
+
+
+def timeline_entry(entry: Entry) -> TimelineEntry:
+    """Shape a line of a timeline for the wire."""
+    return TimelineEntry(at=timestamp(entry.at_ms), kind=entry.kind.value, actor=entry.actor, text=entry.text)

@@ -1,0 +1,315 @@
+"""The doors of AML: events and their poll, alerts, cases."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import msgspec
+
+from vettance.aml import sql
+from vettance.aml.answers import (
+    AlertPage,
+    AlertQuery,
+    AssignBody,
+    CaseAnswer,
+    CasePage,
+    CaseQuery,
+    CaseRecord,
+    EventAnswer,
+    EventSchema,
+    ExportFormat,
+    ExportQuery,
+    NoteBody,
+    RejectBody,
+    ResolveBody,
+    SortOrder,
+    alert_answer,
+    case_answer,
+)
+from vettance.aml.case import NOTE_CHARS_MAX, OFFICER_CHARS_MAX, Resolution
+from vettance.aml.event import AmlEventBody, payload_digest, raise_all, read_aml_event
+from vettance.aml.monitor import Monitor
+from vettance.aml.report import POLICY, report_page
+from vettance.aml.review import Reviewer
+from vettance.db.engine import Store
+from vettance.errors import Invalid, NotFound, Unprocessable
+from vettance.web.query import read_query
+from vettance.web.routing import Call, Page, Reply, Route
+from vettance.wire import JSON, Faults, timestamp
+
+_TAG: Final = "AML"
+_PRODUCT: Final = "aml"
+_RESOLUTIONS: Final = {resolution.value: resolution for resolution in Resolution}
+
+
+def parse_body(call: Call) -> JSON:
+    """Parse the body of an AML request: a well-formed one that is no object is 422 here, not 400."""
+    try:
+        return call.json()
+    except Invalid as refused:
+        if refused.details.get("body") == "must be an object":
+            raise Unprocessable(refused.message, refused.details) from None
+        raise
+
+
+class AmlDoors:
+    """Turns requests into watched events, and what is stored into answers."""
+
+    def __init__(
+        self,
+        store: Store,
+        monitor: Monitor,
+        reviewer: Reviewer,
+        now_ms: Callable[[], int] | None = None,
+    ) -> None:
+        self._store = store
+        self._monitor = monitor
+        self._reviewer = reviewer
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+
+    def routes(self) -> tuple[Route, ...]:
+        """The rows of the route table."""
+        root = "/api/v1/aml"
+        case = f"{root}/cases/{{id}}"
+        return (
+            _route(
+                "POST", f"{root}/events", self.watch, "Watch an event", (409, 422), AmlEventBody, EventSchema
+            ),
+            _route(
+                "GET",
+                f"{root}/events/{{externalEventId}}",
+                self.event,
+                "What was answered",
+                (404,),
+                None,
+                EventSchema,
+            ),
+            _route(
+                "GET", f"{root}/alerts", self.alerts, "Alerts, newest first", (), None, AlertPage, AlertQuery
+            ),
+            _route("GET", f"{root}/cases", self.cases, "Cases, newest first", (), None, CasePage, CaseQuery),
+            _route(
+                "GET",
+                case,
+                self.case,
+                "A case with its alerts, events and timeline",
+                (404,),
+                None,
+                CaseRecord,
+            ),
+            _route(
+                "GET",
+                f"{case}/export",
+                self.export,
+                "A case for a report",
+                (404,),
+                None,
+                CaseRecord,
+                ExportQuery,
+            ),
+            _route(
+                "POST",
+                f"{case}/resolve",
+                self.resolve,
+                "Resolve a case",
+                (404, 409, 422),
+                ResolveBody,
+                CaseAnswer,
+            ),
+            _route(
+                "POST",
+                f"{case}/reject",
+                self.reject,
+                "Reject a proposal",
+                (404, 409, 422),
+                RejectBody,
+                CaseAnswer,
+            ),
+            _route("POST", f"{case}/notes", self.note, "Write a note", (404, 409, 422), NoteBody, CaseAnswer),
+            _route(
+                "POST",
+                f"{case}/assign",
+                self.assign,
+                "Assign a case",
+                (404, 409, 422),
+                AssignBody,
+                CaseAnswer,
+            ),
+        )
+
+    async def watch(self, call: Call) -> Reply:
+        """POST /aml/events."""
+        body = parse_body(call)
+        event = read_aml_event(body, len(call.body), self._now_ms())
+        stored = await self._monitor.take(call.tenant.id, event, payload_digest(body), call.body)
+        return Reply(_event_answer(stored))
+
+    async def event(self, call: Call) -> Reply:
+        """GET /aml/events/{externalEventId}."""
+        stored = await self._monitor.find(call.tenant.id, call.path["externalEventId"])
+        if stored is None:
+            raise NotFound
+        return Reply(_event_answer(stored))
+
+    async def alerts(self, call: Call) -> Reply:
+        """GET /aml/alerts."""
+        query, tenant = read_query(call.query_string, AlertQuery), call.tenant.id
+        columns = (
+            ("state", query.state),
+            ("severity", query.severity),
+            ("typology", query.typology),
+            ("rule_id", query.rule_id),
+            ("customer", query.customer),
+        )
+        chosen = sql.Choice(columns, query.created_from, query.created_to)
+        rows, total, more = await self._page(
+            chosen.count_alerts(tenant),
+            chosen.alerts(tenant, query.limit + 1, _offset(query), descending=_descending(query)),
+            query.limit,
+        )
+        data = [alert_answer(sql.alert_of(row)) for row in rows]
+        return Reply(AlertPage(data=data, total=total, page=query.page, limit=query.limit, has_more=more))
+
+    async def cases(self, call: Call) -> Reply:
+        """GET /aml/cases."""
+        query, tenant = read_query(call.query_string, CaseQuery), call.tenant.id
+        columns = (
+            ("state", query.state),
+            ("severity", query.severity),
+            ("assignee", query.assignee),
+            ("customer", query.customer),
+        )
+        chosen = sql.Choice(columns, query.created_from, query.created_to)
+        rows, total, more = await self._page(
+            chosen.count_cases(tenant),
+            chosen.cases(tenant, query.limit + 1, _offset(query), descending=_descending(query)),
+            query.limit,
+        )
+        data = [case_answer(sql.case_of(row)) for row in rows]
+        return Reply(CasePage(data=data, total=total, page=query.page, limit=query.limit, has_more=more))
+
+    async def _page(self, count: Any, page: Any, limit: int) -> tuple[list[Any], int, bool]:
+        total = (await self._store.read(count))[0][0]
+        rows = await self._store.read(page)
+        return rows[:limit], total, len(rows) > limit
+
+    async def case(self, call: Call) -> Reply:
+        """GET /aml/cases/{id}."""
+        return Reply(await self._reviewer.record(call.tenant.id, call.path["id"]))
+
+    async def export(self, call: Call) -> Reply | Page:
+        """GET /aml/cases/{id}/export."""
+        query = read_query(call.query_string, ExportQuery)
+        record = await self._reviewer.record(call.tenant.id, call.path["id"])
+        name = f'attachment; filename="{record.id}.{query.format.value}"'
+        if query.format is ExportFormat.HTML:
+            page = report_page(record, timestamp(self._now_ms()), call.key.id)
+            return Page(page, "text/html; charset=utf-8", headers=POLICY)
+        return Reply(record, headers=(("content-disposition", name),))
+
+    async def resolve(self, call: Call) -> Reply:
+        """POST /aml/cases/{id}/resolve."""
+        body, faults = parse_body(call), Faults()
+        sent = body.get("resolution")
+        resolution = _RESOLUTIONS.get(sent) if type(sent) is str else None
+        if resolution is None:
+            faults.meaning["resolution"] = "must be one of " + ", ".join(_RESOLUTIONS)
+        notes = _read_text(body, "notes", NOTE_CHARS_MAX, faults)
+        officer = _read_officer(call, body, faults)
+        raise_all(faults)
+        assert resolution is not None
+        return await self._answer(
+            self._reviewer.resolve(call.tenant.id, call.path["id"], resolution, notes or "", officer)
+        )
+
+    async def reject(self, call: Call) -> Reply:
+        """POST /aml/cases/{id}/reject."""
+        body, faults = parse_body(call), Faults()
+        notes = _read_text(body, "notes", NOTE_CHARS_MAX, faults)
+        officer = _read_officer(call, body, faults)
+        raise_all(faults)
+        return await self._answer(
+            self._reviewer.reject(call.tenant.id, call.path["id"], notes or "", officer)
+        )
+
+    async def note(self, call: Call) -> Reply:
+        """POST /aml/cases/{id}/notes."""
+        body, faults = parse_body(call), Faults()
+        notes = _read_text(body, "notes", NOTE_CHARS_MAX, faults, required=True)
+        officer = _read_officer(call, body, faults)
+        raise_all(faults)
+        return await self._answer(self._reviewer.note(call.tenant.id, call.path["id"], notes or "", officer))
+
+    async def assign(self, call: Call) -> Reply:
+        """POST /aml/cases/{id}/assign."""
+        body, faults = parse_body(call), Faults()
+        assignee = _read_text(body, "assignee", OFFICER_CHARS_MAX, faults)
+        officer = _read_officer(call, body, faults)
+        raise_all(faults)
+        return await self._answer(self._reviewer.assign(call.tenant.id, call.path["id"], assignee, officer))
+
+    async def _answer(self, act: Awaitable[Any]) -> Reply:
+        return Reply(case_answer(await act))
+
+
+def _route(
+    method: str,
+    path: str,
+    handler: Callable[[Call], Awaitable[Reply | Page]],
+    summary: str,
+    refusals: tuple[int, ...],
+    takes: type | None,
+    answers: type,
+    query: type | None = None,
+) -> Route:
+    return Route(
+        method,
+        path,
+        handler,
+        summary,
+        _TAG,
+        takes=takes,
+        query=query,
+        answers=answers,
+        refusals=refusals,
+        product=_PRODUCT,
+    )
+
+
+def _event_answer(stored: sql.StoredEvent) -> EventAnswer:
+    return EventAnswer(
+        id=stored.id,
+        external_event_id=stored.external_id,
+        status=stored.status,
+        alerts=msgspec.Raw(stored.alerts),
+        received_at=timestamp(stored.received_at_ms),
+    )
+
+
+def _offset(query: AlertQuery | CaseQuery) -> int:
+    return (query.page - 1) * query.limit
+
+
+def _descending(query: AlertQuery | CaseQuery) -> bool:
+    return query.sort_order is SortOrder.DESC
+
+
+def _read_text(body: JSON, name: str, longest: int, faults: Faults, *, required: bool = False) -> str | None:
+    """Read a text; an absent, null, empty or refused one is None."""
+    value = body.get(name)
+    if value is None or value == "":
+        if required:
+            faults.meaning[name] = "is required"
+        return None
+    if type(value) is not str:
+        faults.meaning[name] = "must be a string"
+    elif len(value) > longest:
+        faults.meaning[name] = f"must not be longer than {longest} characters"
+    else:
+        return value
+    return None
+
+
+def _read_officer(call: Call, body: JSON, faults: Faults) -> str:
+    """Read who acts; an API key speaks for its holder when no officer is named."""
+    return _read_text(body, "officer", OFFICER_CHARS_MAX, faults) or call.key.id

@@ -1,0 +1,213 @@
+"""The memory of AML: what rules count between events, and the graph of recent transfers, kept as one."""
+
+import math
+from typing import Final
+
+import msgspec
+
+from vettance.aml.event import AmlEvent, Trail
+from vettance.aml.graph import DAY_MS, HOUR_MS, Graph
+from vettance.state.port import Answer, Observation, Plan, Velocity
+
+PAIR_MS: Final = 90 * DAY_MS  # Who has not paid somebody for so long pays a new counterparty.
+KEPT_MS: Final = 180 * DAY_MS  # A party without a transfer for so long is forgotten.
+SILENCE_DAYS: Final = 30.0  # After so long a silence a party counts as coming back.
+AWAKE_MS: Final = 30 * DAY_MS
+BENFORD_MIN: Final = 50
+#: Somebody who buys several times a day in one shop does not send it parts of a sum.
+AT_TILL: Final = frozenset({"card", "pos", "contactless"})
+_SWEEP: Final = (
+    2  # Parties looked at for each event; the whole tenant within as many events as it has parties.
+)
+
+#: Newcomb (1881), Benford (1938): how often each first digit stands in front of natural amounts.
+_BENFORD: Final = tuple(math.log10(1 + 1 / digit) for digit in range(1, 10))
+
+
+class _Own:
+    """What is remembered of a party as the tenant's own customer."""
+
+    __slots__ = ("digits", "last_ms", "woke_ms")
+
+    def __init__(self) -> None:
+        self.digits = [0] * 10
+        self.last_ms = 0
+        self.woke_ms: int | None = None
+
+
+class _Book:
+    """The parties of one tenant: names, own customers and the graph."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.own: dict[str, _Own] = {}
+        self.alias: dict[str, str] = {}
+        self.first_ms: int | None = None
+        self.high_ms = 0
+        self.round: list[str] = []
+
+
+class AmlMemory:
+    """A state engine (`state.port.Velocity`) that also follows the money; `velocity` remembers the rest.
+
+    One call of `follow` and one of `observe` for each event, with nothing awaited between the two.
+    """
+
+    def __init__(self, velocity: Velocity) -> None:
+        self._velocity = velocity
+        self._books: dict[str, _Book] = {}
+
+    def install(self, tenant: str, plan: Plan) -> None:
+        """Give a tenant an empty memory for a plan; what was remembered for it before is dropped."""
+        self._velocity.install(tenant, plan)
+        self._books[tenant] = _Book()
+
+    def adopt(self, tenant: str, coming: str) -> None:
+        """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped."""
+        self._velocity.adopt(tenant, coming)
+        self._books[tenant] = self._books.pop(coming)
+
+    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
+        """Read every aggregate as of the events observed before, then record this event."""
+        return self._velocity.observe(tenant, event_id, at_ms, seen)
+
+    def follow(self, tenant: str, event: AmlEvent) -> AmlEvent:
+        """Add the event's transfer to the graph, and return the event with what the graph says of it."""
+        book = self._books[tenant]
+        at_ms = event.occurred_at_ms
+        book.first_ms = at_ms if book.first_ms is None else min(book.first_ms, at_ms)
+        book.high_ms = max(book.high_ms, at_ms)
+        _sweep(book)
+        return msgspec.structs.replace(event, trail=_follow(book, event))
+
+
+def _follow(book: _Book, event: AmlEvent) -> Trail:
+    transfer = event.transfer
+    party = _learn(book, event)
+    counterparty = _other_side(book, event)
+    assert book.first_ms is not None
+    watched = (event.occurred_at_ms - book.first_ms) / DAY_MS
+    if not transfer.moves or party is None or transfer.amount is None:
+        return Trail(party=party, counterparty=counterparty, watched_days=watched)
+    idle, awake, benford = _activity(book, party, event, watched)
+    if counterparty is None or counterparty == party or not (transfer.incoming or transfer.outgoing):
+        return Trail(
+            party=party,
+            counterparty=counterparty,
+            sender=party if transfer.outgoing else None,
+            receiver=party if transfer.incoming else None,
+            idle_days=idle,
+            awake_hours=awake,
+            watched_days=watched,
+            benford=benford,
+        )
+    sender, receiver = (party, counterparty) if transfer.outgoing else (counterparty, party)
+    graph = book.graph
+    told = "out" if transfer.outgoing else "in"
+    edge = graph.add(sender, receiver, event.occurred_at_ms, transfer.amount, told, PAIR_MS)
+    circle = graph.cycle(edge)
+    split_ms = graph.nodes[receiver].split_ms
+    at_till = transfer.channel in AT_TILL
+    return Trail(
+        party=party,
+        counterparty=counterparty,
+        sender=sender,
+        receiver=receiver,
+        pair_is_new=edge.is_new,
+        idle_days=idle,
+        awake_hours=awake,
+        watched_days=watched,
+        cycle=len(circle),
+        chain=edge.depth,
+        gathered=graph.gathered(edge),
+        grid=graph.grid(edge),
+        mirror=graph.mirror(edge) if transfer.outgoing else None,
+        repeats=0 if at_till else graph.repeats(edge),
+        split_days=(event.occurred_at_ms - split_ms) / DAY_MS
+        if split_ms is not None and not at_till
+        else None,
+        benford=benford,
+        path=circle or (edge.path() if edge.depth > 1 else ()),
+    )
+
+
+def _learn(book: _Book, event: AmlEvent) -> str | None:
+    """Name the party of an event, and remember that its account is one of its names."""
+    who, account = event.customer_id or event.email, event.transfer.account
+    if who is None:
+        return book.alias.get(f"a:{account}", f"a:{account}") if account is not None else None
+    party = f"p:{who}"
+    if party not in book.own:
+        book.own[party] = _Own()
+    if account is not None and (key := f"a:{account}") not in book.alias:
+        book.alias[key] = party
+        book.graph.merge(key, party)
+        # A counterparty may have been named by the account where an id was expected.
+        if f"p:{account}" not in book.own:
+            book.graph.merge(f"p:{account}", party)
+    return party
+
+
+def _other_side(book: _Book, event: AmlEvent) -> str | None:
+    account, who = event.transfer.counterparty_account, event.transfer.counterparty_id
+    if account is not None and (known := book.alias.get(f"a:{account}")) is not None:
+        return known
+    if who is not None:
+        key = f"p:{who}"
+        if key in book.own:
+            return key
+        if (known := book.alias.get(f"a:{who}")) is not None:
+            return known
+        if account is not None and account != who:
+            book.alias[f"a:{account}"] = key
+            book.graph.merge(f"a:{account}", key)
+        return key
+    return f"a:{account}" if account is not None else None
+
+
+def _activity(
+    book: _Book, party: str, event: AmlEvent, watched: float
+) -> tuple[float | None, float | None, float | None]:
+    """Return (idle days, hours since coming back, chi-square of first digits), and note the event."""
+    own = book.own.get(party)
+    if own is None:
+        own = book.own[party] = _Own()
+    at_ms = event.occurred_at_ms
+    idle: float | None = None
+    if own.last_ms:
+        idle = max(0.0, (at_ms - own.last_ms) / DAY_MS)
+    elif event.transfer.age_days is not None:
+        # Never seen so far: silent since it was opened, as far as anybody was watching.
+        idle = min(event.transfer.age_days, watched)
+    if idle is not None and idle >= SILENCE_DAYS:
+        own.woke_ms = at_ms
+    own.last_ms = max(own.last_ms, at_ms)
+    awake: float | None = None
+    if own.woke_ms is not None and at_ms - own.woke_ms <= AWAKE_MS:
+        awake = max(0.0, (at_ms - own.woke_ms) / HOUR_MS)
+    amount = event.transfer.amount or 0
+    digit = next((int(letter) for letter in f"{amount:.6f}" if letter in "123456789"), 0)
+    own.digits[digit] += 1
+    return idle, awake, _chi_square(own.digits)
+
+
+def _chi_square(digits: list[int]) -> float | None:
+    total = sum(digits) - digits[0]
+    if total < BENFORD_MIN:
+        return None
+    return sum(
+        (count - total * share) ** 2 / (total * share)
+        for count, share in zip(digits[1:], _BENFORD, strict=True)
+    )
+
+
+def _sweep(book: _Book) -> None:
+    """Look at a few parties, and forget those that have been silent for long."""
+    if not book.round:
+        book.round = [*book.graph.nodes]
+    for _ in range(min(_SWEEP, len(book.round))):
+        key = book.round.pop()
+        node = book.graph.nodes.get(key)
+        if node is not None and node.last_ms < book.high_ms - KEPT_MS:
+            del book.graph.nodes[key]
+            book.own.pop(key, None)

@@ -1,0 +1,207 @@
+"""The doors of screening: a screening, what was answered, and the lists that are screened against."""
+
+import time
+from collections.abc import Callable
+from typing import Annotated, Final
+
+import msgspec
+
+from vettance.aml.screening.freshness import is_stale, stale_reason
+from vettance.aml.screening.request import ScreenBody, read_screen_request
+from vettance.aml.screening.screen import Screener
+from vettance.db.engine import Store
+from vettance.errors import Invalid, NotFound, Unprocessable
+from vettance.ids import IdSource, is_id
+from vettance.watchlists import sql as lists_sql
+from vettance.watchlists.refresh import IndexKeeper
+from vettance.watchlists.screening import Decision, Profile
+from vettance.watchlists.sources.table import SOURCES
+from vettance.watchlists.sql import StoredVersion
+from vettance.web.routing import Call, Reply, Route
+from vettance.wire import JSON, Wire, timestamp
+
+_TAG: Final = "AML"
+_PRODUCT: Final = "aml"
+_Absent = msgspec.UnsetType
+
+
+class MatchSchema(Wire, frozen=True):
+    """A listed entity that the subject may be."""
+
+    watchlist_entity_id: str
+    score: Annotated[int, msgspec.Meta(ge=0, le=100)]
+    classification: Annotated[str, msgspec.Meta(description="`EXACT`, `STRONG`, `MODERATE` or `WEAK`.")]
+    matched_name: str
+    entity_name: str
+    source: Annotated[str, msgspec.Meta(description="The code of the list, such as `OFAC SDN`.")]
+    sanction_reason: str | None
+    match_city: str | None
+    dates_of_birth: Annotated[list[str], msgspec.Meta(description="`yyyy-mm-dd`, or `yyyy` alone.")]
+    score_breakdown: Annotated[dict[str, float], msgspec.Meta(description="Each component, 0 to 1.")]
+    explanation: Annotated[dict[str, str], msgspec.Meta(description="A sentence for each component.")]
+    entity_type: str
+    name_quality: str
+    programmes: list[str]
+    list_name: str | None
+    reference: str | None
+    false_positive_remembered: bool
+
+
+class ScreeningSchema(Wire, frozen=True):
+    """A screening. The members about a case are there when it alerted, and only then."""
+
+    id: str
+    external_id: str
+    decision: Decision
+    processing_ms: float
+    lists_hit: list[str]
+    matches: list[MatchSchema]
+    sensitivity_profile: Profile
+    review_bound: int
+    algorithm: str
+    list_versions: Annotated[dict[str, str], msgspec.Meta(description="The version of every list used.")]
+    case_id: str | _Absent = msgspec.UNSET
+    alert_id: str | _Absent = msgspec.UNSET
+    case_created: bool | _Absent = msgspec.UNSET
+    reused_existing_case: bool | _Absent = msgspec.UNSET
+
+
+class WatchlistAnswer(Wire, frozen=True):
+    """The version of a list that counts. `stale`: its publisher was not asked for a week."""
+
+    source: str
+    code: str
+    title: str
+    version: str
+    entities: int
+    names: int
+    imported_at: str
+    checked_at: str
+    age_seconds: Annotated[int, msgspec.Meta(description="Since `checkedAt`.")]
+    stale: bool
+
+
+class IndexAnswer(Wire, frozen=True):
+    """The index that this process searches; it is made of the current version of every list."""
+
+    id: str
+    entities: int
+    names: int
+
+
+class WatchlistsAnswer(Wire, frozen=True):
+    """The lists that are screened against. `index` is null while none is loaded."""
+
+    data: list[WatchlistAnswer]
+    index: IndexAnswer | None
+
+
+class ScreeningDoors:
+    """Turns requests into screenings, and what is kept into answers."""
+
+    def __init__(
+        self,
+        store: Store,
+        ids: IdSource,
+        keeper: IndexKeeper,
+        now_ms: Callable[[], int] | None = None,
+    ) -> None:
+        self._store = store
+        self._keeper = keeper
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self.screener = Screener(store, ids, keeper, now_ms)
+
+    def routes(self) -> tuple[Route, ...]:
+        """The rows of the route table."""
+        root = "/api/v1/aml"
+        return (
+            Route(
+                "POST",
+                f"{root}/screen",
+                self.screen,
+                "Screen a name against the watchlists",
+                _TAG,
+                takes=ScreenBody,
+                answers=ScreeningSchema,
+                refusals=(422, 502, 504),
+                product=_PRODUCT,
+            ),
+            Route(
+                "GET",
+                f"{root}/screenings/{{id}}",
+                self.screening,
+                "What a screening answered",
+                _TAG,
+                answers=ScreeningSchema,
+                refusals=(404,),
+                product=_PRODUCT,
+            ),
+            Route(
+                "GET",
+                f"{root}/watchlists",
+                self.watchlists,
+                "The lists that are screened against",
+                _TAG,
+                answers=WatchlistsAnswer,
+                product=_PRODUCT,
+            ),
+        )
+
+    async def screen(self, call: Call) -> Reply:
+        """POST /aml/screen."""
+        request = read_screen_request(_parse_body(call))
+        return Reply(msgspec.Raw(await self.screener.screen(call.tenant.id, request, call.body)))
+
+    async def screening(self, call: Call) -> Reply:
+        """GET /aml/screenings/{id}."""
+        wanted = call.path["id"]
+        found = await self.screener.find(call.tenant.id, wanted) if is_id(wanted, "scr") else None
+        if found is None:
+            raise NotFound
+        return Reply(msgspec.Raw(found))
+
+    async def watchlists(self, _call: Call) -> Reply:
+        """GET /aml/watchlists."""
+        now_ms, index = self._now_ms(), self._keeper.current
+        data = [_watchlist(stored, now_ms) for stored in await self._versions()]
+        loaded = (
+            IndexAnswer(id=index.folder.name, entities=index.entities, names=index.names) if index else None
+        )
+        return Reply(WatchlistsAnswer(data=data, index=loaded))
+
+    async def notice(self) -> str | None:
+        """Say what is wrong with the lists, for readiness; None when nothing is, or none is loaded.
+
+        It is no reason to take the service out of rotation: all the rest of it works.
+        """
+        return self._keeper.fault or stale_reason(await self._versions(), self._now_ms())
+
+    async def _versions(self) -> list[StoredVersion]:
+        return [lists_sql.version_of(row) for row in await self._store.read(lists_sql.select_current())]
+
+
+def _parse_body(call: Call) -> JSON:
+    """Parse the body: a well-formed one that is no object is 422 on AML endpoints, not 400."""
+    try:
+        return call.json()
+    except Invalid as refused:
+        if refused.details.get("body") == "must be an object":
+            raise Unprocessable(refused.message, refused.details) from None
+        raise
+
+
+def _watchlist(stored: StoredVersion, now_ms: int) -> WatchlistAnswer:
+    version = stored.version
+    source = SOURCES.get(version.source)
+    return WatchlistAnswer(
+        source=version.source,
+        code=source.code if source else version.source.upper(),
+        title=source.title if source else version.source,
+        version=version.version,
+        entities=version.entities,
+        names=version.names,
+        imported_at=timestamp(stored.imported_at_ms),
+        checked_at=timestamp(stored.checked_at_ms),
+        age_seconds=max(0, now_ms - stored.checked_at_ms) // 1000,
+        stale=is_stale(stored, now_ms),
+    )

@@ -1,0 +1,362 @@
+"""What the store remembers of AML: the log of events, alerts, cases, timelines, rule sets and settings."""
+
+import enum
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from vettance.aml.case import Alert, Case, Entry, EntryKind, Resolution, Settings
+from vettance.aml.event import AmlEvent
+from vettance.db.engine import Row, Statement, scoped
+from vettance.rules.sql import document_digest
+from vettance.state.port import Value
+
+AREA: Final = "aml"
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
+    """What the rules said of an event: enough to explain it. Names stand in the rule set of this version."""
+
+    ruleset_version: int
+    facts: tuple[Any, ...]
+    answers: tuple[Value, ...]
+    inexact: int
+    fired: list[int]
+    failed: list[tuple[int, str]]
+
+
+class StoredEvent(NamedTuple):
+    """An event as it was answered. `alerts` is the JSON of its alerts."""
+
+    id: str
+    external_id: str
+    received_at_ms: int
+    digest: bytes
+    status: str
+    alerts: bytes
+
+
+_encode_record = msgspec.json.Encoder().encode
+
+# --- events ---
+
+_INSERT_EVENT: Final = (
+    "INSERT INTO aml_event (tenant, id, external_id, received_at_ms, occurred_at_ms, digest, status, alerts, "
+    "sent, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SELECT_EVENT: Final = (
+    "SELECT id, external_id, received_at_ms, digest, status, alerts FROM aml_event "
+    "WHERE tenant = ? AND external_id = ?"
+)
+_LOG: Final = "SELECT seq, id, received_at_ms, sent FROM aml_event "
+
+
+def insert_event(tenant: str, event: AmlEvent, stored: StoredEvent, sent: bytes, record: Record) -> Statement:
+    """Append an event to the log; `Clash` when the tenant has one of this external id."""
+    return scoped(
+        tenant,
+        _INSERT_EVENT,
+        (
+            stored.id,
+            stored.external_id,
+            stored.received_at_ms,
+            event.occurred_at_ms,
+            stored.digest,
+            stored.status,
+            stored.alerts,
+            sent,
+            _encode_record(record),
+        ),
+    )
+
+
+def select_event(tenant: str, external_id: str) -> Statement:
+    """One event by the tenant's own id of it."""
+    return scoped(tenant, _SELECT_EVENT, (external_id,))
+
+
+def stored_of(row: Row) -> StoredEvent:
+    """Make a stored event of a row. What was held in former times is read as alerted."""
+    stored = StoredEvent(*row)
+    return stored._replace(status="ALERTED") if stored.status == "HELD" else stored
+
+
+def select_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
+    """(seq, id, received_at_ms, sent) of a tenant's events since a moment, in the order of the log."""
+    return scoped(
+        tenant,
+        _LOG + "WHERE tenant = ? AND seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+        (after, since_ms, limit),
+    )
+
+
+def select_last_event() -> Statement:
+    """(seq, id) of the newest event of the log."""
+    return Statement("SELECT seq, id FROM aml_event ORDER BY seq DESC LIMIT 1")
+
+
+def select_events_of_case(tenant: str, case_id: str, limit: int) -> Statement:
+    """(alert, rule_id, id, external_id, occurred_at_ms, sent) of the events behind the alerts of a case."""
+    return scoped(
+        tenant,
+        "SELECT behind.alert, behind.rule_id, event.id, event.external_id, event.occurred_at_ms, event.sent "
+        "FROM aml_alert AS alert JOIN aml_alert_event AS behind ON behind.tenant = alert.tenant "
+        "AND behind.alert = alert.id JOIN aml_event AS event ON event.id = behind.event "
+        "WHERE alert.tenant = ? AND alert.case_id = ? ORDER BY event.seq LIMIT ?",
+        (case_id, limit),
+    )
+
+
+# --- alerts ---
+
+_ALERT: Final = ", ".join(Alert.__struct_fields__)
+_SELECT_ALERTS: Final = f"SELECT {_ALERT} FROM aml_alert "
+
+
+def _values(struct: msgspec.Struct) -> tuple[Any, ...]:
+    """Return the fields of a struct in order, as the store keeps them."""
+    fields = msgspec.structs.astuple(struct)
+    return tuple(field.value if isinstance(field, enum.Enum) else field for field in fields)
+
+
+def _insert(table: str, struct: type[msgspec.Struct]) -> str:
+    names = struct.__struct_fields__
+    return f"INSERT INTO {table} (tenant, {', '.join(names)}) VALUES (?{', ?' * len(names)})"
+
+
+def insert_alert(tenant: str, alert: Alert) -> Statement:
+    """Store a new alert."""
+    return scoped(tenant, _insert("aml_alert", Alert), _values(alert))
+
+
+def alert_of(row: Row) -> Alert:
+    """Make an alert of a row."""
+    return msgspec.convert(dict(zip(Alert.__struct_fields__, row, strict=True)), Alert)
+
+
+def repeat_alert(tenant: str, alert_id: str, at_ms: int) -> Statement:
+    """Count one more event behind an open alert; `Lost` when it was closed meanwhile."""
+    return _update(
+        tenant,
+        "UPDATE aml_alert SET events = events + 1, "
+        "last_at_ms = CASE WHEN last_at_ms < ? THEN ? ELSE last_at_ms END "
+        "WHERE tenant = ? AND id = ? AND state = 'OPEN'",
+        (at_ms, at_ms),
+        (alert_id,),
+        rows=1,
+    )
+
+
+def _update(
+    tenant: str, text: str, values: Sequence[Any], condition: Sequence[Any], rows: int | None = None
+) -> Statement:
+    """Build an UPDATE of a tenant's rows, whose tenant stands behind the new values."""
+    found = scoped(tenant, text, (*values, *condition), rows)
+    return found._replace(args=(*values, tenant, *condition))
+
+
+def insert_alert_event(tenant: str, alert_id: str, event_id: str, rule_id: str) -> Statement:
+    """Put an event behind an alert."""
+    return scoped(
+        tenant,
+        "INSERT INTO aml_alert_event (tenant, alert, event, rule_id) VALUES (?, ?, ?, ?)",
+        (alert_id, event_id, rule_id),
+    )
+
+
+def select_customer_alerts(tenant: str, customer: str, since_ms: int) -> Statement:
+    """A customer's alerts of rules that are open or were closed since a moment, newest first."""
+    return scoped(
+        tenant,
+        _SELECT_ALERTS + "WHERE tenant = ? AND customer = ? AND origin = 'rule' "
+        "AND (state = 'OPEN' OR resolved_at_ms >= ?) ORDER BY id DESC LIMIT 200",
+        (customer, since_ms),
+    )
+
+
+def select_case_alerts(tenant: str, case_id: str) -> Statement:
+    """The alerts of a case, oldest first."""
+    return scoped(tenant, _SELECT_ALERTS + "WHERE tenant = ? AND case_id = ? ORDER BY id", (case_id,))
+
+
+def close_alerts(tenant: str, case_id: str, resolution: Resolution, now_ms: int) -> Statement:
+    """Close every open alert of a case."""
+    return _update(
+        tenant,
+        "UPDATE aml_alert SET state = 'CLOSED', resolution = ?, resolved_at_ms = ? "
+        "WHERE tenant = ? AND case_id = ? AND state = 'OPEN'",
+        (resolution.value, now_ms),
+        (case_id,),
+    )
+
+
+def select_outcomes(tenant: str) -> Statement:
+    """(rule_id, resolution, how many) of the alerts of rules that were closed."""
+    return scoped(
+        tenant,
+        "SELECT rule_id, resolution, COUNT(*) FROM aml_alert WHERE tenant = ? AND state = 'CLOSED' "
+        "AND origin = 'rule' GROUP BY rule_id, resolution",
+    )
+
+
+# --- cases ---
+
+_CASE: Final = ", ".join(Case.__struct_fields__)
+_SELECT_CASES: Final = f"SELECT {_CASE} FROM aml_case "
+_UPDATE_CASE: Final = (
+    f"UPDATE aml_case SET {', '.join(f'{name} = ?' for name in Case.__struct_fields__)} "
+    "WHERE tenant = ? AND id = ? AND state = ? AND updated_at_ms = ? AND alerts = ?"
+)
+
+
+def insert_case(tenant: str, case: Case) -> Statement:
+    """Store a new case; `Clash` when the customer has an open one."""
+    return scoped(tenant, _insert("aml_case", Case), _values(case))
+
+
+def update_case(tenant: str, before: Case, after: Case) -> Statement:
+    """Store what became of a case; `Lost` when somebody else changed it meanwhile."""
+    known = (before.id, before.state.value, before.updated_at_ms, before.alerts)
+    return _update(tenant, _UPDATE_CASE, _values(after), known, rows=1)
+
+
+def case_of(row: Row) -> Case:
+    """Make a case of a row."""
+    return msgspec.convert(dict(zip(Case.__struct_fields__, row, strict=True)), Case)
+
+
+def select_open_case(tenant: str, customer: str) -> Statement:
+    """The case of a customer that is not closed."""
+    return scoped(
+        tenant, _SELECT_CASES + "WHERE tenant = ? AND customer = ? AND state <> 'CLOSED'", (customer,)
+    )
+
+
+def select_case(tenant: str, case_id: str) -> Statement:
+    """One case."""
+    return scoped(tenant, _SELECT_CASES + "WHERE tenant = ? AND id = ?", (case_id,))
+
+
+def insert_entry(tenant: str, case_id: str, entry: Entry) -> Statement:
+    """Add a line to the timeline of a case."""
+    return scoped(
+        tenant,
+        "INSERT INTO aml_case_entry (tenant, case_id, at_ms, kind, actor, text) VALUES (?, ?, ?, ?, ?, ?)",
+        (case_id, entry.at_ms, entry.kind.value, entry.actor, entry.text),
+    )
+
+
+def select_entries(tenant: str, case_id: str) -> Statement:
+    """The timeline of a case, oldest first."""
+    return scoped(
+        tenant,
+        "SELECT at_ms, kind, actor, text FROM aml_case_entry WHERE tenant = ? AND case_id = ? ORDER BY seq",
+        (case_id,),
+    )
+
+
+def entry_of(row: Row) -> Entry:
+    """Make a line of a timeline of a row."""
+    return Entry(row[0], EntryKind(row[1]), row[2], row[3])
+
+
+# --- pages ---
+
+
+class Choice(NamedTuple):
+    """Which alerts or cases are wanted: column and value pairs, all of which must hold, and a span of time.
+
+    The span is `[since_ms, until_ms)` of when they were made.
+    """
+
+    columns: tuple[tuple[str, Any], ...] = ()
+    since_ms: int | None = None
+    until_ms: int | None = None
+
+    def count_alerts(self, tenant: str) -> Statement:
+        """How many alerts."""
+        where, args = self._where("created_at_ms")
+        return scoped(tenant, f"SELECT COUNT(*) FROM aml_alert WHERE {where}", args)
+
+    def alerts(self, tenant: str, limit: int, offset: int, *, descending: bool) -> Statement:
+        """A page of alerts, by when they were made."""
+        where, args = self._where("created_at_ms")
+        order = "DESC" if descending else "ASC"
+        text = f"{_SELECT_ALERTS}WHERE {where} ORDER BY id {order} LIMIT ? OFFSET ?"
+        return scoped(tenant, text, (*args, limit, offset))
+
+    def count_cases(self, tenant: str) -> Statement:
+        """How many cases."""
+        where, args = self._where("opened_at_ms")
+        return scoped(tenant, f"SELECT COUNT(*) FROM aml_case WHERE {where}", args)
+
+    def cases(self, tenant: str, limit: int, offset: int, *, descending: bool) -> Statement:
+        """A page of cases, by when they were opened."""
+        where, args = self._where("opened_at_ms")
+        order = "DESC" if descending else "ASC"
+        text = f"{_SELECT_CASES}WHERE {where} ORDER BY id {order} LIMIT ? OFFSET ?"
+        return scoped(tenant, text, (*args, limit, offset))
+
+    def _where(self, moment: str) -> tuple[str, list[Any]]:
+        parts, args = ["tenant = ?"], []
+        for column, value in self.columns:
+            if value is not None:
+                parts.append(f"{column} = ?")
+                args.append(value)
+        for sign, bound in ((">=", self.since_ms), ("<", self.until_ms)):
+            if bound is not None:
+                parts.append(f"{moment} {sign} ?")
+                args.append(bound)
+        return " AND ".join(parts), args
+
+
+# --- rule sets and settings ---
+
+
+def insert_ruleset(tenant: str, version: int, document: str, note: str, now_ms: int) -> Statement:
+    """Store a new version; `Clash` when somebody else stored that number first."""
+    return scoped(
+        tenant,
+        "INSERT INTO aml_ruleset (tenant, version, document, digest, note, created_at_ms) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (version, document, document_digest(document), note, now_ms),
+    )
+
+
+def select_rulesets() -> Statement:
+    """(tenant,) of every tenant that has AML rules."""
+    return Statement("SELECT DISTINCT tenant FROM aml_ruleset ORDER BY tenant")
+
+
+def select_ruleset(tenant: str) -> Statement:
+    """(version, document) of the rules in force."""
+    return scoped(
+        tenant, "SELECT version, document FROM aml_ruleset WHERE tenant = ? ORDER BY version DESC LIMIT 1"
+    )
+
+
+def select_ruleset_version(tenant: str, version: int) -> Statement:
+    """(document,) of one version."""
+    return scoped(tenant, "SELECT document FROM aml_ruleset WHERE tenant = ? AND version = ?", (version,))
+
+
+def select_settings(tenant: str) -> Statement:
+    """The settings of a tenant, if any were made."""
+    return scoped(tenant, "SELECT four_eyes, inline_screening FROM aml_setting WHERE tenant = ?")
+
+
+def settings_of(rows: Sequence[Row]) -> Settings:
+    """Make the settings of the rows of `select_settings`."""
+    return Settings(bool(rows[0][0]), bool(rows[0][1])) if rows else Settings()
+
+
+def save_settings(tenant: str, settings: Settings) -> Statement:
+    """Store the settings of a tenant."""
+    return scoped(
+        tenant,
+        "INSERT INTO aml_setting (tenant, four_eyes, inline_screening) VALUES (?, ?, ?) "
+        "ON CONFLICT (tenant) DO UPDATE SET four_eyes = excluded.four_eyes, "
+        "inline_screening = excluded.inline_screening",
+        (int(settings.four_eyes), int(settings.inline_screening)),
+    )

@@ -1,0 +1,35 @@
+"""Trials of AML rules: a memory and a parser that begin anew with every test of a rule set."""
+
+from collections.abc import Callable
+
+from vettance.aml.event import AmlEvent, read_aml_event
+from vettance.aml.memory import AmlMemory
+from vettance.state.port import Plan, Velocity
+from vettance.wire import BODY_BYTES_MAX, JSON
+
+
+class Trial(AmlMemory):
+    """The engine that `rules.ruleset.admit` asks for, and the parser that goes with it.
+
+    Tests may leave the id of an event out; it is numbered then.
+    """
+
+    def __init__(self, velocity: Velocity) -> None:
+        super().__init__(velocity)
+        self._tenant = ""
+        self._count = 0
+
+    def install(self, tenant: str, plan: Plan) -> None:
+        """Begin a test."""
+        super().install(tenant, plan)
+        self._tenant = tenant
+
+    def parse(self, body: JSON, now_ms: int) -> AmlEvent:
+        """Read an event of a test and follow it. Raises `Unprocessable`."""
+        self._count += 1
+        body = {"externalEventId": f"test-{self._count}", **body}
+        return self.follow(self._tenant, read_aml_event(body, BODY_BYTES_MAX, now_ms))
+
+    def maker(self) -> Callable[[], Velocity]:
+        """Return what makes the engine: this one, emptied before every test."""
+        return lambda: self

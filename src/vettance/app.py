@@ -1,0 +1,384 @@
+"""The wiring: which engine, which mirror and which door, put together into one service. Read this first."""
+
+import asyncio
+import contextlib
+import gc
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import click
+import structlog
+import uvicorn
+import uvloop
+
+from vettance import __version__
+from vettance.aml import sql as aml_sql
+from vettance.aml.assemble import assemble
+from vettance.aml.jurisdiction import Jurisdictions
+from vettance.aml.screening.api import ScreeningDoors
+from vettance.commands import data_option, fail, settings_of
+from vettance.db.engine import Store, StoreDown
+from vettance.db.sqlite import SqliteStore
+from vettance.decisions import sql as decisions_sql
+from vettance.decisions.active import RuleCache
+from vettance.decisions.api import DecisionDoors
+from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.explain import Explainer
+from vettance.decisions.features import fraud_schema
+from vettance.decisions.network import FileUnreadable, Network, Records, open_records
+from vettance.decisions.preserve import Preserver
+from vettance.decisions.rebuild import Rebuilder
+from vettance.feedback.api import FeedbackDoors
+from vettance.history.api import HistoryDoors
+from vettance.history.count import Accountant
+from vettance.history.find import Finder
+from vettance.history.relate import Relater
+from vettance.history.seal import Sealer
+from vettance.ids import IdSource
+from vettance.jobs.api import JobDoors
+from vettance.jobs.worker import Worker
+from vettance.lists import sql as lists_sql
+from vettance.lists.api import ListDoors
+from vettance.logs import configure_logs
+from vettance.refresh import Refresher
+from vettance.replays.replay import StoredReplays
+from vettance.rules import sql as rules_sql
+from vettance.rules.ruleset import compile_document
+from vettance.settings import Settings, SettingsError, load_secret
+from vettance.state.limits import QUOTA_WINDOW_S, Quota, Throttle
+from vettance.state.memory import MemoryVelocity
+from vettance.state.shelf import Shelf
+from vettance.tenants import sql as tenants_sql
+from vettance.tenants.keyring import KeyRing
+from vettance.vault import Vault
+from vettance.watchlists import sql as watchlists_sql
+from vettance.watchlists.refresh import IndexKeeper
+from vettance.web.access import Gate
+from vettance.web.edge import Edge
+from vettance.web.pages import with_pages
+from vettance.web.server import EdgeProtocol
+from vettance.webhooks import sql as webhooks_sql
+from vettance.webhooks.api import WebhookDoors
+from vettance.webhooks.post import Postman
+from vettance.webhooks.supervise import WorkerProcess
+from vettance.websdk import sql as websdk_sql
+from vettance.websdk.api import BrowserDoors
+from vettance.websdk.follow import Follower
+from vettance.websdk.pages import sdk_routes
+from vettance.websdk.token import TokenDesk
+
+STOP_S_MAX = 10  # Requests in flight get this long after SIGTERM; the whole stop stays under 15 s.
+QUOTA_SAVE_S = 5.0
+SNAPSHOT_S_MAX = 4.0  # What is not written down by then is replayed from the log at the next start.
+_STOP_LOOK_S = 0.1
+BACKLOG = 2048
+
+_log = structlog.get_logger()
+
+
+class Service:
+    """One process of Vettance: everything it holds, in the order in which it is started and stopped."""
+
+    def __init__(self, settings: Settings, store: Store) -> None:
+        self.store = store
+        self.ids = IdSource()
+        secret = load_secret(settings)
+        vault = Vault(secret)
+        self.keys = KeyRing(secret)
+        self.tokens = TokenDesk(secret)
+        self.quota = Quota()
+        velocity = MemoryVelocity()
+        self.evaluator = Evaluator(store, velocity, self.ids)
+        schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
+        cache = RuleCache(lambda document: compile_document(document, schema))
+        self.sealer = Sealer(store, self.evaluator.ever)
+        self.follower = Follower(store, self.evaluator.sessions)
+        shelf = Shelf(settings.data / "memory")
+        shelf.sweep()
+        self.preserver = Preserver(store, velocity, self.evaluator, shelf)
+        self.rebuilder = Rebuilder(store, velocity, self.evaluator, cache, self.preserver.restore)
+        self.lists = ListDoors(store, self.ids, self.evaluator.lists)
+        countries = Jurisdictions(
+            settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned
+        )
+        self.aml = assemble(store, MemoryVelocity(), self.ids, countries)
+        self.watchlists = IndexKeeper(store, settings.data)
+        self.screening = ScreeningDoors(store, self.ids, self.watchlists)
+        self.worker = WorkerProcess(settings, store)
+        self.postman = Postman(unsafe=settings.unsafe_webhooks)
+        webhooks = WebhookDoors(
+            store,
+            self.ids,
+            vault,
+            self.postman,
+            self._subscribed,
+            unsafe=settings.unsafe_webhooks,
+        )
+        self.refresher = Refresher(
+            store,
+            {
+                tenants_sql.AREA: self._reload_keys,
+                lists_sql.AREA: self.lists.reload,
+                rules_sql.AREA: self._reload_rules,
+                webhooks_sql.AREA: self._reload_webhooks,
+                websdk_sql.AREA: self._reload_tokens,
+                aml_sql.AREA: self.aml.rebuilder.reload,
+                watchlists_sql.AREA: self.watchlists.reload,
+            },
+        )
+        self.replays = StoredReplays(store, vault)
+        self.jobs = Worker(store, self.evaluator, self.ids)
+        finder = Finder(store)
+        explainer = Explainer(store, self.evaluator, cache, Relater(store, finder))
+        routes = (
+            *DecisionDoors(self.evaluator, explainer).routes(),
+            *self.lists.routes(),
+            *webhooks.routes(),
+            *BrowserDoors(store, self.ids, self.tokens, self.evaluator, self.follower).routes(),
+            *sdk_routes(),
+            *HistoryDoors(finder, Accountant(store, finder), explainer).routes(),
+            *FeedbackDoors(store, self.ids).routes(),
+            *JobDoors(store, self.ids, self.jobs).routes(),
+            *self.aml.doors.routes(),
+            *self.screening.routes(),
+        )
+        checks = {"store": self._check_store, "configuration": self._check_refresh}
+        self.routes = with_pages(routes, checks, __version__, {"watchlists": self.screening.notice})
+        self.edge = Edge(
+            self.routes,
+            Gate(self.keys, Throttle(), self.quota, tokens=self.tokens),
+            ids=self.ids,
+            log_error=_log_error,
+            proxies=settings.proxies,
+            replays=self.replays,
+        )
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Fill the mirrors and the memory from the store, then begin to follow it."""
+        # First of all, so that retries that are due wait for no memory to be rebuilt.
+        await self._reload_webhooks("", "")
+        await self.refresher.start()
+        await self._reload_keys("", "")
+        await self._reload_tokens("", "")
+        await self.lists.load()
+        newest = await self.store.read(decisions_sql.select_last_event())
+        if newest:
+            self.ids.floor(newest[0][1])
+            self.evaluator.floor((await self.store.read(decisions_sql.select_last_evaluated()))[0][0])
+        hour = int(time.time() // QUOTA_WINDOW_S)
+        self.quota.restore(hour, dict(await self.store.read(tenants_sql.select_quota_use(hour))))
+        replayed = await self.rebuilder.start(_say_progress)
+        if replayed:
+            _log.info("memory_rebuilt", events=replayed)
+        newest = await self.store.read(aml_sql.select_last_event())
+        if newest:
+            self.ids.floor(newest[0][1])
+        replayed = await self.aml.rebuilder.start()
+        if replayed:
+            _log.info("aml_memory_rebuilt", events=replayed)
+        await self.follower.catch_up()
+        await self.watchlists.reload()
+        # What was loaded stays for long: keeping it out of the collector's sight spares every later pass.
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
+        self._tasks = [
+            asyncio.create_task(self.refresher.run(self._mend)),
+            asyncio.create_task(self.sealer.run(tuple(self.evaluator.rules))),
+            asyncio.create_task(self.follower.run()),
+            asyncio.create_task(self.preserver.run()),
+            asyncio.create_task(self.replays.run()),
+            asyncio.create_task(self.jobs.run()),
+            asyncio.create_task(self._save_quota_for_ever()),
+        ]
+
+    async def stop(self) -> None:
+        """End the background work and let go of the store; everything acknowledged is on disk by then."""
+        await self.jobs.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.worker.stop()
+        self.screening.screener.close()
+        await self.postman.close()
+        with contextlib.suppress(StoreDown, OSError, TimeoutError):
+            await self._save_quota()
+            await asyncio.wait_for(self.preserver.save_all(), SNAPSHOT_S_MAX)
+        await self.store.close()
+
+    async def _reload_keys(self, _tenant: str, _subject: str) -> None:
+        tenants = [tenants_sql.tenant_of(row) for row in await self.store.read(tenants_sql.select_tenants())]
+        keys = [tenants_sql.key_of(row) for row in await self.store.read(tenants_sql.select_keys())]
+        self.keys.replace(tenants, keys)
+
+    async def _reload_rules(self, tenant: str, _subject: str) -> None:
+        await self.rebuilder.reload(tenant)
+
+    async def _reload_tokens(self, _tenant: str, _subject: str) -> None:
+        rows = await self.store.read(websdk_sql.select_token_keys())
+        self.tokens.replace([websdk_sql.signing_key_of(row) for row in rows])
+
+    async def _reload_webhooks(self, _tenant: str, _subject: str) -> None:
+        for row in await self.store.read(webhooks_sql.select_listeners()):
+            self._subscribed(row[0])
+
+    def _subscribed(self, tenant: str) -> None:
+        self.evaluator.listeners.add(tenant)
+        self.worker.ensure()
+
+    async def _mend(self) -> None:
+        await self.rebuilder.mend()
+        await self.aml.rebuilder.mend()
+
+    async def _save_quota(self) -> None:
+        hour, used = self.quota.used()
+        await self.store.write(*tenants_sql.save_quota_use(hour, used.items()))
+
+    async def _save_quota_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(QUOTA_SAVE_S)
+            try:
+                await self._save_quota()
+            except StoreDown as error:
+                _log.warning("quota_not_saved", reason=str(error))
+
+    async def _check_store(self) -> str | None:
+        await self.store.read(tenants_sql.select_last_change())
+        return None
+
+    async def _check_refresh(self) -> str | None:
+        return self.refresher.fault
+
+
+@contextlib.asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[Service]:
+    """Open the store of the data folder and run a service on it, until the block ends."""
+    store = await SqliteStore.open(settings.data / "vettance.db", writer="process")
+    try:
+        await store.migrate()
+        service = Service(settings, store)
+        await service.start()
+    except BaseException:
+        await store.close()
+        raise
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+def _open_records(path: Path | None) -> Records | None:
+    return open_records(path) if path is not None else None
+
+
+def _log_error(request_id: str, error: BaseException) -> None:
+    _log.error("request_failed", request_id=request_id, exc_info=error)
+
+
+def _say_progress(events: int) -> None:
+    if events % 100_000 == 0:
+        _log.info("memory_rebuilding", events=events)
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
+)
+@data_option
+def serve(host: str, port: int, data: str | None) -> None:
+    """Run the service until SIGTERM or Ctrl-C.
+
+    Example: vettance serve --port 8080 --data ./vettance-data
+    """
+    settings = settings_of(data)
+    configure_logs(settings.log_level)
+    if settings.unsafe_webhooks:
+        _warn_of_unsafe_webhooks()
+    try:
+        listener = _listen(host, port)
+        uvloop.run(_serve(settings, listener))
+    except (StoreDown, SettingsError, FileUnreadable, OSError) as error:
+        fail(str(error) or type(error).__name__)
+
+
+def _warn_of_unsafe_webhooks() -> None:
+    click.echo(
+        "WARNING: VETTANCE_UNSAFE_WEBHOOKS=1: webhooks may go to http URLs, to this machine and into its "
+        "network. Whoever has an API key can reach them. Never use this outside development.",
+        err=True,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Take the port before anything else, so that a taken one is said at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        fail(f"cannot listen on {host}:{port}: {error.strerror or error}")
+    return listener
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens once it does, and stops when it was asked to before it did."""
+
+    is_asked_to_stop = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        self.should_exit = self.should_exit or self.is_asked_to_stop
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            click.echo(f"Vettance {__version__} listens on http://{shown}:{port} (docs at /docs)", err=True)
+        sys.stderr.flush()
+
+
+async def _serve(settings: Settings, listener: socket.socket) -> None:
+    # Until the server takes the signals over, and after it has given them back (it raises them again, while
+    # there is still the store to close), they are only remembered.
+    def remember(_number: int, _frame: object) -> None:
+        _Server.is_asked_to_stop = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, remember)
+    async with running(settings) as service:
+        server = _Server(server_config(service.edge))
+        draining = asyncio.create_task(_drain_with(server, service))
+        await server.serve(sockets=[listener])
+        draining.cancel()
+
+
+async def _drain_with(server: uvicorn.Server, service: Service) -> None:
+    """Have webhooks drain while the requests in flight do, so that both fit into the time a stop may take."""
+    while not server.should_exit:  # noqa: ASYNC110 - the server offers nothing to wait for
+        await asyncio.sleep(_STOP_LOOK_S)
+    service.worker.begin_stop()
+
+
+def server_config(edge: Edge) -> uvicorn.Config:
+    """Return how the edge is served; benchmarks serve their bare handler the same way."""
+    return uvicorn.Config(
+        edge,
+        loop="none",
+        http=EdgeProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=STOP_S_MAX,
+    )

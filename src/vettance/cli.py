@@ -1,0 +1,60 @@
+"""The command line: a table of commands, each loaded only when it is called, so that --help stays fast."""
+
+import importlib
+
+import click
+
+from vettance import __version__
+
+#: Command → where it is defined (`module:attribute`) and what it does, in one line.
+COMMANDS = {
+    "serve": ("vettance.app:serve", "Run the service."),
+    "demo": (
+        "vettance.demo:demo",
+        "Stream labelled traffic through a service of its own and show what it caught.",
+    ),
+    "tenant": ("vettance.tenants.cli:tenant", "Make, change and list tenants."),
+    "key": ("vettance.tenants.cli:key", "Make, revoke, rotate and list API keys."),
+    "rules": ("vettance.decisions.cli:rules", "Check, test, push and pull rule sets."),
+    "websdk": ("vettance.websdk.cli:websdk", "Change the key that signs the tokens of browsers."),
+    "watchlist": ("vettance.watchlists.cli:watchlist", "Import, refresh and evaluate watchlists."),
+    "aml": ("vettance.aml.cli:aml", "Set how AML officers work; check, push and pull AML rules."),
+    "generate": ("vettance.generate.cli:generate", "Make labelled traffic to try the service with."),
+    "webhooks": ("vettance.webhooks.cli:webhooks", "Listen to webhooks on this machine, verify signatures."),
+    "export": ("vettance.exchange.cli:export", "Write events or decisions to a file."),
+    "import": ("vettance.exchange.cli:import_", "Take labelled events of the past from a file."),
+    "retention": ("vettance.retention.cli:retention", "Remove data whose time is over."),
+    "customer": ("vettance.retention.cli:customer", "Erase a customer's names."),
+    "migrate": ("vettance.db.cli:migrate", "Bring the store to the newest schema, or tell what is pending."),
+}
+
+
+class Commands(click.Group):
+    """A group that knows its commands by name and imports them late."""
+
+    def list_commands(self, _ctx: click.Context) -> list[str]:
+        """Return the names in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command of a name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.command(cls=Commands, epilog='Example: vettance tenant create "Corner Shop" --data ./vettance-data')
+@click.version_option(__version__, prog_name="vettance")
+def main() -> None:
+    """Vettance decides product events: fraud or not, in milliseconds, explained."""
+
+
+if __name__ == "__main__":
+    main()

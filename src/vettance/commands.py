@@ -1,0 +1,80 @@
+"""What the commands share: where the data is, how a fault ends, how a result is shown."""
+
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from vettance.db.engine import Store, StoreDown
+from vettance.db.sqlite import SqliteStore
+from vettance.settings import Settings, SettingsError, open_data_folder, read_settings
+from vettance.wire import encode
+
+STORE_FILE = "vettance.db"
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+data_option = click.option(
+    "--data",
+    metavar="DIR",
+    envvar="VETTANCE_DATA",
+    help="The data folder (VETTANCE_DATA; default ./vettance-data).",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object or array.")
+
+
+def fail(message: str) -> NoReturn:
+    """End the command with one clear line on standard error and a non-zero exit."""
+    raise click.ClickException(message)
+
+
+def settings_of(data: str | None) -> Settings:
+    """Read the settings, or end the command."""
+    try:
+        settings = read_settings(data=data)
+        open_data_folder(settings)
+    except SettingsError as error:
+        fail(str(error))
+    return settings
+
+
+@asynccontextmanager
+async def open_store(data: str | None) -> AsyncIterator[tuple[Store, Settings]]:
+    """Open the store of the data folder, brought to the newest schema; a fault ends the command."""
+    settings = settings_of(data)
+    try:
+        store = await SqliteStore.open(settings.data / STORE_FILE, writer="thread")
+        try:
+            await store.migrate()
+            yield store, settings
+        finally:
+            await store.close()
+    except (StoreDown, SettingsError) as error:
+        fail(str(error) or "the store cannot be reached")
+
+
+def show(result: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Print a result: for a script as JSON, for a person as text."""
+    click.echo(encode(result).decode() if as_json else text)
+
+
+def show_table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
+    """Print rows: for a script as a JSON array, for a person as a table."""
+    if as_json:
+        click.echo(encode(rows).decode())
+        return
+    if not rows:
+        click.echo(f"{title}: none yet.")
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left")
+    for column in rows[0]:
+        # Ids are copied from here, so they are never cut.
+        table.add_column(column, no_wrap=True, overflow="ignore")
+    for row in rows:
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200).print(table)

@@ -1,0 +1,69 @@
+"""The storage port: what every engine offers, and the values that pass through it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+Row = tuple[Any, ...]
+
+
+class Statement(NamedTuple):
+    """One SQL statement and its arguments (placeholders are `?`).
+
+    `rows`, when given, is a condition: the whole write is undone unless exactly that many rows changed.
+    Built by `scoped` when it touches a tenant's rows, so that no query can forget its tenant.
+    """
+
+    sql: str
+    args: Sequence[Any] = ()
+    rows: int | None = None
+
+
+class Clash(Exception):
+    """A unique constraint refused the write; nothing of it was kept."""
+
+
+class Lost(Exception):
+    """A statement changed another number of rows than it demanded; nothing of the write was kept."""
+
+
+class StoreDown(Exception):
+    """The store did not take the request. For a write, nothing is known to be kept."""
+
+
+class Misuse(Exception):
+    """A statement is wrong in itself (bad SQL, a broken reference, a value no store can keep): a bug of ours.
+
+    Nothing of the write was kept, and asking again will not help.
+    """
+
+
+class Store(Protocol):
+    """Four methods. A write is all or nothing, and durable when it returns."""
+
+    async def read(self, statement: Statement) -> list[Row]:
+        """Return the rows of a query, seeing every write that has returned before."""
+
+    async def write(self, *statements: Statement) -> list[int]:
+        """Apply the statements in one commit and return how many rows each changed.
+
+        Raises `Clash`, `Lost`, `Misuse` or `StoreDown`; in each case none of the statements has taken effect
+        (after `StoreDown` of a broken connection or a time-out this is the best that can be known).
+        Writes take effect in the order in which they were called.
+        """
+
+    async def migrate(self) -> int:
+        """Bring the schema to the newest version and return that version's number."""
+
+    async def close(self) -> None:
+        """Finish what is in flight and let go of every resource."""
+
+
+def scoped(tenant: str, sql: str, args: Sequence[Any] = (), rows: int | None = None) -> Statement:
+    """Build a statement that concerns one tenant; its first argument is the tenant, named in the SQL text.
+
+    Raises `ValueError` when the text does not name the tenant column: a statement without it could
+    reach another tenant's rows, and must never leave the house.
+    """
+    if "tenant" not in sql or not tenant:
+        raise ValueError("a scoped statement must name its tenant")
+    return Statement(sql, (tenant, *args), rows)

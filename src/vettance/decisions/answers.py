@@ -1,0 +1,182 @@
+"""What the doors answer about a decision: one value inside, two vocabularies outside."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import msgspec
+
+from vettance.decisions.decision import LOWERCASE, Action, Decision, Reason
+from vettance.decisions.evaluate import Evaluated
+from vettance.decisions.sql import Stored
+from vettance.feedback.answers import FeedbackAnswer
+from vettance.feedback.answers import answer as feedback_answer
+from vettance.feedback.label import Feedback
+from vettance.wire import JSON, Wire, decode, timestamp
+
+
+class CorrelationIds(Wire, frozen=True, omit_defaults=True):
+    """Ids to find everything about this decision again."""
+
+    request_id: str
+    event_id: str
+    customer_id: str | None = None
+    device_fingerprint: str | None = None
+
+
+class RuleVersion(Wire, frozen=True):
+    """Which version of the rule set decided."""
+
+    version: str
+
+
+Score = Annotated[int, msgspec.Meta(ge=0, le=100)]
+
+
+class DecisionAnswer(Wire, frozen=True):
+    """The answer of `POST /decisions/evaluate`."""
+
+    decision: Annotated[str, msgspec.Meta(description="`approve`, `review` or `deny`.")]
+    risk_score: Score
+    risk_level: Annotated[str, msgspec.Meta(description="`low`, `medium`, `high` or `critical`.")]
+    reason_codes: tuple[Reason, ...]
+    correlation_ids: CorrelationIds
+    rule_version: RuleVersion
+    recommended_actions: tuple[Action, ...]
+    evaluated_at: str
+
+
+class EventAnswer(Wire, frozen=True):
+    """The answer of `POST /events`."""
+
+    event_id: str
+    decision: Annotated[str, msgspec.Meta(description="`ALLOW`, `REVIEW` or `BLOCK`.")]
+    score: Score
+    event_category: str
+    rules_evaluated: int
+    received_at: str
+    processing_time_ms: float
+
+
+def decision_answer(evaluated: Evaluated, request_id: str) -> DecisionAnswer:
+    """Answer an evaluation in the vocabulary of the decisions endpoints."""
+    decision, event = evaluated.decision, evaluated.event
+    return DecisionAnswer(
+        decision=LOWERCASE[decision.outcome],
+        risk_score=decision.score,
+        risk_level=decision.level,
+        reason_codes=decision.reasons,
+        correlation_ids=CorrelationIds(
+            request_id=request_id,
+            event_id=evaluated.id,
+            customer_id=event.customer_id,
+            device_fingerprint=event.fingerprint,
+        ),
+        rule_version=RuleVersion(version=str(decision.ruleset_version)),
+        recommended_actions=decision.actions,
+        evaluated_at=timestamp(evaluated.evaluated_at_ms),
+    )
+
+
+def event_answer(evaluated: Evaluated) -> EventAnswer:
+    """Answer an ingested event in the vocabulary of the events endpoints."""
+    event = evaluated.event
+    return EventAnswer(
+        event_id=evaluated.id,
+        decision=evaluated.decision.outcome.value,
+        score=evaluated.decision.score,
+        event_category=event.category.value,
+        rules_evaluated=evaluated.decision.rules_evaluated,
+        received_at=timestamp(event.received_at_ms),
+        processing_time_ms=evaluated.processing_ms,
+    )
+
+
+class RuleResult(Wire, frozen=True, omit_defaults=True):
+    """What one rule said of an event. `error` is there when the rule failed and was skipped."""
+
+    rule_id: str
+    rule_name: str
+    matched: bool
+    score: int
+    mode: str
+    error: str | None = None
+
+
+class ListMatch(Wire, frozen=True):
+    """A list entry that the event matched."""
+
+    id: str
+    list_type: str
+    type: str
+
+
+class LinkedEntity(Wire, frozen=True, omit_defaults=True):
+    """An entity of the event, and how many events, customers and devices were seen with it so far."""
+
+    id: str
+    events: int = 0
+    customers: int | None = None
+    devices: int | None = None
+    first_seen_at: str | None = None
+    last_seen_at: str | None = None
+
+
+class LinkedEntities(Wire, frozen=True, omit_defaults=True):
+    """What ties the event to others."""
+
+    customer: LinkedEntity | None = None
+    device: LinkedEntity | None = None
+    ip: LinkedEntity | None = None
+    email: LinkedEntity | None = None
+    session: LinkedEntity | None = None
+
+
+class Outputs(Wire, frozen=True):
+    """The decision with everything that led to it. `model` is there for scoring models to come: null."""
+
+    decision: str
+    risk_score: int
+    risk_level: str
+    reason_codes: tuple[Reason, ...]
+    recommended_actions: tuple[Action, ...]
+    rule_version: RuleVersion
+    rules: list[RuleResult]
+    lists: list[ListMatch]
+    model: None = None
+
+
+class DecisionRecord(Wire, frozen=True):
+    """The answer of `GET /decisions/{id}`.
+
+    `inputs` holds the members of the event as sent, the whole event once more under `event`, and under
+    `features` every value that rules saw. `sessionSignals` is there when browser signals were queued before.
+    """
+
+    id: str
+    inputs: dict[str, Any]
+    outputs: Outputs
+    linked_entities: LinkedEntities
+    feedback: list[FeedbackAnswer]
+    evaluated_at: str
+
+
+def as_sent(sent: JSON) -> JSON:
+    """Return an event as it was sent, without the members that the service ignores."""
+    return {key: value for key, value in sent.items() if key != "tenantId"}
+
+
+def event_record(stored: Stored, decision: Decision, feedback: Sequence[Feedback]) -> JSON:
+    """Write an event as `GET /events/{id}` and the list of events answer it."""
+    return {
+        **as_sent(decode(stored.sent)),
+        "id": stored.id,
+        "source": stored.source,
+        "decision": decision.outcome.value,
+        "score": decision.score,
+        "riskLevel": decision.level,
+        "reasonCodes": decision.reasons,
+        "ruleVersion": RuleVersion(version=str(decision.ruleset_version)),
+        "receivedAt": timestamp(stored.received_at_ms),
+        "processingTimeMs": stored.record.processing_ms,
+        "feedback": [feedback_answer(one) for one in feedback],
+    }

@@ -1,0 +1,247 @@
+"""How the person at a page behaved: rhythm of keys, way of the mouse, and how fields came to be filled.
+
+The figures are for one-sided limits: what people do varies more, turns more and takes longer than a limit
+that nearly all of them pass. They are not for telling apart programs that copy people well.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from vettance.decisions.browser import KEYSTROKES, NO_SIGNALS, signals_of
+from vettance.decisions.members import once
+from vettance.decisions.offset import shows_clock_of
+from vettance.events.event import Event
+from vettance.rules.schema import Field, Type
+
+_READ_MAX: Final = 512  # More numbers than a form gives; the rest would only cost time.
+_INTERVAL_MS_MAX: Final = 3_600_000
+_DWELLS: Final = ("keystrokeDwells", "keystroke_dwells")
+_PRESSES: Final = ("pressDwells", "press_dwells")
+
+
+class Behaviour(NamedTuple):
+    """What the signals say of behaviour; None where they do not say. The manual lines stand in `_DOCS`."""
+
+    keystroke_median_ms: float | None = None
+    keystroke_min_ms: float | None = None
+    keystroke_log_sd: float | None = None
+    keystroke_spread: float | None = None
+    dwell_median_ms: float | None = None
+    dwell_cv: float | None = None
+    press_count: float | None = None
+    press_median_ms: float | None = None
+    interactions: float | None = None
+    untrusted: float | None = None
+    untrusted_clicks: float | None = None
+    fields_filled: float | None = None
+    fields_typed: float | None = None
+    fields_pasted: float | None = None
+    fields_autofilled: float | None = None
+    fields_injected: float | None = None
+    fill_seconds: float | None = None
+    mouse_strokes: float | None = None
+    mouse_turn: float | None = None
+    mouse_deviation: float | None = None
+    mouse_speed_cv: float | None = None
+    mouse_speed_spread: float | None = None
+    mouse_step_spread: float | None = None
+    mouse_timer_cv: float | None = None
+
+
+_DOCS: Final = {
+    "keystroke_median_ms": "Median interval between keystrokes in milliseconds.",
+    "keystroke_min_ms": "Shortest interval between keystrokes in milliseconds.",
+    "keystroke_log_sd": "Standard deviation of the natural logarithms of the intervals between keystrokes.",
+    "keystroke_spread": "Range of the middle half of the keystroke intervals, as a share of their median.",
+    "dwell_median_ms": "Median time that a key was held down, in milliseconds.",
+    "dwell_cv": "Spread of the times that keys were held down: standard deviation divided by mean.",
+    "press_count": "How many presses of mouse, pen or finger were measured.",
+    "press_median_ms": "Median time that mouse, pen or finger was held down, in milliseconds.",
+    "interactions": "How many actions of a person the browser itself vouched for: keys, presses, scrolling.",
+    "untrusted": "How many input events a script made up.",
+    "untrusted_clicks": "How many clicks a script made up.",
+    "fields_filled": "How many fields were filled in.",
+    "fields_typed": "How many fields were typed into, at least in part.",
+    "fields_pasted": "How many fields were pasted into.",
+    "fields_autofilled": "How many fields the browser itself filled in.",
+    "fields_injected": "How many fields were filled in without keys, paste or autofill: by a program.",
+    "fill_seconds": "Seconds from the first to the last change of a field.",
+    "mouse_strokes": "How many movements of the mouse were long enough to be measured.",
+    "mouse_turn": "Median over movements of the mean change of direction, in radians.",
+    "mouse_deviation": "Median over movements of the greatest distance from the straight line, as its share.",
+    "mouse_speed_cv": "Median over movements of the spread of speed: standard deviation divided by mean.",
+    "mouse_speed_spread": "Median over movements of the range of the middle half of speeds, as a share.",
+    "mouse_step_spread": "Median over movements of the range of the middle half of step lengths, as a share.",
+    "mouse_timer_cv": "Median over movements of the spread of the time between mouse events.",
+}
+
+_NOTHING: Final = Behaviour()
+_PRIMARY: Final = re.compile(r"[-,;\s]")
+
+
+def _number(holder: Mapping[str, Any], name: str) -> float | None:
+    value = holder.get(name)
+    if isinstance(value, int | float) and type(value) is not bool and math.isfinite(value):
+        return float(value)
+    return None
+
+
+def _numbers(signals: Mapping[str, Any], names: Sequence[str]) -> list[float]:
+    for name in names:
+        if type(value := signals.get(name)) is list:
+            numbers = (item for item in value[-_READ_MAX:] if type(item) in (int, float))
+            return [float(item) for item in numbers if 0 <= item < _INTERVAL_MS_MAX]
+    return []
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return sorted(values)[len(values) // 2] if values else None
+
+
+def spread(values: Sequence[float]) -> float | None:
+    """Return standard deviation divided by mean; None for fewer than two values or a mean of 0."""
+    mean = math.fsum(values) / len(values) if values else 0.0
+    if len(values) < 2 or mean <= 0:
+        return None
+    return math.sqrt(math.fsum((item - mean) ** 2 for item in values) / len(values)) / mean
+
+
+def _middle_spread(values: Sequence[float]) -> float | None:
+    """Return the interquartile range divided by the median: a stall of the machine does not touch it."""
+    ordered = sorted(values)
+    count = len(ordered)
+    if count < 4 or ordered[count // 2] <= 0:
+        return None
+    return (ordered[count * 3 // 4] - ordered[count // 4]) / ordered[count // 2]
+
+
+def _log_deviation(values: Sequence[float]) -> float | None:
+    # An interval of 0 has no logarithm; below the resolution of a browser's clock nothing is told apart.
+    logs = [math.log(max(item, 0.1)) for item in values]
+    if len(logs) < 2:
+        return None
+    mean = math.fsum(logs) / len(logs)
+    return math.sqrt(math.fsum((item - mean) ** 2 for item in logs) / len(logs))
+
+
+@once
+def behaviour_of(event: Event) -> Behaviour:
+    """Return what the signals of an event say of behaviour."""
+    signals = signals_of(event)
+    if signals is NO_SIGNALS:
+        return _NOTHING
+    intervals, dwells = _numbers(signals, KEYSTROKES), _numbers(signals, _DWELLS)
+    presses = _numbers(signals, _PRESSES)
+    fields, mouse = _object(signals, "fields"), _object(signals, "mouse")
+    injected = [_number(fields, way) for way in ("inserted", "scripted", "silent")]
+    return Behaviour(
+        keystroke_median_ms=_median(intervals),
+        keystroke_min_ms=min(intervals, default=None),
+        keystroke_log_sd=_log_deviation(intervals),
+        keystroke_spread=_middle_spread(intervals),
+        dwell_median_ms=_median(dwells),
+        dwell_cv=spread(dwells),
+        press_count=float(len(presses)) if type(signals.get("pressDwells")) is list else None,
+        press_median_ms=_median(presses),
+        interactions=_number(signals, "interactionCount"),
+        untrusted=_number(signals, "untrustedCount"),
+        untrusted_clicks=_number(signals, "untrustedClickCount"),
+        fields_filled=_number(fields, "filled"),
+        fields_typed=_number(fields, "typed"),
+        fields_pasted=_number(fields, "pasted"),
+        fields_autofilled=_number(fields, "autofilled"),
+        fields_injected=math.fsum(each for each in injected if each is not None) if fields else None,
+        fill_seconds=_number(signals, "fillSeconds"),
+        mouse_strokes=_number(mouse, "strokes"),
+        mouse_turn=_number(mouse, "turn"),
+        mouse_deviation=_number(mouse, "deviation"),
+        mouse_speed_cv=_number(mouse, "speedVariation"),
+        mouse_speed_spread=_number(mouse, "speedSpread"),
+        mouse_step_spread=_number(mouse, "stepSpread"),
+        mouse_timer_cv=_number(mouse, "timerVariation"),
+    )
+
+
+def _object(signals: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = signals.get(name)
+    return found if type(found) is dict else NO_SIGNALS
+
+
+def _part(index: int) -> Callable[[Event], float | None]:
+    def read(event: Event) -> float | None:
+        return behaviour_of(event)[index]
+
+    return read
+
+
+def _flag(name: str) -> Callable[[Event], bool | None]:
+    def read(event: Event) -> bool | None:
+        value = signals_of(event).get(name)
+        return value if type(value) is bool else None
+
+    return read
+
+
+def _language_mismatch(event: Event) -> bool | None:
+    """Compare what a page is told of the language with what the browser's requests say of it."""
+    signals = signals_of(event)
+    if signals is NO_SIGNALS:
+        return None
+    header, languages = signals.get("acceptLanguage"), signals.get("languages")
+    if type(header) is not str or type(languages) is not list or not languages:
+        return None
+    if type(languages[0]) is not str or not header[:1].isalpha():
+        return None
+    return _primary(header) != _primary(languages[0])
+
+
+def _primary(tag: str) -> str:
+    """Return the language of a tag or of a header of tags (RFC 5646; RFC 9110, 12.5.4): `de` of `de-AT`."""
+    return _PRIMARY.split(tag.strip(), maxsplit=1)[0].lower()
+
+
+def behaviour_fields(country_of: Callable[[Event], str | None]) -> tuple[Field, ...]:
+    """Return the names of behaviour that rules may use. `country_of` knows the country of an event's IP."""
+
+    def timezone_mismatch(event: Event) -> bool | None:
+        signals = signals_of(event)
+        if signals is NO_SIGNALS:
+            return None
+        offset = _number(signals, "timezoneOffset")
+        country = country_of(event) if offset is not None else None
+        if offset is None or country is None:
+            return None
+        shown = shows_clock_of(country, -offset)
+        return None if shown is None else not shown
+
+    flags: tuple[tuple[str, Callable[[Event], bool | None], str], ...] = (
+        (
+            "timezone_mismatch",
+            timezone_mismatch,
+            "Whether the browser's clock is one that the country of the IP never shows.",
+        ),
+        (
+            "language_mismatch",
+            _language_mismatch,
+            "Whether pages are told another language than the browser's own requests ask for.",
+        ),
+        (
+            "fingerprint_changed",
+            _flag("fingerprintChanged"),
+            "Whether the fingerprint of the device changed between the batches of this session.",
+        ),
+        (
+            "automation_globals",
+            _flag("automationGlobals"),
+            "Whether a tool for driving browsers left its traces in the page.",
+        ),
+    )
+    return (
+        *(
+            Field(f"signals.{name}", Type.NUMBER, _part(index), _DOCS[name])
+            for index, name in enumerate(Behaviour._fields)
+        ),
+        *(Field(f"signals.{name}", Type.BOOL, read, doc) for name, read, doc in flags),
+    )

@@ -1,0 +1,164 @@
+"""The decision: what is answered about an event, and everything needed to explain it later."""
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from vettance.lists.entry import ListEntry, ListType, winning_list
+from vettance.rules.ruleset import Rule, RuleSet
+from vettance.state.port import Value
+from vettance.wire import Wire
+
+SCORE_MAX = 100
+
+BLOCKLIST_MATCH = "BLOCKLIST_MATCH"
+ALLOWLIST_MATCH = "ALLOWLIST_MATCH"
+
+
+class Outcome(enum.StrEnum):
+    """What the service decided, in its inner vocabulary."""
+
+    ALLOW = "ALLOW"
+    REVIEW = "REVIEW"
+    BLOCK = "BLOCK"
+
+
+#: The lowercase vocabulary of the decisions endpoints.
+LOWERCASE = {Outcome.ALLOW: "approve", Outcome.REVIEW: "review", Outcome.BLOCK: "deny"}
+
+LEVELS = ("low", "medium", "high", "critical")
+
+#: What to do when no rule that fired recommends anything.
+DEFAULT_ACTIONS = {
+    Outcome.REVIEW: ("MANUAL_REVIEW", "Hold the event and let a person look at it."),
+    Outcome.BLOCK: ("BLOCK", "Refuse the event."),
+}
+
+
+class Reason(Wire, frozen=True):
+    """Why: a code to count by and a sentence for people."""
+
+    code: str
+    explanation: str
+
+
+class Action(Wire, frozen=True):
+    """What to do next."""
+
+    action: str
+    description: str
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The decision about one event. `rules_evaluated` counts active and shadow rules."""
+
+    outcome: Outcome
+    score: int
+    level: str
+    reasons: tuple[Reason, ...]
+    actions: tuple[Action, ...]
+    ruleset_version: int
+    rules_evaluated: int
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
+    """A decision as the log keeps it: compact, and enough to explain and to compute it again bit for bit.
+
+    Names are left out: facts, answers and rules stand in the order of the rule set version that was used.
+    `inexact` has bit i set when answer i came from sub-buckets; `lists` holds (entry id, list type, type).
+    """
+
+    ruleset_version: int
+    outcome: Outcome
+    score: int
+    level: str
+    facts: tuple[Any, ...]
+    answers: tuple[Value, ...]
+    inexact: int
+    fired: list[int]
+    failed: list[tuple[int, str]]
+    lists: list[tuple[str, str, str]]
+    request_id: str
+    processing_ms: float
+
+
+def level_of(score: int, ruleset: RuleSet) -> str:
+    """Name the band that a score lies in; the bounds belong to the rule set."""
+    bounds = ruleset.levels
+    if score >= bounds.critical:
+        return "critical"
+    if score >= bounds.high:
+        return "high"
+    return "medium" if score >= bounds.medium else "low"
+
+
+def decide(ruleset: RuleSet, version: int, fired: Sequence[int], entries: Sequence[ListEntry]) -> Decision:
+    """Combine the rules that fired (indexes into `ruleset.running`) and the list entries that matched.
+
+    The score is the sum of the scores of the active rules that fired, at most 100; thresholds of the rule set
+    turn it into an outcome. A rule's hard outcome beats the thresholds (the strictest wins), a list beats
+    every rule (block beats allow). The score is then moved into the band of the outcome, so that the two
+    never contradict each other: 100 for a blocked value, 0 for an allowed one.
+    """
+    hits = [rule for rule in (ruleset.running[index] for index in fired) if rule.mode == "active"]
+    score = min(SCORE_MAX, sum(rule.score for rule in hits))
+    listed = winning_list(entries)
+    if listed is ListType.BLOCK:
+        outcome, score = Outcome.BLOCK, SCORE_MAX
+    elif listed is ListType.ALLOW:
+        outcome, score = Outcome.ALLOW, 0
+    else:
+        outcome, score = _weigh(ruleset, hits, score)
+    return Decision(
+        outcome=outcome,
+        score=score,
+        level=level_of(score, ruleset),
+        reasons=_reasons(hits, listed),
+        actions=() if listed is ListType.ALLOW else _actions(ruleset, hits, outcome),
+        ruleset_version=version,
+        rules_evaluated=len(ruleset.running),
+    )
+
+
+def _weigh(ruleset: RuleSet, hits: Sequence[Rule], score: int) -> tuple[Outcome, int]:
+    review, block = ruleset.thresholds.review, ruleset.thresholds.block
+    outcome = Outcome.BLOCK if score >= block else Outcome.REVIEW if score >= review else Outcome.ALLOW
+    hard = {rule.outcome for rule in hits if rule.outcome is not None}
+    if "BLOCK" in hard:
+        return Outcome.BLOCK, max(score, block)
+    if "REVIEW" in hard and outcome is not Outcome.BLOCK:
+        return Outcome.REVIEW, max(score, review)
+    if hard == {"ALLOW"}:
+        return Outcome.ALLOW, min(score, max(review - 1, 0))
+    return outcome, score
+
+
+def _reasons(hits: Sequence[Rule], listed: ListType | None) -> tuple[Reason, ...]:
+    reasons: dict[str, Reason] = {}
+    if listed is ListType.BLOCK:
+        reasons[BLOCKLIST_MATCH] = Reason(
+            code=BLOCKLIST_MATCH, explanation="A value of this event is on the block list."
+        )
+    elif listed is ListType.ALLOW:
+        reasons[ALLOWLIST_MATCH] = Reason(
+            code=ALLOWLIST_MATCH, explanation="A value of this event is on the allow list."
+        )
+    for rule in sorted(hits, key=lambda rule: -rule.score):
+        reasons.setdefault(rule.reason, Reason(code=rule.reason, explanation=rule.explanation))
+    return tuple(reasons.values())
+
+
+def _actions(ruleset: RuleSet, hits: Sequence[Rule], outcome: Outcome) -> tuple[Action, ...]:
+    actions: dict[str, Action] = {}
+    for rule in sorted(hits, key=lambda rule: -rule.score):
+        if rule.action is not None:
+            actions.setdefault(
+                rule.action,
+                Action(action=rule.action, description=ruleset.actions.get(rule.action, rule.action)),
+            )
+    if not actions and outcome in DEFAULT_ACTIONS:
+        action, description = DEFAULT_ACTIONS[outcome]
+        actions[action] = Action(action=action, description=description)
+    return tuple(actions.values())

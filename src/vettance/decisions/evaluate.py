@@ -1,0 +1,194 @@
+"""Evaluate: read, think, write once, answer. The one flow behind every door that takes fraud events."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from vettance.db.engine import Clash, Statement, Store, StoreDown
+from vettance.decisions import sql
+from vettance.decisions.active import ActiveRules
+from vettance.decisions.decision import Decision, Record, decide
+from vettance.decisions.told import told_of_evaluated
+from vettance.errors import Unavailable
+from vettance.events.event import Event, Source, with_session_signals
+from vettance.history.sql import count_decision
+from vettance.ids import IdSource
+from vettance.lists.entry import ListBook
+from vettance.outbox import MessageType, enqueue
+from vettance.state.port import Velocity
+from vettance.websdk.session import SessionBook
+from vettance.wire import decode
+
+_NO_LISTS = ListBook()
+_RULE_CHANGE_WAIT_S = 5.0
+
+
+class Evaluated(msgspec.Struct, frozen=True, gc=False):
+    """One event, decided and durably stored."""
+
+    id: str
+    event: Event
+    decision: Decision
+    evaluated_at_ms: int
+    processing_ms: float
+
+
+#: What else belongs into the commit of an event: the answer kept for retries, the job it settles.
+Also = Callable[[Evaluated], Iterable[Statement]]
+
+
+class Evaluator:
+    """Decides events. Holds, for each tenant, the rules in force, the lists and the memory between events.
+
+    Thinking is synchronous: from the first look at the memory to the finished decision no other event gets a
+    word in, so the k-th of many simultaneous events sees exactly k - 1.
+    """
+
+    def __init__(
+        self, store: Store, velocity: Velocity, ids: IdSource, now_ms: Callable[[], int] | None = None
+    ) -> None:
+        self._store = store
+        self._velocity = velocity
+        self._ids = ids
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self.rules: dict[str, ActiveRules] = {}
+        self.lists: dict[str, ListBook] = {}
+        #: What browsers have queued for their sessions.
+        self.sessions = SessionBook()
+        #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
+        self.astray: set[str] = set()
+        #: How many events each tenant's memory has taken since its snapshot; `preserve` sets it back.
+        self.decided: dict[str, int] = {}
+        #: How many events of each tenant were decided since the start; the history is laid out by it.
+        self.ever: dict[str, int] = {}
+        #: Tenants that have, or had since the start, a subscription; messages of others are not even written.
+        self.listeners: set[str] = set()
+        self._paused: dict[str, asyncio.Event] = {}
+        self._under_way: dict[str, int] = {}
+        self._quiet: dict[str, asyncio.Event] = {}
+        self._newest_ms = 0
+
+    def floor(self, evaluated_at_ms: int) -> None:
+        """Date no later decision before this moment, be the clock set back: the history is in this order."""
+        self._newest_ms = max(self._newest_ms, evaluated_at_ms)
+
+    async def evaluate(
+        self,
+        tenant: str,
+        event: Event,
+        sent: bytes,
+        source: Source,
+        request_id: str,
+        started_ns: int,
+        also: Also | None = None,
+        *,
+        tell: bool = True,
+    ) -> Evaluated:
+        """Decide an event and store it with its decision, its counts and its message, in one commit.
+
+        `sent` is the body as received; `started_ns` is `time.perf_counter_ns()` at the receipt; `also` goes
+        into the same commit; without `tell` no subscriber hears of it. Raises `Unavailable` (503) when the
+        store does not take it, `Lost` when `also` demands what is not so; then nothing of it counts.
+        """
+        if self._paused:
+            await self._wait_for_rules(tenant)
+        active = self.rules.get(tenant)
+        if active is None:
+            raise Unavailable("The rules of this tenant are not loaded yet.")
+        compiled = active.compiled
+        event_id = self._ids.make("evt", event.received_at_ms)
+        signals: bytes | None = None
+        if event.session_id is not None and (
+            signals := self.sessions.find(tenant, event.session_id, event.received_at_ms)
+        ):
+            event = with_session_signals(event, decode(signals))
+        entries = self.lists.get(tenant, _NO_LISTS).match(event, event.received_at_ms)
+        facts = compiled.facts(event)
+        answer = self._velocity.observe(tenant, event_id, event.occurred_at_ms, compiled.observe(facts))
+        fired, failed = compiled.run(facts, answer.values)
+        if fired or entries:
+            decision = decide(active.ruleset, active.version, fired, entries)
+        else:
+            decision = active.quiet
+        self._newest_ms = now_ms = max(self._now_ms(), self._newest_ms)
+        processing_ms = (time.perf_counter_ns() - started_ns) / 1e6
+        record = Record(
+            ruleset_version=active.version,
+            outcome=decision.outcome,
+            score=decision.score,
+            level=decision.level,
+            facts=facts,
+            answers=answer.values,
+            inexact=answer.inexact,
+            fired=fired,
+            failed=failed,
+            lists=[(entry.id, entry.list_type.value, entry.type.value) for entry in entries],
+            request_id=request_id,
+            processing_ms=round(processing_ms, 3),
+        )
+        evaluated = Evaluated(event_id, event, decision, now_ms, record.processing_ms)
+        statements = [
+            sql.insert_event(tenant, event_id, source, event, sent, signals),
+            sql.insert_decision(tenant, event_id, event, decision, record, now_ms),
+            count_decision(tenant, event.occurred_at_ms, decision),
+        ]
+        if tell and tenant in self.listeners:
+            told = told_of_evaluated(event_id, event, decision, active.ruleset, fired, request_id, now_ms)
+            statements.append(
+                enqueue(tenant, MessageType.EVENT_RISK_EVALUATED, event_id, event_id, now_ms, told)
+            )
+        if also is not None:
+            statements += also(evaluated)
+        await self._store_event(tenant, statements)
+        return evaluated
+
+    async def _store_event(self, tenant: str, statements: list[Statement]) -> None:
+        """Write an event that the memory has seen; when that fails, remember that the memory is ahead."""
+        self._under_way[tenant] = self._under_way.get(tenant, 0) + 1
+        try:
+            await self._store.write(*statements)
+        except (StoreDown, Clash):
+            self.astray.add(tenant)
+            raise Unavailable("The store did not take the event; nothing of it was kept.") from None
+        except BaseException:
+            # The caller went away while the write was on its way: whether it took effect is not known here.
+            self.astray.add(tenant)
+            raise
+        finally:
+            self._finish(tenant)
+
+    def _finish(self, tenant: str) -> None:
+        self._under_way[tenant] -= 1
+        self.decided[tenant] = self.decided.get(tenant, 0) + 1
+        self.ever[tenant] = self.ever.get(tenant, 0) + 1
+        if self._quiet and not self._under_way[tenant] and tenant in self._quiet:
+            self._quiet.pop(tenant).set()
+
+    async def _wait_for_rules(self, tenant: str) -> None:
+        gate = self._paused.get(tenant)
+        if gate is None:
+            return
+        try:
+            await asyncio.wait_for(gate.wait(), _RULE_CHANGE_WAIT_S)
+        except TimeoutError:
+            raise Unavailable("New rules are being put into force.") from None
+
+    async def passable(self, tenant: str) -> None:
+        """Wait while new events of a tenant are held back."""
+        while (gate := self._paused.get(tenant)) is not None:
+            await gate.wait()
+
+    async def pause(self, tenant: str) -> None:
+        """Hold back new events of a tenant, and wait until those under way are stored."""
+        self._paused.setdefault(tenant, asyncio.Event())
+        if self._under_way.get(tenant, 0):
+            self._quiet[tenant] = asyncio.Event()
+            await self._quiet[tenant].wait()
+
+    def resume(self, tenant: str) -> None:
+        """Let the events of a tenant through again."""
+        gate = self._paused.pop(tenant, None)
+        if gate is not None:
+            gate.set()

@@ -1,0 +1,116 @@
+"""Explain: read a stored decision back and give every number in it its name."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from vettance.db.engine import Store
+from vettance.decisions import sql
+from vettance.decisions.active import ActiveRules, RuleCache
+from vettance.decisions.decision import Decision, decide
+from vettance.decisions.evaluate import Evaluator
+from vettance.errors import NotFound
+from vettance.feedback import sql as feedback_sql
+from vettance.feedback.label import Feedback
+from vettance.history.relate import Link, Relater
+from vettance.ids import is_id
+from vettance.lists.entry import EntryType, ListEntry, ListType
+from vettance.rules import sql as rules_sql
+from vettance.state.port import Value
+from vettance.wire import JSON, decode
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """A stored decision, with the rules that made it and the entities it touches."""
+
+    stored: sql.Stored
+    sent: JSON
+    active: ActiveRules
+    decision: Decision
+    features: dict[str, Value]
+    links: dict[str, Link]
+    feedback: list[Feedback]
+
+
+class Explainer:
+    """Finds decisions of a tenant and explains them with the rule set version that made them."""
+
+    def __init__(self, store: Store, evaluator: Evaluator, cache: RuleCache, relater: Relater) -> None:
+        self._store = store
+        self._evaluator = evaluator
+        self._cache = cache
+        self._relater = relater
+
+    async def find(self, tenant: str, event_id: str) -> tuple[sql.Stored, Decision, ActiveRules]:
+        """Return one event with its decision. Raises `NotFound` when it is absent or another tenant's."""
+        if not is_id(event_id, "evt"):
+            raise NotFound
+        rows = await self._store.read(sql.select_decision(tenant, event_id))
+        if not rows:
+            raise NotFound
+        stored = sql.stored_of(rows[0])
+        return stored, *await self._decided(tenant, stored)
+
+    async def find_listed(self, tenant: str, seqs: Sequence[int]) -> list[tuple[sql.Listed, Decision]]:
+        """Return the decisions at some places of the log, in the order of `seqs`."""
+        if not seqs:
+            return []
+        found = [sql.listed_of(row) for row in await self._store.read(sql.select_listed(tenant, seqs))]
+        at = {listed.seq: listed for listed in found}
+        # What retention has removed since it was found is left out.
+        listed = [at[seq] for seq in seqs if seq in at]
+        return [(one, (await self._decided(tenant, one.stored))[0]) for one in listed]
+
+    async def _decided(self, tenant: str, stored: sql.Stored) -> tuple[Decision, ActiveRules]:
+        """Return what was answered, in full, and the rules that said so."""
+        active = await self._rules_of(tenant, stored.record.ruleset_version)
+        record = stored.record
+        decision = decide(active.ruleset, active.version, record.fired, _entries_of(tenant, record.lists))
+        # What was answered stands, even if a later version of this code would weigh the same hits otherwise.
+        kept = {"outcome": record.outcome, "score": record.score, "level": record.level}
+        return msgspec.structs.replace(decision, **kept), active
+
+    async def explain(self, tenant: str, event_id: str) -> Explained:
+        """Return everything about one decision. Raises `NotFound`."""
+        stored, decision, active = await self.find(tenant, event_id)
+        compiled, record = active.compiled, stored.record
+        features: dict[str, Value] = dict(zip(compiled.fact_names, record.facts, strict=True))
+        features.update(zip(compiled.plan.aggregate_names, record.answers, strict=True))
+        entities = {kind: value for kind, value in stored.entities._asdict().items() if value is not None}
+        links = await self._relater.links(tenant, entities)
+        feedback = await self.feedback(tenant, [event_id])
+        return Explained(stored, decode(stored.sent), active, decision, features, links, feedback)
+
+    async def feedback(self, tenant: str, event_ids: Sequence[str]) -> list[Feedback]:
+        """Return what was said about some events, oldest first for each."""
+        if not event_ids:
+            return []
+        rows = await self._store.read(feedback_sql.select_feedback(tenant, event_ids))
+        return [feedback_sql.feedback_of(row) for row in rows]
+
+    async def _rules_of(self, tenant: str, version: int) -> ActiveRules:
+        active = self._evaluator.rules.get(tenant)
+        if active is not None and active.version == version:
+            return active
+        rows = await self._store.read(rules_sql.select_version(tenant, version))
+        if not rows:
+            raise LookupError(f"rule set version {version} is referred to by a decision and gone")
+        return self._cache.active(version, rows[0][0])
+
+
+def _entries_of(tenant: str, lists: Sequence[tuple[str, str, str]]) -> list[ListEntry]:
+    """Stand-ins for the list entries of a record: enough to decide again, the entries may be gone by now."""
+    return [
+        ListEntry(
+            id=entry_id,
+            tenant=tenant,
+            type=EntryType(entry_type),
+            value="",
+            list_type=ListType(list_type),
+            reason=None,
+            expires_at_ms=None,
+            created_at_ms=0,
+            updated_at_ms=0,
+        )
+        for entry_id, list_type, entry_type in lists
+    ]

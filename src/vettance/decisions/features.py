@@ -1,0 +1,347 @@
+"""The names that fraud rules may use: one row for each, with its type, its reader and its manual line."""
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from vettance.decisions.behaviour import behaviour_fields
+from vettance.decisions.browser import SIGNALS, is_automation, signals_of
+from vettance.decisions.email import EmailFacts, email_facts
+from vettance.decisions.members import (
+    HOUR_MS,
+    Reader,
+    account_age_hours,
+    account_is_new,
+    any_flag,
+    in_person,
+    member,
+    once,
+    read_amount,
+    read_code,
+    read_flag,
+    read_id,
+    read_number,
+    read_word,
+)
+from vettance.decisions.network import INVALID, IpFacts, Network
+from vettance.events.event import Event
+from vettance.events.kind import Meaning, meaning_of
+from vettance.rules.schema import Field, Namespace, Schema, Type
+
+DAY_MS: Final = 86_400_000
+
+
+_meaning: Final = once(meaning_of)
+
+
+def _meaning_reader(index: int) -> Reader:
+    def read(event: Event) -> Any:
+        return _meaning(event)[index]
+
+    return read
+
+
+def _meaning_field(name: str, kind: Type, doc: str) -> Field:
+    return Field(f"event.{name}", kind, _meaning_reader(Meaning._fields.index(name)), doc)
+
+
+def _country(event: Event) -> str | None:
+    return read_code(event.country) if event.country else None
+
+
+def _latitude(event: Event) -> float | None:
+    return event.location[0] if event.location else None
+
+
+def _longitude(event: Event) -> float | None:
+    return event.location[1] if event.location else None
+
+
+def _hour(event: Event) -> int:
+    return event.occurred_at_ms % DAY_MS // HOUR_MS
+
+
+def _weekday(event: Event) -> int:
+    return (event.occurred_at_ms // DAY_MS + 3) % 7  # The Unix epoch was a Thursday; Monday is 0.
+
+
+def _email_reader(index: int) -> Reader:
+    def read(event: Event) -> Any:
+        if not event.email:
+            return None
+        facts = email_facts(event.email)
+        return facts[index] if facts[0] or index == 0 else None
+
+    return read
+
+
+def _email_field(name: str, kind: Type, doc: str) -> Field:
+    return Field(f"email.{name}", kind, _email_reader(EmailFacts._fields.index(name)), doc)
+
+
+def _user_agent_automation(event: Event) -> bool | None:
+    return is_automation(event.user_agent) if event.user_agent else None
+
+
+def _plain_fields() -> tuple[Field, ...]:
+    """The names that stand in the event itself."""
+
+    def plain(name: str, attribute: str, doc: str) -> Field:
+        return Field(name, Type.TEXT, _attribute(attribute), doc, attribute)
+
+    return (
+        plain("event.name", "name", "The name of the event as the tenant sent it."),
+        plain("event_name", "name", "The same as `event.name`."),
+        plain("event.category", "category.value", "AUTHENTICATION, TRANSACTION, ACCOUNT or OTHER."),
+        plain("event_category", "category.value", "The same as `event.category`."),
+        plain("customer.external_id", "customer_id", "The tenant's own id of the customer."),
+        plain("customer.email", "email", "The customer's e-mail address in lower case."),
+        plain(
+            "customer.key", "customer_key", "What the customer is known by: the external id, else the e-mail."
+        ),
+        plain("device.external_id", "device_id", "The tenant's own id of the device."),
+        plain("device.fingerprint", "fingerprint", "The fingerprint of the device."),
+        plain(
+            "device.key", "device_key", "What the device is known by: the fingerprint, else the external id."
+        ),
+        plain("ip", "ip", "The address the event came from, in canonical form."),
+        plain("user_agent", "user_agent", "The user agent as sent."),
+        plain("session_id", "session_id", "The session: `sessionId`, else `metadata.sessionId`."),
+        Field(
+            "country",
+            Type.TEXT,
+            _country,
+            "The country code of the event in upper case, as long as it was sent.",
+        ),
+        Field(
+            "location.latitude", Type.NUMBER, _latitude, "Degrees north, when the event carries coordinates."
+        ),
+        Field(
+            "location.longitude", Type.NUMBER, _longitude, "Degrees east, when the event carries coordinates."
+        ),
+        Field(
+            "occurred_at_ms",
+            Type.NUMBER,
+            _attribute("occurred_at_ms"),
+            "Event time in Unix milliseconds.",
+            "occurred_at_ms",
+        ),
+        Field("hour", Type.NUMBER, _hour, "Hour of the event, 0 to 23, UTC."),
+        Field("weekday", Type.NUMBER, _weekday, "Day of the week of the event, Monday is 0, UTC."),
+    )
+
+
+def _attribute(name: str) -> Reader:
+    return operator.attrgetter(name)
+
+
+_MEANING_FIELDS: Final = (
+    _meaning_field(
+        "kind", Type.TEXT, "What kind of thing happened, read from the event's name and category."
+    ),
+    _meaning_field("outcome", Type.TEXT, "How it ended: `success`, `failure` or `unknown`; never missing."),
+    _meaning_field("moves_money", Type.BOOL, "Whether it is a payment, checkout, withdrawal or transfer."),
+    _meaning_field("spends", Type.BOOL, "Whether it moves money and is not said to have failed."),
+    _meaning_field("payment_failed", Type.BOOL, "Whether it was to move money and failed."),
+    _meaning_field("logged_in", Type.BOOL, "Whether it is a login that is not said to have failed."),
+    _meaning_field("login_failed", Type.BOOL, "Whether it is a login or a second factor that failed."),
+    _meaning_field(
+        "changes_credentials",
+        Type.BOOL,
+        "Whether it changes or resets the password or changes e-mail, phone, address or second factor.",
+    ),
+    Field(
+        "in_person",
+        Type.BOOL,
+        in_person,
+        "Whether the channel is a shop, branch or machine shared by many people.",
+    ),
+    Field(
+        "account.age_hours",
+        Type.NUMBER,
+        account_age_hours,
+        "Age of the account in hours, when the tenant sends it.",
+    ),
+    Field(
+        "account.is_new",
+        Type.BOOL,
+        account_is_new,
+        "Whether the tenant says the account is younger than a day.",
+    ),
+    Field(
+        "user_agent.automation",
+        Type.BOOL,
+        _user_agent_automation,
+        "Whether the user agent names a program that drives itself.",
+    ),
+)
+
+
+def _metadata_fields() -> tuple[Field, ...]:
+    """The members of `metadata` with a known meaning, under both spellings."""
+    rows: tuple[tuple[tuple[str, ...], Type, Callable[[Any], Any], str], ...] = (
+        (("amount",), Type.NUMBER, read_amount, "Amount of money, a number or a decimal text."),
+        (("currency",), Type.TEXT, read_code, "Currency code in upper case."),
+        (("merchantId", "merchant_id"), Type.TEXT, read_id, "The merchant that is paid."),
+        (("terminalId", "terminal_id"), Type.TEXT, read_id, "The terminal at which is paid."),
+        (("cardHash", "card_hash"), Type.TEXT, read_id, "A hash or token of the card; never its number."),
+        (("paymentMethod", "payment_method"), Type.TEXT, read_word, "How is paid, in lower case."),
+        (("channel",), Type.TEXT, read_word, "Where it happened (web, app, pos …), in lower case."),
+        (
+            ("outcome",),
+            Type.TEXT,
+            read_word,
+            "The outcome as sent, in lower case; `event.outcome` reads it for you.",
+        ),
+        (("promoCode", "promo_code"), Type.TEXT, read_code, "The code of the promotion in upper case."),
+    )
+    fields = []
+    for names, kind, convert, doc in rows:
+        read = member(convert, *names)
+        fields += [Field(f"metadata.{name}", kind, read, doc) for name in names]
+    return (
+        *fields,
+        Field(
+            "merchant.key",
+            Type.TEXT,
+            member(read_id, "terminalId", "terminal_id", "merchantId", "merchant_id"),
+            "Where is paid: the terminal, else the merchant.",
+        ),
+    )
+
+
+_EMAIL_FIELDS: Final = (
+    _email_field("valid", Type.BOOL, "Whether the customer's e-mail has the form of an address."),
+    _email_field("domain", Type.TEXT, "The part after the @."),
+    _email_field("mailbox", Type.TEXT, "The address without dots and tags that its provider ignores."),
+    _email_field(
+        "disposable", Type.BOOL, "Whether the domain, or one above it, hands out throw-away mailboxes."
+    ),
+    _email_field("free", Type.BOOL, "Whether the provider gives a mailbox to anybody."),
+    _email_field("plus_tag", Type.BOOL, "Whether the address carries a `+tag`."),
+    _email_field("digits_ratio", Type.NUMBER, "Share of digits in the part before the @, from 0 to 1."),
+    _email_field("local_length", Type.NUMBER, "Length of the part before the @, without a tag."),
+    _email_field(
+        "random_local", Type.BOOL, "Whether the part before the @ looks typed by a machine (a heuristic)."
+    ),
+)
+
+
+_IP_COUNTRY: Final = member(read_code, "ipCountry", "ip_country")
+_IP_ASN: Final = member(read_number, "ipAsn", "ip_asn")
+_IP_HOSTING: Final = member(read_flag, "ipHosting", "ip_hosting", "isHosting", "is_hosting")
+_IP_ANONYMOUS: Final = any_flag(
+    (
+        "ipProxy",
+        "ip_proxy",
+        "isProxy",
+        "is_proxy",
+        "isVpn",
+        "is_vpn",
+        "isTor",
+        "is_tor",
+        "isAnonymous",
+        "is_anonymous",
+    )
+)
+
+
+def _ip_fields(network: Network) -> tuple[Field, ...]:
+    """What is known of the address; where no file says it, what the product itself sends is taken."""
+    facts = network.facts
+
+    def fact(name: str, kind: Type, index: int, doc: str, sent: Reader | None = None) -> Field:
+        def read(event: Event) -> Any:
+            found = facts(event.ip)[index] if event.ip else None
+            return sent(event) if found is None and sent is not None else found
+
+        return Field(f"ip.{name}", kind, read, doc)
+
+    def whether(kind: str, doc: str) -> Field:
+        def read(event: Event) -> bool | None:
+            found = facts(event.ip) if event.ip else INVALID
+            return found.kind == kind if found.valid else None
+
+        return Field(f"ip.{kind}", Type.BOOL, read, doc)
+
+    valid, version, kind, country, asn, organisation, hosting = range(len(IpFacts._fields))
+    return (
+        fact("valid", Type.BOOL, valid, "Whether `ip` is an address at all."),
+        fact("version", Type.NUMBER, version, "4 or 6."),
+        fact(
+            "kind",
+            Type.TEXT,
+            kind,
+            "public, private, shared, loopback, link_local, multicast, documentation or reserved.",
+        ),
+        whether("public", "Whether the address is one of the public Internet."),
+        whether("private", "Whether the address is one of a private network."),
+        whether("loopback", "Whether the address is the machine itself."),
+        whether("link_local", "Whether the address reaches one link only."),
+        whether("multicast", "Whether the address is one of a group."),
+        whether("documentation", "Whether the address exists in examples only."),
+        whether("reserved", "Whether the address is reserved and routed nowhere."),
+        fact("country", Type.TEXT, country, "Its country, by the file or `metadata.ipCountry`.", _IP_COUNTRY),
+        fact("asn", Type.NUMBER, asn, "Its network's number, by the file or `metadata.ipAsn`.", _IP_ASN),
+        fact("organisation", Type.TEXT, organisation, "Who runs its network, by the file."),
+        fact(
+            "hosting",
+            Type.BOOL,
+            hosting,
+            "Whether its network rents out servers, by the file or `metadata.ipHosting`.",
+            _IP_HOSTING,
+        ),
+        Field(
+            "ip.anonymous",
+            Type.BOOL,
+            _IP_ANONYMOUS,
+            "Whether it hides its user, by `metadata.isProxy`, `isVpn`, `isTor` or `isAnonymous`.",
+        ),
+    )
+
+
+_SIGNAL_TYPES: Final = {"bool": Type.BOOL, "number": Type.NUMBER}
+_SIGNAL_FIELDS: Final = tuple(
+    Field(f"signals.{name}", _SIGNAL_TYPES[kind], read, doc) for name, kind, read, doc in SIGNALS
+)
+
+
+def _inner_metadata(holder: str) -> Callable[[Event], Mapping[str, Any]]:
+    def read(event: Event) -> Mapping[str, Any]:
+        found = getattr(event, holder).get("metadata")
+        return found if type(found) is dict else {}
+
+    return read
+
+
+_NAMESPACES: Final = (
+    Namespace("metadata", _attribute("metadata"), "Everything sent in `metadata`.", "metadata"),
+    Namespace(
+        "custom_fields", _attribute("custom_fields"), "Everything in `custom_fields`.", "custom_fields"
+    ),
+    Namespace("payload", _attribute("payload"), "Everything sent in `payload`.", "payload"),
+    Namespace(
+        "extra", _attribute("extra"), "Members of the event that the interface does not name.", "extra"
+    ),
+    Namespace("customer.metadata", _inner_metadata("customer"), "Everything sent in `customer.metadata`."),
+    Namespace("device.metadata", _inner_metadata("device"), "Everything sent in `device.metadata`."),
+    Namespace("signals", signals_of, "Everything the browser's signals hold."),
+)
+
+
+def fraud_schema(network: Network | None = None) -> Schema:
+    """Return the names of fraud rules. `network` knows addresses; without one, only their kinds are known."""
+    ip_fields = _ip_fields(network or Network())
+    country_of = next(field.read for field in ip_fields if field.name == "ip.country")
+    return Schema(
+        (
+            *_plain_fields(),
+            *_MEANING_FIELDS,
+            *_metadata_fields(),
+            *_EMAIL_FIELDS,
+            *ip_fields,
+            *_SIGNAL_FIELDS,
+            *behaviour_fields(country_of),
+        ),
+        _NAMESPACES,
+    )

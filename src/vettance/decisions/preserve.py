@@ -1,0 +1,106 @@
+"""Preserve: keep snapshots of the memory between events, so that a start replays only the newest part."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Final, Protocol
+
+import structlog
+
+from vettance.db.engine import Store, StoreDown
+from vettance.decisions import sql
+from vettance.decisions.evaluate import Evaluator
+from vettance.state.port import Plan
+from vettance.state.shelf import Shelf, pieces
+from vettance.state.snapshot import SnapshotRefused
+
+#: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
+WORTH_EVENTS: Final = 200_000
+LOOK_S: Final = 20.0
+_REST_S: Final = 0.004  # Between two pieces; each takes a millisecond or two of the thread that decides.
+
+_log = structlog.get_logger()
+
+
+class Velocity(Protocol):
+    """A memory engine that can be written down and read back."""
+
+    def install(self, tenant: str, plan: Plan) -> None:
+        """Give a tenant an empty memory."""
+
+    def dump(self, tenant: str) -> Iterator[bytes]:
+        """Return a snapshot of a tenant's memory as it is at the moment of the call."""
+
+    def load(self, tenant: str, plan: Plan, chunks: Iterable[bytes]) -> None:
+        """Give a tenant the memory of a snapshot. Raises `SnapshotRefused`."""
+
+
+class Preserver:
+    """Writes snapshots while the service runs and when it stops, and reads them when it starts."""
+
+    def __init__(self, store: Store, velocity: Velocity, evaluator: Evaluator, shelf: Shelf) -> None:
+        self._store = store
+        self._velocity = velocity
+        self._evaluator = evaluator
+        self._shelf = shelf
+        self._kept: dict[str, int] = {}
+
+    def restore(self, tenant: str, plan: Plan, seq_max: int) -> int:
+        """Give a tenant the memory of its snapshot, and return how far in the log that reaches.
+
+        Without a snapshot that fits the plan and the log the memory is empty, and the answer 0.
+        """
+        found = self._shelf.newest(tenant, seq_max)
+        if found is not None:
+            seq, path = found
+            try:
+                self._velocity.load(tenant, plan, pieces(path))
+            except (SnapshotRefused, OSError) as error:
+                _log.info("snapshot_not_used", tenant=tenant, reason=str(error))
+            else:
+                self._kept[tenant] = seq
+                return seq
+        self._velocity.install(tenant, plan)
+        return 0
+
+    async def save(self, tenant: str, *, rest_s: float = _REST_S) -> None:
+        """Write a snapshot of a tenant's memory as it stands between two events."""
+        await self._evaluator.pause(tenant)
+        try:
+            if tenant in self._evaluator.astray:
+                return
+            # The newest event of all will do: while this tenant is held back, nothing of it comes later.
+            newest = await self._store.read(sql.select_last_event())
+            seq = newest[0][0] if newest else 0
+            if seq <= self._kept.get(tenant, 0):
+                return
+            snapshot = self._velocity.dump(tenant)
+        finally:
+            self._evaluator.resume(tenant)
+        draft = await asyncio.to_thread(self._shelf.draft, tenant, seq)
+        try:
+            for piece in snapshot:
+                await asyncio.to_thread(draft.write, piece)
+                await asyncio.sleep(rest_s)
+            await asyncio.to_thread(draft.finish)
+        except BaseException:
+            draft.abandon()
+            raise
+        self._kept[tenant] = seq
+
+    async def save_all(self) -> None:
+        """Write a snapshot of every tenant's memory, without rest; for the moment of stopping."""
+        for tenant in tuple(self._evaluator.rules):
+            await self.save(tenant, rest_s=0)
+
+    async def run(self) -> None:
+        """Write a snapshot whenever enough has happened, for ever."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            for tenant in tuple(self._evaluator.rules):
+                if self._evaluator.decided.get(tenant, 0) < WORTH_EVENTS:
+                    continue
+                self._evaluator.decided[tenant] = 0
+                try:
+                    await self.save(tenant)
+                except (StoreDown, OSError) as error:
+                    _log.warning("snapshot_not_written", tenant=tenant, reason=str(error))

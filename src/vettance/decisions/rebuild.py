@@ -1,0 +1,120 @@
+"""Rebuild: fill the memory between events from the log, at start and whenever a tenant's rules change."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from vettance.db.engine import Row, Statement, Store
+from vettance.decisions import sql
+from vettance.decisions.active import ActiveRules, RuleCache
+from vettance.decisions.evaluate import Evaluator
+from vettance.errors import Refusal
+from vettance.events.event import read_event, with_session_signals
+from vettance.rules import sql as rules_sql
+from vettance.state.port import Plan, Velocity
+from vettance.wire import decode
+
+CHUNK = 5_000  # Events read at a time at the start, when nobody waits.
+LIVE_CHUNK = 200  # The same while events are being decided: some milliseconds of the thread that decides.
+MEMORY_MS = 90 * 86_400 * 1000  # The longest window a rule may look back over.
+_NEXT = "#next"  # A tenant's coming memory is filled under this name beside the one in use.
+
+Progress = Callable[[int], Any]
+
+
+class Rebuilder:
+    """Puts rule sets into force and keeps the memory equal to what the log says."""
+
+    def __init__(
+        self,
+        store: Store,
+        velocity: Velocity,
+        evaluator: Evaluator,
+        cache: RuleCache,
+        restore: Callable[[str, Plan, int], int],
+        now_ms: Callable[[], int] | None = None,
+    ) -> None:
+        self._store = store
+        self._velocity = velocity
+        self._evaluator = evaluator
+        self._cache = cache
+        self._restore = restore
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+
+    async def start(self, progress: Progress | None = None) -> int:
+        """Load every tenant's rules and memory, and replay the log beyond; returns how many events."""
+        newest = await self._store.read(sql.select_last_event())
+        seq_max = newest[0][0] if newest else 0
+        reached: dict[str, int] = {}
+        for tenant, version, document in await self._store.read(rules_sql.select_newest()):
+            active = self._cache.active(version, document)
+            reached[tenant] = self._restore(tenant, active.compiled.plan, seq_max)
+            self._evaluator.rules[tenant] = active
+        rules = self._evaluator.rules
+        since_ms = self._now_ms() - MEMORY_MS
+        after = min(reached.values(), default=0)
+        replayed = 0
+        while rows := await self._store.read(sql.select_log(after, since_ms, CHUNK)):
+            for row in rows:
+                tenant = row[1]
+                if tenant in rules and row[0] > reached[tenant]:
+                    self._replay(tenant, rules[tenant], row)
+            after = rows[-1][0]
+            replayed += len(rows)
+            if progress is not None:
+                progress(replayed)
+        return replayed
+
+    async def reload(self, tenant: str) -> None:
+        """Put the newest rules of a tenant into force, with a memory that has seen the whole log.
+
+        The bulk of the log is read while the old rules go on deciding; only the last few events are replayed
+        with the tenant's new events held back.
+        """
+        rows = await self._store.read(rules_sql.select_newest_of(tenant))
+        if not rows:
+            return
+        active = self._cache.active(rows[0][0], rows[0][1])
+        current = self._evaluator.rules.get(tenant)
+        if current is not None and current.version == active.version and tenant not in self._evaluator.astray:
+            return
+        coming = tenant + _NEXT
+        self._velocity.install(coming, active.compiled.plan)
+        after = await self._catch_up(tenant, coming, active, 0)
+        await self._evaluator.pause(tenant)
+        try:
+            await self._catch_up(tenant, coming, active, after)
+            self._velocity.adopt(tenant, coming)
+            self._evaluator.rules[tenant] = active
+            self._evaluator.astray.discard(tenant)
+        finally:
+            self._evaluator.resume(tenant)
+
+    async def mend(self) -> None:
+        """Bring back in line the memory of every tenant for whom a write has failed."""
+        for tenant in tuple(self._evaluator.astray):
+            await self.reload(tenant)
+
+    async def _catch_up(self, tenant: str, coming: str, active: ActiveRules, after: int) -> int:
+        since_ms = self._now_ms() - MEMORY_MS
+        while rows := await self._store.read(self._select(tenant, after, since_ms)):
+            for row in rows:
+                self._replay(coming, active, row)
+            after = rows[-1][0]
+        return after
+
+    def _select(self, tenant: str, after: int, since_ms: int) -> Statement:
+        return sql.select_tenant_log(tenant, after, since_ms, LIVE_CHUNK)
+
+    def _replay(self, memory: str, active: ActiveRules, row: Row) -> None:
+        _, _, event_id, received_at_ms, sent, signals = row
+        try:
+            event = read_event(decode(sent), len(sent), received_at_ms)
+            if signals is not None:
+                event = with_session_signals(event, decode(signals))
+        except Refusal:
+            # The bounds were narrowed since this event was taken; it stays in the log and out of the memory.
+            return
+        compiled = active.compiled
+        seen = compiled.observe(compiled.facts(event))
+        self._velocity.observe(memory, event_id, event.occurred_at_ms, seen)

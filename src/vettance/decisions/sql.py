@@ -1,0 +1,181 @@
+"""What the store remembers of events and their decisions: the log."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from vettance.db.engine import Row, Statement, scoped
+from vettance.decisions.decision import Decision, Record
+from vettance.events.event import Event, Source
+
+_encode_record = msgspec.json.Encoder().encode
+_decode_record = msgspec.json.Decoder(Record).decode
+
+_INSERT_EVENT: Final = (
+    "INSERT INTO event (tenant, id, source, received_at_ms, occurred_at_ms, sent, signals) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_INSERT_DECISION: Final = (
+    "INSERT INTO decision (tenant, id, evaluated_at_ms, occurred_at_ms, event_name, event_category, "
+    "decision, score, level, customer_id, email, device_id, fingerprint, ip, country, session_id, record, "
+    "received_at_ms, reasons) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+def insert_event(
+    tenant: str, event_id: str, source: Source, event: Event, sent: bytes, signals: bytes | None = None
+) -> Statement:
+    """Append an event, as it was sent, to the log, with the signals its session had queued by then."""
+    return scoped(
+        tenant,
+        _INSERT_EVENT,
+        (event_id, source.value, event.received_at_ms, event.occurred_at_ms, sent, signals),
+    )
+
+
+def insert_decision(
+    tenant: str, event_id: str, event: Event, decision: Decision, record: Record, now_ms: int
+) -> Statement:
+    """Store the decision about an event of the same id."""
+    return scoped(
+        tenant,
+        _INSERT_DECISION,
+        (
+            event_id,
+            now_ms,
+            event.occurred_at_ms,
+            event.name,
+            event.category.value,
+            decision.outcome.value,
+            decision.score,
+            decision.level,
+            event.customer_id,
+            event.email,
+            event.device_id,
+            event.fingerprint,
+            event.ip,
+            event.country,
+            event.session_id,
+            _encode_record(record),
+            event.received_at_ms,
+            " ".join([reason.code for reason in decision.reasons]),
+        ),
+    )
+
+
+class Stored(NamedTuple):
+    """An event and its decision, read back. `sent` is the body as received; moments are Unix milliseconds.
+
+    `signals` is what the browser had queued for the session when the event was decided, as JSON.
+    """
+
+    id: str
+    source: str
+    received_at_ms: int
+    evaluated_at_ms: int
+    sent: bytes
+    record: Record
+    entities: "Entities"
+    signals: bytes | None
+
+
+class Entities(NamedTuple):
+    """What an event is linked by, in canonical form."""
+
+    customer: str | None
+    device: str | None
+    ip: str | None
+    email: str | None
+    session: str | None
+
+
+_STORED: Final = (
+    "event.id, event.source, event.received_at_ms, decision.evaluated_at_ms, event.sent, decision.record, "
+    "COALESCE(decision.customer_id, decision.email), COALESCE(decision.fingerprint, decision.device_id), "
+    "decision.ip, decision.email, decision.session_id, event.signals"
+)
+
+
+def select_decision(tenant: str, event_id: str) -> Statement:
+    """One event with its decision."""
+    return scoped(
+        tenant,
+        f"SELECT {_STORED} FROM event JOIN decision ON decision.id = event.id "
+        "WHERE event.tenant = ? AND event.id = ?",
+        (event_id,),
+    )
+
+
+class Listed(NamedTuple):
+    """A stored decision with what a list shows beside it."""
+
+    stored: Stored
+    seq: int
+    event_name: str
+    customer_id: str | None
+    device_id: str | None
+    fingerprint: str | None
+    country: str | None
+
+
+def select_listed(tenant: str, seqs: Sequence[int]) -> Statement:
+    """Some decisions by their places in the log, in that order."""
+    places = ", ".join("?" * len(seqs))
+    return scoped(
+        tenant,
+        f"SELECT {_STORED}, decision.seq, decision.event_name, decision.customer_id, decision.device_id, "
+        "decision.fingerprint, decision.country FROM decision JOIN event ON event.id = decision.id "
+        f"WHERE decision.tenant = ? AND decision.seq IN ({places}) ORDER BY decision.seq",
+        seqs,
+    )
+
+
+def listed_of(row: Row) -> Listed:
+    """Make a listed decision of a row of `select_listed`."""
+    return Listed(stored_of(row), *row[12:18])
+
+
+def exists_event(tenant: str, event_id: str) -> Statement:
+    """One row when the tenant has this event."""
+    return scoped(tenant, "SELECT 1 FROM event WHERE tenant = ? AND id = ?", (event_id,))
+
+
+def stored_of(row: Row) -> Stored:
+    """Make a stored decision of a row of `select_decision`."""
+    entities = Entities(*row[6:11])
+    return Stored(row[0], row[1], row[2], row[3], row[4], _decode_record(row[5]), entities, row[11])
+
+
+def select_log(after: int, since_ms: int, limit: int) -> Statement:
+    """(seq, tenant, id, received_at_ms, sent, signals) of events received since a moment, in log order."""
+    return Statement(
+        "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
+        "WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+        (after, since_ms, limit),
+    )
+
+
+def select_tenant_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
+    """The same for one tenant."""
+    return scoped(
+        tenant,
+        "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event WHERE tenant = ? AND seq > ? "
+        "AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+        (after, since_ms, limit),
+    )
+
+
+def select_tenant_places(tenant: str) -> Statement:
+    """(seq, id) of every decision of a tenant, in the order of the log."""
+    return scoped(tenant, "SELECT seq, id FROM decision WHERE tenant = ? ORDER BY seq")
+
+
+def select_last_evaluated() -> Statement:
+    """When the newest decision of the log was made (Unix milliseconds)."""
+    return Statement("SELECT evaluated_at_ms FROM decision ORDER BY seq DESC LIMIT 1")
+
+
+def select_last_event() -> Statement:
+    """(seq, id) of the newest event of the log."""
+    return Statement("SELECT seq, id FROM event ORDER BY seq DESC LIMIT 1")

@@ -1,0 +1,148 @@
+"""`vettance demo`: a service of its own, labelled traffic through its HTTP door, and what it caught."""
+
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+
+import click
+import uvloop
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from vettance.demo.client import ClientFault
+from vettance.demo.drive import Run, drive
+from vettance.demo.feed import Feed, FeedFault, generated, parquet
+from vettance.demo.launch import Launched, LaunchFault, launched, make_fresh
+from vettance.demo.shop import open_shop
+from vettance.demo.show import curl_line, show_run
+
+_PLAIN_EVERY_S = 2.0
+_SEED = 2  # The first whose traffic has every kind of attack at the default size.
+_WAIT_S = 0.5
+
+
+@click.command()
+@click.option(
+    "--customers", type=click.IntRange(1), default=500, show_default=True, help="How many to invent."
+)
+@click.option("--days", type=click.IntRange(1), default=30, show_default=True, help="How many days of them.")
+@click.option("--seed", type=int, default=_SEED, show_default=True, help="Same seed, same traffic.")
+@click.option(
+    "--fraud-share", type=click.FloatRange(0, 0.5), default=0.01, show_default=True, help="The planted part."
+)
+@click.option(
+    "--input",
+    "input_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Labelled card payments in a parquet file, instead of inventing traffic.",
+)
+@click.option("--connections", type=click.IntRange(1, 256), default=24, show_default=True)
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("demo-data"),
+    show_default=True,
+    help="Made anew each time.",
+)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; a free port when left out."
+)
+@click.option("--once", is_flag=True, help="Stop after the results instead of serving on.")
+def demo(
+    customers: int,
+    days: int,
+    seed: int,
+    fraud_share: float,
+    input_file: Path | None,
+    connections: int,
+    folder: Path,
+    port: int,
+    once: bool,
+) -> None:
+    """Start a service, stream labelled traffic through it, and show what it caught.
+
+    The parquet file needs the columns transaction_id, ts, customer_id, terminal_id, amount, fraud, scenario.
+
+    \b
+    Examples:
+      vettance demo
+      vettance demo --customers 2000 --days 60 --once
+      vettance demo --input payments.parquet
+    """
+    signal.signal(signal.SIGTERM, _leave)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
+    stay = not once and sys.stdout.isatty()
+    try:
+        feed = parquet(input_file) if input_file else generated(customers, days, seed, fraud_share)
+        make_fresh(folder)
+        console.print(f"Setting up a service in {folder}/ …")
+        with launched(folder, port) as to:
+            console.print(f"It listens on {to.target.base_url}. Now come {feed.about}.")
+            run = _run(console, feed, to, connections)
+            show_run(console, run)
+            _say_next(console, to, folder, stay=stay)
+            if stay:
+                _serve_on(console, to)
+    except (LaunchFault, FeedFault, ClientFault) as fault:
+        raise click.ClickException(str(fault)) from None
+    except KeyboardInterrupt:
+        raise click.ClickException("interrupted") from None
+    if run.card.refused or not run.card.decided:
+        raise click.ClickException("not every event was decided")
+
+
+def _run(console: Console, feed: Feed, to: Launched, connections: int) -> Run:
+    with _progress(console, feed.expected) as advance:
+        return uvloop.run(drive(feed.samples, to.target, connections, advance))
+
+
+@contextlib.contextmanager
+def _progress(console: Console, expected: int) -> Iterator[Callable[[int], None]]:
+    """Show how far the run is: a bar for a person, a line now and then for a file."""
+    if console.is_terminal:
+        columns = (TextColumn("Deciding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task("Deciding", total=expected)
+            yield lambda done: bar.update(task, completed=done, total=max(expected, done))
+        return
+    told_at = time.monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal told_at
+        if done and time.monotonic() - told_at >= _PLAIN_EVERY_S:
+            told_at = time.monotonic()
+            console.print(f"  {done:,} of about {expected:,} events decided")
+
+    yield tell
+
+
+def _say_next(console: Console, to: Launched, folder: Path, *, stay: bool) -> None:
+    console.print("\n[bold]Try it yourself[/]" + ("" if stay else ", after starting the service again:"))
+    if not stay:
+        console.print(f"vettance serve --data {folder} --port 8080", soft_wrap=True, markup=False)
+    base_url = to.target.base_url if stay else "http://127.0.0.1:8080"
+    console.print(curl_line(base_url, to.target.api_key), soft_wrap=True, markup=False)
+
+
+def _serve_on(console: Console, to: Launched) -> None:
+    """Keep serving until Ctrl-C, or until the service itself ends."""
+    address = to.target.base_url
+    console.print(f"\nThe service runs on at {address} (all endpoints: {address}/docs). Ctrl-C ends it.")
+    try:
+        with open_shop(to.target) as shop:
+            console.print(f"Log in and pay at [bold]{shop}[/], by hand and by script, and watch it decide.")
+            while to.process.poll() is None:
+                time.sleep(_WAIT_S)
+    except KeyboardInterrupt:
+        console.print("\nStopping.")
+        return
+    raise LaunchFault("the service ended by itself")
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    """End on SIGTERM by way of the blocks that stop the service."""
+    raise KeyboardInterrupt

@@ -1,0 +1,139 @@
+"""Sends a feed through HTTP as fast as the service answers, keeping each customer's events in order."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from vettance.demo.client import Answer, ClientFault, Connection, Target, post
+from vettance.demo.feed import Sample
+from vettance.demo.scorecard import Scorecard
+
+PATH: Final = "/api/v1/decisions/evaluate"
+#: Events that may wait for an earlier one of the same customer before the feed is held back.
+_HELD_MAX: Final = 2000
+#: After so many refusals, and more of them than decisions, there is nothing to show.
+_REFUSED_MAX: Final = 100
+_PAUSE_S: Final = 0.002
+_SHOWN_EVERY_S: Final = 0.1
+_decode = msgspec.json.Decoder().decode
+
+
+class Example(NamedTuple):
+    """An attack that was stopped: what was sent and what was answered."""
+
+    scenario: str
+    sent: bytes
+    answered: bytes
+    reasons: int
+
+
+class Run(NamedTuple):
+    """What a run brought: the scorecard, the seconds it took, an example, and the first refusal if any."""
+
+    card: Scorecard
+    took_s: float
+    example: Example | None
+    refusal: bytes | None
+
+
+class _Driver:
+    """Takes events in time order; one whose customer is still being answered waits for its turn."""
+
+    def __init__(self, samples: Iterator[Sample], to: Target, advance: Callable[[int], None]) -> None:
+        self._samples = samples
+        self._to = to
+        self._advance = advance
+        self._held: dict[str, deque[Sample]] = {}  # customers in flight, and what waits behind
+        self._held_count = 0
+        self._exhausted = False
+        self._shown_at = 0.0
+        self.card = Scorecard()
+        self.example: Example | None = None
+        self.refusal: bytes | None = None
+
+    def _next(self) -> Sample | None:
+        """Take the next event whose customer is free; None when there is none now."""
+        while self._held_count < _HELD_MAX and not self._exhausted:
+            sample = next(self._samples, None)
+            if sample is None:
+                self._exhausted = True
+                return None
+            waiting = self._held.get(sample.customer)
+            if waiting is None:
+                self._held[sample.customer] = deque()
+                return sample
+            waiting.append(sample)
+            self._held_count += 1
+        return None
+
+    def _behind(self, customer: str) -> Sample | None:
+        """Take what waits behind a customer's answered event, or let the customer go."""
+        waiting = self._held[customer]
+        if not waiting:
+            del self._held[customer]
+            return None
+        self._held_count -= 1
+        return waiting.popleft()
+
+    async def work(self) -> None:
+        """Be one connection: send, note the answer, send the next, until nothing is left to take."""
+        connection = await Connection.open(self._to)
+        try:
+            while True:
+                sample = self._next()
+                if sample is None and self._exhausted:
+                    return
+                if sample is None:
+                    await asyncio.sleep(_PAUSE_S)
+                while sample is not None:
+                    request = post(self._to, PATH, sample.body)
+                    self._note(sample, await connection.ask(request))
+                    sample = self._behind(sample.customer)
+        finally:
+            connection.close()
+
+    def _note(self, sample: Sample, answer: Answer) -> None:
+        card = self.card
+        if answer.status != 200:
+            card.refused[answer.status] += 1
+            self.refusal = self.refusal or answer.body
+            if card.refused.total() >= _REFUSED_MAX and card.refused.total() > card.decided:
+                told = answer.body.decode("utf-8", "replace")
+                raise ClientFault(f"the service refuses most events, now with {answer.status}: {told}")
+            return
+        decided: dict[str, Any] = _decode(answer.body)
+        reasons = [reason["code"] for reason in decided["reasonCodes"]]
+        decision = decided["decision"]
+        card.note(sample.scenario, sample.case, decision, decided["riskScore"], reasons, answer.took_s)
+        if sample.fraud and decision != "approve" and len(reasons) > (self.example or _NO_EXAMPLE).reasons:
+            self.example = Example(sample.scenario, sample.body, answer.body, len(reasons))
+        now = time.monotonic()
+        if now - self._shown_at > _SHOWN_EVERY_S:
+            self._shown_at = now
+            self._advance(card.decided)
+
+
+_NO_EXAMPLE: Final = Example("", b"", b"", 0)
+
+
+async def drive(
+    samples: Iterator[Sample], to: Target, connections: int, advance: Callable[[int], None]
+) -> Run:
+    """Send every sample through POST /api/v1/decisions/evaluate. Raises `ClientFault`.
+
+    `advance` is called about ten times a second with the number of events decided so far.
+    """
+    driver = _Driver(samples, to, advance)
+    began = time.perf_counter()
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(connections):
+                group.create_task(driver.work())
+    except* ClientFault as faults:
+        raise ClientFault(str(faults.exceptions[0])) from None
+    advance(driver.card.decided)
+    return Run(driver.card, time.perf_counter() - began, driver.example, driver.refusal)

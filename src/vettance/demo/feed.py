@@ -1,0 +1,124 @@
+"""Where the demo's labelled events come from: the generator, or a parquet file of card payments."""
+
+import datetime as dt
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from vettance.events.event import BACK_MS_MAX
+from vettance.generate.fraud import Traffic, events_expected, reference, stream
+from vettance.generate.happening import ORDINARY
+from vettance.generate.people import DAY_MS
+from vettance.wire import timestamp
+
+#: Columns a parquet file must have; `ts` is Unix seconds or a timestamp, `fraud` 0/1 or a boolean.
+COLUMNS: Final = ("transaction_id", "ts", "customer_id", "terminal_id", "amount", "fraud", "scenario")
+_MARGIN_MS: Final = 3_600_000  # Keeps the oldest event inside the service's limit while the demo runs.
+_BATCH_ROWS: Final = 8192
+
+
+class Sample(NamedTuple):
+    """One event to send: its body, whose it is, and the truth (an empty `case` is an unknown one)."""
+
+    body: bytes
+    customer: str
+    scenario: str
+    case: str
+
+    @property
+    def fraud(self) -> bool:
+        """Whether the truth calls it fraud."""
+        return self.scenario != ORDINARY
+
+
+class Feed(NamedTuple):
+    """A stream of samples in time order, about how many there are, and a line on what it is."""
+
+    samples: Iterator[Sample]
+    expected: int
+    about: str
+
+
+class FeedFault(Exception):
+    """The input cannot be used; the message says why."""
+
+
+def generated(customers: int, days: int, seed: int, fraud_share: float) -> Feed:
+    """Invent traffic whose last event is about now. Raises `FeedFault` when it would reach back too far."""
+    now_ms = _now_ms()
+    # Whole days up to the end of today keep every hour of the day where people's habits put it.
+    start_ms = now_ms - now_ms % DAY_MS - (days - 1) * DAY_MS
+    if start_ms < now_ms - BACK_MS_MAX + _MARGIN_MS:
+        raise FeedFault(f"--days must not be more than {BACK_MS_MAX // DAY_MS - 1}")
+    traffic = Traffic(customers=customers, days=days, seed=seed, start_ms=start_ms, fraud_share=fraud_share)
+
+    def samples() -> Iterator[Sample]:
+        for number, event in enumerate(stream(traffic)):
+            if event.at_ms > now_ms:
+                return
+            yield Sample(event.body(reference(number)), event.customer, event.scenario, event.case)
+
+    about = f"{customers:,} invented customers over {days} days (seed {seed})"
+    return Feed(samples(), events_expected(traffic), about)
+
+
+def parquet(path: Path) -> Feed:
+    """Read labelled card payments, moved in time so that the last is now. Raises `FeedFault`."""
+    try:
+        import pyarrow.parquet
+    except ImportError:
+        raise FeedFault(
+            'reading parquet files needs pyarrow; install it with: pip install "vettance[parquet]"'
+        ) from None
+    try:
+        table = pyarrow.parquet.read_table(path)
+    except (OSError, pyarrow.ArrowInvalid) as error:
+        raise FeedFault(f"{path} cannot be read as a parquet file: {error}") from None
+    missing = [name for name in COLUMNS if name not in table.column_names]
+    if missing:
+        raise FeedFault(f"{path} lacks the columns {', '.join(missing)}; it needs {', '.join(COLUMNS)}")
+    if not table.num_rows:
+        raise FeedFault(f"{path} has no rows")
+    table = table.select(COLUMNS).sort_by([("ts", "ascending"), ("transaction_id", "ascending")])
+    last_ms = _moment_ms(table["ts"][-1].as_py())
+    shift_ms = _now_ms() - last_ms
+    oldest_ms = last_ms - BACK_MS_MAX + _MARGIN_MS
+    dropped = sum(_moment_ms(moment) < oldest_ms for moment in table["ts"].to_pylist())
+    left_out = f", {dropped:,} older than 400 days left out" if dropped else ""
+    about = f"{table.num_rows - dropped:,} payments of {path.name}{left_out}"
+    return Feed(_rows(table.slice(dropped), shift_ms), table.num_rows - dropped, about)
+
+
+def _rows(table: Any, shift_ms: int) -> Iterator[Sample]:
+    encode = msgspec.json.Encoder().encode
+    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+        for row in batch.to_pylist():
+            customer = f"cus_{row['customer_id']}"
+            event = {
+                "eventName": "payment.attempt",
+                "eventCategory": "TRANSACTION",
+                "customer": {"externalId": customer},
+                "metadata": {
+                    "amount": float(row["amount"]),
+                    "terminalId": f"ter_{row['terminal_id']}",
+                    "reference": str(row["transaction_id"]),
+                    "occurredAt": timestamp(_moment_ms(row["ts"]) + shift_ms),
+                },
+            }
+            scenario = f"scenario {row['scenario']}" if row["fraud"] else ORDINARY
+            yield Sample(encode(event), customer, scenario, "")
+
+
+def _moment_ms(value: Any) -> int:
+    """Read a `ts` cell: Unix seconds, or what parquet calls a timestamp (naive ones are UTC)."""
+    if isinstance(value, dt.datetime):
+        moment = value if value.tzinfo is not None else value.replace(tzinfo=dt.UTC)
+        return int(moment.timestamp() * 1000)
+    return int(value * 1000)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

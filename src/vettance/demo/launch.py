@@ -1,0 +1,140 @@
+"""A real service of the demo's own: a fresh folder, a tenant with a key, `vettance serve` as a child."""
+
+import contextlib
+import http.client
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+from vettance.demo.client import Target
+
+READY_S_MAX: Final = 60.0
+STOP_S_MAX: Final = 15.0
+COMMAND_S_MAX: Final = 60.0
+LOG_FILE: Final = "service.log"
+# Wide enough never to stand in the way; the demo shows decisions, not limits.
+THROTTLE: Final = 10_000_000
+QUOTA: Final = 100_000_000
+_MARKER: Final = ".vettance-demo"
+_LISTENS = re.compile(r"listens on http://([^:\s]+):(\d+)")
+
+
+class LaunchFault(Exception):
+    """The service could not be set up or started; the message says why."""
+
+
+class Launched(NamedTuple):
+    """A running service: how to ask it, whose the key is, and its process."""
+
+    target: Target
+    tenant_id: str
+    process: subprocess.Popen[bytes]
+
+
+def make_fresh(folder: Path) -> None:
+    """Make the folder anew. Only a folder that an earlier demo made is emptied; else raises `LaunchFault`."""
+    try:
+        if folder.exists() and any(folder.iterdir()):
+            if not (folder / _MARKER).exists():
+                raise LaunchFault(f"{folder} holds something that is not a demo's; name another folder")
+            shutil.rmtree(folder)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (folder / _MARKER).touch()
+    except OSError as error:
+        raise LaunchFault(f"{folder} cannot be used: {error.strerror}") from None
+
+
+def command(folder: Path, *arguments: str) -> Any:
+    """Run a `vettance` command on the folder and return what it answered as JSON. Raises `LaunchFault`."""
+    done = subprocess.run(  # noqa: S603 - our own command, no shell.
+        [sys.executable, "-m", "vettance.cli", *arguments, "--json", "--data", str(folder)],
+        capture_output=True,
+        check=False,
+        timeout=COMMAND_S_MAX,
+    )
+    if done.returncode != 0:
+        raise LaunchFault(done.stderr.decode("utf-8", "replace").strip() or f"`{arguments[0]}` failed")
+    return json.loads(done.stdout)
+
+
+@contextlib.contextmanager
+def launched(folder: Path, port: int = 0) -> Iterator[Launched]:
+    """Make a tenant and a key in the folder and run the service on it until the block ends.
+
+    Raises `LaunchFault`.
+    """
+    tenant = command(folder, "tenant", "create", "Demo Shop")["tenantId"]
+    command(folder, "tenant", "set", tenant, "--throttle", str(THROTTLE), "--quota", str(QUOTA))
+    api_key = command(folder, "key", "create", "--tenant", tenant)["apiKey"]
+    with serving(folder, tenant, api_key, port) as service:
+        yield service
+
+
+@contextlib.contextmanager
+def serving(folder: Path, tenant_id: str, api_key: str, port: int = 0) -> Iterator[Launched]:
+    """Run the service on a folder that is set up, until the block ends. Raises `LaunchFault`.
+
+    The child stays in our process group: whatever ends a terminal session ends both.
+    """
+    with (folder / LOG_FILE).open("wb") as log:
+        process = _spawn(folder, port, log)
+        try:
+            host, taken = _wait_listening(process, folder / LOG_FILE)
+            _wait_ready(process, host, taken)
+            yield Launched(Target(host, taken, api_key), tenant_id, process)
+        finally:
+            stop(process)
+
+
+def _spawn(folder: Path, port: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 - our own command, no shell.
+        [sys.executable, "-m", "vettance.cli", "serve", "--port", str(port), "--data", str(folder)],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+    )
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End the service as an operator would, and for good when it does not."""
+    if process.poll() is None:
+        process.terminate()
+    try:
+        process.wait(STOP_S_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_S_MAX)
+
+
+def _wait_listening(process: subprocess.Popen[bytes], log: Path) -> tuple[str, int]:
+    until = time.monotonic() + READY_S_MAX
+    while time.monotonic() < until:
+        found = _LISTENS.search(log.read_text("utf-8", "replace"))
+        if found:
+            return found[1], int(found[2])
+        if process.poll() is not None:
+            break
+        time.sleep(0.02)
+    raise LaunchFault(f"the service did not start:\n{log.read_text('utf-8', 'replace').strip()}")
+
+
+def _wait_ready(process: subprocess.Popen[bytes], host: str, port: int) -> None:
+    until = time.monotonic() + READY_S_MAX
+    while time.monotonic() < until and process.poll() is None:
+        line = http.client.HTTPConnection(host, port, timeout=5)
+        try:
+            line.request("GET", "/readyz")
+            if line.getresponse().status == 200:
+                return
+        except OSError:
+            pass
+        finally:
+            line.close()
+        time.sleep(0.02)
+    raise LaunchFault("the service did not become ready")

@@ -1,0 +1,262 @@
+"""The event: what a product reports, parsed once at the door and trusted afterwards."""
+
+import enum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from vettance.events.address import canonical_ip
+from vettance.wire import JSON, STRING_CHARS_MAX, Faults, Wire, check_object, read_moment
+
+AHEAD_MS_MAX: Final = 5 * 60 * 1000
+BACK_MS_MAX: Final = 400 * 86_400 * 1000
+Text = Annotated[str, msgspec.Meta(max_length=STRING_CHARS_MAX)]
+FreeForm = Annotated[
+    dict[str, Any], msgspec.Meta(description="At most 10 levels, 500 keys in all and 32 KiB as JSON.")
+]
+
+
+class Category(enum.StrEnum):
+    """What kind of thing happened, in the vocabulary of the specification."""
+
+    AUTHENTICATION = "AUTHENTICATION"
+    TRANSACTION = "TRANSACTION"
+    ACCOUNT = "ACCOUNT"
+    OTHER = "OTHER"
+
+
+class Source(enum.StrEnum):
+    """The door an event came in by."""
+
+    EVENTS = "events"
+    ASYNC = "async"
+    EVALUATE = "evaluate"
+    COLLECT = "collect"
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One event of one tenant. Texts are as sent, except `ip` and `email`, which are in canonical form.
+
+    `occurred_at_ms` is event time (Unix milliseconds): the time the caller names, else that of receipt.
+    Windows, novelty and statistics go by it.
+    """
+
+    name: str
+    category: Category = Category.OTHER
+    customer_id: str | None = None
+    email: str | None = None
+    device_id: str | None = None
+    fingerprint: str | None = None
+    ip: str | None = None
+    user_agent: str | None = None
+    country: str | None = None
+    session_id: str | None = None
+    location: tuple[float, float] | None = None
+    customer: JSON = {}
+    device: JSON = {}
+    metadata: JSON = {}
+    custom_fields: JSON = {}
+    payload: JSON = {}
+    extra: JSON = {}
+    session_signals: JSON = {}  # what the browser had queued for this session before the event
+    received_at_ms: int = 0
+    occurred_at_ms: int = 0
+
+    @property
+    def customer_key(self) -> str | None:
+        """What the customer is known by: the external id, else the e-mail address."""
+        return self.customer_id or self.email
+
+    @property
+    def device_key(self) -> str | None:
+        """What the device is known by: the fingerprint, else the external id."""
+        return self.fingerprint or self.device_id
+
+
+class CustomerBody(Wire, frozen=True):
+    """Whom the event is about."""
+
+    external_id: Text | None = None
+    email: Text | None = None
+    metadata: FreeForm | None = None
+
+
+class DeviceBody(Wire, frozen=True):
+    """The device it came from."""
+
+    external_id: Text | None = None
+    fingerprint: Text | None = None
+    metadata: FreeForm | None = None
+
+
+class EventBody(Wire, frozen=True):
+    """An event as products send it. Unknown members are kept with it; rules read them under `extra`."""
+
+    event_name: Annotated[str, msgspec.Meta(min_length=1, max_length=STRING_CHARS_MAX)]
+    event_category: Category | None = None
+    customer: CustomerBody | None = None
+    device: DeviceBody | None = None
+    ip: Text | None = None
+    user_agent: Text | None = None
+    country: Text | None = None
+    session_id: Text | None = None
+    location: Annotated[Any, msgspec.Meta(description="Coordinates as `latitude` and `longitude`.")] = None
+    occurred_at: Annotated[
+        str | float | None,
+        msgspec.Meta(description="ISO 8601 or Unix seconds; the time of receipt if left out."),
+    ] = None
+    metadata: FreeForm | None = None
+    custom_fields: FreeForm | None = msgspec.field(default=None, name="custom_fields")
+    payload: FreeForm | None = None
+
+
+_TEXTS: Final = ("ip", "userAgent", "country", "sessionId")
+_OBJECTS: Final = ("metadata", "custom_fields", "payload")
+_KNOWN: Final = frozenset(
+    (
+        *_TEXTS,
+        *_OBJECTS,
+        "eventName",
+        "eventCategory",
+        "customer",
+        "device",
+        "location",
+        "occurredAt",
+        "tenantId",
+    )
+)
+_CATEGORIES: Final = {category.value: category for category in Category}
+_NOT_TEXT: Final = "must be a string"
+_NOT_OBJECT: Final = "must be an object"
+_TOO_LONG: Final = f"must not be longer than {STRING_CHARS_MAX} characters"
+_BAD_MOMENT: Final = "must be an ISO 8601 time or Unix seconds, at most 5 minutes ahead and 400 days back"
+
+
+def text_member(body: JSON, name: str, path: str, faults: Faults, *, required: bool = False) -> str | None:
+    """Read an optional (or required) short text; an absent, null or refused one is None."""
+    value = body.get(name)
+    if value is None or value == "":
+        if required:
+            faults.shape[path] = "is required"
+        return None
+    if type(value) is not str:
+        faults.shape[path] = _NOT_TEXT
+        return None
+    if len(value) > STRING_CHARS_MAX:
+        faults.shape[path] = _TOO_LONG
+        return None
+    return value
+
+
+def object_member(body: JSON, name: str, faults: Faults) -> JSON:
+    """Read an optional object, not yet held to its bounds; an absent, null or refused one is empty."""
+    value = body.get(name)
+    if value is None:
+        return {}
+    if type(value) is not dict:
+        faults.shape[name] = _NOT_OBJECT
+        return {}
+    return value
+
+
+def read_event(body: JSON, body_bytes: int, now_ms: int) -> Event:
+    """Make an event of a parsed body of `body_bytes` bytes received at `now_ms`.
+
+    Raises `Invalid` (400) or `Unprocessable` (422) naming every fault by its field path.
+    """
+    faults = Faults()
+    event = _read(body, body_bytes, now_ms, faults)
+    faults.raise_any()
+    return event
+
+
+def with_session_signals(event: Event, signals: JSON) -> Event:
+    """Return an event with the signals queued for its session; an event of no device gets the session's."""
+    fingerprint = event.fingerprint
+    if event.device_key is None and type(found := signals.get("fingerprint")) is str:
+        fingerprint = found if 0 < len(found) <= STRING_CHARS_MAX else None
+    return msgspec.structs.replace(event, session_signals=signals, fingerprint=fingerprint)
+
+
+def _read(body: JSON, body_bytes: int, now_ms: int, faults: Faults) -> Event:
+    name = text_member(body, "eventName", "eventName", faults, required=True)
+    category = Category.OTHER
+    if (sent := body.get("eventCategory")) is not None:
+        if type(sent) is not str or sent not in _CATEGORIES:
+            faults.shape["eventCategory"] = "must be one of " + ", ".join(_CATEGORIES)
+        else:
+            category = _CATEGORIES[sent]
+    customer = object_member(body, "customer", faults)
+    device = object_member(body, "device", faults)
+    metadata = object_member(body, "metadata", faults)
+    custom_fields = object_member(body, "custom_fields", faults)
+    payload = object_member(body, "payload", faults)
+    for path, value in (("metadata", metadata), ("custom_fields", custom_fields), ("payload", payload)):
+        if value:
+            check_object(value, path, faults, body_bytes=body_bytes)
+    for path, holder in (("customer.metadata", customer), ("device.metadata", device)):
+        inner = holder.get("metadata")
+        if type(inner) is dict:
+            check_object(inner, path, faults, body_bytes=body_bytes)
+        elif inner is not None:
+            faults.shape[path] = _NOT_OBJECT
+    email = text_member(customer, "email", "customer.email", faults)
+    ip = text_member(body, "ip", "ip", faults)
+    session_id = text_member(body, "sessionId", "sessionId", faults)
+    if session_id is None and type(inner := metadata.get("sessionId")) is str:
+        session_id = inner if 0 < len(inner) <= STRING_CHARS_MAX else None
+    extra = {key: value for key, value in body.items() if key not in _KNOWN}
+    return Event(
+        name=name or "",
+        category=category,
+        customer_id=text_member(customer, "externalId", "customer.externalId", faults),
+        email=email.strip().lower() if email else None,
+        device_id=text_member(device, "externalId", "device.externalId", faults),
+        fingerprint=text_member(device, "fingerprint", "device.fingerprint", faults),
+        ip=(canonical_ip(ip) or ip) if ip else None,
+        user_agent=text_member(body, "userAgent", "userAgent", faults),
+        country=text_member(body, "country", "country", faults),
+        session_id=session_id,
+        location=_read_location(body.get("location")) or _read_location(metadata.get("location")),
+        customer=customer,
+        device=device,
+        metadata=metadata,
+        custom_fields=custom_fields,
+        payload=payload,
+        extra=extra,
+        received_at_ms=now_ms,
+        occurred_at_ms=_read_occurred_at(body, metadata, now_ms, faults),
+    )
+
+
+def _read_occurred_at(body: JSON, metadata: JSON, now_ms: int, faults: Faults) -> int:
+    for path, value in (
+        ("occurredAt", body.get("occurredAt")),
+        ("metadata.occurredAt", metadata.get("occurredAt", metadata.get("occurred_at"))),
+    ):
+        if value is None:
+            continue
+        if type(value) not in (str, int, float):
+            faults.shape[path] = "must be a string or a number"
+            return now_ms
+        moment = read_moment(value)
+        if moment is None or not now_ms - BACK_MS_MAX <= moment <= now_ms + AHEAD_MS_MAX:
+            faults.meaning[path] = _BAD_MOMENT
+            return now_ms
+        return moment
+    return now_ms
+
+
+_LATITUDES: Final = ("latitude", "lat")
+_LONGITUDES: Final = ("longitude", "lon", "lng")
+
+
+def _read_location(value: Any) -> tuple[float, float] | None:
+    """Read coordinates in degrees (WGS 84); a location in any other form is kept but not understood."""
+    if type(value) is not dict:
+        return None
+    latitude = next((value[key] for key in _LATITUDES if type(value.get(key)) in (int, float)), None)
+    longitude = next((value[key] for key in _LONGITUDES if type(value.get(key)) in (int, float)), None)
+    if latitude is None or longitude is None or not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
+        return None
+    return float(latitude), float(longitude)

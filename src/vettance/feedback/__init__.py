@@ -1,0 +1,1 @@
+"""Feedback: what tenants tell about events once they know the truth."""

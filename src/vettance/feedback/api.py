@@ -1,0 +1,81 @@
+"""The doors of feedback."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from vettance.db.engine import Store
+from vettance.decisions.sql import exists_event
+from vettance.errors import NotFound
+from vettance.feedback import sql
+from vettance.feedback.answers import FeedbackAnswer, answer, told_of_feedback
+from vettance.feedback.label import Feedback, FeedbackBody, Target, read_feedback
+from vettance.ids import IdSource, is_id
+from vettance.outbox import MessageType, enqueue
+from vettance.web.routing import Call, Reply, Route
+
+_TAG: Final = "Feedback"
+
+
+class FeedbackDoors:
+    """Takes what tenants know about their events by now."""
+
+    def __init__(self, store: Store, ids: IdSource, now_ms: Callable[[], int] | None = None) -> None:
+        self._store = store
+        self._ids = ids
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+
+    def routes(self) -> tuple[Route, ...]:
+        """The rows of the route table."""
+        return (
+            self._route("decision", Target.DECISION, "Say what became of a decision"),
+            self._route("event", Target.EVENT, "Say what became of an event"),
+        )
+
+    def _route(self, word: str, target: Target, summary: str) -> Route:
+        return Route(
+            "POST",
+            f"/api/v1/feedback/{word}/{{id}}",
+            self._submit(target),
+            summary,
+            _TAG,
+            takes=FeedbackBody,
+            answers=FeedbackAnswer,
+            status=201,
+            refusals=(404, 422),
+            idempotent=True,
+        )
+
+    def _submit(self, target: Target) -> Callable[[Call], Awaitable[Reply]]:
+        async def submit(call: Call) -> Reply:
+            said = read_feedback(call.json())
+            tenant, event_id, now_ms = call.tenant.id, call.path["id"], self._now_ms()
+            if not is_id(event_id, "evt") or not await self._store.read(exists_event(tenant, event_id)):
+                raise NotFound
+            feedback = Feedback(
+                id=self._ids.make("fbk", now_ms),
+                tenant=tenant,
+                target=event_id,
+                type=target,
+                label=said.label,
+                notes=said.notes,
+                external_case_id=said.external_case_id,
+                created_at_ms=now_ms,
+                updated_at_ms=now_ms,
+            )
+            reply = Reply(answer(feedback), 201)
+            await self._store.write(
+                sql.insert_feedback(feedback),
+                enqueue(
+                    tenant,
+                    MessageType.EVENT_FEEDBACK_SUBMITTED,
+                    feedback.id,
+                    feedback.id,
+                    now_ms,
+                    told_of_feedback(feedback),
+                ),
+                *call.keep(reply),
+            )
+            return reply
+
+        return submit

@@ -1,0 +1,98 @@
+"""The label: what turned out to be true about an event, and how a tenant says so."""
+
+import enum
+from typing import Annotated, Final
+
+import msgspec
+
+from vettance.events.event import text_member
+from vettance.wire import JSON, STRING_CHARS_MAX, Faults, Wire
+
+NOTES_CHARS_MAX: Final = 4_000
+
+
+class Label(enum.StrEnum):
+    """The six labels of the specification."""
+
+    FRAUD = "FRAUD"
+    LEGIT = "LEGIT"
+    CHARGEBACK = "CHARGEBACK"
+    REFUND = "REFUND"
+    FALSE_POSITIVE = "FALSE_POSITIVE"
+    TRUE_POSITIVE = "TRUE_POSITIVE"
+
+
+class Target(enum.StrEnum):
+    """What feedback was given on. Decision and event share an id, so feedback on either is on both."""
+
+    DECISION = "DECISION"
+    EVENT = "EVENT"
+
+
+class Feedback(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of feedback of a tenant; `target` is the id of the event. Moments are Unix milliseconds."""
+
+    id: str
+    tenant: str
+    target: str
+    type: Target
+    label: Label
+    notes: str | None
+    external_case_id: str | None
+    created_at_ms: int
+    updated_at_ms: int
+
+
+class FeedbackBody(Wire, frozen=True):
+    """What a tenant knows about an event by now."""
+
+    label: Label
+    notes: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                max_length=NOTES_CHARS_MAX,
+                description="What was found out; without secrets or personal data that is not needed.",
+            ),
+        ]
+        | None
+    ) = None
+    external_case_id: (
+        Annotated[str, msgspec.Meta(max_length=STRING_CHARS_MAX, description="The case in your own system.")]
+        | None
+    ) = None
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a feedback body says."""
+
+    label: Label
+    notes: str | None
+    external_case_id: str | None
+
+
+def read_feedback(body: JSON) -> Said:
+    """Read a parsed feedback body. Raises `Invalid` (400) or `Unprocessable` (422) naming every fault."""
+    faults = Faults()
+    label = _read_label(body.get("label"), faults)
+    notes = body.get("notes")
+    if notes is not None and type(notes) is not str:
+        faults.shape["notes"] = "must be a string"
+    elif notes is not None and len(notes) > NOTES_CHARS_MAX:
+        faults.meaning["notes"] = f"must not be longer than {NOTES_CHARS_MAX} characters"
+    external_case_id = text_member(body, "externalCaseId", "externalCaseId", faults)
+    faults.raise_any()
+    assert label is not None, "a missing label was refused"
+    return Said(label, notes, external_case_id)
+
+
+def _read_label(sent: object, faults: Faults) -> Label | None:
+    if sent is None or sent == "":
+        faults.shape["label"] = "is required"
+    elif type(sent) is not str:
+        faults.shape["label"] = "must be a string"
+    elif sent not in Label.__members__:
+        faults.meaning["label"] = "must be one of " + ", ".join(Label)
+    else:
+        return Label(sent)
+    return None

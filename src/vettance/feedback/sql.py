@@ -1,0 +1,53 @@
+"""What the store remembers of feedback."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from vettance.db.engine import Row, Statement, scoped
+from vettance.feedback.label import Feedback, Label, Target
+
+_COLUMNS: Final = "id, tenant, target, type, label, notes, external_case_id, created_at_ms, updated_at_ms"
+
+
+def insert_feedback(feedback: Feedback) -> Statement:
+    """Store a piece of feedback."""
+    return scoped(
+        feedback.tenant,
+        "INSERT INTO feedback (tenant, id, target, type, label, notes, external_case_id, created_at_ms, "
+        "updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            feedback.id,
+            feedback.target,
+            feedback.type.value,
+            feedback.label.value,
+            feedback.notes,
+            feedback.external_case_id,
+            feedback.created_at_ms,
+            feedback.updated_at_ms,
+        ),
+    )
+
+
+def select_feedback(tenant: str, targets: Sequence[str]) -> Statement:
+    """All feedback on some events, oldest first."""
+    places = ", ".join("?" * len(targets))
+    return scoped(
+        tenant,
+        f"SELECT {_COLUMNS} FROM feedback WHERE tenant = ? AND target IN ({places}) ORDER BY target, id",
+        targets,
+    )
+
+
+def feedback_of(row: Row) -> Feedback:
+    """Make feedback of a row of `select_feedback`."""
+    return Feedback(
+        id=row[0],
+        tenant=row[1],
+        target=row[2],
+        type=Target(row[3]),
+        label=Label(row[4]),
+        notes=row[5],
+        external_case_id=row[6],
+        created_at_ms=row[7],
+        updated_at_ms=row[8],
+    )

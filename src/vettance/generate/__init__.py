@@ -1,0 +1,1 @@
+"""Synthetic traffic with a ground truth, for demos, tests and benchmarks."""

@@ -1,0 +1,229 @@
+"""`vettance generate`: writes synthetic traffic and its ground truth to files."""
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import click
+import msgspec
+
+from vettance.generate.aml import START_DEFAULT_MS as AML_START_MS
+from vettance.generate.aml import Watch, write_aml
+from vettance.generate.attacks import ATTACKS
+from vettance.generate.fraud import (
+    FRAUD_SHARE_DEFAULT,
+    START_DEFAULT_MS,
+    Summary,
+    Traffic,
+    events_expected,
+    write_traffic,
+)
+from vettance.wire import read_timestamp
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_SCENARIOS = tuple(attack.scenario for attack in ATTACKS)
+
+_FRAUD_HELP = f"""\
+Write labelled fraud traffic: ordinary customers with habits, and planted attacks among them.
+
+DIR/events.ndjson holds one event a line in time order, each a body for POST /api/v1/decisions/evaluate.
+DIR/truth.ndjson names, line for line, the event's reference, its label (FRAUD or LEGIT), the scenario and the
+case. The same options and seed write the same bytes.
+
+Scenarios: {", ".join(_SCENARIOS)}.
+
+\b
+Example:
+  vettance generate fraud --customers 500 --days 30 --seed 7 --out traffic/
+  vettance generate fraud --customers 500 --days 30 --weight bot=0 --fraud-share 0.02 --out traffic/
+"""
+
+
+class Moment(click.ParamType[int]):
+    """An ISO 8601 moment on the command line, as Unix milliseconds."""
+
+    name = "ISO 8601"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Read the moment; anything else is a usage error."""
+        if isinstance(value, int):
+            return value
+        moment = read_timestamp(str(value))
+        if moment is None:
+            self.fail("must be an ISO 8601 date or time, such as 2026-01-31", param, ctx)
+        return moment
+
+
+class Weight(click.ParamType[tuple[str, float]]):
+    """`scenario=factor` on the command line."""
+
+    name = "scenario=factor"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, float]:
+        """Read the pair; an unknown scenario or a negative factor is a usage error."""
+        if isinstance(value, tuple):
+            return value
+        scenario, _, factor_text = str(value).partition("=")
+        try:
+            factor = float(factor_text)
+        except ValueError:
+            factor = -1.0
+        if scenario not in _SCENARIOS or not 0 <= factor < float("inf"):
+            self.fail(f"must be SCENARIO=FACTOR with a scenario out of {', '.join(_SCENARIOS)}", param, ctx)
+        return scenario, factor
+
+
+@click.group()
+def generate() -> None:
+    """Write synthetic traffic with a ground truth."""
+
+
+@generate.command(help=_FRAUD_HELP)
+@click.option("--customers", type=click.IntRange(1), required=True, metavar="N", help="How many customers.")
+@click.option("--days", type=click.IntRange(1), required=True, metavar="D", help="How many days.")
+@click.option("--seed", type=int, default=1, show_default=True, metavar="S", help="Same seed, same bytes.")
+@click.option(
+    "--start",
+    type=Moment(),
+    default=START_DEFAULT_MS,
+    show_default="2026-01-01",
+    help="The first moment (UTC without an offset).",
+)
+@click.option(
+    "--fraud-share",
+    type=click.FloatRange(0, 0.5),
+    default=FRAUD_SHARE_DEFAULT,
+    show_default=True,
+    help="The part of all events that is planted, on average.",
+)
+@click.option(
+    "--weight",
+    "weights",
+    type=Weight(),
+    multiple=True,
+    help="More (2) or less (0.5) of one scenario, none with 0; may be given for each.",
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="The folder to write to.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def fraud(
+    customers: int,
+    days: int,
+    seed: int,
+    start: int,
+    fraud_share: float,
+    weights: tuple[tuple[str, float], ...],
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Write the traffic and print what it holds."""
+    traffic = Traffic(
+        customers=customers,
+        days=days,
+        seed=seed,
+        start_ms=start,
+        fraud_share=fraud_share,
+        weights=dict(weights),
+    )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            events = stack.enter_context((out / "events.ndjson").open("wb"))
+            truth = stack.enter_context((out / "truth.ndjson").open("wb"))
+            summary = _write(traffic, events, truth)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"cannot write to {out}: {error.strerror}") from None
+    _report(summary, out, as_json=as_json)
+
+
+_AML_HELP = """\
+Write labelled AML traffic: people and businesses with habits, and planted laundering among them.
+
+DIR/events.ndjson holds one event a line in time order, each a body for POST /api/v1/aml/events.
+DIR/truth.ndjson names, line for line, the event's externalEventId, its label (LAUNDERING or ORDINARY), the
+typology and the case. The same options and seed write the same bytes.
+
+\b
+Example:
+  vettance generate aml --customers 500 --days 60 --seed 7 --out money/
+"""
+
+
+@generate.command(help=_AML_HELP)
+@click.option("--customers", type=click.IntRange(1), required=True, metavar="N", help="How many customers.")
+@click.option("--days", type=click.IntRange(1), required=True, metavar="D", help="How many days.")
+@click.option("--seed", type=int, default=1, show_default=True, metavar="S", help="Same seed, same bytes.")
+@click.option(
+    "--start", type=Moment(), default=AML_START_MS, show_default="2026-01-01", help="The first moment."
+)
+@click.option(
+    "--cases", type=click.IntRange(0), help="Planted cases of each typology; 3 per 1,000 customers."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    metavar="DIR",
+    help="The folder to write to.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def aml(
+    customers: int, days: int, seed: int, start: int, cases: int | None, out: Path, as_json: bool
+) -> None:
+    """Write the traffic and print what it holds."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        with (out / "events.ndjson").open("wb") as events, (out / "truth.ndjson").open("wb") as truth:
+            found = write_aml(Watch(customers, days, seed, start, cases), events, truth)
+    except OSError as error:
+        raise click.ClickException(f"cannot write to {out}: {error.strerror}") from None
+    if as_json:
+        click.echo(msgspec.json.encode(found).decode())
+        return
+    click.echo(f"{found.events:,} events in {out}/, {found.laundering:,} of them laundering:")
+    for typology, count in found.cases.items():
+        click.echo(f"  {typology:<20}{count:>6,} cases")
+
+
+def _write(traffic: Traffic, events: BinaryIO, truth: BinaryIO) -> Summary:
+    """Write both files, with a bar when somebody watches."""
+    if not sys.stderr.isatty():
+        return write_traffic(traffic, events, truth, lambda _count: None)
+    with _bar(events_expected(traffic)) as bar:
+        task = bar.task_ids[0]
+        return write_traffic(traffic, events, truth, lambda count: bar.update(task, completed=count))
+
+
+def _report(summary: Summary, out: Path, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode(summary).decode())
+        return
+    click.echo(f"{summary.events:,} events from {summary.first} to {summary.last} in {out}/")
+    click.echo(f"{summary.fraud:,} of them are fraud ({summary.fraud / max(1, summary.events):.2%}):")
+    for scenario, count in summary.scenarios.items():
+        if scenario in summary.cases:
+            cases = summary.cases[scenario]
+            click.echo(f"  {scenario:<22}{count:>8,} events in {cases:,} case{'s' if cases > 1 else ''}")
+
+
+def _bar(total: int) -> "Progress":
+    """Make a progress bar on standard error; rich is imported only when it is shown."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    progress.add_task("Generating", total=total)
+    return progress

@@ -1,0 +1,323 @@
+"""What the lists and statistics of decisions and events take and answer."""
+
+import base64
+import binascii
+import enum
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from vettance.decisions.answers import CorrelationIds, RuleVersion, Score
+from vettance.decisions.decision import LOWERCASE, Action, Decision, Outcome, Reason
+from vettance.decisions.sql import Listed
+from vettance.errors import Invalid
+from vettance.events.event import Category
+from vettance.history.count import Uniques
+from vettance.history.filter import Order
+from vettance.history.find import Place
+from vettance.history.tally import Count, Tally
+from vettance.web.query import PageLimit, PageNumber, UnixSeconds, any_case
+from vettance.wire import Wire, timestamp
+
+REASONS_SHOWN: Final = 10
+_RATE_DIGITS: Final = 6
+
+AnyOutcome = Annotated[Outcome, any_case(approve="ALLOW", deny="BLOCK")]
+Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
+From = Annotated[UnixSeconds, msgspec.Meta(description="Inclusive, Unix seconds.")]
+To = Annotated[UnixSeconds, msgspec.Meta(description="Exclusive, Unix seconds.")]
+Cursor = Annotated[str, msgspec.Meta(description="`nextCursor` of the page before.")]
+
+
+class Level(enum.StrEnum):
+    """The bands of the risk score."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class Direction(enum.StrEnum):
+    """Which end of a list comes first."""
+
+    ASC = "asc"
+    DESC = "desc"
+
+
+class DecisionSort(enum.StrEnum):
+    """What decisions are sorted by."""
+
+    EVALUATED_AT = "evaluatedAt"
+    RISK_SCORE = "riskScore"
+    DECISION = "decision"
+
+
+class EventSort(enum.StrEnum):
+    """What events are sorted by; `createdAt` and `evaluatedAt` are the order in which they were decided."""
+
+    CREATED_AT = "createdAt"
+    EVALUATED_AT = "evaluatedAt"
+    RECEIVED_AT = "receivedAt"
+    SCORE = "score"
+    RISK_SCORE = "riskScore"
+    DECISION = "decision"
+
+
+ORDERS: Final = {
+    "createdAt": Order.EVALUATED,
+    "evaluatedAt": Order.EVALUATED,
+    "receivedAt": Order.RECEIVED,
+    "score": Order.SCORE,
+    "riskScore": Order.SCORE,
+    "decision": Order.OUTCOME,
+}
+
+
+class DecisionQuery(Wire, frozen=True):
+    """Which decisions, in which order, and which page of them. `from` and `to` are about their evaluation."""
+
+    page: PageNumber = 1
+    limit: PageLimit = 50
+    decision: AnyOutcome | None = None
+    min_score: Percent | None = None
+    max_score: Percent | None = None
+    risk_level: Annotated[Level, any_case()] | None = None
+    customer: Annotated[str, msgspec.Meta(description="An external id or an e-mail address.")] | None = None
+    device: Annotated[str, msgspec.Meta(description="An external id or a fingerprint.")] | None = None
+    country: str | None = None
+    session_id: str | None = None
+    moment_from: From | None = msgspec.field(name="from", default=None)
+    moment_to: To | None = msgspec.field(name="to", default=None)
+    search: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                description="A part, in any letter case, of the id, event name, customer, device, IP or a "
+                "reason code. Digits inside an id are looked for from three on."
+            ),
+        ]
+        | None
+    ) = None
+    sort_by: DecisionSort = DecisionSort.EVALUATED_AT
+    sort_order: Direction = Direction.DESC
+    cursor: Cursor | None = None
+
+
+class EventQuery(Wire, frozen=True):
+    """Which events, in which order, and which page of them. `from` and `to` are about their receipt."""
+
+    page: PageNumber = 1
+    limit: PageLimit = 50
+    event_name: str | None = None
+    event_category: Category | None = None
+    decision: AnyOutcome | None = None
+    customer: Annotated[str, msgspec.Meta(description="An external id or an e-mail address.")] | None = None
+    device: Annotated[str, msgspec.Meta(description="An external id or a fingerprint.")] | None = None
+    country: str | None = None
+    session_id: str | None = None
+    moment_from: From | None = msgspec.field(name="from", default=None)
+    moment_to: To | None = msgspec.field(name="to", default=None)
+    sort_by: EventSort = EventSort.CREATED_AT
+    sort_order: Direction = Direction.DESC
+    cursor: Cursor | None = None
+
+
+class SpanQuery(Wire, frozen=True):
+    """A span of event time; everything when left out."""
+
+    moment_from: From | None = msgspec.field(name="from", default=None)
+    moment_to: To | None = msgspec.field(name="to", default=None)
+
+
+class CustomerShown(Wire, frozen=True, omit_defaults=True):
+    """Whom an event is about."""
+
+    external_id: str | None = None
+    email: str | None = None
+
+
+class DeviceShown(Wire, frozen=True, omit_defaults=True):
+    """The device it came from."""
+
+    external_id: str | None = None
+    fingerprint: str | None = None
+
+
+class DecisionItem(Wire, frozen=True):
+    """A decision in a list: its result, and what it was about."""
+
+    id: str
+    decision: Annotated[str, msgspec.Meta(description="`approve`, `review` or `deny`.")]
+    risk_score: Score
+    risk_level: str
+    reason_codes: tuple[Reason, ...]
+    correlation_ids: CorrelationIds
+    rule_version: RuleVersion
+    recommended_actions: tuple[Action, ...]
+    evaluated_at: str
+    event_name: str
+    customer: CustomerShown | None
+    device: DeviceShown | None
+    ip: str | None
+    country: str | None
+    session_id: str | None
+
+
+class DecisionPage(Wire, frozen=True, omit_defaults=True):
+    """A page of decisions; `nextCursor` leads to the next one at the same cost, however deep."""
+
+    data: list[DecisionItem]
+    total: int
+    page: int
+    limit: int
+    has_more: bool
+    next_cursor: str | None = None
+
+
+class EventPage(Wire, frozen=True, omit_defaults=True):
+    """A page of events, each as `GET /events/{id}` answers it."""
+
+    data: list[dict[str, Any]]
+    total: int
+    page: int
+    limit: int
+    has_more: bool
+    next_cursor: str | None = None
+
+
+def decision_item(listed: Listed, decision: Decision) -> DecisionItem:
+    """Write a decision as a list shows it."""
+    stored = listed.stored
+    customer = CustomerShown(external_id=listed.customer_id, email=stored.entities.email)
+    device = DeviceShown(external_id=listed.device_id, fingerprint=listed.fingerprint)
+    return DecisionItem(
+        id=stored.id,
+        decision=LOWERCASE[decision.outcome],
+        risk_score=decision.score,
+        risk_level=decision.level,
+        reason_codes=decision.reasons,
+        correlation_ids=CorrelationIds(
+            request_id=stored.record.request_id,
+            event_id=stored.id,
+            customer_id=listed.customer_id,
+            device_fingerprint=listed.fingerprint,
+        ),
+        rule_version=RuleVersion(version=str(decision.ruleset_version)),
+        recommended_actions=decision.actions,
+        evaluated_at=timestamp(stored.evaluated_at_ms),
+        event_name=listed.event_name,
+        customer=customer if stored.entities.customer is not None else None,
+        device=device if stored.entities.device is not None else None,
+        ip=stored.entities.ip,
+        country=listed.country,
+        session_id=stored.entities.session,
+    )
+
+
+class Totals(Wire, frozen=True):
+    """How many decisions there were."""
+
+    evaluated: int
+    approve: int
+    review: int
+    deny: int
+
+
+class Rates(Wire, frozen=True):
+    """Shares of the decisions, from 0 to 1; 0 when there were none."""
+
+    approve: float
+    review: float
+    deny: float
+
+
+class ReasonCount(Wire, frozen=True):
+    """How many decisions gave a reason."""
+
+    code: str
+    count: int
+
+
+class Bucket(Totals, frozen=True, kw_only=True):
+    """The decisions of a part of the span that begins at `start`."""
+
+    start: str
+
+
+class DecisionStats(Wire, frozen=True):
+    """The answer of `GET /decisions/stats`, by event time. Parts without decisions are left out."""
+
+    totals: Totals
+    rates: Rates
+    average_risk_score: float
+    top_reason_codes: list[ReasonCount]
+    buckets: list[Bucket]
+
+
+class EventStats(Wire, frozen=True):
+    """The answer of `GET /events/stats`, by event time."""
+
+    total_events: int
+    blocked_events: int
+    events_under_review: int
+    unique_customers: int
+    unique_devices: int
+
+
+def decision_stats(tally: Tally) -> DecisionStats:
+    """Write what was counted as `GET /decisions/stats` answers it."""
+    totals = _totals(tally.totals)
+    rates = [round(part / max(totals.evaluated, 1), _RATE_DIGITS) for part in _parts(totals)]
+    reasons = sorted(tally.codes.items(), key=lambda item: (-item[1], item[0]))[:REASONS_SHOWN]
+    return DecisionStats(
+        totals=totals,
+        rates=Rates(approve=rates[0], review=rates[1], deny=rates[2]),
+        average_risk_score=round(tally.totals.score_sum / max(totals.evaluated, 1), 2),
+        top_reason_codes=[ReasonCount(code=code, count=count) for code, count in reasons],
+        buckets=[
+            Bucket(start=timestamp(start_s * 1000), **msgspec.structs.asdict(_totals(count)))
+            for start_s, count in sorted(tally.buckets.items())
+        ],
+    )
+
+
+def event_stats(tally: Tally, uniques: Uniques) -> EventStats:
+    """Write what was counted as `GET /events/stats` answers it."""
+    return EventStats(
+        total_events=tally.totals.evaluated,
+        blocked_events=tally.totals.block,
+        events_under_review=tally.totals.review,
+        unique_customers=uniques.customers,
+        unique_devices=uniques.devices,
+    )
+
+
+def _totals(count: Count) -> Totals:
+    approve = count.evaluated - count.review - count.block
+    return Totals(evaluated=count.evaluated, approve=approve, review=count.review, deny=count.block)
+
+
+def _parts(totals: Totals) -> tuple[int, int, int]:
+    return totals.approve, totals.review, totals.deny
+
+
+def write_cursor(order: Order, place: Place, *, descending: bool) -> str:
+    """Write where a page ended, in a text that says which list it belongs to."""
+    packed = msgspec.msgpack.encode((order.value, descending, *place))
+    return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
+
+
+def read_cursor(cursor: str, order: Order, *, descending: bool) -> Place:
+    """Read where a page ended. Raises `Invalid` (400) when it is none, or one of a list in another order."""
+    try:
+        packed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        own_order, own_direction, key, seq = msgspec.msgpack.decode(packed, type=tuple[str, bool, int, int])
+    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        own_order, own_direction, key, seq = "", False, 0, 0
+    if (own_order, own_direction) != (order.value, descending) or not 0 < seq < 2**62:
+        raise Invalid(
+            "The cursor cannot be used.",
+            {"cursor": "must be the nextCursor of an earlier page of the same list, in the same order"},
+        )
+    return Place(key, seq)

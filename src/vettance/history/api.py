@@ -1,0 +1,175 @@
+"""The doors of the history: lists and statistics of decisions and events."""
+
+from typing import Final
+
+from vettance.decisions.answers import event_record
+from vettance.decisions.explain import Explainer
+from vettance.history.answers import (
+    ORDERS,
+    DecisionPage,
+    DecisionQuery,
+    DecisionStats,
+    Direction,
+    EventPage,
+    EventQuery,
+    EventStats,
+    SpanQuery,
+    decision_item,
+    decision_stats,
+    event_stats,
+    read_cursor,
+    write_cursor,
+)
+from vettance.history.count import Accountant
+from vettance.history.filter import Wanted
+from vettance.history.find import Finder, Found
+from vettance.web.query import read_query
+from vettance.web.routing import Call, Reply, Route
+
+_DECISIONS: Final = "Decisions"
+_EVENTS: Final = "Events"
+_ROOT: Final = "/api/v1"
+
+
+class HistoryDoors:
+    """Finds and counts what was decided."""
+
+    def __init__(self, finder: Finder, accountant: Accountant, explainer: Explainer) -> None:
+        self._finder = finder
+        self._accountant = accountant
+        self._explainer = explainer
+
+    def routes(self) -> tuple[Route, ...]:
+        """The rows of the route table."""
+        return (
+            Route(
+                "GET",
+                f"{_ROOT}/decisions",
+                self.decisions,
+                "Decisions, newest first",
+                _DECISIONS,
+                query=DecisionQuery,
+                answers=DecisionPage,
+            ),
+            Route(
+                "GET",
+                f"{_ROOT}/decisions/stats",
+                self.decision_stats,
+                "Decisions counted by event time",
+                _DECISIONS,
+                query=SpanQuery,
+                answers=DecisionStats,
+            ),
+            Route(
+                "GET",
+                f"{_ROOT}/events",
+                self.events,
+                "Events, newest first",
+                _EVENTS,
+                query=EventQuery,
+                answers=EventPage,
+            ),
+            Route(
+                "GET",
+                f"{_ROOT}/events/stats",
+                self.event_stats,
+                "Events counted by event time",
+                _EVENTS,
+                query=SpanQuery,
+                answers=EventStats,
+            ),
+        )
+
+    async def decisions(self, call: Call) -> Reply:
+        """GET /decisions."""
+        query = read_query(call.query_string, DecisionQuery)
+        wanted = Wanted(
+            outcome=query.decision,
+            level=query.risk_level.value if query.risk_level is not None else None,
+            score_min=query.min_score,
+            score_max=query.max_score,
+            customer=query.customer,
+            device=query.device,
+            country=query.country,
+            session=query.session_id,
+            moment="evaluated_at_ms",
+            from_ms=query.moment_from,
+            to_ms=query.moment_to,
+            search=query.search.casefold() if query.search is not None else None,
+        )
+        found, cursor = await self._find(call.tenant.id, wanted, query)
+        listed = await self._explainer.find_listed(call.tenant.id, found.seqs)
+        return Reply(
+            DecisionPage(
+                data=[decision_item(one, decision) for one, decision in listed],
+                total=found.total,
+                page=query.page,
+                limit=query.limit,
+                has_more=found.more,
+                next_cursor=cursor,
+            )
+        )
+
+    async def events(self, call: Call) -> Reply:
+        """GET /events."""
+        query = read_query(call.query_string, EventQuery)
+        wanted = Wanted(
+            outcome=query.decision,
+            category=query.event_category,
+            event_name=query.event_name,
+            customer=query.customer,
+            device=query.device,
+            country=query.country,
+            session=query.session_id,
+            moment="received_at_ms",
+            from_ms=query.moment_from,
+            to_ms=query.moment_to,
+        )
+        found, cursor = await self._find(call.tenant.id, wanted, query)
+        listed = await self._explainer.find_listed(call.tenant.id, found.seqs)
+        said = await self._explainer.feedback(call.tenant.id, [one.stored.id for one, _ in listed])
+        return Reply(
+            EventPage(
+                data=[
+                    event_record(
+                        one.stored,
+                        decision,
+                        [feedback for feedback in said if feedback.target == one.stored.id],
+                    )
+                    for one, decision in listed
+                ],
+                total=found.total,
+                page=query.page,
+                limit=query.limit,
+                has_more=found.more,
+                next_cursor=cursor,
+            )
+        )
+
+    async def _find(
+        self, tenant: str, wanted: Wanted, query: DecisionQuery | EventQuery
+    ) -> tuple[Found, str | None]:
+        """Return the page that a query asks for, and the cursor of the next one."""
+        order, descending = ORDERS[query.sort_by.value], query.sort_order is Direction.DESC
+        after, offset = None, (query.page - 1) * query.limit
+        if query.cursor is not None:
+            after, offset = read_cursor(query.cursor, order, descending=descending), 0
+        found = await self._finder.find(
+            tenant, wanted, order, offset, query.limit, after, descending=descending
+        )
+        cursor = write_cursor(order, found.end, descending=descending) if found.end is not None else None
+        return found, cursor
+
+    async def decision_stats(self, call: Call) -> Reply:
+        """GET /decisions/stats."""
+        query = read_query(call.query_string, SpanQuery)
+        return Reply(
+            decision_stats(await self._accountant.tally(call.tenant.id, query.moment_from, query.moment_to))
+        )
+
+    async def event_stats(self, call: Call) -> Reply:
+        """GET /events/stats."""
+        query = read_query(call.query_string, SpanQuery)
+        tally = await self._accountant.tally(call.tenant.id, query.moment_from, query.moment_to)
+        uniques = await self._accountant.uniques(call.tenant.id, query.moment_from, query.moment_to)
+        return Reply(event_stats(tally, uniques))

@@ -1,0 +1,117 @@
+"""Count: the statistics of a span, from the counts kept with each decision and the edges beside them."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from vettance.db.engine import Store
+from vettance.history import sql
+from vettance.history.column import TYPES, Array, Row, keys_of
+from vettance.history.filter import Wanted
+from vettance.history.find import Finder
+from vettance.history.shelf import Layout
+from vettance.history.tally import END_MS, Edge, Tally, bucket_width, split, split_days
+
+_COUNTED: Final = ("occurred_at_ms", "score", "verdict", "reasons")
+_KEYED: Final = ("occurred_at_ms", "customer_id", "email", "device_id", "fingerprint")
+_READ_CHUNKS: Final = 64
+
+
+class Uniques(NamedTuple):
+    """How many different customers and devices were seen."""
+
+    customers: int
+    devices: int
+
+
+class Accountant:
+    """Counts decisions by event time, exactly, whatever the span."""
+
+    def __init__(self, store: Store, finder: Finder, now_ms: Callable[[], int] | None = None) -> None:
+        self._store = store
+        self._finder = finder
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+
+    async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Tally:
+        """Count the decisions of [from, to); without a bound, from the first or to the last."""
+        start_ms = from_ms
+        if start_ms is None:
+            day_s = (await self._store.read(sql.select_first_day(tenant)))[0][0]
+            start_ms = day_s * 1000 if day_s is not None else self._now_ms()
+        span_ms = (to_ms if to_ms is not None else self._now_ms()) - start_ms
+        tally = Tally(bucket_width(span_ms))
+        parts, edges = split(from_ms or 0, END_MS if to_ms is None else to_ms, tally.bucket_s)
+        layout = await self._finder.layout(tenant) if edges else Layout([])
+        if parts:
+            for row in await self._store.read(sql.select_counts(tenant, parts, tally.bucket_s)):
+                tally.add(sql.Counted._make(row))
+        for edge in edges:
+            await self._add_edge(tenant, layout, edge, tally)
+        return tally
+
+    async def _add_edge(self, tenant: str, layout: Layout, edge: Edge, tally: Tally) -> None:
+        terms: Counter[int] = Counter()
+        for columns in await self._chunks(tenant, layout, edge, _COUNTED):
+            terms.update(tally.add_columns(columns, edge))
+        if terms:
+            for term, value in await self._store.read(sql.select_term_values(tenant, list(terms))):
+                tally.codes[value] = tally.codes.get(value, 0) + terms[term]
+        tally.add_rows(await self._newer(tenant, layout, edge))
+
+    async def _chunks(
+        self, tenant: str, layout: Layout, edge: Edge, names: Sequence[str]
+    ) -> list[dict[str, Array]]:
+        """Return some columns of the chunks that an edge touches."""
+        touched = [
+            chunk.id
+            for chunk in layout.chunks
+            if chunk.occurred_min_ms < edge[1] and chunk.occurred_max_ms >= edge[0]
+        ]
+        found: dict[int, dict[str, Array]] = {chunk_id: {} for chunk_id in touched}
+        for start in range(0, len(touched), _READ_CHUNKS):
+            statement = sql.select_parts(tenant, names, touched[start : start + _READ_CHUNKS])
+            for chunk_id, name, data in await self._store.read(statement):
+                found[chunk_id][name] = np.frombuffer(data, TYPES[name])
+        return list(found.values())
+
+    async def _newer(self, tenant: str, layout: Layout, edge: Edge) -> list[Row]:
+        """Return the decisions of an edge that stand in no chunk."""
+        wanted = Wanted(moment="occurred_at_ms", from_ms=edge[0], to_ms=edge[1])
+        rows = await self._store.read(sql.select_tail(tenant, layout.through, wanted))
+        return [sql.row_of(row) for row in rows]
+
+    async def uniques(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Uniques:
+        """Count the different customers and devices of [from, to)."""
+        first_ms, end_ms = from_ms or 0, END_MS if to_ms is None else to_ms
+        first_day, end_day, edges = split_days(first_ms, end_ms)
+        layout = await self._finder.layout(tenant)
+        seen: dict[str, list[Array]] = {"customer": [], "device": []}
+        if layout.size and first_day < end_day:
+            for kind, data in await self._store.read(sql.select_roster(tenant, first_day, end_day)):
+                seen[kind].append(np.frombuffer(data, TYPES["email"]))
+        for edge in edges if layout.size else ():
+            for columns in await self._chunks(tenant, layout, edge, _KEYED):
+                inside = (columns["occurred_at_ms"] >= edge[0]) & (columns["occurred_at_ms"] < edge[1])
+                for kind, terms in keys_of(columns).items():
+                    seen[kind].append(terms[inside])
+        counts = []
+        for kind, parts in seen.items():
+            statement = sql.select_newer_keys(tenant, layout.through, kind, first_ms, end_ms)
+            newer = await self._store.read(statement)
+            parts.append(np.array([term for term, _ in newer if term is not None], TYPES["email"]))
+            unnumbered = sum(count for term, count in newer if term is None)
+            counts.append(await asyncio.to_thread(count_different, parts) + unnumbered)
+        return Uniques(*counts)
+
+
+def count_different(parts: Sequence[Array]) -> int:
+    """Count the different numbers above 0 in some arrays."""
+    highest = max((int(part.max(initial=0)) for part in parts), default=0)
+    table = np.zeros(highest + 1, bool)
+    for part in parts:
+        table[part] = True
+    return int(np.count_nonzero(table[1:]))

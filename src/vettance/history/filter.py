@@ -1,0 +1,280 @@
+"""The filter: which decisions a list asks for, and which of those stand on a page."""
+
+import enum
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from vettance.decisions.decision import Outcome
+from vettance.events.event import Category
+from vettance.history.column import Array, Row
+from vettance.ids import ID_DIGITS
+
+_BLOCK: Final = 1 << 16
+_ID_HEAD: Final = "evt_"
+_HEX: Final = frozenset("0123456789abcdef")
+TRIGRAM: Final = 3
+
+
+class Order(enum.Enum):
+    """What a list is sorted by; equal ones, and all of the first, by their place in the log."""
+
+    EVALUATED = "evaluatedAt"
+    RECEIVED = "receivedAt"
+    SCORE = "riskScore"
+    OUTCOME = "decision"
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What a list asks for; None asks for nothing. `moment` names the column of `from` and `to`."""
+
+    outcome: Outcome | None = None
+    level: str | None = None
+    category: Category | None = None
+    score_min: int | None = None
+    score_max: int | None = None
+    event_name: str | None = None
+    customer: str | None = None
+    device: str | None = None
+    country: str | None = None
+    session: str | None = None
+    moment: str = "evaluated_at_ms"
+    from_ms: int | None = None
+    to_ms: int | None = None
+    search: str | None = None
+
+    @property
+    def texts(self) -> dict[str, tuple[tuple[str, str], ...]]:
+        """The filters by whole texts: name → (field, value) of which one must be so."""
+        found: dict[str, tuple[tuple[str, str], ...]] = {}
+        for name, value in (
+            ("event_name", self.event_name),
+            ("country", self.country),
+            ("session_id", self.session),
+        ):
+            if value is not None:
+                found[name] = ((name, value),)
+        if self.customer is not None:
+            email = self.customer.strip().lower()
+            found["customer"] = (("customer_id", self.customer), ("email", email))
+        if self.device is not None:
+            found["device"] = (("device_id", self.device), ("fingerprint", self.device))
+        return found
+
+
+class IdPart(NamedTuple):
+    """What a searched text can match of an id: `anywhere` in its digits, or as their `beginning`."""
+
+    everything: bool = False
+    beginning: str | None = None
+    anywhere: str | None = None
+
+
+def id_part(search: str) -> IdPart:
+    """Tell how a searched text, in lower case, can be a part of `evt_` and 32 hex digits.
+
+    Digits anywhere are looked for from three on: nearly every id holds any two.
+    """
+    if search in _ID_HEAD:
+        return IdPart(everything=True)
+    for start in range(len(_ID_HEAD)):
+        head = _ID_HEAD[start:]
+        if search.startswith(head):
+            digits = search[len(head) :]
+            return IdPart(beginning=digits) if _is_digits(digits) else IdPart()
+    if len(search) >= TRIGRAM and _is_digits(search):
+        return IdPart(anywhere=search)
+    return IdPart()
+
+
+def _is_digits(text: str) -> bool:
+    return len(text) <= ID_DIGITS and _HEX.issuperset(text)
+
+
+def row_holds(row: Row, search: str) -> bool:
+    """Tell whether a decision holds a text (in folded case) somewhere that `search` looks into."""
+    part = id_part(search)
+    digits = row.id[len(_ID_HEAD) :]
+    if (
+        part.everything
+        or (part.beginning is not None and digits.startswith(part.beginning))
+        or (part.anywhere is not None and part.anywhere in digits)
+    ):
+        return True
+    texts = (row.customer_id, row.email, row.device_id, row.fingerprint, row.ip, row.event_name)
+    return any(text is not None and search in text.casefold() for text in (*texts, *row.reasons.split()))
+
+
+def pick(mask: Array | None, bounds: tuple[int, int], offset: int, limit: int, *, descending: bool) -> Array:
+    """Return up to `limit` places, beyond the first `offset`, in `bounds`, that a mask lets through.
+
+    Works through the mask in blocks from the end where the list begins, so that the first pages are cheap.
+    """
+    low, high = bounds
+    if mask is None:
+        found = np.arange(min(offset, high - low), min(offset + limit, high - low))
+        return high - 1 - found if descending else low + found
+    picked: list[Array] = []
+    starts = range(low, high, _BLOCK)
+    for start in reversed(starts) if descending else starts:
+        block = mask[start : min(start + _BLOCK, high)]
+        count = int(np.count_nonzero(block))
+        if offset >= count:
+            offset -= count
+            continue
+        places = np.flatnonzero(block) + start
+        if descending:
+            places = places[::-1]
+        picked.append(places[offset : offset + limit])
+        limit -= len(picked[-1])
+        offset = 0
+        if limit == 0:
+            break
+    return np.concatenate(picked) if picked else np.empty(0, np.int64)
+
+
+class Pool(NamedTuple):
+    """Everything that a list asks for: the decisions in chunks (a mask over them), then the newer ones.
+
+    `keys` and `tail_keys` are what they are sorted by, None for their place in the log alone.
+    """
+
+    size: int
+    mask: Array | None
+    tail: Sequence[int]
+    keys: Array | None = None
+    tail_keys: Sequence[int] = ()
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return _count(self.mask, (0, self.size)) + len(self.tail)
+
+
+class Mark(NamedTuple):
+    """Where a page ended: the key and `seq` of its last decision.
+
+    `cut` divides the places of the chunks: in a descending list those below it are still to come, in an
+    ascending one the others.
+    """
+
+    key: int
+    seq: int
+    cut: int
+
+
+class Picked(NamedTuple):
+    """One decision of a page: its place in the chunks, or (when that is -1) its `seq`; and its key."""
+
+    place: int
+    seq: int
+    key: int
+
+
+class _Group(NamedTuple):
+    """The decisions of one key: how many of them stand in chunks, and the newer ones."""
+
+    key: int
+    sealed: int
+    tail: list[int]
+
+
+def page_of(
+    pool: Pool, offset: int, limit: int, after: Mark | None = None, *, descending: bool
+) -> list[Picked]:
+    """Return one page, of those beyond `after` when it is given."""
+    if pool.keys is not None and pool.keys.itemsize > 1:
+        return _page_by_moment(pool, offset, limit, after, descending=descending)
+    found: list[Picked] = []
+    for group in _groups(pool, descending=descending):
+        bounds, sealed, tail = (0, pool.size), group.sealed, group.tail
+        mask = None
+        if after is not None and group.key != after.key and (group.key > after.key) == descending:
+            continue
+        if after is not None and group.key == after.key:
+            bounds = (0, after.cut) if descending else (after.cut, pool.size)
+            tail = [seq for seq in tail if (seq < after.seq if descending else seq > after.seq)]
+            mask = _mask_of(pool, group.key)
+            sealed = _count(mask, bounds)
+        if offset >= sealed + len(tail):
+            offset -= sealed + len(tail)
+            continue
+        if mask is None:
+            mask = _mask_of(pool, group.key)
+        room = limit - len(found)
+        newer = [Picked(-1, seq, group.key) for seq in (reversed(tail) if descending else tail)]
+        first = len(newer) if descending else sealed
+        # The chunks hold the older part of a group, the tail the newer one.
+        places = pick(
+            mask,
+            bounds,
+            max(0, offset - first) if descending else offset,
+            room,
+            descending=descending,
+        )
+        older = [Picked(int(place), -1, group.key) for place in places]
+        if descending:
+            part = newer[offset : offset + room]
+            part += older[: room - len(part)]
+        else:
+            part = older
+            part += newer[max(0, offset - first) : max(0, offset - first) + room - len(part)]
+        found += part
+        offset = 0
+        if len(found) >= limit:
+            break
+    return found
+
+
+def _groups(pool: Pool, *, descending: bool) -> list[_Group]:
+    """Split a pool by its keys (bytes), in the order of the list."""
+    if pool.keys is None:
+        return [_Group(0, _count(pool.mask, (0, pool.size)), list(pool.tail))]
+    counts = np.bincount(pool.keys if pool.mask is None else pool.keys[pool.mask], minlength=256)
+    tails: dict[int, list[int]] = {}
+    for seq, key in zip(pool.tail, pool.tail_keys, strict=True):
+        tails.setdefault(key, []).append(seq)
+    present = sorted({*np.flatnonzero(counts).tolist(), *tails}, reverse=descending)
+    return [_Group(key, int(counts[key]), tails.get(key, [])) for key in present]
+
+
+def _mask_of(pool: Pool, key: int) -> Array | None:
+    if pool.keys is None:
+        return pool.mask
+    same: Array = pool.keys == key
+    return same if pool.mask is None else same & pool.mask
+
+
+def _count(mask: Array | None, bounds: tuple[int, int]) -> int:
+    low, high = bounds
+    return max(0, high - low) if mask is None else int(np.count_nonzero(mask[low:high]))
+
+
+def _page_by_moment(
+    pool: Pool, offset: int, limit: int, after: Mark | None, *, descending: bool
+) -> list[Picked]:
+    """Sort by a key of many values. Moments come nearly sorted, which the stable sort makes use of."""
+    assert pool.keys is not None, "a list by moments has moments"
+    places = np.arange(pool.size) if pool.mask is None else np.flatnonzero(pool.mask)
+    keys = np.concatenate((pool.keys[places], np.array(pool.tail_keys, np.int64)))
+    seqs = np.concatenate((np.full(len(places), -1), np.array(pool.tail, np.int64)))
+    places = np.concatenate((places, np.full(len(pool.tail), -1)))
+    if after is not None:
+        sealed = seqs < 0
+        if descending:
+            newer = np.where(sealed, places < after.cut, seqs < after.seq)
+            rest = (keys < after.key) | ((keys == after.key) & newer)
+        else:
+            newer = np.where(sealed, places >= after.cut, seqs > after.seq)
+            rest = (keys > after.key) | ((keys == after.key) & newer)
+        keys, seqs, places = keys[rest], seqs[rest], places[rest]
+    order = np.argsort(keys, kind="stable")
+    if descending:
+        order = order[::-1]
+    page = order[offset : offset + limit]
+    return [
+        Picked(int(place), int(seq), int(key))
+        for place, seq, key in zip(places[page], seqs[page], keys[page], strict=True)
+    ]

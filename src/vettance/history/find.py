@@ -1,0 +1,243 @@
+"""Find: the page of a list, its total and where it goes on, over the chunks and what is newer."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+
+from vettance.db.engine import Store
+from vettance.decisions.decision import Outcome
+from vettance.history import sql
+from vettance.history.column import BITS, OUTCOME_MASK, OUTCOMES, REASONS, SEARCHED, TYPES, Array, Chunk, Row
+from vettance.history.filter import (
+    TRIGRAM,
+    Mark,
+    Order,
+    Picked,
+    Pool,
+    Wanted,
+    id_part,
+    page_of,
+    row_holds,
+)
+from vettance.history.mask import Lookup, Sought, columns_needed, mask_of
+from vettance.history.shelf import Layout, Shelf
+from vettance.ids import ID_DIGITS
+
+_READ_CHUNKS: Final = 128  # Chunks whose column is read in one query: some milliseconds of a reader.
+_INLINE: Final = 50_000  # Below so many decisions, thinking takes less than handing it to a thread.
+_ID: Final = "evt_"
+
+Result = TypeVar("Result")
+
+
+class Place(NamedTuple):
+    """Where a page ended: the key it is sorted by (0 for the log's own order) and the `seq`."""
+
+    key: int
+    seq: int
+
+
+class Found(NamedTuple):
+    """A page: how many there are in all, the `seq` of those on it, and where it ended when there are more."""
+
+    total: int
+    seqs: list[int]
+    more: bool
+    end: Place | None
+
+
+class Finder:
+    """Answers lists. Everything acknowledged is seen: what is in no chunk yet is looked up in the log."""
+
+    def __init__(self, store: Store, shelf: Shelf | None = None) -> None:
+        self._store = store
+        self._shelf = shelf or Shelf()
+        self._loading: dict[tuple[str, str], asyncio.Lock] = {}
+
+    async def find(
+        self,
+        tenant: str,
+        wanted: Wanted,
+        order: Order,
+        offset: int,
+        limit: int,
+        after: Place | None = None,
+        *,
+        descending: bool,
+    ) -> Found:
+        """Return `limit` decisions beyond `offset`, or beyond `after` when it is given."""
+        layout = await self.layout(tenant)
+        lookup = await self._look_up(tenant, wanted, layout)
+        names = columns_needed(wanted, lookup)
+        key_name = sql.ORDER_COLUMNS.get(order)
+        columns = {
+            name: await self.column(tenant, name, layout)
+            for name in (names | {key_name} if key_name else names)
+        }
+        tail = await self._tail(tenant, layout, wanted)
+        mark = await self._mark(tenant, layout, after, descending=descending) if after else None
+
+        def think() -> tuple[int, list[Picked]]:
+            mask = mask_of(wanted, lookup, layout.size, columns)
+            keys = columns[key_name] if key_name else None
+            if order is Order.OUTCOME and keys is not None:
+                keys = keys & np.uint8(OUTCOME_MASK)
+            pool = Pool(
+                layout.size, mask, [row.seq for row in tail], keys, [_key(row, order) for row in tail]
+            )
+            return pool.total, page_of(pool, offset, limit + 1, mark, descending=descending)
+
+        total, picked = await _aside(think, layout.size)
+        page = picked[:limit]
+        seqs = await self._seqs(tenant, layout, page)
+        more = len(picked) > limit
+        return Found(total, seqs, more, Place(page[-1].key, seqs[-1]) if more else None)
+
+    async def _tail(self, tenant: str, layout: Layout, wanted: Wanted) -> list[sql.Brief] | list[Row]:
+        """Return what a list asks for of the decisions that stand in no chunk, oldest first."""
+        if wanted.search is None:
+            statement = sql.select_brief_tail(tenant, layout.through, wanted)
+            return [sql.Brief._make(row) for row in await self._store.read(statement)]
+        found = await self._store.read(sql.select_tail(tenant, layout.through, wanted))
+        return [row for row in map(sql.row_of, found) if row_holds(row, wanted.search)]
+
+    async def layout(self, tenant: str) -> Layout:
+        """Return where a tenant's decisions stand at the moment."""
+        rows = await self._store.read(sql.select_chunks(tenant))
+        return Layout([Chunk._make(row) for row in rows])
+
+    async def column(self, tenant: str, name: str, layout: Layout) -> Array:
+        """Return one column of all chunks, from memory as far as it is there."""
+        lock = self._loading.setdefault((tenant, name), asyncio.Lock())
+        async with lock:
+            column = self._shelf.take(tenant, name, layout)
+            while column.through < layout.through:
+                statement = sql.select_column(tenant, name, column.through, layout.through, _READ_CHUNKS)
+                rows = await self._store.read(statement)
+                if not rows:
+                    raise LookupError("a chunk went away while it was being read")
+                for chunk_id, size, data in rows:
+                    column.add(chunk_id, size, data)
+            self._shelf.trim()
+            values = column.values
+        if name == REASONS:
+            return values[: np.searchsorted(values["place"], layout.size)]
+        return values[: layout.size]
+
+    async def _look_up(self, tenant: str, wanted: Wanted, layout: Layout) -> Lookup:
+        if not layout.size:
+            return Lookup()
+        asked = wanted.texts
+        values = sorted({value for choices in asked.values() for _, value in choices})
+        known: dict[str, int] = {}
+        if values:
+            known = {row[1]: row[0] for row in await self._store.read(sql.select_terms(tenant, values))}
+        return Lookup(
+            texts=tuple(
+                tuple((field, known.get(value, 0)) for field, value in choices) for choices in asked.values()
+            ),
+            moments=await self._moments(tenant, wanted, layout),
+            sought=await self._search(tenant, wanted.search, layout) if wanted.search is not None else None,
+        )
+
+    async def _moments(self, tenant: str, wanted: Wanted, layout: Layout) -> Array | None:
+        """Make the mask of `from` and `to`: only chunks that they cut through are looked into."""
+        if wanted.from_ms is None and wanted.to_ms is None:
+            return None
+        first = wanted.from_ms if wanted.from_ms is not None else -(2**62)
+        end = wanted.to_ms if wanted.to_ms is not None else 2**62
+        head = wanted.moment.removesuffix("_at_ms")
+        low_name, high_name = f"{head}_min_ms", f"{head}_max_ms"
+        mask = np.zeros(layout.size, bool)
+        cut: list[int] = []
+        for index, chunk in enumerate(layout.chunks):
+            low, high = getattr(chunk, low_name), getattr(chunk, high_name)
+            if first <= low and high < end:
+                mask[layout.starts[index] : layout.starts[index + 1]] = True
+            elif low < end and high >= first:
+                cut.append(index)
+        for index, moments in (await self.parts(tenant, wanted.moment, layout, cut)).items():
+            mask[layout.starts[index] : layout.starts[index + 1]] = (moments >= first) & (moments < end)
+        return mask
+
+    async def parts(self, tenant: str, name: str, layout: Layout, indexes: Sequence[int]) -> dict[int, Array]:
+        """Return one column of some chunks, by their indexes."""
+        found: dict[int, Array] = {}
+        places = {layout.ids[index]: index for index in indexes}
+        ids = list(places)
+        for start in range(0, len(ids), _READ_CHUNKS):
+            statement = sql.select_parts(tenant, [name], ids[start : start + _READ_CHUNKS])
+            for chunk_id, _, data in await self._store.read(statement):
+                found[places[chunk_id]] = np.frombuffer(data, TYPES[name])
+        return found
+
+    async def _search(self, tenant: str, search: str, layout: Layout) -> Sought:
+        ask = sql.search_terms if len(search) >= TRIGRAM else sql.scan_terms
+        rows = await self._store.read(ask(tenant, search))
+        found = np.array(rows, np.int64).reshape(-1, 2)
+        terms = {name: found[:, 0][(found[:, 1] & BITS[name]) > 0] for name in SEARCHED}
+        part, nowhere = id_part(search), np.empty(0, np.int64)
+        if part.everything:
+            return Sought(terms, nowhere, (0, layout.size))
+        if part.beginning is not None:
+            low = _ID + part.beginning.ljust(ID_DIGITS, "0")
+            high = _ID + part.beginning.ljust(ID_DIGITS, "f")
+            first, last = (await self._store.read(sql.select_id_span(low, high)))[0]
+            if first is None or last is None or first > last:
+                return Sought(terms, nowhere)
+            span = (await self._before(tenant, layout, first), await self._before(tenant, layout, last + 1))
+            return Sought(terms, nowhere, span)
+        if part.anywhere is not None:
+            hits = await self._store.read(sql.search_ids(part.anywhere))
+            seqs = np.unique(np.array(hits, np.int64))
+            return Sought(terms, await self._places(tenant, layout, seqs))
+        return Sought(terms, nowhere)
+
+    async def _places(self, tenant: str, layout: Layout, seqs: Array) -> Array:
+        """Return where some decisions stand; those of other tenants and those in no chunk are left out."""
+        if layout.dense:
+            return layout.dense_places(seqs)
+        own = await self.column(tenant, "seq", layout)
+        inside = seqs[seqs <= layout.through]
+        places = np.searchsorted(own, inside)
+        found: Array = places[own[places] == inside]
+        return found
+
+    async def _before(self, tenant: str, layout: Layout, seq: int) -> int:
+        """Count the decisions in chunks that stand before `seq` in the log."""
+        index = layout.chunk_of_seq(seq)
+        if index == len(layout.chunks):
+            return layout.size
+        if seq <= layout.chunks[index].first_seq:
+            return int(layout.starts[index])
+        own = (await self.parts(tenant, "seq", layout, [index]))[index]
+        return int(layout.starts[index] + np.searchsorted(own, seq))
+
+    async def _mark(self, tenant: str, layout: Layout, after: Place, *, descending: bool) -> Mark:
+        seq = after.seq if descending else after.seq + 1
+        return Mark(after.key, after.seq, await self._before(tenant, layout, seq))
+
+    async def _seqs(self, tenant: str, layout: Layout, picked: Sequence[Picked]) -> list[int]:
+        places = np.array([one.place for one in picked if one.place >= 0], np.int64)
+        indexes = layout.chunks_of_places(places)
+        parts = await self.parts(tenant, "seq", layout, np.unique(indexes).tolist())
+        seqs = {
+            int(place): int(parts[int(index)][place - layout.starts[index]])
+            for place, index in zip(places, indexes, strict=True)
+        }
+        return [one.seq if one.place < 0 else seqs[one.place] for one in picked]
+
+
+def _key(row: Row | sql.Brief, order: Order) -> int:
+    if order is Order.SCORE:
+        return row.score
+    if order is Order.OUTCOME:
+        return OUTCOMES.index(Outcome(row.outcome))
+    return row.received_at_ms if order is Order.RECEIVED else 0
+
+
+async def _aside(think: Callable[[], Result], size: int) -> Result:
+    """Think in a thread when it takes long; the arithmetic of arrays lets others run meanwhile."""
+    return think() if size < _INLINE else await asyncio.to_thread(think)

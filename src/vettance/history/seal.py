@@ -1,0 +1,197 @@
+"""Seal: lay decisions out by columns behind the log, in steps so small that nobody waits for them."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import structlog
+
+from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
+from vettance.history import sql
+from vettance.history.column import (
+    CHUNK,
+    SEARCHED_BITS,
+    Array,
+    Row,
+    describe,
+    keys_of,
+    layout,
+    texts_of,
+)
+
+LOOK_S: Final = 0.25
+#: While more decisions than this are made in a second, chunks wait: making them would slow each decision.
+BUSY_RATE: Final = 1_000
+#: How many chunks' worth of decisions may wait however busy it is; lists look through all of them.
+BUSY_CHUNKS: Final = 8
+_SLICE: Final = 256  # Decisions thought about before other requests get their turn.
+_STEP: Final = 64  # Rows of a full-text index in one commit: a millisecond of the writer's time.
+
+_log = structlog.get_logger()
+
+
+class Sealer:
+    """Makes a chunk of a tenant's decisions whenever there are enough that stand in none.
+
+    `ever` counts the decisions of each tenant since the start. Whatever is killed half-way is begun again:
+    terms are found when they are there, and the chunk itself is one commit.
+    """
+
+    def __init__(self, store: Store, ever: Mapping[str, int], chunk: int = CHUNK) -> None:
+        self._store = store
+        self._ever = ever
+        self._chunk = chunk
+        self._sealed: dict[str, int] = {}
+        #: For each tenant, how many decisions stood in no chunk when so many had ever been made.
+        self._counted: dict[str, tuple[int, int]] = {}
+        self._last_term = 0
+
+    async def run(self, tenants: Sequence[str]) -> None:
+        """Seal whatever can be, for ever; `tenants` are those known at the start."""
+        looked_at = set(tenants)
+        before = sum(self._ever.values())
+        while True:
+            now = sum(self._ever.values())
+            is_busy, before = now - before > BUSY_RATE * LOOK_S, now
+            try:
+                looked_at.update(self._ever)
+                for tenant in looked_at:
+                    while await self._is_ready(tenant, self._chunk * (BUSY_CHUNKS if is_busy else 1)):
+                        await self.seal(tenant, self._chunk)
+            except StoreDown as error:
+                _log.warning("history_waits_for_store", reason=str(error))
+            except Exception:  # noqa: BLE001  A loop that died silently would make every list slower and slower.
+                _log.exception("history_failed")
+                await asyncio.sleep(1)
+            await asyncio.sleep(LOOK_S)
+
+    async def _is_ready(self, tenant: str, enough: int) -> bool:
+        ever = self._ever.get(tenant, 0)
+        if tenant not in self._counted:
+            rows = await self._store.read(sql.count_after(tenant, await self._last_sealed(tenant)))
+            self._counted[tenant] = (ever, rows[0][0])
+        at, open_then = self._counted[tenant]
+        return open_then + ever - at >= enough
+
+    async def _last_sealed(self, tenant: str) -> int:
+        if tenant not in self._sealed:
+            self._sealed[tenant] = (await self._store.read(sql.select_last_sealed(tenant)))[0][0] or 0
+        return self._sealed[tenant]
+
+    async def seal(self, tenant: str, limit: int) -> int:
+        """Make a chunk of the next decisions, `limit` at most, and return how many they are."""
+        after = await self._last_sealed(tenant)
+        self._counted.pop(tenant, None)
+        epoch = (await self._store.read(sql.select_epoch()))[0][0]
+        found = await self._store.read(sql.select_span(tenant, after, limit))
+        if not found:
+            return 0
+        rows = [sql.row_of(row) for row in found]
+        columns = await self._lay_out(tenant, rows)
+        for start in range(0, len(rows), _STEP):
+            await self._store.write(*sql.insert_id_search(rows[start : start + _STEP]))
+        try:
+            await self._store.write(
+                sql.hold_epoch(epoch),
+                *sql.insert_chunk(tenant, describe(columns), columns),
+                *await self._rosters(tenant, columns),
+            )
+        except (Clash, Lost):
+            # Another process was faster, or removed terms meanwhile: begin again from what there is now.
+            self._sealed.pop(tenant, None)
+            return len(rows)
+        self._sealed[tenant] = rows[-1].seq
+        return len(rows)
+
+    async def seal_again(self, tenant: str, first: int, last: int) -> None:
+        """Lay out a chunk anew (the one that ends at `last`), from what is left of its decisions."""
+        while True:
+            epoch = (await self._store.read(sql.select_epoch()))[0][0]
+            found = await self._store.read(sql.select_between(tenant, first, last))
+            columns = await self._lay_out(tenant, [sql.row_of(row) for row in found])
+            try:
+                await self._store.write(
+                    sql.hold_epoch(epoch),
+                    sql.delete_chunk(tenant, last),
+                    *sql.insert_chunk(tenant, describe(columns), columns),
+                )
+            except Lost:
+                continue
+            return
+
+    async def _lay_out(self, tenant: str, rows: Sequence[Row]) -> dict[str, Array]:
+        terms = await self._number(tenant, rows)
+        parts = []
+        for start in range(0, len(rows), _SLICE):
+            parts.append(layout(rows[start : start + _SLICE], terms, start))
+            await asyncio.sleep(0)
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    async def _number(self, tenant: str, rows: Sequence[Row]) -> dict[str, int]:
+        """Return the number of every text of some decisions, giving new ones to those that have none."""
+        texts: dict[str, int] = {}
+        for start in range(0, len(rows), _SLICE):
+            for value, fields in texts_of(rows[start : start + _SLICE]).items():
+                texts[value] = texts.get(value, 0) | fields
+            await asyncio.sleep(0)
+        known = await self._known(tenant, list(texts))
+        widened = [
+            (term, term._replace(fields=term.fields | texts[term.value]))
+            for term in known.values()
+            if term.fields | texts[term.value] != term.fields
+        ]
+        for term, wide in widened:
+            statements = [sql.widen_term(tenant, wide)]
+            if not term.fields & SEARCHED_BITS and wide.fields & SEARCHED_BITS:
+                statements += sql.insert_term_search([wide])
+            await self._store.write(*statements)
+        fresh = [(value, fields) for value, fields in texts.items() if value not in known]
+        for start in range(0, len(fresh), _STEP):
+            for term in await self._add(tenant, fresh[start : start + _STEP]):
+                known[term.value] = term
+        return {term.value: term.id for term in known.values()}
+
+    async def _known(self, tenant: str, values: Sequence[str]) -> dict[str, sql.Term]:
+        known: dict[str, sql.Term] = {}
+        for start in range(0, len(values), sql.ASKED):
+            asked = values[start : start + sql.ASKED]
+            for row in await self._store.read(sql.select_terms(tenant, asked)):
+                known[row[1]] = sql.Term._make(row)
+        return known
+
+    async def _add(self, tenant: str, fresh: Sequence[tuple[str, int]]) -> list[sql.Term]:
+        """Number some texts. Another process may be doing so too; then we look again."""
+        found: list[sql.Term] = []
+        while fresh:
+            if not self._last_term:
+                self._last_term = (await self._store.read(sql.select_last_term()))[0][0]
+            first = self._last_term + 1
+            terms = [sql.Term(first + place, *text) for place, text in enumerate(fresh)]
+            searched = [term for term in terms if term.fields & SEARCHED_BITS]
+            try:
+                await self._store.write(*sql.insert_terms(tenant, terms), *sql.insert_term_search(searched))
+            except Clash:
+                self._last_term = 0
+                known = await self._known(tenant, [value for value, _ in fresh])
+                found += known.values()
+                fresh = [text for text in fresh if text[0] not in known]
+            else:
+                self._last_term = terms[-1].id
+                return found + terms
+        return found
+
+    async def _rosters(self, tenant: str, columns: Mapping[str, Array]) -> list[Statement]:
+        """Add the customers and devices of a chunk to those of its days."""
+        days = columns["occurred_at_ms"] // (sql.DAY_S * 1000) * sql.DAY_S
+        seen = keys_of(columns)
+        statements = []
+        for day in np.unique(days):
+            known: dict[str, bytes] = dict(await self._store.read(sql.select_roster_day(tenant, int(day))))
+            for kind, terms in seen.items():
+                here = terms[days == day]
+                before = np.frombuffer(known.get(kind, b""), terms.dtype)
+                together = np.union1d(before, here[here > 0])
+                if len(together) > len(before):
+                    statements.append(sql.save_roster(tenant, kind, int(day), together.tobytes()))
+        return statements

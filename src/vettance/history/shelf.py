@@ -1,0 +1,69 @@
+"""The shelf: columns kept in memory between requests, up to a bound, and where decisions stand in them."""
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from vettance.history.column import Array, Chunk, Column
+
+#: Five million decisions are 20 MB for each text and 5 MB for the score; the columns in use fit many times.
+MEMORY_BYTES_MAX: Final = 256 * 1024 * 1024
+
+
+class Shelf:
+    """Columns by (tenant, name); those not asked for longest give way."""
+
+    def __init__(self, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
+        self._memory_bytes_max = memory_bytes_max
+        self._columns: OrderedDict[tuple[str, str], Column] = OrderedDict()
+
+    def take(self, tenant: str, name: str, layout: "Layout") -> Column:
+        """Return a column that holds a beginning of these chunks, maybe an empty one, to be added to."""
+        place = (tenant, name)
+        column = self._columns.get(place)
+        if column is None or not column.begins(layout.ids, layout.starts):
+            column = self._columns[place] = Column(name)
+        self._columns.move_to_end(place)
+        return column
+
+    def trim(self) -> None:
+        """Let go of what is over the bound; the column taken last stays."""
+        used = sum(column.memory_bytes for column in self._columns.values())
+        while used > self._memory_bytes_max and len(self._columns) > 1:
+            _, column = self._columns.popitem(last=False)
+            used -= column.memory_bytes
+
+
+class Layout:
+    """Where decisions stand: place (in all chunks of a tenant, oldest first) against `seq` (in the log)."""
+
+    def __init__(self, chunks: Sequence[Chunk]) -> None:
+        self.chunks = chunks
+        self.ids = [chunk.id for chunk in chunks]
+        self.firsts = np.array([chunk.first_seq for chunk in chunks], np.int64)
+        self.starts = np.zeros(len(chunks) + 1, np.int64)
+        np.cumsum([chunk.size for chunk in chunks], out=self.starts[1:])
+        self.size = int(self.starts[-1])
+        #: The newest `seq` that stands in a chunk.
+        self.through = self.ids[-1] if chunks else 0
+        #: Whether no other tenant's decisions stand between: then places are found by counting.
+        self.dense = all(chunk.id - chunk.first_seq + 1 == chunk.size for chunk in chunks)
+
+    def chunk_of_seq(self, seq: int) -> int:
+        """Return the index of the first chunk that ends at or after `seq`; their number when none does."""
+        return bisect_left(self.ids, seq)
+
+    def chunks_of_places(self, places: Array) -> Array:
+        """Return the index of the chunk that each place is in."""
+        return np.searchsorted(self.starts, places, side="right") - 1
+
+    def dense_places(self, seqs: Array) -> Array:
+        """Return the places of those of some `seq`s that stand in chunks without gaps."""
+        inside = seqs[(seqs <= self.through) & (seqs > 0)]
+        index = np.searchsorted(np.array(self.ids, np.int64), inside)
+        places: Array = self.starts[index] + inside - self.firsts[index]
+        found: Array = places[inside >= self.firsts[index]]
+        return found

@@ -1,0 +1,432 @@
+"""What the store remembers for the history: counts written with each decision, columns laid out behind."""
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from vettance.db.engine import Statement, scoped
+from vettance.decisions.decision import Decision, Outcome
+from vettance.history.column import Array, Chunk, Row
+from vettance.history.filter import Order, Wanted
+
+MINUTE_S: Final = 60
+DAY_S: Final = 86_400
+EVENTS: Final = ""  # The code whose row counts all decisions.
+
+ASKED: Final = 400  # Texts looked up in one query.
+
+# Statements of a few fixed lengths are prepared once; one of every length would fill the writer's memory.
+_ROWS: Final = (64, 8, 1)
+
+
+@functools.cache
+def _count(rows: int) -> str:
+    """Build the statement that adds so many rows to the rollup."""
+    row = "(?, ?, ?, ?, 1, ?, ?, ?)"
+    return (
+        "INSERT INTO rollup (tenant, width_s, start_s, code, evaluated, review, block, score_sum) VALUES "
+        + ", ".join([row] * rows)
+        + " ON CONFLICT (tenant, width_s, start_s, code) DO UPDATE SET "
+        "evaluated = rollup.evaluated + 1, review = rollup.review + excluded.review, "
+        "block = rollup.block + excluded.block, score_sum = rollup.score_sum + excluded.score_sum"
+    )
+
+
+def count_decision(tenant: str, occurred_at_ms: int, decision: Decision) -> Statement:
+    """Count a decision, and each of its reason codes, in the minute and the day of its event time."""
+    at_s = occurred_at_ms // 1000
+    minute, day = at_s - at_s % MINUTE_S, at_s - at_s % DAY_S
+    review = int(decision.outcome is Outcome.REVIEW)
+    block = int(decision.outcome is Outcome.BLOCK)
+    score = decision.score
+    args: list[str | int] = [MINUTE_S, minute, EVENTS, review, block, score]
+    args += (tenant, DAY_S, day, EVENTS, review, block, score)
+    for reason in decision.reasons:
+        args += (tenant, MINUTE_S, minute, reason.code, review, block, score)
+        args += (tenant, DAY_S, day, reason.code, review, block, score)
+    return scoped(tenant, _count(2 + 2 * len(decision.reasons)), args)
+
+
+class Counted(NamedTuple):
+    """A row of the rollup, summed over a part of time."""
+
+    bucket_s: int
+    code: str
+    evaluated: int
+    review: int
+    block: int
+    score_sum: int
+
+
+#: A part of the rollup: the width of its rows, its first start and its end (exclusive), all in seconds.
+Part = tuple[int, int, int]
+
+
+def select_counts(tenant: str, parts: Sequence[Part], bucket_s: int) -> Statement:
+    """(bucket, code, evaluated, review, block, score sum) over parts of the rollup, by buckets of a width."""
+    one = (
+        "SELECT start_s - start_s % ? AS bucket_s, code, evaluated, review, block, score_sum "
+        "FROM rollup WHERE tenant = ? AND width_s = ? AND start_s >= ? AND start_s < ?"
+    )
+    args: list[Any] = []
+    for width_s, first_s, end_s in parts:
+        args += (bucket_s, tenant, width_s, first_s, end_s)
+    return Statement(
+        "SELECT bucket_s, code, SUM(evaluated), SUM(review), SUM(block), SUM(score_sum) FROM ("
+        + " UNION ALL ".join([one] * len(parts))
+        + ") AS part GROUP BY bucket_s, code ORDER BY bucket_s",
+        args,
+    )
+
+
+def select_first_day(tenant: str) -> Statement:
+    """The first day that the rollup knows of, NULL when there is none."""
+    return scoped(tenant, f"SELECT MIN(start_s) FROM rollup WHERE tenant = ? AND width_s = {DAY_S}")
+
+
+_ROW: Final = (
+    "seq, id, evaluated_at_ms, received_at_ms, occurred_at_ms, decision, level, event_category, score, "
+    "customer_id, email, device_id, fingerprint, ip, event_name, country, session_id, reasons"
+)
+
+
+def row_of(row: Sequence[Any]) -> Row:
+    """Make a decision of a row of `select_tail` or `select_span`."""
+    return Row._make(row)
+
+
+_KNOWN_BY: Final = {
+    "customer": "COALESCE(customer_id, email)",
+    "device": "COALESCE(fingerprint, device_id)",
+    "ip": "ip",
+    "email": "email",
+    "session": "session_id",
+}
+
+
+class Brief(NamedTuple):
+    """As much of a decision as a list that searches nothing needs."""
+
+    seq: int
+    outcome: str
+    score: int
+    received_at_ms: int
+
+
+def select_brief_tail(tenant: str, after: int, wanted: Wanted) -> Statement:
+    """(seq, outcome, score, received) of the decisions after a place in the log that a list asks for."""
+    where, args = _conditions(wanted)
+    return scoped(
+        tenant,
+        "SELECT seq, decision, score, received_at_ms FROM decision "
+        f"WHERE tenant = ? AND seq > ?{where} ORDER BY seq",
+        (after, *args),
+    )
+
+
+def select_newer_keys(tenant: str, after: int, kind: str, from_ms: int, to_ms: int) -> Statement:
+    """(term, how many texts) by which customers or devices are known after a place in the log.
+
+    Texts that have no number yet share one row, without a term.
+    """
+    return Statement(
+        "SELECT term.id, COUNT(*) FROM "
+        f"(SELECT DISTINCT {_KNOWN_BY[kind]} AS value FROM decision WHERE tenant = ? AND seq > ? "
+        "AND occurred_at_ms >= ? AND occurred_at_ms < ?) AS newer "
+        "LEFT JOIN term ON term.tenant = ? AND term.value = newer.value "
+        "WHERE newer.value IS NOT NULL GROUP BY term.id",
+        (tenant, after, from_ms, to_ms, tenant),
+    )
+
+
+def select_tail(tenant: str, after: int, wanted: Wanted) -> Statement:
+    """The decisions after a place in the log that a list asks for, but for what it searches; oldest first."""
+    where, args = _conditions(wanted)
+    return scoped(
+        tenant,
+        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ?{where} ORDER BY seq",
+        (after, *args),
+    )
+
+
+def select_newer_of(tenant: str, after: int, entities: Mapping[str, str]) -> Statement:
+    """The decisions after a place in the log that touch any of some entities (kind → value)."""
+    either = " OR ".join(f"{_KNOWN_BY[kind]} = ?" for kind in entities) or "1 = 0"
+    return scoped(
+        tenant,
+        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? AND ({either}) ORDER BY seq",
+        (after, *entities.values()),
+    )
+
+
+def select_span(tenant: str, after: int, limit: int) -> Statement:
+    """The next few decisions after a place in the log."""
+    return scoped(
+        tenant,
+        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT ?",
+        (after, limit),
+    )
+
+
+def select_between(tenant: str, first: int, last: int) -> Statement:
+    """The decisions from one place in the log to another."""
+    return scoped(
+        tenant,
+        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq >= ? AND seq <= ? ORDER BY seq",
+        (first, last),
+    )
+
+
+def count_after(tenant: str, after: int) -> Statement:
+    """How many decisions stand after a place in the log."""
+    return scoped(tenant, "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ?", (after,))
+
+
+def _conditions(wanted: Wanted) -> tuple[str, list[Any]]:
+    simple = (
+        ("decision = ?", wanted.outcome and wanted.outcome.value),
+        ("level = ?", wanted.level),
+        ("event_category = ?", wanted.category and wanted.category.value),
+        ("score >= ?", wanted.score_min),
+        ("score <= ?", wanted.score_max),
+        (f"{wanted.moment} >= ?", wanted.from_ms),
+        (f"{wanted.moment} < ?", wanted.to_ms),
+    )
+    where = "".join(f" AND {condition}" for condition, value in simple if value is not None)
+    args: list[Any] = [value for _, value in simple if value is not None]
+    for choices in wanted.texts.values():
+        where += " AND (" + " OR ".join(f"{field} = ?" for field, _ in choices) + ")"
+        args += [value for _, value in choices]
+    return where, args
+
+
+#: What a list is sorted by, as a column of `chunk_column`.
+ORDER_COLUMNS: Final = {
+    Order.RECEIVED: "received_at_ms",
+    Order.SCORE: "score",
+    Order.OUTCOME: "verdict",
+}
+
+_CHUNK: Final = (
+    "id, first_seq, size, evaluated_min_ms, evaluated_max_ms, received_min_ms, received_max_ms, "
+    "occurred_min_ms, occurred_max_ms"
+)
+
+
+def select_chunks(tenant: str) -> Statement:
+    """Every chunk of a tenant, oldest first."""
+    return scoped(tenant, f"SELECT {_CHUNK} FROM chunk WHERE tenant = ? ORDER BY id")
+
+
+def select_last_sealed(tenant: str) -> Statement:
+    """The place in the log up to which a tenant's decisions stand in chunks; NULL when none do."""
+    return scoped(tenant, "SELECT MAX(id) FROM chunk WHERE tenant = ?")
+
+
+def insert_chunk(tenant: str, chunk: Chunk, columns: Mapping[str, Array]) -> list[Statement]:
+    """Store a chunk; `Clash` when another process has stored it."""
+    statements = [
+        scoped(
+            tenant,
+            f"INSERT INTO chunk (tenant, {_CHUNK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            chunk,
+        )
+    ]
+    statements += [
+        Statement(
+            "INSERT INTO chunk_column (chunk, name, data) VALUES (?, ?, ?)",
+            (chunk.id, name, column.tobytes()),
+        )
+        for name, column in columns.items()
+    ]
+    return statements
+
+
+def select_epoch() -> Statement:
+    """Which terms a chunk may be laid out with: the number goes up when any are removed."""
+    return Statement("SELECT epoch FROM term_epoch WHERE id = 1")
+
+
+def hold_epoch(epoch: int) -> Statement:
+    """Demand that no term was removed since; else `Lost`."""
+    return Statement("UPDATE term_epoch SET epoch = epoch WHERE id = 1 AND epoch = ?", (epoch,), rows=1)
+
+
+def delete_chunk(tenant: str, chunk_id: int) -> Statement:
+    """Remove a chunk with its columns, before it is laid out anew."""
+    return scoped(tenant, "DELETE FROM chunk WHERE tenant = ? AND id = ?", (chunk_id,))
+
+
+def select_column(tenant: str, name: str, after: int, through: int, limit: int) -> Statement:
+    """(chunk, size, data) of one column, for the next chunks in order."""
+    return scoped(
+        tenant,
+        "SELECT chunk.id, chunk.size, chunk_column.data FROM chunk "
+        "JOIN chunk_column ON chunk_column.chunk = chunk.id "
+        "WHERE chunk.tenant = ? AND chunk.id > ? AND chunk.id <= ? AND chunk_column.name = ? "
+        "ORDER BY chunk.id LIMIT ?",
+        (after, through, name, limit),
+    )
+
+
+def select_parts(tenant: str, names: Sequence[str], chunks: Sequence[int]) -> Statement:
+    """(chunk, name, data) of some columns of some chunks."""
+    return scoped(
+        tenant,
+        "SELECT chunk.id, chunk_column.name, chunk_column.data FROM chunk "
+        "JOIN chunk_column ON chunk_column.chunk = chunk.id WHERE chunk.tenant = ? "
+        f"AND chunk.id IN ({_places(chunks)}) AND chunk_column.name IN ({_places(names)})",
+        (*chunks, *names),
+    )
+
+
+def _places(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
+
+
+class Term(NamedTuple):
+    """A numbered text; `fields` has a bit for each field it was seen in."""
+
+    id: int
+    value: str
+    fields: int
+
+
+def select_terms(tenant: str, values: Sequence[str]) -> Statement:
+    """The terms of some texts; texts without one are left out."""
+    return scoped(
+        tenant,
+        f"SELECT id, value, fields FROM term WHERE tenant = ? AND value IN ({_places(values)})",
+        values,
+    )
+
+
+def select_term_values(tenant: str, terms: Sequence[int]) -> Statement:
+    """(id, value) of some terms by their numbers."""
+    return scoped(tenant, f"SELECT id, value FROM term WHERE tenant = ? AND id IN ({_places(terms)})", terms)
+
+
+def select_last_term() -> Statement:
+    """The highest number of a term of any tenant."""
+    return Statement("SELECT COALESCE(MAX(id), 0) FROM term")
+
+
+def insert_terms(tenant: str, terms: Sequence[Term]) -> Iterator[Statement]:
+    """Store new terms; `Clash` when another process has numbered any of them."""
+    for rows in _grouped(terms):
+        yield scoped(
+            tenant,
+            "INSERT INTO term (tenant, id, value, fields, folded) VALUES "
+            + ", ".join(["(?, ?, ?, ?, ?)"] * len(rows)),
+            [arg for row in rows for arg in (tenant, *row, _folded(row.value))][1:],
+        )
+
+
+def _folded(value: str) -> str | None:
+    return None if value.isascii() else value.casefold()
+
+
+def widen_term(tenant: str, term: Term) -> Statement:
+    """Note that a term was seen in more fields."""
+    return Statement("UPDATE term SET fields = ? WHERE tenant = ? AND id = ?", (term.fields, tenant, term.id))
+
+
+def insert_term_search(terms: Iterable[Term]) -> Iterator[Statement]:
+    """Make terms findable by any part of them, in folded case."""
+    for rows in _grouped([(term.id, term.value.casefold()) for term in terms]):
+        yield Statement(
+            "INSERT INTO term_search (rowid, value) VALUES " + ", ".join(["(?, ?)"] * len(rows)),
+            [arg for row in rows for arg in row],
+        )
+
+
+def delete_term_search(term: Term) -> Statement:
+    """Make a term unfindable, before its text changes."""
+    return Statement(
+        "INSERT INTO term_search (term_search, rowid, value) VALUES ('delete', ?, ?)",
+        (term.id, term.value.casefold()),
+    )
+
+
+def insert_id_search(rows: Sequence[Row]) -> Iterator[Statement]:
+    """Make decisions findable by any part of the digits of their ids."""
+    for group in _grouped([(row.seq, row.id.rpartition("_")[2]) for row in rows]):
+        yield Statement(
+            "INSERT INTO id_search (rowid, digits) VALUES " + ", ".join(["(?, ?)"] * len(group)),
+            [arg for row in group for arg in row],
+        )
+
+
+def _grouped(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    start = 0
+    for size in _ROWS:
+        while len(rows) - start >= size:
+            yield rows[start : start + size]
+            start += size
+
+
+def search_terms(tenant: str, part: str) -> Statement:
+    """(id, fields) of the terms that hold a text of at least three characters, in folded case."""
+    # SQLite keeps the order of a CROSS JOIN. Left to itself it asked the index about every term in turn.
+    return Statement(
+        "SELECT term.id, term.fields FROM term_search CROSS JOIN term ON term.id = term_search.rowid "
+        "WHERE term_search MATCH ? AND term.tenant = ?",
+        (_phrase(part), tenant),
+    )
+
+
+def scan_terms(tenant: str, part: str) -> Statement:
+    """(id, fields) of the terms that hold a text of one or two characters, which has no trigram."""
+    pattern = _like(part)
+    return scoped(
+        tenant,
+        "SELECT id, fields FROM term WHERE tenant = ? AND "
+        "(folded LIKE ? ESCAPE '!' OR (folded IS NULL AND LOWER(value) LIKE ? ESCAPE '!'))",
+        (pattern, pattern),
+    )
+
+
+def _like(part: str) -> str:
+    return "%" + "".join("!" + letter if letter in "!%_" else letter for letter in part) + "%"
+
+
+def search_ids(part: str) -> Statement:
+    """Places in the log of the decisions, of any tenant, whose digits hold these (three or more)."""
+    return Statement("SELECT rowid FROM id_search WHERE id_search MATCH ?", (_phrase(part),))
+
+
+def _phrase(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def select_id_span(low: str, high: str) -> Statement:
+    """First and last place in the log of the ids from `low` to `high`, which follow each other there."""
+    return Statement(
+        "SELECT (SELECT seq FROM decision WHERE id >= ? ORDER BY id LIMIT 1), "
+        "(SELECT seq FROM decision WHERE id <= ? ORDER BY id DESC LIMIT 1)",
+        (low, high),
+    )
+
+
+def select_roster(tenant: str, first_day_s: int, end_day_s: int) -> Statement:
+    """(kind, terms) of whole days."""
+    return scoped(
+        tenant,
+        "SELECT kind, terms FROM roster WHERE tenant = ? AND day_s >= ? AND day_s < ?",
+        (first_day_s, end_day_s),
+    )
+
+
+def select_roster_day(tenant: str, day_s: int) -> Statement:
+    """(kind, terms) of one day."""
+    return select_roster(tenant, day_s, day_s + 1)
+
+
+def save_roster(tenant: str, kind: str, day_s: int, terms: bytes) -> Statement:
+    """Store who was seen on a day, in place of what was known of it."""
+    return scoped(
+        tenant,
+        "INSERT INTO roster (tenant, kind, day_s, terms) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (tenant, kind, day_s) DO UPDATE SET terms = excluded.terms",
+        (kind, day_s, terms),
+    )

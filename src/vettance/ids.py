@@ -1,0 +1,52 @@
+"""Ids: a type prefix and a UUIDv7 in 32 hex digits, so that ids sort by the time they were made."""
+
+import os
+import re
+import time
+
+# A UUIDv7 (RFC 9562, section 5.7) holds 48 bits of Unix milliseconds and 74 free bits. Twelve of those
+# count up within a millisecond, so that ids made by one process are strictly increasing even when its clock
+# jumps back.
+_COUNTER_BITS = 12
+_RANDOM_BYTES = 8
+_RESERVE_BYTES = 4096  # Random bytes are fetched in bulk: a system call for each id costs more than the rest.
+ID_DIGITS = 32
+_SHAPE = re.compile(r"[0-9a-f]{32}")
+
+
+class IdSource:
+    """Makes strictly increasing ids. One instance serves a whole process."""
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._reserve = b""
+        self._taken = 0
+
+    def floor(self, last_id: str) -> None:
+        """Make every later id sort after `last_id`, an id read back from the store."""
+        value = int(last_id.rpartition("_")[2], 16)
+        moment = value >> 80 << _COUNTER_BITS | value >> 64 & 0xFFF
+        self._last = max(self._last, moment)
+
+    def make(self, prefix: str, now_ms: int | None = None) -> str:
+        """Return `prefix_` + 32 hex digits. `now_ms` is Unix milliseconds, the clock's when left out."""
+        moment = (now_ms if now_ms is not None else time.time_ns() // 1_000_000) << _COUNTER_BITS
+        if moment <= self._last:
+            moment = self._last + 1
+        self._last = moment
+        high = moment >> _COUNTER_BITS << 16 | 0x7000 | moment & 0xFFF
+        low = 0x8000000000000000 | self._random() >> 2
+        return f"{prefix}_{high:016x}{low:016x}"
+
+    def _random(self) -> int:
+        if self._taken >= len(self._reserve):
+            self._reserve, self._taken = os.urandom(_RESERVE_BYTES), 0
+        start = self._taken
+        self._taken = start + _RANDOM_BYTES
+        return int.from_bytes(self._reserve[start : self._taken])
+
+
+def is_id(text: str, prefix: str) -> bool:
+    """Tell whether `text` has the shape of an id of this type. A malformed id is simply not found."""
+    head, _, digits = text.partition("_")
+    return head == prefix and _SHAPE.fullmatch(digits) is not None

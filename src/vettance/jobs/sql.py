@@ -1,0 +1,89 @@
+"""What the store remembers of jobs."""
+
+from typing import NamedTuple
+
+from vettance.db.engine import Row, Statement, scoped
+
+
+class Accepted(NamedTuple):
+    """A job that waits for its decision. `received_at_ms` is Unix milliseconds."""
+
+    seq: int
+    id: str
+    tenant: str
+    received_at_ms: int
+    request_id: str
+    quiet: bool
+    label: str | None
+    sent: bytes
+
+
+class Job(NamedTuple):
+    """What is told of a job; `error` is JSON."""
+
+    id: str
+    state: str
+    event: str | None
+    error: bytes | None
+
+
+def insert_job(
+    tenant: str,
+    job_id: str,
+    received_at_ms: int,
+    request_id: str,
+    sent: bytes,
+    label: str | None = None,
+    *,
+    quiet: bool = False,
+) -> Statement:
+    """Accept an event: `sent` is its body, known to be good; `quiet` tells no subscriber of its decision."""
+    return scoped(
+        tenant,
+        "INSERT INTO job (tenant, id, received_at_ms, request_id, quiet, label, sent, state) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, 'accepted')",
+        (job_id, received_at_ms, request_id, int(quiet), label, sent),
+    )
+
+
+def select_accepted(after: int, limit: int) -> Statement:
+    """The jobs of all tenants that wait, in the order of their receipt."""
+    return Statement(
+        "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
+        "WHERE state = 'accepted' AND seq > ? ORDER BY seq LIMIT ?",
+        (after, limit),
+    )
+
+
+def complete_job(tenant: str, job_id: str, event_id: str, now_ms: int) -> Statement:
+    """Settle a job in the commit of its event; `Lost` when it is settled already."""
+    return Statement(
+        "UPDATE job SET state = 'completed', event = ?, settled_at_ms = ?, sent = NULL "
+        "WHERE tenant = ? AND id = ? AND state = 'accepted'",
+        (event_id, now_ms, tenant, job_id),
+        rows=1,
+    )
+
+
+def fail_job(tenant: str, job_id: str, error: bytes, now_ms: int) -> Statement:
+    """Settle a job that cannot be decided; what was sent stays, to look into."""
+    return Statement(
+        "UPDATE job SET state = 'failed', error = ?, settled_at_ms = ? "
+        "WHERE tenant = ? AND id = ? AND state = 'accepted'",
+        (error, now_ms, tenant, job_id),
+    )
+
+
+def select_job(tenant: str, job_id: str) -> Statement:
+    """One job by its id."""
+    return scoped(tenant, "SELECT id, state, event, error FROM job WHERE tenant = ? AND id = ?", (job_id,))
+
+
+def job_of(row: Row) -> Job:
+    """Make a job of a row of `select_job`."""
+    return Job(*row)
+
+
+def count_accepted() -> Statement:
+    """How many jobs of all tenants wait."""
+    return Statement("SELECT COUNT(*) FROM job WHERE state = 'accepted'")

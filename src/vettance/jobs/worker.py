@@ -1,0 +1,196 @@
+"""The worker: decides accepted events, as many at once as the store commits together, each exactly once."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import structlog
+
+from vettance.db.engine import Lost, Statement, Store, StoreDown
+from vettance.decisions.evaluate import Evaluated, Evaluator
+from vettance.errors import InternalError, Refusal, Unavailable
+from vettance.events.event import Source, read_event
+from vettance.feedback import sql as feedback_sql
+from vettance.feedback.label import Feedback, Label, Target
+from vettance.ids import IdSource
+from vettance.jobs import sql
+from vettance.wire import decode, encode, error_body
+
+LOOK_S: Final = 1.0  # Jobs may also come from the command line, which cannot wake us.
+CHUNK: Final = 1_000
+#: Events under way at one time: enough to fill a commit, and not so many that other writes wait behind them.
+WINDOW: Final = 256
+#: Events started before other requests get their turn: about a millisecond of thinking.
+TURN: Final = 12
+STOP_S_MAX: Final = 3.0
+#: While so many events come in each second that they keep the process busy, accepting them goes before
+#: deciding them, until one has waited this long.
+BURST_PER_S: Final = 200
+PATIENCE_MS: Final = 30_000
+_NAP_S: Final = 0.001
+_LATE_S: Final = 0.0005
+_GIVE_WAY_S: Final = 0.02
+_SLOT_S: Final = 0.1
+
+_log = structlog.get_logger()
+
+
+class Worker:
+    """Decides jobs in the order of their receipt.
+
+    Events are started in that order and thinking is synchronous, so each customer's events are seen in order
+    although many wait for their commits at one time. A job is settled in the commit of its event: whatever is
+    killed in between is decided again, and nothing of the first attempt is there.
+    """
+
+    def __init__(
+        self, store: Store, evaluator: Evaluator, ids: IdSource, now_ms: Callable[[], int] | None = None
+    ) -> None:
+        self._store = store
+        self._evaluator = evaluator
+        self._ids = ids
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._waking = asyncio.Event()
+        self._slot = 0
+        self._in_slot = 0
+        self._in_last_slot = 0
+        self._stopping = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        #: The jobs being decided at the moment.
+        self.under_way: set[str] = set()
+
+    def wake(self) -> None:
+        """Tell the worker that there is a new job."""
+        slot = int(time.monotonic() / _SLOT_S)
+        if slot != self._slot:
+            self._in_last_slot = self._in_slot if slot == self._slot + 1 else 0
+            self._slot, self._in_slot = slot, 0
+        self._in_slot += 1
+        self._waking.set()
+
+    @property
+    def bursting(self) -> bool:
+        """Whether events come in faster than they should be decided meanwhile."""
+        recent = int(time.monotonic() / _SLOT_S) - self._slot <= 1
+        return recent and max(self._in_slot, self._in_last_slot) > BURST_PER_S * _SLOT_S
+
+    async def run(self) -> None:
+        """Decide whatever is accepted, for ever."""
+        while not self._stopping:
+            self._waking.clear()
+            self._idle.clear()
+            try:
+                await self.drain()
+            except StoreDown as error:
+                _log.warning("jobs_wait_for_store", reason=str(error))
+                await asyncio.sleep(LOOK_S)
+            except Exception:  # noqa: BLE001  A loop that died silently would leave every later job undecided.
+                _log.exception("jobs_failed")
+                await asyncio.sleep(LOOK_S)
+            finally:
+                self._idle.set()
+            try:
+                await asyncio.wait_for(self._waking.wait(), LOOK_S)
+            except TimeoutError:
+                continue
+
+    async def stop(self) -> None:
+        """Start no more jobs, and wait a little for those under way."""
+        self._stopping = True
+        try:
+            await asyncio.wait_for(self._idle.wait(), STOP_S_MAX)
+        except TimeoutError:
+            _log.warning("jobs_still_under_way", jobs=len(self.under_way))
+
+    async def drain(self) -> None:
+        """Decide every job that is accepted now, but for tenants who cannot be served at the moment."""
+        after = 0
+        held: set[str] = set()
+        while not self._stopping and (rows := await self._store.read(sql.select_accepted(after, CHUNK))):
+            jobs = [sql.Accepted._make(row) for row in rows]
+            await self._decide_all(jobs, held)
+            after = jobs[-1].seq
+
+    async def _decide_all(self, jobs: Sequence[sql.Accepted], held: set[str]) -> None:
+        pending: set[asyncio.Task[None]] = set()
+        try:
+            for number, job in enumerate(jobs, 1):
+                if self._stopping:
+                    break
+                await self._evaluator.passable(job.tenant)
+                # Later events of a customer must not overtake one that has to be tried again.
+                if job.tenant in held:
+                    continue
+                pending.add(asyncio.create_task(self._decide(job, held)))
+                if len(pending) >= WINDOW:
+                    _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                if number % TURN == 0:
+                    await self._give_way(job)
+        finally:
+            if pending:
+                await asyncio.wait(pending)
+
+    async def _give_way(self, job: sql.Accepted) -> None:
+        """Let others have their turn: in a burst, when waking up comes late, a long one."""
+        if not self.bursting or self._now_ms() - job.received_at_ms > PATIENCE_MS:
+            await asyncio.sleep(0)
+            return
+        before_s = time.monotonic()
+        await asyncio.sleep(_NAP_S)
+        if time.monotonic() - before_s > _NAP_S + _LATE_S:
+            await asyncio.sleep(_GIVE_WAY_S)
+
+    async def _decide(self, job: sql.Accepted, held: set[str]) -> None:
+        if job.tenant in held:
+            return
+        self.under_way.add(job.id)
+        try:
+            started_ns = time.perf_counter_ns()
+            event = read_event(decode(job.sent), len(job.sent), job.received_at_ms)
+            await self._evaluator.evaluate(
+                job.tenant,
+                event,
+                job.sent,
+                Source.ASYNC,
+                job.request_id,
+                started_ns,
+                lambda evaluated: self._settled(job, evaluated),
+                tell=not job.quiet,
+            )
+        except Unavailable:
+            held.add(job.tenant)
+        except Lost:
+            pass  # It is settled already; nothing of this second attempt was kept.
+        except Refusal as refusal:
+            await self._fail(job, refusal)
+        except Exception:  # noqa: BLE001  A poisonous event must not hold up the others.
+            _log.exception("job_failed", job=job.id, tenant=job.tenant)
+            await self._fail(job, InternalError(job.request_id))
+        finally:
+            self.under_way.discard(job.id)
+
+    def _settled(self, job: sql.Accepted, evaluated: Evaluated) -> Iterable[Statement]:
+        now_ms = evaluated.evaluated_at_ms
+        yield sql.complete_job(job.tenant, job.id, evaluated.id, now_ms)
+        if job.label is not None:
+            feedback = Feedback(
+                id=self._ids.make("fbk", now_ms),
+                tenant=job.tenant,
+                target=evaluated.id,
+                type=Target.EVENT,
+                label=Label(job.label),
+                notes=None,
+                external_case_id=None,
+                created_at_ms=now_ms,
+                updated_at_ms=now_ms,
+            )
+            yield feedback_sql.insert_feedback(feedback)
+
+    async def _fail(self, job: sql.Accepted, refusal: Refusal) -> None:
+        error = encode(error_body(refusal)["error"])
+        try:
+            await self._store.write(sql.fail_job(job.tenant, job.id, error, self._now_ms()))
+        except StoreDown as down:
+            _log.warning("job_not_settled", job=job.id, reason=str(down))

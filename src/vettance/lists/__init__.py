@@ -1,0 +1,1 @@
+"""Allow and block lists."""

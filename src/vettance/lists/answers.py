@@ -1,0 +1,109 @@
+"""What the list endpoints take and answer."""
+
+from typing import Annotated
+
+import msgspec
+
+from vettance.lists.entry import VALUE_CHARS_MAX, EntryType, ListEntry, ListType
+from vettance.web.query import PageLimit, PageNumber, UnixSeconds
+from vettance.wire import JSON, Wire, timestamp
+
+
+class EntryBody(Wire, frozen=True):
+    """A new list entry. `valueType` is taken for `type`, in any letter case."""
+
+    type: EntryType
+    value: Annotated[str, msgspec.Meta(max_length=VALUE_CHARS_MAX)]
+    list_type: ListType
+    reason: str | None = None
+    expires_at: Annotated[str | None, msgspec.Meta(description="ISO 8601, in the future.")] = None
+
+
+class ScopedBody(Wire, frozen=True):
+    """What a scoped add takes beside its value; the value of a customer stands in the path."""
+
+    ip: str | None = None
+    fingerprint: str | None = None
+    value: str | None = None
+    list_type: ListType = ListType.BLOCK
+    reason: str | None = None
+    expires_at: str | None = None
+
+
+class EntryAnswer(Wire, frozen=True, omit_defaults=True):
+    """A list entry. `reason` and `expiresAt` are there when they were given."""
+
+    id: str
+    type: EntryType
+    value: str
+    list_type: ListType
+    created_at: str
+    updated_at: str
+    reason: str | None = None
+    expires_at: str | None = None
+
+
+class EntryPage(Wire, frozen=True, omit_defaults=True):
+    """A page of list entries; `nextCursor` leads to the next one at the same cost."""
+
+    data: list[EntryAnswer]
+    total: int
+    page: int
+    limit: int
+    has_more: bool
+    next_cursor: str | None = None
+
+
+class Done(Wire, frozen=True):
+    """What a removal answers."""
+
+    success: bool
+    message: str
+
+
+class EntryQuery(Wire, frozen=True):
+    """Which entries, and which page of them. `from` and `to` are about their creation."""
+
+    page: PageNumber = 1
+    limit: PageLimit = 50
+    type: EntryType | None = None
+    list_type: ListType | None = None
+    created_from: Annotated[UnixSeconds | None, msgspec.Meta(description="Inclusive.")] = msgspec.field(
+        name="from", default=None
+    )
+    created_to: Annotated[UnixSeconds | None, msgspec.Meta(description="Exclusive.")] = msgspec.field(
+        name="to", default=None
+    )
+    cursor: Annotated[str | None, msgspec.Meta(description="`nextCursor` of the page before.")] = None
+
+
+class ScopeQuery(Wire, frozen=True):
+    """Which list a scoped removal is about; both when left out."""
+
+    list_type: ListType | None = None
+
+
+def answer(entry: ListEntry) -> EntryAnswer:
+    """Write an entry as the endpoints answer it."""
+    return EntryAnswer(
+        id=entry.id,
+        type=entry.type,
+        value=entry.value,
+        list_type=entry.list_type,
+        created_at=timestamp(entry.created_at_ms),
+        updated_at=timestamp(entry.updated_at_ms),
+        reason=entry.reason,
+        expires_at=timestamp(entry.expires_at_ms) if entry.expires_at_ms is not None else None,
+    )
+
+
+def told_of_added(entry: ListEntry) -> JSON:
+    """Write the `data` of `BLOCKLIST_ENTRY_ADDED`."""
+    told = {"id": entry.id, "type": entry.type, "value": entry.value, "listType": entry.list_type}
+    return {**told, "reason": entry.reason, "createdAt": timestamp(entry.created_at_ms)}
+
+
+def told_of_removed(entry: ListEntry, now_ms: int) -> JSON:
+    """Write the `data` of `BLOCKLIST_ENTRY_REMOVED`."""
+    told = {"id": entry.id, "type": entry.type, "value": entry.value, "listType": entry.list_type}
+    return {**told, "deletedAt": timestamp(now_ms)}

@@ -1,0 +1,162 @@
+"""List entries: values that a tenant always blocks or always allows, and how an event is matched to them."""
+
+import enum
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from vettance.events.address import canonical_ip, packed_ip
+from vettance.events.event import Event
+
+VALUE_CHARS_MAX = 512
+
+# RFC 5321 allows 64 octets before the @ and 255 after it; what stands there is left to the mail system.
+_EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f.]+(?:\.[^\s@\x00-\x1f\x7f.]+)*")
+_DOMAIN_CHARS_MAX = 255
+
+
+class EntryType(enum.StrEnum):
+    """What kind of value an entry holds."""
+
+    IP = "IP"
+    DEVICE = "DEVICE"
+    EMAIL = "EMAIL"
+
+
+class ListType(enum.StrEnum):
+    """Which list an entry stands on."""
+
+    BLOCK = "block"
+    ALLOW = "allow"
+
+
+class ListEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One entry of one tenant. `value` is in canonical form; moments are Unix milliseconds."""
+
+    id: str
+    tenant: str
+    type: EntryType
+    value: str
+    list_type: ListType
+    reason: str | None
+    expires_at_ms: int | None
+    created_at_ms: int
+    updated_at_ms: int
+
+    def live(self, now_ms: int) -> bool:
+        """Tell whether the entry still counts."""
+        return self.expires_at_ms is None or self.expires_at_ms > now_ms
+
+
+def canonical_value(entry_type: EntryType, value: str) -> str | None:
+    """Return the form in which a value is stored and matched, or None when it is no such value.
+
+    E-mail addresses are lower-cased, IP addresses and CIDR ranges brought to canonical form (host bits are
+    cleared, the IPv4-mapped form of an IPv6 address is its IPv4); fingerprints stay as they are.
+    """
+    if entry_type is EntryType.IP:
+        return canonical_ip(value) or _canonical_network(value)
+    if entry_type is EntryType.EMAIL:
+        address = value.strip().lower()
+        good = _EMAIL.fullmatch(address) and len(address.rpartition("@")[2]) <= _DOMAIN_CHARS_MAX
+        return address if good else None
+    return value if value.isprintable() and value == value.strip() and value else None
+
+
+def _canonical_network(value: str) -> str | None:
+    address, slash, length = value.partition("/")
+    packed = packed_ip(address)
+    if not slash or packed is None or not (length.isascii() and length.isdigit()):
+        return None
+    bits = int(length[:4])
+    if len(packed) == 4 and ":" in address:
+        bits -= 96  # An IPv4-mapped range counts its prefix from the start of the IPv6 address.
+    try:
+        network = ipaddress.ip_network((packed, bits), strict=False)
+    except ValueError:
+        return None
+    return str(network.network_address) if network.prefixlen == network.max_prefixlen else str(network)
+
+
+class ListBook:
+    """All entries of one tenant, in memory, looked up by value in constant time (CIDR: by prefix length)."""
+
+    def __init__(self, entries: Iterable[ListEntry] = ()) -> None:
+        self._by_id: dict[str, ListEntry] = {}
+        self._exact: dict[tuple[EntryType, str], dict[str, ListEntry]] = {}
+        self._networks: dict[tuple[int, int], dict[int, dict[str, ListEntry]]] = {}
+        for entry in entries:
+            self.put(entry)
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def put(self, entry: ListEntry) -> None:
+        """Add an entry, or replace the one with its id."""
+        self.drop(entry.id)
+        self._by_id[entry.id] = entry
+        if entry.type is EntryType.IP and "/" in entry.value:
+            size, bits, masked = _network_key(entry.value)
+            slots = self._networks.setdefault((size, bits), {})
+            slots.setdefault(masked, {})[entry.id] = entry
+        else:
+            self._exact.setdefault((entry.type, entry.value), {})[entry.id] = entry
+
+    def drop(self, entry_id: str) -> None:
+        """Forget an entry; nothing happens when it is not there."""
+        entry = self._by_id.pop(entry_id, None)
+        if entry is None:
+            return
+        if entry.type is EntryType.IP and "/" in entry.value:
+            size, bits, masked = _network_key(entry.value)
+            slots = self._networks[size, bits]
+            del slots[masked][entry.id]
+            if not slots[masked]:
+                del slots[masked]
+            if not slots:
+                del self._networks[size, bits]
+        else:
+            place = self._exact[entry.type, entry.value]
+            del place[entry.id]
+            if not place:
+                del self._exact[entry.type, entry.value]
+
+    def match(self, event: Event, now_ms: int) -> tuple[ListEntry, ...]:
+        """Return every live entry that an event matches by its IP, device fingerprint or customer e-mail."""
+        if not self._by_id:
+            return ()
+        return tuple(entry for entry in self._candidates(event) if entry.live(now_ms))
+
+    def _candidates(self, event: Event) -> Iterator[ListEntry]:
+        if event.email is not None:
+            yield from self._exact.get((EntryType.EMAIL, event.email), {}).values()
+        if event.fingerprint is not None:
+            yield from self._exact.get((EntryType.DEVICE, event.fingerprint), {}).values()
+        if event.ip is None:
+            return
+        yield from self._exact.get((EntryType.IP, event.ip), {}).values()
+        if self._networks and (packed := packed_ip(event.ip)) is not None:
+            number, size = int.from_bytes(packed), len(packed)
+            for (network_size, bits), slots in self._networks.items():
+                if network_size == size:
+                    yield from slots.get(number >> (8 * size - bits), {}).values()
+
+
+def _network_key(value: str) -> tuple[int, int, int]:
+    """Return (bytes of an address, prefix length, leading bits) of a canonical CIDR range."""
+    address, _, length = value.partition("/")
+    packed = packed_ip(address)
+    if packed is None:
+        raise ValueError("a stored range is not canonical")
+    bits = int(length)
+    return len(packed), bits, int.from_bytes(packed) >> (8 * len(packed) - bits)
+
+
+def winning_list(entries: Iterable[ListEntry]) -> ListType | None:
+    """Return which list decides: block over allow, None when nothing matched."""
+    kinds = {entry.list_type for entry in entries}
+    if ListType.BLOCK in kinds:
+        return ListType.BLOCK
+    return ListType.ALLOW if kinds else None

@@ -1,0 +1,119 @@
+"""What the store remembers of list entries."""
+
+from typing import Any
+
+from vettance.db.engine import Row, Statement, scoped
+from vettance.lists.entry import EntryType, ListEntry, ListType
+
+AREA = "list"
+
+_COLUMNS = "id, tenant, type, value, list_type, reason, expires_at_ms, created_at_ms, updated_at_ms"
+_LIVE = "(expires_at_ms IS NULL OR expires_at_ms > ?)"
+
+
+def insert_entry(entry: ListEntry) -> tuple[Statement, Statement]:
+    """Store a new entry in place of an expired one of the same value; `Clash` when a live one is there."""
+    bury = scoped(
+        entry.tenant,
+        "DELETE FROM list_entry WHERE tenant = ? AND type = ? AND value = ? AND list_type = ? "
+        "AND expires_at_ms <= ?",
+        (entry.type.value, entry.value, entry.list_type.value, entry.created_at_ms),
+    )
+    insert = scoped(
+        entry.tenant,
+        "INSERT INTO list_entry (tenant, id, type, value, list_type, reason, expires_at_ms, created_at_ms, "
+        "updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            entry.id,
+            entry.type.value,
+            entry.value,
+            entry.list_type.value,
+            entry.reason,
+            entry.expires_at_ms,
+            entry.created_at_ms,
+            entry.updated_at_ms,
+        ),
+    )
+    return bury, insert
+
+
+def delete_entry(tenant: str, entry_id: str) -> Statement:
+    """Remove one entry; `Lost` when it is not there any more."""
+    return scoped(tenant, "DELETE FROM list_entry WHERE tenant = ? AND id = ?", (entry_id,), rows=1)
+
+
+def select_entry(tenant: str, entry_id: str) -> Statement:
+    """One entry by its id."""
+    return scoped(tenant, f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND id = ?", (entry_id,))
+
+
+def select_by_value(tenant: str, entry_type: EntryType, value: str, now_ms: int) -> Statement:
+    """The live entries of one value, at most one for each list."""
+    return scoped(
+        tenant,
+        f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND type = ? AND value = ? AND {_LIVE} "
+        "ORDER BY id",
+        (entry_type.value, value, now_ms),
+    )
+
+
+def select_all() -> Statement:
+    """Every entry of every tenant, for the mirror."""
+    return Statement(f"SELECT {_COLUMNS} FROM list_entry ORDER BY id")
+
+
+def entry_of(row: Row) -> ListEntry:
+    """Make an entry of a row."""
+    return ListEntry(
+        id=row[0],
+        tenant=row[1],
+        type=EntryType(row[2]),
+        value=row[3],
+        list_type=ListType(row[4]),
+        reason=row[5],
+        expires_at_ms=row[6],
+        created_at_ms=row[7],
+        updated_at_ms=row[8],
+    )
+
+
+class Filter:
+    """The live entries of a tenant that a page of the list endpoint asks for. Moments are milliseconds."""
+
+    def __init__(
+        self,
+        tenant: str,
+        now_ms: int,
+        entry_type: EntryType | None,
+        list_type: ListType | None,
+        from_ms: int | None,
+        to_ms: int | None,
+    ) -> None:
+        self._tenant = tenant
+        self._args: list[Any] = [now_ms]
+        self._where = f"tenant = ? AND {_LIVE}"
+        self._narrow("type = ?", entry_type and entry_type.value)
+        self._narrow("list_type = ?", list_type and list_type.value)
+        self._narrow("created_at_ms >= ?", from_ms)
+        self._narrow("created_at_ms < ?", to_ms)
+
+    def _narrow(self, condition: str, value: Any) -> None:
+        if value is not None:
+            self._where += f" AND {condition}"
+            self._args.append(value)
+
+    def count(self) -> Statement:
+        """How many entries there are in all."""
+        return scoped(self._tenant, f"SELECT COUNT(*) FROM list_entry WHERE {self._where}", self._args)
+
+    def page(self, limit: int, offset: int, before: str | None) -> Statement:
+        """One page, newest first. Ids sort by creation; `before` is the last id of the page before."""
+        where, args = self._where, list(self._args)
+        if before is not None:
+            where += " AND id < ?"
+            args.append(before)
+        return scoped(
+            self._tenant,
+            f"SELECT {_COLUMNS} FROM list_entry WHERE {where} ORDER BY id DESC LIMIT ? OFFSET ?",
+            [*args, limit, offset],
+        )

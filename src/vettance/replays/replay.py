@@ -1,0 +1,117 @@
+"""Replay: answer a retry from memory, and see that simultaneous requests with one key have one effect."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from vettance.db.engine import Clash, Statement, Store, StoreDown
+from vettance.replays import sql
+from vettance.vault import Vault
+from vettance.web.edge import Answer, answer_of
+from vettance.web.routing import Call, Reply
+
+KEPT_MS: Final = 24 * 3600 * 1000
+PURGE_S: Final = 60.0
+PURGE_ROWS: Final = 1_000
+_PLACE: Final = "answer"
+
+_log = structlog.get_logger()
+
+
+class AnswerKeeper:
+    """Keeps the answer of one request in the commit of its effect."""
+
+    def __init__(self, place: sql.Place, now_ms: Callable[[], int], vault: Vault) -> None:
+        self._place = place
+        self._vault = vault
+        self._now_ms = now_ms
+        #: Whether a door has taken the statements; then it, not we, answers for the answer being kept.
+        self.taken = False
+
+    def keep(self, reply: Reply) -> tuple[Statement, ...]:
+        """Return the statements that keep a reply."""
+        self.taken = True
+        return self.statements(answer_of(reply))
+
+    def statements(self, answer: Answer) -> tuple[Statement, ...]:
+        """Return the statements that keep an answer for 24 hours from now."""
+        now_ms = self._now_ms()
+        # Some answers hold what is shown once, such as signing secrets and tokens.
+        sealed = self._vault.seal(answer.content, _PLACE, *self._place)
+        return sql.keep_answer(self._place, answer.status, sealed, answer.headers, now_ms, now_ms + KEPT_MS)
+
+
+class StoredReplays:
+    """Implements the edge's `Replays` on the store.
+
+    A door that has an effect puts `call.keep(reply)` into the commit of the effect: then there is never an
+    effect without its answer, nor an answer without its effect. Answers without an effect (refusals) are
+    kept afterwards. Requests of one process wait for each other; those of other processes meet in the store,
+    where the unique key lets one commit through.
+    """
+
+    def __init__(self, store: Store, vault: Vault, now_ms: Callable[[], int] | None = None) -> None:
+        self._store = store
+        self._vault = vault
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._running: dict[sql.Place, asyncio.Future[Answer | None]] = {}
+
+    async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return the kept answer, or await `work` once and keep what it answers; see `Replays`."""
+        assert call.idempotency_key is not None, "the edge has read the key"
+        place = sql.Place(call.tenant.id, raw_path.decode("latin-1"), call.idempotency_key)
+        while (running := self._running.get(place)) is not None:
+            shared = await asyncio.shield(running)
+            if shared is not None:
+                return shared
+        mine = self._running[place] = asyncio.get_running_loop().create_future()
+        answer: Answer | None = None
+        try:
+            answer = await self._find(place) or await self._work(call, place, work)
+        finally:
+            del self._running[place]
+            mine.set_result(answer if answer is not None and answer.status < 500 else None)
+        return answer
+
+    async def _find(self, place: sql.Place) -> Answer | None:
+        rows = await self._store.read(sql.select_answer(place, self._now_ms()))
+        if not rows:
+            return None
+        kept = sql.kept_of(rows[0])
+        return Answer(kept.status, self._vault.open(kept.content, _PLACE, *place), kept.headers)
+
+    async def _work(self, call: Call, place: sql.Place, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        call.keeper = keeper = AnswerKeeper(place, self._now_ms, self._vault)
+        answer = await work()
+        if keeper.taken:
+            # The commit with the effect may have been refused because another process was first.
+            return (
+                answer if answer.status < 400 else await self._find(place) or await self._keep(keeper, answer)
+            )
+        return await self._keep(keeper, answer)
+
+    async def _keep(self, keeper: AnswerKeeper, answer: Answer) -> Answer:
+        """Keep an answer that had no effect of its own; unlike an effect it may be worked out again."""
+        if answer.status < 500:
+            try:
+                await self._store.write(*keeper.statements(answer))
+            except (Clash, StoreDown) as error:
+                _log.warning("answer_not_kept", reason=str(error))
+        return answer
+
+    async def purge(self) -> None:
+        """Remove the answers that have expired, in small commits."""
+        while (await self._store.write(sql.forget_expired(self._now_ms(), PURGE_ROWS)))[0] == PURGE_ROWS:
+            pass
+
+    async def run(self) -> None:
+        """Purge once a minute, for ever."""
+        while True:
+            await asyncio.sleep(PURGE_S)
+            try:
+                await self.purge()
+            except StoreDown as error:
+                _log.warning("answers_not_purged", reason=str(error))

@@ -1,0 +1,70 @@
+"""What the store remembers of answers given under an `Idempotency-Key`."""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from vettance.db.engine import Row, Statement, scoped
+
+Headers = tuple[tuple[bytes, bytes], ...]
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(Headers).decode
+
+
+class Place(NamedTuple):
+    """Where an answer is kept: `path` is the raw path, as Latin-1 text."""
+
+    tenant: str
+    path: str
+    key: str
+
+
+class Kept(NamedTuple):
+    """An answer read back."""
+
+    status: int
+    content: bytes
+    headers: Headers
+
+
+def keep_answer(
+    place: Place, status: int, content: bytes, headers: Headers, now_ms: int, expires_at_ms: int
+) -> tuple[Statement, Statement]:
+    """Keep an answer in the place of an expired one; `Clash` when another one is there."""
+    forget = scoped(
+        place.tenant,
+        "DELETE FROM answer WHERE tenant = ? AND path = ? AND key = ? AND expires_at_ms <= ?",
+        (place.path, place.key, now_ms),
+    )
+    insert = scoped(
+        place.tenant,
+        "INSERT INTO answer (tenant, path, key, status, content, headers, expires_at_ms) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (place.path, place.key, status, content, _encode(headers), expires_at_ms),
+    )
+    return forget, insert
+
+
+def select_answer(place: Place, now_ms: int) -> Statement:
+    """The answer kept in a place, unless it has expired."""
+    return scoped(
+        place.tenant,
+        "SELECT status, content, headers FROM answer "
+        "WHERE tenant = ? AND path = ? AND key = ? AND expires_at_ms > ?",
+        (place.path, place.key, now_ms),
+    )
+
+
+def kept_of(row: Row) -> Kept:
+    """Make a kept answer of a row of `select_answer`."""
+    return Kept(row[0], row[1], _decode(row[2]))
+
+
+def forget_expired(now_ms: int, limit: int) -> Statement:
+    """Remove up to `limit` answers that have expired."""
+    return Statement(
+        "DELETE FROM answer WHERE (tenant, path, key) IN "
+        "(SELECT tenant, path, key FROM answer WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?)",
+        (now_ms, limit),
+    )

@@ -1,0 +1,72 @@
+"""The command line of retention and erasure."""
+
+import asyncio
+import time
+
+import click
+
+from vettance.commands import data_option, fail, json_option, open_store, show
+from vettance.db.engine import Lost
+from vettance.retention.erase import Erased, Eraser
+from vettance.retention.retain import Retainer
+from vettance.settings import load_secret
+from vettance.tenants.sql import select_tenant
+from vettance.wire import decode, encode
+
+
+@click.group()
+def retention() -> None:
+    """Remove data whose time is over (VETTANCE_KEEP_… in docs/settings.md)."""
+
+
+@retention.command("run")
+@click.option("--dry-run", is_flag=True, help="Count what would be removed and remove nothing.")
+@json_option
+@data_option
+def run(dry_run: bool, as_json: bool, data: str | None) -> None:
+    """Remove what is older than the settings keep. Safe beside a running service; run it daily.
+
+    Example: vettance retention run --dry-run
+    """
+
+    async def work() -> dict[str, int]:
+        async with open_store(data) as (store, settings):
+            retainer = Retainer(store, settings.keep, lambda: time.time_ns() // 1_000_000)
+            return await retainer.run(dry_run=dry_run)
+
+    removed = asyncio.run(work())
+    word = "would be removed" if dry_run else "removed"
+    text = "\n".join(f"{count:,} {name} {word}." for name, count in removed.items())
+    show({"removed": removed, "dryRun": dry_run}, text, as_json=as_json)
+
+
+@click.group()
+def customer() -> None:
+    """Answer requests of the customers of a tenant."""
+
+
+@customer.command("erase")
+@click.option("--tenant", required=True, metavar="ID", help="Whose customer.")
+@click.option("--external-id", required=True, help="The customer, as events name them.")
+@json_option
+@data_option
+def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> None:
+    """Replace a customer's id and e-mail addresses by pseudonyms everywhere, for good.
+
+    Example: vettance customer erase --tenant ten_0190… --external-id c-1001
+    """
+
+    async def work() -> Erased:
+        async with open_store(data) as (store, settings):
+            if not await store.read(select_tenant(tenant)):
+                fail("there is no such tenant; `vettance tenant list` shows them")
+            eraser = Eraser(store, load_secret(settings), time.time_ns() // 1_000_000)
+            return await eraser.erase(tenant, external_id)
+
+    try:
+        erased = asyncio.run(work())
+    except Lost as error:
+        fail(str(error))
+    lines = [f"{erased.events:,} events and {erased.rows:,} other rows now say {erased.pseudonym}.", "Kept:"]
+    lines += [f"  {kept.what}: {kept.why}." for kept in erased.kept]
+    show(decode(encode(erased)), "\n".join(lines), as_json=as_json)

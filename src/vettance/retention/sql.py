@@ -1,0 +1,192 @@
+"""What is removed from the store, and rewritten in it."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from vettance.db.engine import Statement, scoped
+
+# Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
+STEP: Final = 500
+
+
+class Class(NamedTuple):
+    """One class of data: how its rows are told to be old, and how a step removes some of them.
+
+    `old` counts the rows older than a moment (Unix milliseconds, or seconds where `seconds` says so).
+    """
+
+    name: str
+    table: str
+    old: str
+    seconds: bool = False
+
+
+#: Classes that are removed row by row; events and their decisions go by places in the log.
+CLASSES: Final = (
+    Class("jobs", "job", "settled_at_ms IS NOT NULL AND settled_at_ms < ?"),
+    Class("deliveries", "delivery", "state <> 'pending' AND settled_at_ms < ?"),
+    Class("statistics", "rollup", "start_s < ?", seconds=True),
+)
+_KEYS: Final = {"job": "seq", "delivery": "seq", "rollup": "tenant, width_s, start_s, code"}
+
+
+def count_old(one: Class, before: int) -> Statement:
+    """How many rows of a class are too old."""
+    return Statement(f"SELECT COUNT(*) FROM {one.table} WHERE {one.old}", (before,))
+
+
+def remove_old(one: Class, before: int) -> list[Statement]:
+    """Remove some rows of a class that are too old; the last statement tells how many."""
+    keys = _KEYS[one.table]
+    some = f"SELECT {keys} FROM {one.table} WHERE {one.old} LIMIT {STEP}"
+    statements = []
+    if one.table == "delivery":
+        statements.append(Statement(f"DELETE FROM attempt WHERE delivery IN ({some})", (before,)))
+    statements.append(Statement(f"DELETE FROM {one.table} WHERE ({keys}) IN ({some})", (before,)))
+    return statements
+
+
+def select_oldest(tenant: str, after: int, limit: int) -> Statement:
+    """(seq, id, evaluated_at_ms) of the oldest events of a tenant; never the newest of the log.
+
+    The newest one stays so that no later event is given its place again.
+    """
+    return scoped(
+        tenant,
+        "SELECT seq, id, evaluated_at_ms FROM decision WHERE tenant = ? AND seq > ? "
+        "AND seq < (SELECT MAX(seq) FROM decision) ORDER BY seq LIMIT ?",
+        (after, limit),
+    )
+
+
+def remove_events(tenant: str, ids: Sequence[str]) -> list[Statement]:
+    """Remove some events with their decisions and their feedback."""
+    places = ", ".join("?" * len(ids))
+    return [
+        scoped(tenant, f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({places})", ids)
+        for table, column in (("feedback", "target"), ("decision", "id"), ("event", "id"))
+    ]
+
+
+def remove_chunks(tenant: str, through: int) -> Statement:
+    """Remove the chunks of a tenant whose decisions all stand at or before a place in the log."""
+    return scoped(tenant, "DELETE FROM chunk WHERE tenant = ? AND id <= ?", (through,))
+
+
+def select_term_ids(tenant: str, after: int, limit: int) -> Statement:
+    """(id, value, fields) of the next terms of a tenant."""
+    return scoped(
+        tenant,
+        "SELECT id, value, fields FROM term WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?",
+        (after, limit),
+    )
+
+
+def remove_term(tenant: str, term_id: int) -> Statement:
+    """Remove a term that nothing refers to."""
+    return scoped(tenant, "DELETE FROM term WHERE tenant = ? AND id = ?", (term_id,))
+
+
+def raise_epoch(tenant: str, epoch: int, newest_chunk: int) -> Statement:
+    """Have every chunk that is being laid out now laid out anew.
+
+    `Lost` when another one was stored since `epoch` and the tenant's newest chunk were looked at.
+    """
+    return Statement(
+        "UPDATE term_epoch SET epoch = epoch + 1 WHERE id = 1 AND epoch = ? "
+        "AND (SELECT COALESCE(MAX(id), 0) FROM chunk WHERE tenant = ?) = ?",
+        (epoch, tenant, newest_chunk),
+        rows=1,
+    )
+
+
+def select_events(tenant: str, seqs: Sequence[int]) -> Statement:
+    """(id, customer, email, sent, record, signals) of some events by their places."""
+    places = ", ".join("?" * len(seqs))
+    return scoped(
+        tenant,
+        "SELECT decision.id, decision.customer_id, decision.email, event.sent, decision.record, "
+        "event.signals FROM decision JOIN event ON event.id = decision.id "
+        f"WHERE decision.tenant = ? AND decision.seq IN ({places})",
+        seqs,
+    )
+
+
+def rewrite_event(
+    tenant: str,
+    event_id: str,
+    customer_id: str | None,
+    email: str | None,
+    sent: bytes,
+    record: bytes,
+    signals: bytes | None,
+) -> list[Statement]:
+    """Put other names into an event and its decision."""
+    return [
+        Statement(
+            "UPDATE decision SET customer_id = ?, email = ?, record = ? WHERE tenant = ? AND id = ?",
+            (customer_id, email, record, tenant, event_id),
+        ),
+        Statement(
+            "UPDATE event SET sent = ?, signals = ? WHERE tenant = ? AND id = ?",
+            (sent, signals, tenant, event_id),
+        ),
+    ]
+
+
+def rename_term(tenant: str, term_id: int, value: str) -> Statement:
+    """Give a term another text."""
+    return Statement(
+        "UPDATE term SET value = ?, folded = NULL WHERE tenant = ? AND id = ?", (value, tenant, term_id)
+    )
+
+
+class Place(NamedTuple):
+    """Where texts or bytes of a tenant stand that may name a customer."""
+
+    table: str
+    key: str
+    column: str
+    only: str = "1 = 1"
+
+
+#: Beside the log: notes of feedback, waiting and failed jobs, settled deliveries.
+PLACES: Final = (
+    Place("feedback", "id", "notes", "notes IS NOT NULL"),
+    Place("job", "id", "sent", "sent IS NOT NULL"),
+    Place("delivery", "id", "body", "state <> 'pending'"),
+)
+
+
+def select_place(tenant: str, place: Place, after: str) -> Statement:
+    """(key, content) of the next rows of a place."""
+    return scoped(
+        tenant,
+        f"SELECT {place.key}, {place.column} FROM {place.table} WHERE tenant = ? AND {place.only} "
+        f"AND {place.key} > ? ORDER BY {place.key} LIMIT {STEP}",
+        (after,),
+    )
+
+
+def rewrite_place(tenant: str, place: Place, key: str, content: Any) -> Statement:
+    """Store a row of a place anew."""
+    return Statement(
+        f"UPDATE {place.table} SET {place.column} = ? WHERE tenant = ? AND {place.key} = ?",
+        (content, tenant, key),
+    )
+
+
+def select_entries_of(tenant: str, emails: Sequence[str]) -> Statement:
+    """(list, how many entries) that name an e-mail address of a customer."""
+    places = ", ".join("?" * len(emails))
+    return scoped(
+        tenant,
+        "SELECT list_type, COUNT(*) FROM list_entry WHERE tenant = ? AND type = 'EMAIL' "
+        f"AND value IN ({places}) GROUP BY list_type",
+        emails,
+    )
+
+
+def count_pending_of(tenant: str) -> Statement:
+    """How many deliveries of a tenant are still to be sent, byte by byte as they are."""
+    return scoped(tenant, "SELECT COUNT(*) FROM delivery WHERE tenant = ? AND state = 'pending'")

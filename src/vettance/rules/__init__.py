@@ -1,0 +1,1 @@
+"""What rule authors can say."""

@@ -1,0 +1,66 @@
+"""The manual of the words, made of their own docstrings, so that it cannot fall behind."""
+
+import re
+from typing import NamedTuple
+
+from vettance.rules.aggregates import AGGREGATES, AggregateWord
+from vettance.rules.functions import WORDS
+from vettance.rules.word import Word
+
+_EXAMPLE = re.compile(r"\n\s*Example: `(?P<example>.+)`\s*$", re.DOTALL)
+_FORMS = {
+    "condition": "[condition], by=…, {window}",
+    "number": "number, by=…, {window}, [where=condition]",
+    "scalar": "value, by=…, {window}, [where=condition]",
+}
+
+
+class Entry(NamedTuple):
+    """One word in the manual. `form` shows how to write it; `example` is a rule."""
+
+    name: str
+    form: str
+    gives: str
+    meaning: str
+    example: str
+
+
+def word_entries() -> list[Entry]:
+    """Return the words that work on the event at hand, in the order of their table."""
+    return [_entry(word.name, _form(word), word.result.value, word.doc) for word in WORDS.values()]
+
+
+def aggregate_entries() -> list[Entry]:
+    """Return the aggregates, in the order of their table."""
+    return [_entry(word.name, _span(word), word.result.value, word.doc) for word in AGGREGATES.values()]
+
+
+def manual_table(entries: list[Entry]) -> str:
+    """Write entries as a table in Markdown."""
+    rows = ["| word | gives | meaning and example |", "|---|---|---|"]
+    for entry in entries:
+        example = entry.example.replace("|", "\\|")
+        rows.append(f"| `{entry.form}` | {entry.gives} | {entry.meaning}<br>`{example}` |")
+    return "\n".join(rows)
+
+
+def _entry(name: str, form: str, gives: str, doc: str) -> Entry:
+    match = _EXAMPLE.search(doc)
+    if match is None:
+        raise AssertionError(f"the word {name} has no example")
+    meaning = " ".join(doc[: match.start()].split())
+    return Entry(name, form, gives, meaning, match["example"])
+
+
+def _form(word: Word) -> str:
+    names = [parameter.name for parameter in word.parameters]
+    if word.many:
+        return f"{word.name}({names[0]}, …)"
+    if word.optional:
+        names[-word.optional :] = [f"[{name}]" for name in names[-word.optional :]]
+    return f"{word.name}({', '.join(names)})"
+
+
+def _span(word: AggregateWord) -> str:
+    window = "within=…" if word.window_ms is None else "[within=…]"
+    return f"{word.name}({_FORMS[word.first].format(window=window)})"

@@ -1,0 +1,84 @@
+"""The manual page of a pack, made from the pack itself, so that the two cannot disagree."""
+
+from collections.abc import Iterable
+
+from vettance.rules.packs import load_pack
+from vettance.rules.rule import Rule
+from vettance.rules.schema import Schema
+
+_INTRODUCTION = """\
+# The default fraud pack
+
+A new tenant starts with these rules. They know nothing of a tenant's own event names: names and members
+are first read as one of the kinds below, so the pack works with any taxonomy. Every rule brings tests of its
+own, in which it fires and in which it does not; they run whenever the pack is saved.
+
+The score of an event is the sum of the scores of the active rules that fire, at most 100. From {review}
+on the event is held for **review**, from {block} on it is **blocked**. Rules in shadow mode are recorded
+and never count. Amounts are in whatever unit the tenant sends; the bounds in some rules (5, 50, 100, 1000)
+are meant for euros or dollars.
+
+This page is made from the pack. Change the pack, then run `APPROVE=1 pytest tests/packs`.
+"""
+
+_KINDS = """\
+## Kinds of events
+
+`event.kind` is one of {kinds}.
+It is read from the words of the event's name, whatever their case and separators (`user.loginFailed` and
+`USER_LOGIN_FAILED` are the same), else from its category. `event.outcome` is `success`, `failure` or
+`unknown`: what members such as `outcome`, `result`, `status`, `success` or `declineCode` say, else what
+the name says.
+"""
+
+_NAMES = """\
+## Names
+
+Every name that a fraud rule may use. A name is missing when the event does not say; see
+[the rule language](rules.md) for what that means. Besides these, everything in the free-form objects can be
+read by its path.
+"""
+
+
+def pack_page(name: str, schema: Schema, kinds: Iterable[str]) -> str:
+    """Return the manual page of a pack in Markdown: kinds of events, actions, rules by family, names.
+
+    Raises `PackUnknown`.
+    """
+    pack = load_pack(name)
+    thresholds = pack.thresholds
+    parts = [_INTRODUCTION.format(review=thresholds.review, block=thresholds.block)]
+    parts.append(_KINDS.format(kinds=", ".join(f"`{kind}`" for kind in kinds)))
+    parts.append("## Actions\n\n| Action | What to do |\n|---|---|\n" + _rows(pack.actions.items()))
+    for family in dict.fromkeys(rule.family for rule in pack.rules):
+        rules = [rule for rule in pack.rules if rule.family == family]
+        parts.append(f"## Family `{family}` ({len(rules)} rules)\n\n" + _table(rules))
+    parts.append(_NAMES + "\n| Name | Type | Meaning |\n|---|---|---|\n" + _fields(schema))
+    parts.append("| Object | Meaning |\n|---|---|\n" + _namespaces(schema))
+    return "\n".join(parts)
+
+
+def _rows(rows: Iterable[tuple[str, str]]) -> str:
+    return "".join(f"| `{first}` | {second} |\n" for first, second in rows)
+
+
+def _table(rules: Iterable[Rule]) -> str:
+    head = "| Rule | Fires when | Why | Score | Reason | Action | Mode |\n|---|---|---|---|---|---|---|\n"
+    return head + "".join(_line(rule) for rule in rules)
+
+
+def _line(rule: Rule) -> str:
+    when = " ".join(rule.when.split()).replace("|", "\\|")
+    return (
+        f"| **{rule.name}** `{rule.id}` | `{when}` | {rule.explanation} | {rule.score} | `{rule.reason}` "
+        f"| `{rule.action}` | {rule.mode} |\n"
+    )
+
+
+def _fields(schema: Schema) -> str:
+    fields = schema.fields.values()
+    return "".join(f"| `{field.name}` | {field.type.value} | {field.doc} |\n" for field in fields)
+
+
+def _namespaces(schema: Schema) -> str:
+    return _rows((f"{namespace.name}.*", namespace.doc) for namespace in schema.namespaces.values())

@@ -1,0 +1,178 @@
+"""One reading of a rule text: its syntax tree, held to its bounds, and faults that point into the text."""
+
+import ast
+import difflib
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NoReturn
+
+from vettance.rules.expression import Expression, Literal, Remembered, cast
+from vettance.rules.fault import RuleFault
+from vettance.rules.scanner import NESTING_MAX, Token, fault_at, scan
+from vettance.rules.schema import Schema, Type
+
+NODES_MAX: Final = 500  # A rule beyond this is no longer read by anyone; split it.
+_NAMED: Final = ("by", "within", "where")
+ITEMS_MAX: Final = 500  # Longer lists belong into the block and allow lists.
+
+A_TYPE: Final = {
+    Type.NUMBER: "a number",
+    Type.TEXT: "a text",
+    Type.BOOL: "true/false",
+    Type.LIST: "a list",
+    Type.ANY: "a value of any type",
+}
+
+
+Reader = Callable[["Reading", Any], Expression]
+
+
+class Reading:
+    """Walks the syntax tree of one text. `readers` has one reader for each kind of node that exists."""
+
+    def __init__(self, text: str, schema: Schema, readers: Mapping[type[ast.AST], Reader]) -> None:
+        self.text = text
+        self.schema = schema
+        self.inside: str | None = None  # the aggregate whose brackets are being read
+        self.aggregates: dict[str, Remembered] = {}
+        self.names: dict[str, None] = {}
+        self._readers = readers
+        self._lines: list[bytes] = []
+
+    def parse(self) -> ast.expr:
+        """Return the syntax tree, small and shallow enough to walk by recursion. Raises `RuleFault`."""
+        tokens = scan(self.text)
+        if not tokens:
+            raise RuleFault("there is no rule here", self.text, 1, 1, hint="write a condition")
+        # In brackets, a rule may run over several lines. The scanner has made sure that they stay balanced.
+        try:
+            tree = ast.parse(f"({self.text}\n)", mode="eval").body
+        except SyntaxError as error:
+            raise self._syntax_fault(error, tokens) from None
+        except (RecursionError, MemoryError, ValueError, OverflowError):
+            raise RuleFault("this rule is nested too deeply", self.text, 1, 1) from None
+        self._lines = [line.encode() for line in self.text.split("\n")]
+        self._measure(tree)
+        return tree
+
+    def _syntax_fault(self, error: SyntaxError, tokens: list[Token]) -> RuleFault:
+        for before, token in itertools.pairwise(tokens):
+            if token.text == "=" and before.text not in _NAMED:
+                hint = "to compare two values write =="
+                return fault_at(self.text, token.start, 1, "a rule cannot assign", hint)
+        lines = self.text.split("\n")
+        line, column = error.lineno or 1, error.offset or 1
+        if line == 1:
+            column -= 1
+        if line > len(lines):
+            line, column = len(lines), len(lines[-1]) + 1
+        if tokens[-1].text in ("and", "or", "not", "in", *"+-*/%=<>", "==", "!=", "<=", ">=", "if", "else"):
+            return fault_at(
+                self.text, tokens[-1].start, len(tokens[-1].text), "something is missing after this"
+            )
+        column = max(1, min(column, len(lines[line - 1]) + 1))
+        return RuleFault("this cannot be read here", self.text, line, column)
+
+    def _measure(self, tree: ast.expr) -> None:
+        nodes = 0
+        waiting = [(tree, 1)]
+        while waiting:
+            node, depth = waiting.pop()
+            nodes += 1
+            if depth > NESTING_MAX:
+                self.refuse(node, f"this is nested deeper than {NESTING_MAX} levels", "split the rule")
+            if nodes > NODES_MAX:
+                self.refuse(tree, f"this rule has more than {NODES_MAX} parts", "split it into several")
+            waiting.extend((child, depth + 1) for child in _parts(node))
+
+    def span(self, node: ast.expr) -> tuple[int, int, int]:
+        """Return (line, column, width) of a node in characters; Python counts bytes, and our bracket."""
+
+        def column(line: int, byte: int) -> int:
+            byte -= line == 1
+            return len(self._lines[line - 1][:byte].decode("utf-8", "replace"))
+
+        line = min(node.lineno, len(self._lines))
+        start = column(line, node.col_offset)
+        if node.end_lineno == line and node.end_col_offset is not None:
+            return line, start + 1, column(line, node.end_col_offset) - start
+        return line, start + 1, len(self._lines[line - 1].decode()) - start
+
+    def fault(self, node: ast.expr, message: str, hint: str | None = None) -> RuleFault:
+        """Make a fault that points at a node."""
+        line, column, width = self.span(node)
+        return RuleFault(message, self.text, line, column, width, hint)
+
+    def refuse(self, node: ast.expr, message: str, hint: str | None = None) -> NoReturn:
+        """Raise a fault that points at a node."""
+        raise self.fault(node, message, hint)
+
+    def want(self, node: ast.expr, wanted: Type, what: str) -> Expression:
+        """Check a node that must give a type; ANY is guarded."""
+        found = cast(self.expression(node), wanted)
+        if found.type is not wanted:
+            hint = None
+            if wanted is Type.BOOL:
+                hint = 'compare it with something: … > 5, … == "…", or present(…)'
+            elif wanted is Type.NUMBER and isinstance(found, Literal) and found.type is Type.TEXT:
+                hint = "numbers stand without quotes"
+            elif wanted is Type.NUMBER and found.type is Type.TEXT:
+                hint = (
+                    f"number({found.text}) reads the number a text writes" if len(found.text) < 60 else None
+                )
+            self.refuse(node, f"{what} must be {A_TYPE[wanted]}, this is {A_TYPE[found.type]}", hint)
+        return found
+
+    def expression(self, node: ast.expr) -> Expression:
+        """Read a node of any kind."""
+        reader = self._readers.get(type(node))
+        if reader is None:
+            self.refuse(
+                node,
+                f"{_CALLED.get(type(node), 'this')} is not part of the rule language",
+                _HINTS.get(type(node)),
+            )
+        return reader(self, node)
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what counts as a part: a dotted name is one, and so is a list, however many literals it holds."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+        if not isinstance(node, ast.Attribute | ast.Name):
+            yield node
+            return
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.keyword):
+            yield child.value
+        elif isinstance(child, ast.expr) and not (
+            isinstance(node, ast.List) and isinstance(child, ast.Constant)
+        ):
+            yield child
+
+
+_CALLED: Final[dict[type[ast.AST], str]] = {
+    ast.Subscript: "an index in square brackets",
+    ast.Tuple: "a list without brackets",
+    ast.Starred: "a star",
+    ast.Dict: "a table",
+    ast.Set: "a set",
+}
+_HINTS: Final[dict[type[ast.AST], str]] = {
+    ast.Subscript: "write a dotted name: metadata.amount",
+    ast.Tuple: "write [1, 2, 3]",
+}
+
+
+def clip(name: str) -> str:
+    """Shorten what a message quotes."""
+    return name if len(name) <= 60 else name[:60] + "…"
+
+
+def alike(name: str, known: list[str]) -> str | None:
+    """Return a hint that names the nearest of the known words, when one is near."""
+    for word in known:
+        if word.endswith("." + name):
+            return f"did you mean {word}?"
+    close = difflib.get_close_matches(name[:64], known, 1, 0.6)
+    return f"did you mean {close[0]}?" if close else None

@@ -1,0 +1,109 @@
+"""Rules and rule sets as values: what an author writes, after the document has been read."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+
+from vettance.errors import Unprocessable
+
+Outcome = Literal["ALLOW", "REVIEW", "BLOCK"]
+Mode = Literal["active", "shadow", "off"]
+JSON = dict[str, Any]
+
+
+class Given(msgspec.Struct, frozen=True, kw_only=True):
+    """Events that happen before the tested one: `repeat` of them, `every_ms` apart, from `at_ms` on.
+
+    `at_ms` is negative: milliseconds before the tested event. `{i}` in any text of `event` is replaced by the
+    number of the repetition, from 0.
+    """
+
+    event: JSON
+    at_ms: int = -60_000
+    repeat: int = 1
+    every_ms: int = 0
+
+
+class RuleTest(msgspec.Struct, frozen=True, kw_only=True):
+    """What a rule promises about one event. `now_ms` (Unix milliseconds) sets its time."""
+
+    name: str
+    event: JSON
+    fires: bool
+    given: tuple[Given, ...] = ()
+    now_ms: int | None = None
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule. `score` is 0 to 100; `outcome` decides whatever the score; a shadow rule is recorded only."""
+
+    id: str
+    name: str
+    when: str
+    score: int
+    reason: str
+    explanation: str
+    outcome: Outcome | None = None
+    action: str | None = None
+    mode: Mode = "active"
+    family: str = ""
+    tests: tuple[RuleTest, ...] = ()
+
+
+class Levels(msgspec.Struct, frozen=True, kw_only=True):
+    """The least score of each risk level; below `medium` it is low."""
+
+    medium: int = 30
+    high: int = 60
+    critical: int = 85
+
+
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
+    """The least score that is reviewed, and the least that is blocked."""
+
+    review: int = 60
+    block: int = 85
+
+
+class RuleSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """Everything that decides for a tenant. `actions` describes the recommended actions by their codes."""
+
+    name: str
+    levels: Levels = Levels()
+    thresholds: Thresholds = Thresholds()
+    actions: dict[str, str] = {}
+    rules: tuple[Rule, ...] = ()
+
+    @functools.cached_property
+    def running(self) -> tuple[Rule, ...]:
+        """The rules that are evaluated, active and shadow, in order; a compiled set counts these."""
+        return tuple(rule for rule in self.rules if rule.mode != "off")
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong with a rule set: where (a rule, or a member of the document) and what."""
+
+    where: str
+    message: str
+    line: int | None = None  # of the document, from 1
+
+    def __str__(self) -> str:
+        line = f"line {self.line}: " if self.line is not None else ""
+        return f"{line}{self.where}: {self.message}"
+
+
+class RuleSetRefused(Unprocessable):
+    """422: a rule set that cannot be saved. `faults` holds everything that is wrong with it."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        details: dict[str, str] = {}
+        for fault in faults:
+            known = details.get(fault.where)
+            details[fault.where] = fault.message if known is None else f"{known}\n{fault.message}"
+        super().__init__("The rule set is refused; see details.", details)
+        self.faults = tuple(faults)
+
+    def __str__(self) -> str:
+        return "\n".join(str(fault) for fault in self.faults)

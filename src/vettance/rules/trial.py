@@ -1,0 +1,63 @@
+"""Trials: runs the tests that a rule brings along, with the compiled rule set and a real state engine."""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any, Final
+
+from vettance.errors import Refusal
+from vettance.rules.compiler import Compiled
+from vettance.rules.rule import JSON, Given, RuleTest
+from vettance.state.port import Velocity
+
+#: The moment of a tested event when its test names none: an ordinary Thursday at noon.
+NOW_MS: Final = int(dt.datetime(2026, 1, 15, 12, tzinfo=dt.UTC).timestamp() * 1000)
+_TENANT: Final = "trial"
+
+Parse = Callable[[JSON, int], Any]
+
+
+def try_rule(compiled: Compiled, index: int, test: RuleTest, parse: Parse, velocity: Velocity) -> str | None:
+    """Run one test of rule `index`. Return None when it passes, else a sentence that says what happened."""
+    now_ms = NOW_MS if test.now_ms is None else test.now_ms
+    moments = [
+        (now_ms + given.at_ms + number * given.every_ms, given, number)
+        for given in test.given
+        for number in range(given.repeat)
+    ]
+    moments.sort(key=lambda moment: moment[0])
+    velocity.install(_TENANT, compiled.plan)
+    try:
+        for order, (at_ms, given, number) in enumerate(moments):
+            event = parse(numbered(given.event, number), at_ms)
+            velocity.observe(_TENANT, str(order), at_ms, compiled.observe(compiled.facts(event)))
+        facts = compiled.facts(parse(test.event, now_ms))
+    except Refusal as refusal:
+        details = "; ".join(f"{path}: {message}" for path, message in refusal.details.items())
+        return f"an event of this test is refused: {details or refusal.message}"
+    answer = velocity.observe(_TENANT, "tested", now_ms, compiled.observe(facts))
+    fired, failures = compiled.run(facts, answer.values)
+    for failed, message in failures:
+        if failed == index:
+            return f"the rule fails: {message}"
+    if (index in fired) is test.fires:
+        return None
+    return "the rule does not fire, but should" if test.fires else "the rule fires, but should not"
+
+
+def numbered(value: Any, number: int) -> Any:
+    """Return a copy of an event in which `{i}` in every text stands for the number of the repetition."""
+    if isinstance(value, str):
+        return value.replace("{i}", str(number))
+    if isinstance(value, dict):
+        return {name: numbered(member, number) for name, member in value.items()}
+    if isinstance(value, list):
+        return [numbered(item, number) for item in value]
+    return value
+
+
+def events_of(test: RuleTest) -> int:
+    """Count the events that a test runs."""
+    return 1 + sum(given.repeat for given in test.given)
+
+
+__all__ = ["NOW_MS", "Given", "Parse", "events_of", "numbered", "try_rule"]

@@ -1,0 +1,244 @@
+"""Settings: what the environment may say, in one table; every one is described in docs/settings.md."""
+
+import enum
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from vettance.aml.jurisdiction import Jurisdictions, read_codes
+from vettance.retention.policy import Policy
+
+SECRET_FILE = "secret.key"  # noqa: S105  The name of a file.
+SECRET_BYTES = 32
+_DAYS_DIGITS_MAX = 6
+
+
+class Environment(enum.StrEnum):
+    """Which of the three deployments this is; production is strict where the others are convenient."""
+
+    PRODUCTION = "production"
+    STAGING = "staging"
+    DEVELOPMENT = "development"
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the message names it and says what it takes."""
+
+
+_COUNTRIES = Jurisdictions()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one process, read once at its start."""
+
+    data: Path = Path("vettance-data")
+    environment: Environment = Environment.DEVELOPMENT
+    secret: bytes | None = None
+    geoip_country: Path | None = None
+    geoip_asn: Path | None = None
+    keep: Policy = Policy()
+    log_level: str = "info"
+    proxies: int = 0
+    unsafe_webhooks: bool = False
+    aml_call_for_action: frozenset[str] = _COUNTRIES.call_for_action
+    aml_high_risk: frozenset[str] = _COUNTRIES.high_risk
+    aml_sanctioned: frozenset[str] = _COUNTRIES.sanctioned
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One row of the table of settings."""
+
+    variable: str
+    takes: str
+    default: str
+    meaning: str
+
+
+SETTINGS = (
+    Setting("VETTANCE_DATA", "a folder", "vettance-data", "Where the store and the secret file live."),
+    Setting(
+        "VETTANCE_ENV",
+        "production, staging or development",
+        "development",
+        "Which deployment this is. Keys are `vtc_live_…` in production and `vtc_test_…` elsewhere; "
+        "production refuses to start without `VETTANCE_SECRET`.",
+    ),
+    Setting(
+        "VETTANCE_SECRET",
+        "64 hexadecimal digits (32 bytes)",
+        "the file `secret.key` in the data folder, made at first use with mode 0600",
+        "Keys the hashes of API keys and seals the signing secrets of webhooks. Whoever loses it must issue "
+        "new API keys and subscribe webhooks anew.",
+    ),
+    Setting("VETTANCE_GEOIP_COUNTRY", "a MaxMind-format file", "none", "The country of an IP, for rules."),
+    Setting("VETTANCE_GEOIP_ASN", "a MaxMind-format file", "none", "The network (ASN) of an IP, for rules."),
+    Setting("VETTANCE_LOG_LEVEL", "debug, info, warning or error", "info", "How much the log says."),
+    Setting(
+        "VETTANCE_PROXIES",
+        "0 to 9",
+        "0",
+        "How many proxies of yours stand in front. With one or more, the address of a browser is read from "
+        "`X-Forwarded-For`, that many places from the right; with none it is that of the connection.",
+    ),
+    Setting(
+        "VETTANCE_KEEP_EVENTS",
+        "days",
+        "0",
+        "How long events, their decisions and their feedback are kept by `vettance retention run`; "
+        "0 is for ever.",
+    ),
+    Setting("VETTANCE_KEEP_STATISTICS", "days", "0", "The same for counts, which name nobody."),
+    Setting("VETTANCE_KEEP_JOBS", "days", "30", "The same for settled jobs of `POST /events/async`."),
+    Setting("VETTANCE_KEEP_DELIVERIES", "days", "90", "The same for settled deliveries of webhooks."),
+    Setting(
+        "VETTANCE_UNSAFE_WEBHOOKS",
+        "1 or 0",
+        "0",
+        "With 1, webhooks may go to http URLs and to this machine and its network, for development and "
+        "tests. Said loudly at start; refused in production.",
+    ),
+    Setting(
+        "VETTANCE_AML_CALL_FOR_ACTION",
+        "country codes (ISO 3166-1)",
+        "KP, IR, MM",
+        "Jurisdictions to or from which every transfer alerts (FATF, call for action, 24 October 2025).",
+    ),
+    Setting(
+        "VETTANCE_AML_HIGH_RISK",
+        "country codes (ISO 3166-1)",
+        "AO, BG, BO, CD, CI, CM, DZ, HT, KE, LA, LB, MC, NA, NP, SS, SY, VE, VG, VN, YE",
+        "Jurisdictions to or from which large sums alert (FATF, increased monitoring, 24 October 2025).",
+    ),
+    Setting(
+        "VETTANCE_AML_SANCTIONED",
+        "country codes (ISO 3166-1)",
+        "CU, IR, KP",
+        "Jurisdictions under a general embargo (OFAC, 31 CFR 510, 515 and 560, October 2025).",
+    ),
+)
+
+
+def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = None) -> Settings:
+    """Read the settings; `data`, from the command line, wins over `VETTANCE_DATA`. Raises `SettingsError`."""
+    named = environ.get("VETTANCE_ENV", "development").lower()
+    if named not in list(Environment):
+        raise SettingsError("VETTANCE_ENV must be production, staging or development")
+    level = environ.get("VETTANCE_LOG_LEVEL", "info").lower()
+    if level not in ("debug", "info", "warning", "error"):
+        raise SettingsError("VETTANCE_LOG_LEVEL must be debug, info, warning or error")
+    unsafe = environ.get("VETTANCE_UNSAFE_WEBHOOKS") or "0"
+    if unsafe not in ("0", "1"):
+        raise SettingsError("VETTANCE_UNSAFE_WEBHOOKS must be 1 or 0")
+    if unsafe == "1" and named == Environment.PRODUCTION:
+        raise SettingsError("VETTANCE_UNSAFE_WEBHOOKS must not be set in production")
+    proxies = environ.get("VETTANCE_PROXIES") or "0"
+    if len(proxies) != 1 or proxies not in "0123456789":
+        raise SettingsError("VETTANCE_PROXIES must be a number from 0 to 9")
+    return Settings(
+        data=Path(data or environ.get("VETTANCE_DATA") or "vettance-data"),
+        environment=Environment(named),
+        secret=_read_secret(environ.get("VETTANCE_SECRET")),
+        geoip_country=_read_file(environ, "VETTANCE_GEOIP_COUNTRY"),
+        geoip_asn=_read_file(environ, "VETTANCE_GEOIP_ASN"),
+        keep=_read_policy(environ),
+        log_level=level,
+        proxies=int(proxies),
+        unsafe_webhooks=unsafe == "1",
+        aml_call_for_action=_countries(environ, "VETTANCE_AML_CALL_FOR_ACTION", _COUNTRIES.call_for_action),
+        aml_high_risk=_countries(environ, "VETTANCE_AML_HIGH_RISK", _COUNTRIES.high_risk),
+        aml_sanctioned=_countries(environ, "VETTANCE_AML_SANCTIONED", _COUNTRIES.sanctioned),
+    )
+
+
+def _countries(environ: Mapping[str, str], variable: str, default: frozenset[str]) -> frozenset[str]:
+    text = environ.get(variable)
+    if text is None:
+        return default
+    try:
+        return read_codes(text)
+    except ValueError as error:
+        raise SettingsError(f"{variable} must list ISO 3166-1 codes: {error}") from None
+
+
+def _read_policy(environ: Mapping[str, str]) -> Policy:
+    days = msgspec.structs.asdict(Policy())
+    for name in days:
+        variable = f"VETTANCE_KEEP_{name.upper()}"
+        text = environ.get(variable)
+        if text:
+            if not (text.isascii() and text.isdigit() and len(text) < _DAYS_DIGITS_MAX):
+                raise SettingsError(f"{variable} must be a number of days, 0 for ever")
+            days[name] = int(text)
+    return Policy(**days)
+
+
+def _read_secret(text: str | None) -> bytes | None:
+    if not text:
+        return None
+    try:
+        secret = bytes.fromhex(text)
+    except ValueError:
+        secret = b""
+    if len(secret) != SECRET_BYTES:
+        raise SettingsError("VETTANCE_SECRET must be 64 hexadecimal digits")
+    return secret
+
+
+def _read_file(environ: Mapping[str, str], variable: str) -> Path | None:
+    text = environ.get(variable)
+    if not text:
+        return None
+    path = Path(text)
+    if not path.is_file():
+        raise SettingsError(f"{variable} names a file that does not exist: {path}")
+    return path
+
+
+def open_data_folder(settings: Settings) -> Path:
+    """Make the data folder (mode 0700) if it is not there. Raises `SettingsError`."""
+    try:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"the data folder {settings.data} cannot be made: {error.strerror}") from None
+    return settings.data
+
+
+def load_secret(settings: Settings) -> bytes:
+    """Return the secret of this deployment: the setting, else the file in the data folder, made once.
+
+    Raises `SettingsError` in production without the setting, and for a damaged file.
+    """
+    if settings.secret is not None:
+        return settings.secret
+    if settings.environment is Environment.PRODUCTION:
+        raise SettingsError("VETTANCE_SECRET must be set in production (64 hexadecimal digits)")
+    path = open_data_folder(settings) / SECRET_FILE
+    try:
+        _make_secret_file(path)
+        secret = bytes.fromhex(path.read_text("ascii").strip())
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read as a secret: {error}") from None
+    if len(secret) != SECRET_BYTES:
+        raise SettingsError(f"{path} does not hold 64 hexadecimal digits")
+    return secret
+
+
+def _make_secret_file(path: Path) -> None:
+    """Make the secret file whole or not at all, so that two processes starting at once agree on one."""
+    if path.exists():
+        return
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(secrets.token_bytes(SECRET_BYTES).hex() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

@@ -1,0 +1,1 @@
+"""Counters that live between events: velocity, throttle, quota."""

@@ -1,0 +1,172 @@
+"""How much a caller may ask: a sliding throttle for each key and an hourly quota for each tenant.
+
+Both are pure: the time is an argument, nothing waits, nothing is read or written elsewhere.
+"""
+
+from array import array
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+THROTTLE_WINDOW_S: Final = 60.0
+QUOTA_WINDOW_S: Final = 3600
+# Leading room in a caller's log is given back in blocks, so that forgetting a moment costs O(1) on average.
+_ROOM_MIN: Final = 64
+
+
+class Verdict(NamedTuple):
+    """What a limit says about one request.
+
+    `reset_s` is, for the throttle, the seconds until a slot that is taken becomes free again (0 when none is
+    taken); for the quota, the Unix second at which the next hour begins. `retry_after_s` is 0 when admitted,
+    else the seconds after which the same request would be admitted if nobody else asks.
+    """
+
+    admitted: bool
+    limit: int
+    remaining: int
+    reset_s: float
+    retry_after_s: float
+
+
+class _Log:
+    """The moments at which one caller was admitted, oldest first from `head` on."""
+
+    __slots__ = ("head", "moments")
+
+    def __init__(self) -> None:
+        self.moments = array("d")
+        self.head = 0
+
+    def forget(self, now_s: float) -> int:
+        """Let go of what has left the window that ends at `now_s`; return how many moments are in it."""
+        moments, head = self.moments, self.head
+        end = len(moments)
+        while head < end and moments[head] + THROTTLE_WINDOW_S <= now_s:
+            head += 1
+        if head >= _ROOM_MIN and head * 2 >= end:
+            del moments[:head]
+            head = 0
+        self.head = head
+        return len(moments) - head
+
+
+class Throttle:
+    """At most `limit` requests of a caller in any window [s, s + 60 s), exactly.
+
+    It keeps a log of what was admitted: O(1) on average, eight bytes for each request of the last minute.
+    A refused request costs nothing. Callers live in two generations, changed once a window: whoever does not
+    ask during a whole generation has nothing left in any window and is forgotten with it, without a search.
+    """
+
+    def __init__(self) -> None:
+        self._active: dict[str, _Log] = {}
+        self._idle: dict[str, _Log] = {}
+        self._turned_at_s = float("-inf")
+        self._now_s = float("-inf")
+
+    def admit(self, caller: str, limit: int, now_s: float) -> Verdict:
+        """Count a request of `caller` if fewer than `limit` stand in the window that ends at `now_s`.
+
+        `now_s` is a monotonic clock in seconds; one that runs backwards is held at its latest value.
+        `limit` may differ from call to call.
+        """
+        now_s = self._tick(now_s)
+        log = self._active.get(caller)
+        if log is None:
+            log = self._idle.pop(caller, None) or _Log()
+            self._active[caller] = log
+        used = log.forget(now_s)
+        if used >= limit:
+            return _refused(log, used, limit, now_s)
+        log.moments.append(now_s)
+        reset_s = log.moments[log.head] + THROTTLE_WINDOW_S - now_s
+        return Verdict(
+            admitted=True, limit=limit, remaining=limit - used - 1, reset_s=reset_s, retry_after_s=0.0
+        )
+
+    def look(self, caller: str, limit: int, now_s: float) -> Verdict:
+        """Tell what `admit` would say and what then stands, without counting anything."""
+        now_s = self._tick(now_s)
+        log = self._active.get(caller) or self._idle.get(caller)
+        used = 0 if log is None else log.forget(now_s)
+        if used >= limit:
+            return _refused(log, used, limit, now_s)
+        reset_s = log.moments[log.head] + THROTTLE_WINDOW_S - now_s if log and used else 0.0
+        return Verdict(admitted=True, limit=limit, remaining=limit - used, reset_s=reset_s, retry_after_s=0.0)
+
+    def refund(self, caller: str) -> None:
+        """Take back the newest request counted for `caller`, because a later check refused it."""
+        log = self._active.get(caller) or self._idle.get(caller)
+        if log is not None and len(log.moments) > log.head:
+            log.moments.pop()
+
+    def __len__(self) -> int:
+        """Return how many callers are remembered."""
+        return len(self._active) + len(self._idle)
+
+    def _tick(self, now_s: float) -> float:
+        if now_s < self._now_s:
+            return self._now_s
+        self._now_s = now_s
+        if now_s - self._turned_at_s >= THROTTLE_WINDOW_S:
+            # Whatever is in the older generation was last touched before the last turn, a whole window ago.
+            self._idle, self._active = self._active, {}
+            self._turned_at_s = now_s
+        return now_s
+
+
+def _refused(log: _Log | None, used: int, limit: int, now_s: float) -> Verdict:
+    """Say when enough of the `used` requests will have left the window for one more to fit."""
+    wait_s = THROTTLE_WINDOW_S
+    if log is not None and limit > 0:
+        wait_s = log.moments[log.head + used - limit] + THROTTLE_WINDOW_S - now_s
+    return Verdict(admitted=False, limit=limit, remaining=0, reset_s=wait_s, retry_after_s=wait_s)
+
+
+class Quota:
+    """At most `limit` requests of a tenant in each hour of the wall clock; a refused one costs nothing."""
+
+    def __init__(self) -> None:
+        self._hour = 0
+        self._used: dict[str, int] = {}
+
+    def admit(self, tenant: str, limit: int, now_unix_s: float) -> Verdict:
+        """Count a request of `tenant` if fewer than `limit` were counted in this hour (Unix seconds)."""
+        verdict = self.look(tenant, limit, now_unix_s)
+        if not verdict.admitted:
+            return verdict
+        self._used[tenant] = self._used.get(tenant, 0) + 1
+        return verdict._replace(remaining=verdict.remaining - 1)
+
+    def look(self, tenant: str, limit: int, now_unix_s: float) -> Verdict:
+        """Tell what `admit` would say, without counting anything."""
+        self._turn(int(now_unix_s // QUOTA_WINDOW_S))
+        reset_s = (self._hour + 1) * QUOTA_WINDOW_S
+        remaining = limit - self._used.get(tenant, 0)
+        if remaining <= 0:
+            wait_s = reset_s - now_unix_s
+            return Verdict(admitted=False, limit=limit, remaining=0, reset_s=reset_s, retry_after_s=wait_s)
+        return Verdict(admitted=True, limit=limit, remaining=remaining, reset_s=reset_s, retry_after_s=0.0)
+
+    def refund(self, tenant: str) -> None:
+        """Take back one request counted for `tenant` in this hour, because a later check refused it."""
+        if used := self._used.get(tenant, 0):
+            self._used[tenant] = used - 1
+
+    def used(self) -> tuple[int, dict[str, int]]:
+        """Return the hour being counted (hours since the Unix epoch) and what each tenant used of it."""
+        return self._hour, dict(self._used)
+
+    def restore(self, hour: int, used: Mapping[str, int]) -> None:
+        """Take up what was counted before a restart; an hour older than the one being counted is over."""
+        self._turn(hour)
+        if hour == self._hour:
+            for tenant, count in used.items():
+                self._used[tenant] = max(count, self._used.get(tenant, 0))
+
+    def _turn(self, hour: int) -> None:
+        # A clock set back across the hour goes on counting in the later hour, so that nothing is given back.
+        # One set back by more was wrong before, and the hours it named must not lock the tenants out.
+        if hour > self._hour or hour < self._hour - 1:
+            self._hour = hour
+            self._used.clear()

@@ -1,0 +1,86 @@
+"""The state port: what rules want remembered between events, and how an engine is asked for it."""
+
+from typing import Any, NamedTuple, Protocol
+
+# A remembered value is a number or a short text; None is "not there".
+Value = float | int | str | bool | None
+
+
+class Series(NamedTuple):
+    """One stream of observations kept for each value of a key.
+
+    An event is recorded in the series when its bit in `mask` is set, its key is present, and, where the
+    series keeps a value, that value is present. `value` is an index into the values of the observation, or
+    None when only the moments are kept (count, first and last seen).
+    """
+
+    key: int
+    value: int | None
+    kind: str  # "moments" | "numbers" | "texts": what is kept beside the moment
+
+
+class Aggregate(NamedTuple):
+    """One question about a series over the window (t - window_ms, t] before the observed event.
+
+    `kind` is one of `KINDS`. For `seen`, the value asked about is the observation's own value of the series.
+    """
+
+    kind: str
+    series: int
+    window_ms: int
+
+
+#: What an aggregate answers when nothing was recorded in its window (its key being present).
+KINDS: dict[str, Value] = {
+    "count": 0,  # how many observations
+    "sum": 0.0,  # numbers
+    "avg": None,
+    "min": None,
+    "max": None,
+    "distinct": 0,  # how many different values (numbers or texts)
+    "seen": False,  # whether this observation's own value was observed before
+    "first_seen": None,  # seconds since the oldest observation
+    "last_seen": None,  # seconds since the newest observation
+    "last": None,  # the newest number
+}
+
+
+class Plan(NamedTuple):
+    """Everything a rule set wants remembered. Engines know plans; they know nothing of rules."""
+
+    keys: tuple[str, ...]  # canonical text of each key, for traces and to recognise an unchanged series
+    series: tuple[Series, ...]
+    series_names: tuple[str, ...]  # canonical text of each series: filter, key and value
+    aggregates: tuple[Aggregate, ...]
+    aggregate_names: tuple[str, ...]  # canonical text of each aggregate, as a trace shows it
+
+
+class Observation(NamedTuple):
+    """What one event says to a plan: computed once by the compiled rule set, the same live and in replay."""
+
+    keys: tuple[Value, ...]  # one for each key of the plan; None: absent, the aggregates of it are unknown
+    mask: int  # bit i set: the event belongs to series i
+    values: tuple[Value, ...]  # one for each value expression
+
+
+class Answer(NamedTuple):
+    """The value of every aggregate of the plan, and which of them are exact."""
+
+    values: tuple[Value, ...]
+    inexact: int  # bit i set: aggregate i came from sub-buckets and may be off at the edge of its window
+
+
+class Velocity(Protocol):
+    """Remembers observations for each tenant. One call for each event; nothing awaits inside it."""
+
+    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
+        """Read every aggregate as of the events observed before, then record this event.
+
+        Exactly one effect for each event id: the same id again answers the same and records nothing.
+        """
+
+    def install(self, tenant: str, plan: Plan) -> Any:
+        """Give a tenant an empty memory for a plan; what was remembered for it before is dropped."""
+
+    def adopt(self, tenant: str, coming: str) -> None:
+        """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped."""

@@ -1,0 +1,1 @@
+"""Who calls, with which product, and how much."""

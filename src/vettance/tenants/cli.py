@@ -1,0 +1,293 @@
+"""The command line of tenants and keys. Works before the server starts and while it runs."""
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import click
+import msgspec
+
+from vettance.commands import data_option, fail, json_option, open_store, show, show_table
+from vettance.db.engine import Lost, Store
+from vettance.ids import IdSource
+from vettance.rules import sql as rules_sql
+from vettance.rules.packs import load_pack_text
+from vettance.settings import Environment, Settings, load_secret
+from vettance.tenants import sql
+from vettance.tenants.tenant import Key, Tenant, key_digest, key_hint, make_key
+from vettance.wire import timestamp
+
+_NAME_CHARS_MAX = 200
+_LIMIT_MAX = 1_000_000_000
+
+
+@click.group()
+def tenant() -> None:
+    """Make, change and list tenants."""
+
+
+@click.group()
+def key() -> None:
+    """Make, revoke, rotate and list the API keys of tenants."""
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _run(data: str | None, work: Callable[[Store, Settings], Coroutine[Any, Any, Any]]) -> Any:
+    """Run `work` with an open store; every fault ends as one line on standard error."""
+
+    async def whole() -> Any:
+        async with open_store(data) as (store, settings):
+            return await work(store, settings)
+
+    return asyncio.run(whole())
+
+
+async def find_tenant(store: Store, tenant_id: str) -> Tenant:
+    """Return a tenant by its id, or end the command with a clear line."""
+    rows = await store.read(sql.select_tenant(tenant_id))
+    if not rows:
+        fail(f"there is no tenant {tenant_id}; `vettance tenant list` shows them")
+    return sql.tenant_of(rows[0])
+
+
+@tenant.command("create")
+@click.argument("name")
+@click.option("--aml", is_flag=True, help="Enable the AML product.")
+@json_option
+@data_option
+def create_tenant(name: str, aml: bool, as_json: bool, data: str | None) -> None:
+    """Make a tenant called NAME, with the default rule set.
+
+    Example: vettance tenant create "Corner Shop" --json
+    """
+    name = name.strip()
+    if not name or len(name) > _NAME_CHARS_MAX or not name.isprintable():
+        fail(f"a tenant's name has 1 to {_NAME_CHARS_MAX} printable characters")
+
+    async def work(store: Store, _settings: Settings) -> Tenant:
+        now_ms = _now_ms()
+        made = Tenant(id=IdSource().make("ten", now_ms), name=name, aml=aml)
+        document = load_pack_text("fraud")
+        await store.write(
+            sql.insert_tenant(made, now_ms),
+            rules_sql.insert_version(made.id, 1, document, "The default pack.", now_ms),
+            sql.note_change(rules_sql.AREA, made.id, "1", now_ms),
+            sql.note_change(sql.AREA, made.id, made.id, now_ms),
+        )
+        return made
+
+    made: Tenant = _run(data, work)
+    show(
+        {"tenantId": made.id, "name": made.name, "aml": made.aml},
+        f"Tenant {made.name} is {made.id}.\nNext: vettance key create --tenant {made.id}",
+        as_json=as_json,
+    )
+
+
+@tenant.command("set")
+@click.argument("tenant_id", metavar="ID")
+@click.option("--name", help="A new name.")
+@click.option("--throttle", type=click.IntRange(1, _LIMIT_MAX), help="Requests per key in any 60 seconds.")
+@click.option("--quota", type=click.IntRange(1, _LIMIT_MAX), help="Requests per hour of the clock.")
+@click.option("--aml", type=click.Choice(["on", "off"]), help="Switch the AML product.")
+@click.option(
+    "--collect-key", type=click.Choice(["on", "off"]), help="Take API keys at /collect as well (Mode C)."
+)
+@click.option(
+    "--require-origin", type=click.Choice(["on", "off"]), help="Refuse tokens sent without an Origin header."
+)
+@json_option
+@data_option
+def set_tenant(
+    tenant_id: str,
+    name: str | None,
+    throttle: int | None,
+    quota: int | None,
+    aml: str | None,
+    collect_key: str | None,
+    require_origin: str | None,
+    as_json: bool,
+    data: str | None,
+) -> None:
+    """Change the settings of tenant ID; a running server follows within seconds.
+
+    Example: vettance tenant set ten_0190… --throttle 3000 --quota 1000000
+    """
+    changes: dict[str, Any] = {
+        name: value
+        for name, value in {"name": name, "throttle": throttle, "quota": quota}.items()
+        if value is not None
+    }
+    switches = {"aml": aml, "collect_key": collect_key, "require_origin": require_origin}
+    changes.update({setting: switch == "on" for setting, switch in switches.items() if switch is not None})
+    if not changes:
+        fail("nothing to change; `vettance tenant set --help` shows what can be")
+
+    async def work(store: Store, _settings: Settings) -> Tenant:
+        changed = msgspec.structs.replace(await find_tenant(store, tenant_id), **changes)
+        await store.write(
+            sql.update_tenant(changed), sql.note_change(sql.AREA, tenant_id, tenant_id, _now_ms())
+        )
+        return changed
+
+    changed: Tenant = _run(data, work)
+    show(_described(changed), f"Tenant {changed.name} is changed.", as_json=as_json)
+
+
+def _described(one: Tenant) -> dict[str, Any]:
+    return {
+        "tenantId": one.id,
+        "name": one.name,
+        "aml": one.aml,
+        "throttle": one.throttle,
+        "quota": one.quota,
+        "collectKey": one.collect_key,
+        "requireOrigin": one.require_origin,
+    }
+
+
+@tenant.command("list")
+@json_option
+@data_option
+def list_tenants(as_json: bool, data: str | None) -> None:
+    """List every tenant.
+
+    Example: vettance tenant list --data ./vettance-data
+    """
+
+    async def work(store: Store, _settings: Settings) -> list[Tenant]:
+        return [sql.tenant_of(row) for row in await store.read(sql.select_tenants())]
+
+    rows = [_described(one) for one in _run(data, work)]
+    show_table("Tenants", rows, as_json=as_json)
+
+
+@key.command("create")
+@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose key it will be.")
+@json_option
+@data_option
+def create_key(tenant_id: str, as_json: bool, data: str | None) -> None:
+    """Make an API key. It is shown once and cannot be shown again.
+
+    Example: vettance key create --tenant ten_0190…
+    """
+
+    async def work(store: Store, settings: Settings) -> tuple[str, str]:
+        await find_tenant(store, tenant_id)
+        made, text = _new_key(tenant_id, settings)
+        await store.write(sql.insert_key(made), sql.note_change(sql.AREA, tenant_id, made.id, _now_ms()))
+        return made.id, text
+
+    key_id, text = _run(data, work)
+    _show_key(key_id, text, as_json=as_json)
+
+
+def _new_key(tenant_id: str, settings: Settings) -> tuple[Key, str]:
+    text = make_key(live=settings.environment is Environment.PRODUCTION)
+    made = Key(
+        id=IdSource().make("key"),
+        tenant=tenant_id,
+        digest=key_digest(load_secret(settings), text),
+        hint=key_hint(text),
+        created_at_ms=_now_ms(),
+    )
+    return made, text
+
+
+def _show_key(key_id: str, text: str, *, as_json: bool) -> None:
+    show(
+        {"keyId": key_id, "apiKey": text},
+        f"Key {key_id}:\n\n    {text}\n\nKeep it on your server; it is not stored here and not shown again.",
+        as_json=as_json,
+    )
+
+
+@key.command("list")
+@click.option("--tenant", "tenant_id", metavar="ID", help="Only this tenant's keys.")
+@json_option
+@data_option
+def list_keys(tenant_id: str | None, as_json: bool, data: str | None) -> None:
+    """List keys by their id and last characters; the keys themselves are not stored.
+
+    Example: vettance key list --tenant ten_0190…
+    """
+
+    async def work(store: Store, _settings: Settings) -> list[Key]:
+        if tenant_id is not None:
+            await find_tenant(store, tenant_id)
+        return [sql.key_of(row) for row in await store.read(sql.select_keys())]
+
+    rows = [
+        {
+            "keyId": one.id,
+            "tenantId": one.tenant,
+            "hint": one.hint,
+            "createdAt": timestamp(one.created_at_ms),
+            "revokedAt": timestamp(one.revoked_at_ms) if one.revoked_at_ms is not None else None,
+        }
+        for one in _run(data, work)
+        if tenant_id in (None, one.tenant)
+    ]
+    show_table("API keys", rows, as_json=as_json)
+
+
+@key.command("revoke")
+@click.argument("key_id")
+@json_option
+@data_option
+def revoke_key(key_id: str, as_json: bool, data: str | None) -> None:
+    """Revoke a key; it stops working everywhere within 5 seconds.
+
+    Example: vettance key revoke key_0190…
+    """
+
+    async def work(store: Store, _settings: Settings) -> None:
+        found = await _find_key(store, key_id)
+        try:
+            await store.write(
+                sql.revoke_key(key_id, _now_ms()),
+                sql.note_change(sql.AREA, found.tenant, key_id, _now_ms()),
+            )
+        except Lost:
+            fail(f"key {key_id} was revoked already")
+
+    _run(data, work)
+    show({"keyId": key_id, "revoked": True}, f"Key {key_id} is revoked.", as_json=as_json)
+
+
+async def _find_key(store: Store, key_id: str) -> Key:
+    rows = await store.read(sql.select_key(key_id))
+    if not rows:
+        fail(f"there is no key {key_id}; `vettance key list` shows them")
+    return sql.key_of(rows[0])
+
+
+@key.command("rotate")
+@click.argument("key_id")
+@json_option
+@data_option
+def rotate_key(key_id: str, as_json: bool, data: str | None) -> None:
+    """Make a new key for the tenant of KEY_ID and revoke KEY_ID, in one step.
+
+    Example: vettance key rotate key_0190…
+    """
+
+    async def work(store: Store, settings: Settings) -> tuple[str, str]:
+        found = await _find_key(store, key_id)
+        made, text = _new_key(found.tenant, settings)
+        try:
+            await store.write(
+                sql.revoke_key(key_id, _now_ms()),
+                sql.insert_key(made),
+                sql.note_change(sql.AREA, found.tenant, key_id, _now_ms()),
+            )
+        except Lost:
+            fail(f"key {key_id} was revoked already")
+        return made.id, text
+
+    new_id, text = _run(data, work)
+    _show_key(new_id, text, as_json=as_json)

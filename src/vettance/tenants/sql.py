@@ -1,0 +1,131 @@
+"""What the store remembers of tenants, their keys and their use of the quota."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from vettance.db.engine import Row, Statement, scoped
+from vettance.tenants.tenant import Key, Tenant
+
+AREA = "tenant"
+
+_TENANT = "id, name, aml, throttle, quota, collect_key, require_origin"
+_KEY = "id, tenant, digest, hint, created_at_ms, revoked_at_ms"
+
+
+def insert_tenant(tenant: Tenant, now_ms: int) -> Statement:
+    """Store a new tenant."""
+    return Statement(
+        f"INSERT INTO tenant ({_TENANT}, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (tenant.id, *_settings_of(tenant), now_ms),
+    )
+
+
+def update_tenant(tenant: Tenant) -> Statement:
+    """Store the settings of a tenant that exists; `Lost` when it does not."""
+    return Statement(
+        "UPDATE tenant SET name = ?, aml = ?, throttle = ?, quota = ?, collect_key = ?, require_origin = ? "
+        "WHERE id = ?",
+        (*_settings_of(tenant), tenant.id),
+        rows=1,
+    )
+
+
+def _settings_of(tenant: Tenant) -> tuple[Any, ...]:
+    return (
+        tenant.name,
+        int(tenant.aml),
+        tenant.throttle,
+        tenant.quota,
+        int(tenant.collect_key),
+        int(tenant.require_origin),
+    )
+
+
+def select_tenants() -> Statement:
+    """Every tenant, oldest first."""
+    return Statement(f"SELECT {_TENANT} FROM tenant ORDER BY id")
+
+
+def select_tenant(tenant_id: str) -> Statement:
+    """One tenant by its id."""
+    return Statement(f"SELECT {_TENANT} FROM tenant WHERE id = ?", (tenant_id,))
+
+
+def tenant_of(row: Row) -> Tenant:
+    """Make a tenant of a row of `select_tenant` or `select_tenants`."""
+    return Tenant(
+        id=row[0],
+        name=row[1],
+        aml=bool(row[2]),
+        throttle=row[3],
+        quota=row[4],
+        collect_key=bool(row[5]),
+        require_origin=bool(row[6]),
+    )
+
+
+def insert_key(key: Key) -> Statement:
+    """Store a new key (its hash, never the key)."""
+    return scoped(
+        key.tenant,
+        "INSERT INTO api_key (tenant, id, digest, hint, created_at_ms) VALUES (?, ?, ?, ?, ?)",
+        (key.id, key.digest, key.hint, key.created_at_ms),
+    )
+
+
+def revoke_key(key_id: str, now_ms: int) -> Statement:
+    """Revoke a key that is not revoked yet; `Lost` when there is none."""
+    return Statement(
+        "UPDATE api_key SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL",
+        (now_ms, key_id),
+        rows=1,
+    )
+
+
+def select_keys() -> Statement:
+    """Every key of every tenant, for the mirror and for listing."""
+    return Statement(f"SELECT {_KEY} FROM api_key ORDER BY id")
+
+
+def select_key(key_id: str) -> Statement:
+    """One key by its id."""
+    return Statement(f"SELECT {_KEY} FROM api_key WHERE id = ?", (key_id,))
+
+
+def key_of(row: Row) -> Key:
+    """Make a key of a row."""
+    return Key(
+        id=row[0], tenant=row[1], digest=row[2], hint=row[3], created_at_ms=row[4], revoked_at_ms=row[5]
+    )
+
+
+def save_quota_use(hour: int, used: Iterable[tuple[str, int]]) -> list[Statement]:
+    """Remember how much of an hour's quota each tenant has used, and forget the hours before it."""
+    upsert = (
+        "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?) "
+        "ON CONFLICT (tenant, hour) DO UPDATE SET used = excluded.used"
+    )
+    statements = [scoped(tenant, upsert, (hour, count)) for tenant, count in used]
+    statements.append(Statement("DELETE FROM quota_use WHERE hour < ?", (hour,)))
+    return statements
+
+
+def select_quota_use(hour: int) -> Statement:
+    """(tenant, used) for an hour of the clock (Unix hours)."""
+    return Statement("SELECT tenant, used FROM quota_use WHERE hour = ?", (hour,))
+
+
+def note_change(area: str, tenant: str, subject: str, now_ms: int) -> Statement:
+    """Tell every process, in the commit of the change itself, what it must read again."""
+    args: tuple[Any, ...] = (area, subject, now_ms)
+    return scoped(tenant, "INSERT INTO change (tenant, area, subject, at_ms) VALUES (?, ?, ?, ?)", args)
+
+
+def select_changes(after: int) -> Statement:
+    """(seq, area, tenant, subject) of every change noted after `after`, in order."""
+    return Statement("SELECT seq, area, tenant, subject FROM change WHERE seq > ? ORDER BY seq", (after,))
+
+
+def select_last_change() -> Statement:
+    """The number of the newest change, 0 when there is none."""
+    return Statement("SELECT COALESCE(MAX(seq), 0) FROM change")

@@ -1,0 +1,77 @@
+"""Tenants and their API keys: who calls, with which products and limits."""
+
+import hashlib
+import hmac
+import re
+import secrets
+import zlib
+
+import msgspec
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_RANDOM_CHARS = 26
+_CHECK_CHARS = 6
+_KEY = re.compile(r"vtc_(live|test)_([0-9A-Za-z]{26})([0-9A-Za-z]{6})", re.ASCII)
+
+THROTTLE_DEFAULT = 300  # requests in any 60 seconds, for each key
+QUOTA_DEFAULT = 10_000  # requests in an hour of the clock, for each tenant
+THROTTLE_WINDOW_S = 60
+QUOTA_WINDOW_S = 3600
+
+
+class Tenant(msgspec.Struct, frozen=True, kw_only=True):
+    """One customer of the service. Everything stored belongs to exactly one tenant."""
+
+    id: str
+    name: str
+    aml: bool = False
+    throttle: int = THROTTLE_DEFAULT
+    quota: int = QUOTA_DEFAULT
+    collect_key: bool = False  # `/collect` takes an API key as well as a token (Mode C)
+    require_origin: bool = False  # requests with a token must carry an `Origin` header
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """An API key as the service remembers it: never the key itself, only a keyed hash of it."""
+
+    id: str
+    tenant: str
+    digest: bytes
+    hint: str  # prefix and last four characters, so that people can tell keys apart
+    created_at_ms: int
+    revoked_at_ms: int | None = None
+
+
+def _base62(number: int, width: int) -> str:
+    digits = []
+    for _ in range(width):
+        number, rest = divmod(number, 62)
+        digits.append(_ALPHABET[rest])
+    return "".join(reversed(digits))
+
+
+def _checksum(marker: str, random_part: str) -> str:
+    return _base62(zlib.crc32(f"{marker}_{random_part}".encode()), _CHECK_CHARS)
+
+
+def make_key(*, live: bool) -> str:
+    """Make a new API key: prefix, environment marker, 26 random characters and a checksum of 6 (base62)."""
+    marker = "live" if live else "test"
+    random_part = "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_CHARS))
+    return f"vtc_{marker}_{random_part}{_checksum(marker, random_part)}"
+
+
+def is_key(text: str) -> bool:
+    """Tell whether `text` has the form and checksum of an API key, issued or not."""
+    match = _KEY.fullmatch(text)
+    return match is not None and hmac.compare_digest(_checksum(match[1], match[2]), match[3])
+
+
+def key_digest(pepper: bytes, api_key: str) -> bytes:
+    """Hash a key for storage: keyed BLAKE2b, so that a stolen database alone cannot confirm a guess."""
+    return hashlib.blake2b(api_key.encode(), key=pepper, digest_size=32).digest()
+
+
+def key_hint(api_key: str) -> str:
+    """Return what may be shown of a key: its prefix and its last four characters."""
+    return f"{api_key[:9]}…{api_key[-4:]}"

@@ -1,0 +1,311 @@
+"""The command line of watchlists: import, refresh, list, compare and evaluate them."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from vettance.commands import data_option, fail, json_option, open_store, settings_of, show, show_table
+from vettance.db.engine import Store
+from vettance.settings import Settings
+from vettance.watchlists import labelled, sql
+from vettance.watchlists.index import Index, IndexFault
+from vettance.watchlists.refresh import Imported, Progress, Refusal, import_list, refresh_list
+from vettance.watchlists.screening import REVIEW_BOUNDS, Profile
+from vettance.watchlists.shelf import Version, difference, index_path, shelf_of, take
+from vettance.watchlists.sources.reading import SourceFault
+from vettance.watchlists.sources.table import SOURCES
+from vettance.wire import timestamp
+
+_files = click.argument(
+    "paths", nargs=-1, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+_source_option = click.option(
+    "--source", required=True, metavar="NAME", type=click.Choice(list(SOURCES)), help="Which list it is."
+)
+_smaller_option = click.option(
+    "--accept-smaller", "smaller", is_flag=True, help="Take a list over although it lost many entities."
+)
+
+
+@click.group()
+def watchlist() -> None:
+    """Import, refresh, compare and evaluate sanctions and other watchlists."""
+
+
+@contextmanager
+def _progress(*, as_json: bool) -> Iterator[Progress]:
+    """Show a line of progress on standard error, where a person watches."""
+    import sys
+
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    quiet = as_json or not sys.stderr.isatty()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Bar(*columns, console=console, transient=True, disable=quiet) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda step, count: bar.update(task, description=f"{step}, {count:,} entities")
+
+
+def _run(data: str | None, work: Callable[[Store, Settings], Any]) -> Any:
+    async def whole() -> Any:
+        async with open_store(data) as (store, settings):
+            return await work(store, settings)
+
+    try:
+        return asyncio.run(whole())
+    except (SourceFault, Refusal, IndexFault) as error:
+        fail(str(error))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _show_import(done: Imported, *, as_json: bool) -> None:
+    version = done.version
+    text = (
+        f"{SOURCES[version.source].title}: {version.entities:,} entities with {version.names:,} names, "
+        f"version {version.version}"
+    )
+    if done.entities_before:
+        text += (
+            f" ({version.entities - done.entities_before:+,} entities)" if done.changed else " (unchanged)"
+        )
+    if version.source == "sample":
+        text += "\nTHIS IS A SAMPLE of a few dozen designations, to try things out; it protects nobody"
+    result = {
+        "source": version.source,
+        "version": version.version,
+        "entities": version.entities,
+        "names": version.names,
+        "changed": done.changed,
+        "index": done.index,
+    }
+    show(result, text + ".", as_json=as_json)
+
+
+@watchlist.command("import")
+@_source_option
+@_files
+@_smaller_option
+@json_option
+@data_option
+def import_files(
+    source: str, paths: tuple[Path, ...], smaller: bool, as_json: bool, data: str | None
+) -> None:
+    """Import the files of one list. A running server screens with it within seconds.
+
+    The files of a set (OFAC's CSV files) may stand in any order. `--source sample` needs no file.
+
+    Example: vettance watchlist import --source us_ofac_sdn sdn.csv alt.csv add.csv sdn_comments.csv
+    """
+    if source == "sample" and not paths:
+        paths = (Path(__file__).parent / "sample" / "sample.csv",)
+    if not paths:
+        fail("name the files of the list")
+    with _progress(as_json=as_json) as progress:
+
+        async def work(store: Store, settings: Settings) -> Imported:
+            return await import_list(
+                store, settings.data, source, paths, _now_ms(), smaller=smaller, progress=progress
+            )
+
+        done: Imported = _run(data, work)
+    _show_import(done, as_json=as_json)
+
+
+@watchlist.command("refresh")
+@click.option("--source", "sources", multiple=True, type=click.Choice(list(SOURCES)), help="Only this list.")
+@click.option("--url", "urls", multiple=True, help="Fetch from here instead; with one --source.")
+@_smaller_option
+@json_option
+@data_option
+def refresh(
+    sources: tuple[str, ...], urls: tuple[str, ...], smaller: bool, as_json: bool, data: str | None
+) -> None:
+    """Fetch lists from their publishers: those imported before, or those named.
+
+    A list that cannot be fetched or looks broken keeps its last good version; the exit code is then 1.
+
+    Example: vettance watchlist refresh --source un_sc
+    """
+    if urls and len(sources) != 1:
+        fail("--url goes with exactly one --source")
+    faults: list[str] = []
+    with _progress(as_json=as_json) as progress:
+
+        async def work(store: Store, settings: Settings) -> list[Imported]:
+            known = [row[0] for row in await store.read(sql.select_current())]
+            wanted = sources or tuple(name for name in known if SOURCES[name].urls)
+            if not wanted:
+                fail("no list is imported yet; name one with --source")
+            done = []
+            for name in wanted:
+                try:
+                    done.append(
+                        await refresh_list(
+                            store,
+                            settings.data,
+                            name,
+                            _now_ms(),
+                            urls=urls,
+                            smaller=smaller,
+                            progress=progress,
+                        )
+                    )
+                except (SourceFault, Refusal) as error:
+                    faults.append(f"{name}: {error}")
+            return done
+
+        finished: list[Imported] = _run(data, work)
+    for one in finished:
+        _show_import(one, as_json=as_json)
+    if faults:
+        fail("; ".join(faults))
+
+
+@watchlist.command("list")
+@click.option("--all", "every", is_flag=True, help="Show every version kept, not only the current ones.")
+@json_option
+@data_option
+def list_versions(every: bool, as_json: bool, data: str | None) -> None:
+    """List the lists with their versions, counts and age.
+
+    Example: vettance watchlist list --data ./vettance-data
+    """
+
+    async def work(store: Store, _settings: Settings) -> list[sql.StoredVersion]:
+        statement = sql.select_versions() if every else sql.select_current()
+        return [sql.version_of(row) for row in await store.read(statement)]
+
+    now_ms = _now_ms()
+    rows = [
+        {
+            "source": stored.version.source,
+            "code": SOURCES[stored.version.source].code,
+            "version": stored.version.version,
+            "current": stored.current,
+            "entities": stored.version.entities,
+            "names": stored.version.names,
+            "importedAt": timestamp(stored.imported_at_ms),
+            "ageHours": round((now_ms - stored.checked_at_ms) / 3_600_000, 1),
+        }
+        for stored in _run(data, work)
+    ]
+    show_table("Watchlists", rows, as_json=as_json)
+
+
+@watchlist.command("diff")
+@click.argument("source", type=click.Choice(list(SOURCES)))
+@click.argument("old", required=False)
+@click.argument("new", required=False)
+@json_option
+@data_option
+def diff(source: str, old: str | None, new: str | None, as_json: bool, data: str | None) -> None:
+    """Show which entities were added, removed and changed: between the last two versions, or OLD and NEW.
+
+    Example: vettance watchlist diff un_sc
+    """
+
+    async def work(store: Store, settings: Settings) -> Any:
+        rows = [sql.version_of(row) for row in await store.read(sql.select_versions())]
+        kept = [row for row in rows if row.version.source == source]
+        later = _pick(kept, new) if new else next((row.version for row in kept if row.current), None)
+        others = [row.version for row in kept if later is not None and row.version.version != later.version]
+        earlier = _pick(kept, old) if old else next(iter(others), None)
+        if later is None or earlier is None:
+            fail(f"{source} has not two versions to compare; `vettance watchlist list --all` shows them")
+        shelf = shelf_of(settings.data)
+        return (
+            earlier,
+            later,
+            difference(take(shelf, source, earlier.version), take(shelf, source, later.version)),
+        )
+
+    earlier, later, found = _run(data, work)
+    result = {
+        "source": source,
+        "old": earlier.version,
+        "new": later.version,
+        "added": found.added,
+        "removed": found.removed,
+        "changed": found.changed,
+    }
+    lines = [f"{source}: {earlier.version} → {later.version}"]
+    for label, entities in (("added", found.added), ("removed", found.removed), ("changed", found.changed)):
+        lines.append(f"{len(entities)} {label}")
+        lines.extend(f"  {identity}  {name}" for identity, name in entities.items())
+    show(result, "\n".join(lines), as_json=as_json)
+
+
+def _pick(kept: list[sql.StoredVersion], prefix: str) -> Version:
+    found = [row.version for row in kept if row.version.version.startswith(prefix)]
+    if len(found) != 1:
+        fail(f"{prefix} names {len(found)} versions; `vettance watchlist list --all` shows them")
+    return found[0]
+
+
+@watchlist.command("evaluate")
+@_files
+@click.option("--profile", type=click.Choice(list(Profile)), default=Profile.BALANCED, show_default=True)
+@click.option("--bound", type=click.IntRange(0, 100), help="A review bound to try instead of the profile's.")
+@click.option("--search", is_flag=True, help="Search the imported lists instead of comparing each pair.")
+@click.option("--misses", default=20, show_default=True, help="How many of the cases that failed to show.")
+@json_option
+@data_option
+def evaluate(
+    paths: tuple[Path, ...],
+    profile: str,
+    bound: int | None,
+    search: bool,
+    misses: int,
+    as_json: bool,
+    data: str | None,
+) -> None:
+    """Run labelled cases and print precision, recall and F1 for each tag, and the misses.
+
+    A case pairs a query with a listed entity. Cases without a candidate, and all with --search, run against
+    the imported lists; with --search, a case whose candidate is on none of them is left out.
+
+    Example: vettance watchlist evaluate cases.jsonl --search --profile CONSERVATIVE
+    """
+    from vettance.watchlists.evaluation import Evaluation, report
+
+    if not paths:
+        fail("name the files of cases")
+    index = _open_index(data)
+    evaluation = Evaluation(
+        index, bound if bound is not None else REVIEW_BOUNDS[Profile(profile)], search=search
+    )
+    try:
+        for case in labelled.read_cases(paths):
+            evaluation.run(case)
+    except (SourceFault, KeyError, ValueError) as error:
+        fail(f"a case cannot be read: {error}")
+    if as_json:
+        show(evaluation.result(misses), "", as_json=True)
+    else:
+        click.echo(report(evaluation, misses))
+
+
+def _open_index(data: str | None) -> Index | None:
+    settings = settings_of(data)
+
+    async def work(store: Store, _settings: Settings) -> Any:
+        return await store.read(sql.select_index())
+
+    rows = _run(data, work)
+    if not rows:
+        return None
+    try:
+        return Index(index_path(shelf_of(settings.data), rows[0][0]))
+    except IndexFault as error:
+        fail(str(error))

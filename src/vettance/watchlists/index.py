@@ -1,0 +1,320 @@
+"""The index: finds the few listed names that a name may stand for, among millions, in a millisecond.
+
+Words of the query are looked up by sound, consonants and one deletion of each (`keys.py`); each gives the
+listed words it may be, and those give names. The names that share enough weight are aligned word by word,
+and the entities behind the best of them are compared in full. The files are mapped into memory, so processes
+share one copy.
+"""
+
+import mmap
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from vettance.watchlists.align import SIMILARITY_MIN, WEIGHTS, align
+from vettance.watchlists.build import ENTITIES_FILE, FORMAT, META_FILE, TEXTS_FILE, WEIGHED, rarity_of
+from vettance.watchlists.compare import identifier_key
+from vettance.watchlists.entity import Document, Entity, EntityType
+from vettance.watchlists.keys import SEARCHED, joint_key, runs, sound_key, word_keys
+from vettance.watchlists.match import Match, NameMatch, Subject, align_names, best_name, match_names
+from vettance.watchlists.names import GRAMMARS, Grammar, Name, parse_name
+from vettance.watchlists.word import Kind, Word, compare_words, make_word
+
+_Array = Any
+
+#: How many names are aligned for one query, and how many entities are compared in full.
+ALIGNED_MAX, COMPARED_MAX = 56, 24
+#: Names that share nearly everything are all aligned, up to this many: common names have many namesakes.
+LIKELY_MAX, _LIKELY_SHARE = 160, 0.85
+#: Names that share less than this part of the lighter side's weight are not looked at.
+_SHARE_MIN = 0.58
+#: Entities whose best name scores below this are not compared further, unless an identifier is equal.
+_NAME_MIN = 0.45
+#: Words run together that are less alike than this are not the listed word.
+_JOINED_MIN = 0.8
+_CACHE_WORDS = 65536
+#: Of several words, the commonest adds weight to names that another word has found, and finds none by itself
+#: when it is in more names than this: a name must share more than one common word to be worth a look.
+_COMMON_NAMES = 4_000
+
+
+class IndexFault(Exception):
+    """The index cannot be used: not there, of another format, or damaged. It must be built again."""
+
+
+class _Sought(NamedTuple):
+    """One word of a query, or several run together: its weight, and the listed words it may be."""
+
+    weight: float
+    words: _Array
+    similarities: _Array
+
+
+class Index:
+    """An index opened for reading. Safe for use from several threads: nothing but caches changes."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            meta = msgspec.json.decode((folder / META_FILE).read_bytes())
+            if meta.get("format") != FORMAT:
+                raise IndexFault(f"{folder.name} has another format")
+            self._arrays = {path.stem: _map(path) for path in folder.glob("*.npy")}
+            self._texts = _map_bytes(folder / TEXTS_FILE)
+            self._blob = _map_bytes(folder / ENTITIES_FILE)
+        except (OSError, ValueError, msgspec.DecodeError) as error:
+            raise IndexFault(f"{folder.name} cannot be opened: {error}") from None
+        self.folder = folder
+        self.versions: Mapping[str, str] = meta["versions"]
+        self.sources: Mapping[str, int] = meta["sources"]
+        self.names: int = meta["names"]
+        self.entities: int = meta["entities"]
+        arrays = self._arrays
+        self._word_ends = arrays["word_ends"]
+        self._kinds, self._counts = arrays["word_kind"], arrays["word_count"]
+        self._key_hash, self._key_word = arrays["key_hash"], arrays["key_value"]
+        self._joint_hash, self._joint_name = arrays["joint_hash"], arrays["joint_value"]
+        self._document_hash, self._document_entity = arrays["document_hash"], arrays["document_value"]
+        self._post_ends, self._post_names = arrays["posting_ends"], arrays["posting_names"]
+        self._name_words, self._name_ends = arrays["name_words"], arrays["name_ends"]
+        self._name_entity, self._name_place = arrays["name_entity"], arrays["name_place"]
+        self._name_grammar, self._name_mass = arrays["name_grammar"], arrays["name_mass"]
+        self._entity_ends = arrays["entity_ends"]
+        self._decode = msgspec.msgpack.Decoder(Entity).decode
+        self._word_cache: dict[int, Word] = {}
+        self._similar_cache: dict[Word, tuple[_Array, _Array]] = {}
+        self._rarity_cache: dict[Word, float] = {}
+
+    def entity(self, number: int) -> Entity:
+        """Return an entity by its number in this index."""
+        start, stop = int(self._entity_ends[number]), int(self._entity_ends[number + 1])
+        return self._decode(self._blob[start:stop])
+
+    def all_entities(self) -> Iterable[Entity]:
+        """Yield every entity."""
+        return (self.entity(number) for number in range(self.entities))
+
+    def rarity(self, word: Word) -> float:
+        """Return how much a word counts by how many listed names have it."""
+        if word.kind not in WEIGHED:
+            return 1.0
+        known = self._rarity_cache.get(word)
+        if known is None:
+            known = rarity_of(self._count(word), self.names)
+            _remember(self._rarity_cache, word, known)
+        return known
+
+    def _count(self, word: Word) -> int:
+        start, stop = self._range(self._key_hash, sound_key(word))
+        for identity in self._key_word[start:stop]:
+            if self._word(int(identity)).folds[0] == word.folds[0]:
+                return int(self._counts[identity])
+        return 0
+
+    @staticmethod
+    def _range(hashes: _Array, key: int) -> tuple[int, int]:
+        wanted = np.uint32(key)
+        return int(np.searchsorted(hashes, wanted, "left")), int(np.searchsorted(hashes, wanted, "right"))
+
+    def _word(self, identity: int) -> Word:
+        word = self._word_cache.get(identity)
+        if word is None:
+            code = int(self._kinds[identity])
+            text = bytes(self._texts[self._word_ends[identity] : self._word_ends[identity + 1]]).decode(
+                "ascii"
+            )
+            word = make_word(text, Kind(code & 0x7F), bool(code & 0x80))
+            _remember(self._word_cache, identity, word)
+        return word
+
+    def _similar(self, word: Word, *, joined: bool = False) -> tuple[_Array, _Array]:
+        """Return (listed words, similarities) of all that a word may stand for, the least similar first."""
+        known = None if joined else self._similar_cache.get(word)
+        if known is not None:
+            return known
+        # Words run together are looked up by letters and sound only: their consonants are in too many others.
+        keys = np.array(word_keys(word, listed=False, bones_too=not joined), np.uint32)
+        starts = np.searchsorted(self._key_hash, keys, "left")
+        stops = np.searchsorted(self._key_hash, keys, "right")
+        runs_of = [
+            self._key_word[start:stop] for start, stop in zip(starts, stops, strict=True) if stop > start
+        ]
+        found: list[tuple[float, int]] = []
+        if runs_of:
+            for identity in np.unique(np.concatenate(runs_of)).tolist():
+                similarity = compare_words(word, self._word(identity))
+                if similarity >= (_JOINED_MIN if joined else SIMILARITY_MIN):
+                    found.append((similarity, identity))
+        found.sort()
+        result = (
+            np.array([identity for _similarity, identity in found], np.int64),
+            np.array([similarity for similarity, _identity in found], np.float32),
+        )
+        if not joined:
+            _remember(self._similar_cache, word, result)
+        return result
+
+    def search(self, subject: Subject) -> list[Match]:
+        """Return the entities that a subject may be, the likeliest first."""
+        named: dict[int, NameMatch] = {}
+        self._search_text(subject.name, subject.type, named)
+        aliased: dict[int, list[NameMatch]] = {}
+        for alias in subject.aliases:
+            found: dict[int, NameMatch] = {}
+            self._search_text(alias, subject.type, found)
+            for number, other in found.items():
+                aliased.setdefault(number, []).append(other)
+        best = {number: name.score for number, name in named.items()}
+        for number, names in aliased.items():
+            best[number] = max(best.get(number, 0.0), *(name.score for name in names))
+        ranked = sorted(
+            (number for number in best if best[number] >= _NAME_MIN), key=lambda number: -best[number]
+        )
+        matches = []
+        identified = self._identified(subject)
+        for number in dict.fromkeys([*identified, *ranked[:COMPARED_MAX]]):
+            entity = self.entity(number)
+            name: NameMatch | None = named.get(number)
+            if name is None or number in identified:
+                name = best_name(subject.name, entity, self.rarity)
+            found_match = match_names(subject, entity, name, aliased.get(number, ()))
+            if found_match is not None:
+                matches.append(found_match)
+        matches.sort(key=lambda one: (-one.score, one.entity.id))
+        return matches
+
+    def _identified(self, subject: Subject) -> list[int]:
+        """Return the entities that have one of the subject's identifiers; an aircraft's name is one."""
+        keys = [identifier_key(document) for document in subject.documents]
+        if subject.type in (None, EntityType.AIRCRAFT):
+            keys.append(identifier_key(Document("tail", subject.name)))  # type: ignore[arg-type]
+        found: dict[int, None] = {}
+        for key in keys:
+            if len(key) >= 3:
+                start, stop = self._range(self._document_hash, zlib.crc32(key.encode()))
+                found.update(
+                    dict.fromkeys(int(number) for number in self._document_entity[start:stop][:COMPARED_MAX])
+                )
+        return list(found)
+
+    def _search_text(self, text: str, entity_type: EntityType | None, best: dict[int, NameMatch]) -> None:
+        grammar = GRAMMARS.get(entity_type) if entity_type is not None else None
+        for one in (Grammar.PERSON, Grammar.ORGANIZATION, Grammar.CRAFT) if grammar is None else (grammar,):
+            asked = parse_name(text, one)
+            for number in self._candidates(asked):
+                self._align(asked, int(number), best)
+
+    def _align(self, asked: Name, number: int, best: dict[int, NameMatch]) -> None:
+        entity = int(self._name_entity[number])
+        start, stop = int(self._name_ends[number]), int(self._name_ends[number + 1])
+        words = tuple(self._word(int(identity)) for identity in self._name_words[start:stop])
+        listed = Name("", asked.grammar, words)
+        known = best.get(entity)
+        if asked.grammar is Grammar.CRAFT:
+            # Registration marks are compared whole; which craft are aircraft, the entity says.
+            craft = self.entity(entity)
+            listed = listed._replace(text=craft.names[int(self._name_place[number])].text)
+            alignment = align_names(asked, listed, craft.type, self.rarity)
+        else:
+            alignment = align(asked, listed, self.rarity)
+        # A weak alias stands below its score, so only a better score needs a look at the entity.
+        if alignment.score < _NAME_MIN or (known is not None and known.standing >= alignment.score):
+            return
+        name = self.entity(entity).names[int(self._name_place[number])]
+        found = NameMatch(alignment.score, asked, listed._replace(text=name.text), name, alignment)
+        if known is None or found.standing > known.standing:
+            best[entity] = found
+
+    def _candidates(self, asked: Name) -> _Array:
+        """Return the listed names worth aligning, at most `ALIGNED_MAX`."""
+        weights = [WEIGHTS[asked.grammar][word.kind] * self.rarity(word) for word in asked.words]
+        total = np.zeros(self.names, np.float32)
+        scratch = np.empty(self.names, np.float32)
+        touched = []
+        found = sorted((self._names_of(sought) for sought in self._sought(asked, weights)), key=_width)
+        for place, (names, values) in enumerate(found):
+            # Within one word the most similar listed word stands last, and the last assignment holds.
+            scratch[names] = values
+            total[names] += scratch[names]
+            if not (place and place == len(found) - 1 and len(names) > _COMMON_NAMES):
+                touched.append(names)
+        touched.extend(self._joints(asked, weights, total))
+        if not touched:
+            return ()
+        names = np.concatenate(touched)
+        own = sum(weights)
+        # Most of what was touched shares one common word; it goes before anything is sorted.
+        names = names[total[names] >= _SHARE_MIN * np.minimum(self._name_mass[names], own)]
+        names = np.unique(names)
+        names = names[self._name_grammar[names] == int(asked.grammar)]
+        mass = self._name_mass[names]
+        # Words run together were counted beside the words themselves.
+        shared = np.minimum(total[names], np.minimum(mass, own))
+        share = shared / np.minimum(mass, own)
+        likely = min(LIKELY_MAX, max(ALIGNED_MAX, int(np.count_nonzero(share >= _LIKELY_SHARE))))
+        if len(names) > likely:
+            rank = share + shared / (mass + own - shared)
+            names = names[np.argpartition(-rank, likely)[:likely]]
+        return names
+
+    def _sought(self, asked: Name, weights: Sequence[float]) -> list[_Sought]:
+        sought = []
+        only = [word.kind in SEARCHED for word in asked.words]
+        for word, weight, searched in zip(asked.words, weights, only, strict=True):
+            if searched or not any(only):
+                sought.append(_Sought(weight, *self._similar(word)))
+        if len(asked.words) > 1:
+            for places, joined in runs(asked):
+                if len(places) <= 3 and len(joined) <= 24:
+                    word = make_word(joined, Kind.NAME, asked.words[places[0]].consonantal)
+                    found = _Sought(self.rarity(word), *self._similar(word, joined=True))
+                    if len(found.words):
+                        sought.append(found)
+        return sought
+
+    def _names_of(self, sought: _Sought) -> tuple[_Array, _Array]:
+        if not len(sought.words):
+            return sought.words, sought.similarities
+        starts, stops = self._post_ends[sought.words], self._post_ends[sought.words + 1]
+        lengths = (stops - starts).astype(np.int64)
+        names = np.concatenate([self._post_names[a:b] for a, b in zip(starts, stops, strict=True)])
+        return names, np.repeat(sought.similarities * sought.weight, lengths)
+
+    def _joints(self, asked: Name, weights: Sequence[float], total: _Array) -> list[_Array]:
+        """Find names of which two or more words stand in the query as one."""
+        found = []
+        for word, weight in zip(asked.words, weights, strict=True):
+            if len(word.text) >= 6:
+                start, stop = self._range(self._joint_hash, joint_key(word.text))
+                if stop > start:
+                    names = self._joint_name[start:stop]
+                    total[names] += np.maximum(weight, 0.9)
+                    found.append(names)
+        return found
+
+
+def _width(found: tuple[_Array, _Array]) -> int:
+    return len(found[0])
+
+
+def _remember(cache: dict[Any, Any], key: Any, value: Any) -> None:
+    # Dropping everything now and then is cheaper than keeping an order, and safe between threads.
+    if len(cache) >= _CACHE_WORDS:
+        cache.clear()
+    cache[key] = value
+
+
+def _map(path: Path) -> _Array:
+    array = np.load(path, mmap_mode="r")
+    # A plain view: slices of `np.memmap` are made by Python code and cost twice as much.
+    return array.view(np.ndarray)
+
+
+def _map_bytes(path: Path) -> memoryview | bytes:
+    with path.open("rb") as file:
+        if path.stat().st_size == 0:
+            return b""
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

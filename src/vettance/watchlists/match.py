@@ -1,0 +1,265 @@
+"""Matching: one subject against one listed entity, as a table of comparisons read from top to bottom.
+
+The algorithm in a sentence: the best similarity of names, moved towards 1 by what agrees and down by what
+contradicts, each as far as its row of `COMPARISONS` says; an equal identifier decides.
+"""
+
+import enum
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from vettance.watchlists.align import Alignment, Rarity, align, no_rarity
+from vettance.watchlists.compare import (
+    Finding,
+    compare_births,
+    compare_countries,
+    compare_documents,
+    compare_types,
+)
+from vettance.watchlists.entity import BirthDate, Document, Entity, EntityType, ListedName, NameQuality
+from vettance.watchlists.names import GRAMMARS, Grammar, Name, compact, parse_name
+from vettance.watchlists.vocabulary import FORM_STARTS
+
+#: Changes whenever a score can change, and is stored with every screening.
+ALGORITHM = "vettance-match-1"
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom a tenant asks about. Countries are ISO 3166-1 alpha-2."""
+
+    name: str
+    type: EntityType | None = None
+    birth: BirthDate | None = None
+    countries: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    documents: tuple[Document, ...] = ()
+
+
+class Classification(enum.StrEnum):
+    """How much speaks for a match."""
+
+    EXACT = "EXACT"
+    STRONG = "STRONG"
+    MODERATE = "MODERATE"
+    WEAK = "WEAK"
+
+
+class Component(msgspec.Struct, frozen=True):
+    """One compared property: its value 0 to 1, and a sentence about it."""
+
+    value: float
+    detail: str
+
+
+class Match(msgspec.Struct, frozen=True, kw_only=True):
+    """A subject compared with an entity. `score` is 0 to 100; `components` are keyed as on the wire."""
+
+    entity: Entity
+    score: int
+    matched_name: str
+    listed_name: ListedName
+    components: dict[str, Component]
+    name_equal: bool
+    identifier_equal: bool
+    contradicted: bool
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """One row of the table.
+
+    `gain` is how far full agreement moves the score towards 1, `loss` what full contradiction takes away.
+    """
+
+    component: str
+    compare: Callable[[Subject, Entity], Finding | None]
+    gain: float
+    loss: float
+
+
+def _compare_documents(subject: Subject, entity: Entity) -> Finding | None:
+    documents = subject.documents
+    if (
+        GRAMMARS.get(subject.type or EntityType.UNKNOWN) is Grammar.CRAFT
+        and entity.type is EntityType.AIRCRAFT
+    ):
+        # An aircraft's name is its registration mark, and that is an identifier.
+        documents = (
+            *documents,
+            *(doc for doc in entity.documents if compact(doc.value) == compact(subject.name)),
+        )
+    return compare_documents(documents, entity)
+
+
+#: What is compared besides the name. An equal identifier lifts the score to at least `IDENTIFIER_SCORE`.
+#: Calibrated on labelled cases; `vettance watchlist evaluate` measures the effect of a change.
+COMPARISONS = (
+    Comparison("idDocument", _compare_documents, gain=0.6, loss=0.36),
+    Comparison("dob", lambda subject, entity: compare_births(subject.birth, entity), gain=0.4, loss=0.32),
+    Comparison(
+        "nationality",
+        lambda subject, entity: compare_countries(subject.countries, entity),
+        gain=0.12,
+        loss=0.1,
+    ),
+    Comparison("entityType", lambda subject, entity: compare_types(subject.type, entity), gain=0.0, loss=0.3),
+)
+IDENTIFIER_SCORE = 0.96
+#: A weak alias alone stays below the review bound of the default profile.
+WEAK_ALIAS_MAX = 0.74
+#: What agrees at least this much supports a match on a weak alias.
+_SUPPORT = 0.8
+#: A name given by the tenant as an alias counts a little less than the legal name.
+_QUERY_ALIAS = 0.98
+
+
+def grammars_of(entity_type: EntityType) -> tuple[Grammar, ...]:
+    """Return by whose rules the names of an entity are read; of an unknown one, by those of both."""
+    grammar = GRAMMARS.get(entity_type)
+    return (Grammar.PERSON, Grammar.ORGANIZATION) if grammar is None else (grammar,)
+
+
+class NameMatch(msgspec.Struct, frozen=True):
+    """A pair of a subject's and an entity's names, aligned."""
+
+    score: float
+    asked: Name
+    listed: Name
+    listed_name: ListedName
+    alignment: Alignment
+
+    @property
+    def standing(self) -> float:
+        """The score as far as the name may count by itself: a weak alias stands below its score."""
+        weak = self.listed_name.quality is NameQuality.WEAK
+        return min(self.score, WEAK_ALIAS_MAX) if weak else self.score
+
+
+def best_name(asked: str, entity: Entity, rarity: Rarity = no_rarity) -> NameMatch | None:
+    """Return the listed name that fits best; of equal ones, the one that the publisher vouches for most."""
+    best: NameMatch | None = None
+    for listed in entity.names:
+        for grammar in grammars_of(entity.type):
+            one, other = parse_name(asked, grammar), parse_name(listed.text, grammar)
+            alignment = align_names(one, other, entity.type, rarity)
+            found = NameMatch(alignment.score, one, other, listed, alignment)
+            if best is None or found.standing > best.standing:
+                best = found
+    return best
+
+
+def align_names(asked: Name, listed: Name, entity_type: EntityType, rarity: Rarity = no_rarity) -> Alignment:
+    """Align two names; registration marks of aircraft are equal or they are not."""
+    if entity_type is EntityType.AIRCRAFT:
+        same = compact(asked.text) == compact(listed.text)
+        return Alignment(1.0 if same else 0.0, (), (), ())
+    return align(asked, listed, rarity)
+
+
+def match(subject: Subject, entity: Entity, rarity: Rarity = no_rarity) -> Match | None:
+    """Compare a subject with an entity; None when neither a name nor an identifier speaks for it."""
+    named = best_name(subject.name, entity, rarity)
+    aliased = [found for alias in subject.aliases if (found := best_name(alias, entity, rarity)) is not None]
+    return match_names(subject, entity, named, aliased)
+
+
+def match_names(
+    subject: Subject, entity: Entity, named: NameMatch | None, aliased: Sequence[NameMatch]
+) -> Match | None:
+    """Score a subject against an entity whose names were compared already."""
+    best = named
+    score = named.score if named is not None else 0.0
+    components: dict[str, Component] = {}
+    if named is not None:
+        components["name"] = Component(round(named.score, 4), describe(named))
+    if aliased:
+        alias = max(aliased, key=lambda found: found.score)
+        components["alias"] = Component(round(alias.score, 4), describe(alias))
+        if alias.score * _QUERY_ALIAS > score:
+            best, score = alias, alias.score * _QUERY_ALIAS
+    if best is None:
+        return None
+    findings: dict[str, Finding] = {}
+    for row in COMPARISONS:
+        finding = row.compare(subject, entity)
+        if finding is None:
+            continue
+        findings[row.component] = finding
+        components[row.component] = Component(round(finding.value, 4), finding.detail)
+        lean = 2 * (finding.value - 0.5)
+        score += row.gain * lean * (1 - score) * best.score if lean > 0 else row.loss * lean
+    identified = findings.get("idDocument", _NOTHING).value == 1.0
+    if identified:
+        score = max(score, IDENTIFIER_SCORE)
+    elif score <= 0.0:
+        return None
+    elif best.listed_name.quality is NameQuality.WEAK and not _supported(findings):
+        score = min(score, WEAK_ALIAS_MAX)
+    return Match(
+        entity=entity,
+        score=round(100 * max(0.0, min(1.0, score))),
+        matched_name=best.listed_name.text,
+        listed_name=best.listed_name,
+        components=components,
+        name_equal=best.score >= 0.999,
+        identifier_equal=identified,
+        contradicted=any(finding.value < 0.5 for finding in findings.values()),
+    )
+
+
+_NOTHING = Finding(0.5, "")
+
+
+def _supported(findings: dict[str, Finding]) -> bool:
+    return findings.get("dob", _NOTHING).value >= _SUPPORT
+
+
+def classify(found: Match, review_bound: int) -> Classification:
+    """Name how much speaks for a match; `review_bound` is the profile's, 0 to 100."""
+    values = {component: part.value for component, part in found.components.items()}
+    name = max(values.get("name", 0.0), values.get("alias", 0.0))
+    if (found.identifier_equal or found.name_equal) and not found.contradicted:
+        return Classification.EXACT
+    if found.score < review_bound:
+        return Classification.WEAK
+    others = [values[part] for part in ("dob", "nationality", "idDocument") if part in values]
+    agreeing = values.get("dob", 0.0) >= 0.7 or values.get("nationality", 0.0) >= 0.7
+    if name >= 0.9 and agreeing and not found.contradicted:
+        return Classification.STRONG
+    if name >= 0.95 and not others:
+        return Classification.STRONG
+    return Classification.MODERATE
+
+
+def confirms(found: Match) -> bool:
+    """Tell whether a match needs no second look: never by the name alone, never against a contradiction."""
+    if found.contradicted:
+        return False
+    name = max(found.components[part].value for part in ("name", "alias") if part in found.components)
+    birth = found.components.get("dob")
+    return found.identifier_equal or (name >= 0.95 and birth is not None and birth.value == 1.0)
+
+
+def describe(found: NameMatch) -> str:
+    """Say in a sentence how two names were matched."""
+    quality = {
+        NameQuality.PRIMARY: "primary name",
+        NameQuality.STRONG: "alias",
+        NameQuality.WEAK: "weak alias",
+    }
+    head = f"“{found.asked.text}” against the {quality[found.listed_name.quality]} “{found.listed_name.text}”"
+    if found.score >= 0.999:
+        return f"{head}: every word is the same."
+    said: list[str] = []
+    for pair in found.alignment.pairs:
+        asked = " ".join(found.asked.words[i].text for i in pair.query)
+        listed = " ".join(found.listed.words[j].text for j in pair.listed)
+        if asked != listed and asked not in FORM_STARTS:
+            said.append(f"{asked} ~ {listed} ({pair.similarity:.2f})")
+    if found.alignment.query_left:
+        said.append("not listed: " + ", ".join(found.asked.words[i].text for i in found.alignment.query_left))
+    if found.alignment.listed_left:
+        said.append(
+            "only listed: " + ", ".join(found.listed.words[j].text for j in found.alignment.listed_left)
+        )
+    return f"{head}: {'; '.join(said) or 'the words agree'}."

@@ -1,0 +1,327 @@
+"""Names: from the text of a list or a request to words that can be compared."""
+
+import enum
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from vettance.watchlists.country import NAMES, PLACE_WORDS, country_code
+from vettance.watchlists.entity import EntityType, clean
+from vettance.watchlists.script import Script, romanise
+from vettance.watchlists.vocabulary import (
+    ABBREVIATIONS,
+    FORM_STARTS,
+    FORM_WORDS_MAX,
+    FORMS,
+    GENERIC_WORDS,
+    KIN_WORDS,
+    PARTICLES,
+    ROMAN,
+    SHIP_PREFIXES,
+    STOP_WORDS,
+    TITLES,
+)
+from vettance.watchlists.word import Kind, Word, make_word
+
+
+class Grammar(enum.IntEnum):
+    """By whose rules a name is read."""
+
+    PERSON = 0
+    ORGANIZATION = 1
+    CRAFT = 2
+
+
+GRAMMARS = {
+    EntityType.INDIVIDUAL: Grammar.PERSON,
+    EntityType.ORGANIZATION: Grammar.ORGANIZATION,
+    EntityType.VESSEL: Grammar.CRAFT,
+    EntityType.AIRCRAFT: Grammar.CRAFT,
+}
+
+
+class Name(NamedTuple):
+    """A name as words. `grammar` says how it was read; `folded` is all its words run together."""
+
+    text: str
+    grammar: Grammar
+    words: tuple[Word, ...]
+
+
+#: More words than this say nothing more about who is meant; a bound on the work that one name can cause.
+WORDS_MAX = 16
+#: The same for one word: the longest real ones are German and Thai, and far shorter.
+WORD_LETTERS_MAX = 40
+
+_QUOTES = re.compile("['’ʼ‘`ʹʻ´ʿʾ‛′\"“”„«»]")
+_DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}[^\W\d_]?\b\.?")
+_DOTTED_TITLE = re.compile(r"^(?:H\. ?[EHM]|S\. ?E|Ph\. ?D)\.\s+", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\s\-‐-―.,;:/\\()\[\]{}|+*&@#!?<>=_~^%$·•،؛。、・‧]+")
+_PATRONYMIC = re.compile(r"(?:[oaeiy]vi[ct]c?h|[oe]v[iy]t?ch|vich|vych|vitj|ovytj|[oe]vna|[iy]vna|ichna)$")
+_LONE_DIGITS = str.maketrans("01345", "oieas")
+
+
+def parse_name(text: str, grammar: Grammar) -> Name:
+    """Read a name by the rules of what it names; it has at least one word unless the text has none."""
+    return _parse(text, grammar)
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str, grammar: Grammar) -> Name:
+    if grammar is not Grammar.PERSON:
+        text = _without_acronym(text)
+    raw = _split(text, dotted=grammar is not Grammar.PERSON)
+    if grammar is Grammar.PERSON:
+        words = _person(raw)
+    elif grammar is Grammar.ORGANIZATION:
+        words = _organization(raw)
+    else:
+        words = _craft(raw)
+    return Name(text, grammar, tuple(words[:WORDS_MAX]))
+
+
+_ACRONYM = re.compile(r"\s*(?:\(([A-Za-z]{2,8})\)|/ ?([A-Z]{2,8}))\s*$")
+_JOINED_FORM = re.compile(r"(?<=[a-z])(?=[A-Z]{2,6}$)")
+
+
+def _without_acronym(text: str) -> str:
+    """Drop the acronym that repeats a name in brackets, and part a company form written on to its word."""
+    match = _ACRONYM.search(text)
+    if match is not None and match.start() > 4:
+        acronym = (match[1] or match[2]).casefold()
+        if text[:1].casefold() == acronym[0] and acronym not in PLACE_WORDS:
+            return text[: match.start()]
+    head, _, tail = _JOINED_FORM.sub(" ", text).rpartition(" ")
+    return f"{head} {tail}" if (tail.casefold(),) in FORMS else text
+
+
+class _Part(NamedTuple):
+    text: str
+    script: Script
+
+
+def _split(text: str, *, dotted: bool) -> list[_Part]:
+    """Return the romanised words of a text in their order."""
+    text = _DOTTED_TITLE.sub("", _QUOTES.sub("", clean(text)))
+    if dotted:
+        text = _DOTTED.sub(lambda match: match[0].replace(".", ""), text)
+    parts: list[_Part] = []
+    for raw in _SEPARATORS.split(text):
+        if not raw:
+            continue
+        # The Arabic article is written together with its word; in Latin letters it stands apart.
+        article = raw.startswith("ال") and len(raw) > 4
+        if article:
+            parts.append(_Part("al", Script.LATIN))
+        plain, script = romanise(raw[2 if article else 0 : WORD_LETTERS_MAX])
+        parts.extend(_Part(word, script) for word in plain.split())
+        if len(parts) > WORDS_MAX * 2:
+            break
+    return parts
+
+
+def _person(parts: Sequence[_Part]) -> list[Word]:
+    words: list[Word] = []
+    for raw, script in _compounds(parts):
+        if raw.isdigit():
+            continue
+        # Digits among the letters of a person's name are letters that were mistyped or disguised.
+        text = raw if raw.isalpha() else raw.translate(_LONE_DIGITS)
+        consonantal = script is Script.CONSONANTAL
+        words.append(make_word(text, _person_kind(text, consonantal=consonantal), consonantal))
+    if not any(word.kind <= Kind.PATRONYMIC for word in words):
+        # A name of nothing but titles and particles is still a name: "Al Haj".
+        words = [
+            make_word(word.text, Kind.NAME, word.consonantal) if len(word.text) > 1 else word
+            for word in words
+        ]
+    return words
+
+
+_ABD = re.compile(r"^abd[aeou]{1,2}([lrsnzdt])([a-z]{3,})$")
+_ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiou]{1,3}[lrsnzdt]|[ue])?$")
+_DIN = frozenset(("din", "dine", "deen", "dyn", "ddin", "aldin", "uddin", "eddin", "eddine", "addin", "udin"))
+_DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$")
+_ARTICLES = frozenset(["al", "el", "ul", "il", "ad", "ed", "ud", "as", "es", "us", "ar", "er", "ur"])
+_SHORT_NAMES = {
+    "muh": "muhammad",
+    "mohd": "muhammad",
+    "mhd": "muhammad",
+    "md": "muhammad",
+    "muhd": "muhammad",
+    "moh": "muhammad",
+    "mohamd": "muhammad",
+}
+
+
+def _compounds(parts: Sequence[_Part]) -> list[_Part]:
+    """Bring Arabic compounds to one spelling: Abd al-Rahman, Abdul Rahman, Abdurrahman; Salah al-Din."""
+    done: list[_Part] = []
+    index = 0
+    while index < len(parts):
+        text, script = parts[index]
+        text = _SHORT_NAMES.get(text, text)
+        if _ABD_ALONE.match(text):
+            text = "abd"
+            if index + 2 < len(parts) and parts[index + 1].text in _ARTICLES:
+                index += 1
+        elif (whole := _ABD.match(text)) is not None:
+            article, rest = whole.groups()
+            # The article takes the sound of what follows: Abdurrahman is Abd al-Rahman.
+            rest = rest if article == "l" or rest.startswith(article) else f"{article}{rest}"
+            if len(rest) >= 4:
+                done.append(_Part("abd", Script.LATIN))
+                text = rest
+            else:
+                text = f"abd{rest}"
+        elif done and text in _DIN and len(text) > 2 and len(done) > 0:
+            if done[-1].text in _ARTICLES and len(done) > 1:
+                done.pop()
+            if len(done[-1].text) > 2:
+                text = f"{done.pop().text}udin"
+        elif len(text) >= 6:
+            text = _DIN_ENDING.sub("udin", text)
+        done.append(_Part(text, script))
+        index += 1
+    return done
+
+
+def _person_kind(text: str, *, consonantal: bool) -> Kind:
+    if len(text) == 1:
+        return Kind.INITIAL
+    if text in PARTICLES or (consonantal and text in ("bn", "abn", "bnt", "wld")):
+        return Kind.PARTICLE
+    if text in KIN_WORDS or (consonantal and text in ("abw", "aby", "am")) or text == "abd":
+        return Kind.KIN
+    if text in TITLES:
+        return Kind.TITLE
+    if len(text) > 6 and _PATRONYMIC.search(text):
+        return Kind.PATRONYMIC
+    return Kind.NAME
+
+
+def _organization(parts: Sequence[_Part]) -> list[Word]:
+    words: list[Word] = []
+    texts = [_correct_form(part.text) for part in parts]
+    index = 0
+    while index < len(parts):
+        length = _form_at(texts, index)
+        if length:
+            code = FORMS[tuple(texts[index : index + length])]
+            words.append(make_word(code, Kind.FORM, False))  # noqa: FBT003
+            index += length
+            continue
+        text, script = texts[index], parts[index].script
+        text = _one_place(ABBREVIATIONS.get(text, text))
+        if text in ROMAN and index:
+            text = ROMAN[text]
+        words.append(make_word(text, _organization_kind(text, index), script is Script.CONSONANTAL))
+        index += 1
+    if not any(
+        word.kind in (Kind.NAME, Kind.GENERIC, Kind.PLACE, Kind.NUMBER, Kind.INITIAL) for word in words
+    ):
+        words = [make_word(part.text, Kind.NAME, part.script is Script.CONSONANTAL) for part in parts]
+    return words
+
+
+_FORM_WORDS = (
+    "company",
+    "limited",
+    "liability",
+    "joint",
+    "stock",
+    "public",
+    "corporation",
+    "incorporated",
+    "private",
+    "closed",
+    "gesellschaft",
+    "aktiengesellschaft",
+    "partnership",
+    "sociedad",
+    "anonima",
+    "societe",
+    "otvetstvennostyu",
+    "obshchestvo",
+    "aktsionernoe",
+    "ogranichennoy",
+    "enterprise",
+    "unitary",
+    "federal",
+)
+
+
+@lru_cache(maxsize=16384)
+def _correct_form(text: str) -> str:
+    """Mend a typing error in a word of a company form or a generic word, so that it is still seen as one."""
+    if len(text) < 5 or text in GENERIC_WORDS:
+        return text
+    for word in _FORM_WORDS:
+        if abs(len(word) - len(text)) < 3:
+            distance = OSA.distance(text, word, score_cutoff=2)
+            if distance == 1 or (distance == 2 and len(word) >= 7):
+                return word
+    for word in GENERIC_WORDS:
+        if len(word) >= 5 and word[0] == text[0] and OSA.distance(text, word, score_cutoff=1) == 1:
+            return word
+    return text
+
+
+def _form_at(texts: Sequence[str], index: int) -> int:
+    """Return how many words of a company form begin at `index`, 0 for none."""
+    if texts[index] not in FORM_STARTS:
+        return 0
+    for length in range(min(FORM_WORDS_MAX, len(texts) - index), 0, -1):
+        if tuple(texts[index : index + length]) in FORMS:
+            return length
+    return 0
+
+
+@lru_cache(maxsize=16384)
+def _one_place(text: str) -> str:
+    """Bring the adjectives and names of one country to its name: Iranian, Iran."""
+    if text in ("korean", "korea", "dprk"):
+        return "korea"
+    code = country_code(text) if len(text) > 3 else ""
+    name = NAMES[code].casefold() if code else ""
+    return name if name.isalpha() and name.isascii() else text
+
+
+def _organization_kind(text: str, index: int) -> Kind:
+    if text.isdigit():
+        return Kind.NUMBER
+    if text in STOP_WORDS:
+        return Kind.PARTICLE
+    if len(text) == 1:
+        return Kind.INITIAL if text.isalpha() and not index else Kind.NAME
+    if text in GENERIC_WORDS:
+        return Kind.GENERIC
+    if text in PLACE_WORDS:
+        return Kind.PLACE
+    return Kind.NAME
+
+
+def _craft(parts: Sequence[_Part]) -> list[Word]:
+    """Ships are known by a word and a number; "FU YUAN YU 7864" and "… 7882" are two ships."""
+    words: list[Word] = []
+    for index, (text, script) in enumerate(parts):
+        last = index == len(parts) - 1
+        if text in SHIP_PREFIXES and not last and index < 2:
+            words.append(make_word(text, Kind.TITLE, False))  # noqa: FBT003
+        elif text.isdigit():
+            words.append(make_word(text.lstrip("0") or "0", Kind.NUMBER, False))  # noqa: FBT003
+        elif index and (text in ROMAN or (last and text in ("i", "v", "x"))):
+            number = ROMAN.get(text) or {"i": "1", "v": "5", "x": "10"}[text]
+            words.append(make_word(number, Kind.NUMBER, False))  # noqa: FBT003
+        else:
+            words.append(make_word(text, Kind.NAME, script is Script.CONSONANTAL))
+    return words
+
+
+def compact(text: str) -> str:
+    """Return the letters and digits of an identifier or a registration mark, in upper case."""
+    plain = "".join(romanise(part)[0] for part in clean(text).split())
+    return "".join(letter for letter in plain.upper() if letter.isalnum())

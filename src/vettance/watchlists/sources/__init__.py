@@ -1,0 +1,1 @@
+"""Sources: one file for each publisher's format, and the table that names them."""

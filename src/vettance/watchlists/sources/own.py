@@ -1,0 +1,66 @@
+"""A tenant's own list, and the sample that comes with Vettance, as CSV with a header.
+
+Columns, of which only `name` is required; several values are separated by `;`: `id`, `name`, `type`
+(INDIVIDUAL, ORGANIZATION, VESSEL, AIRCRAFT), `aliases`, `weak_aliases`, `birth_dates` (ISO 8601, also cut
+short, or `1957-1960`), `birth_place`, `countries`, `documents` (`passport:A123456:IR`), `gender`, `cities`,
+`programmes`, `reason`, `remarks`, `listed_on`, `reference`, `source`.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vettance.watchlists.birth import read_birth
+from vettance.watchlists.country import country_code
+from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality, document_kind
+from vettance.watchlists.sources.reading import SourceFault, csv_records
+
+
+def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
+    """Yield the entities of the files; a row without an id gets one made of its name and first birth date."""
+    for path in paths:
+        for number, row in enumerate(csv_records(path, ("name",)), 2):
+            if not row["name"]:
+                raise SourceFault(f"{path.name}, row {number}, has no name")
+            yield _row(source, row, path, number)
+
+
+def _row(source: str, row: dict[str, str], path: Path, number: int) -> Entity:
+    def values(column: str) -> list[str]:
+        return [text.strip() for text in row.get(column, "").split(";") if text.strip()]
+
+    label = row.get("type", "").strip().upper() or "UNKNOWN"
+    if label not in list(EntityType):
+        raise SourceFault(f"{path.name}, row {number}: type is not one of {', '.join(EntityType)}")
+    key = (
+        row.get("id")
+        or hashlib.sha256(f"{row['name'].casefold()}|{row.get('birth_dates', '')}".encode()).hexdigest()[:12]
+    )
+    draft = EntityDraft(f"{source}:{key}", source, EntityType(label))
+    draft.add_name(row["name"], NameQuality.PRIMARY)
+    for text in values("aliases"):
+        draft.add_name(text)
+    for text in values("weak_aliases"):
+        draft.add_name(text, NameQuality.WEAK)
+    for text in values("birth_dates"):
+        birth = read_birth(text)
+        if birth is None:
+            raise SourceFault(f"{path.name}, row {number}: a birth date cannot be read")
+        draft.add_birth(birth)
+    draft.add("birth_places", *values("birth_place"))
+    draft.add("countries", *(country_code(text) for text in values("countries")))
+    draft.add("cities", *values("cities"))
+    draft.add("programmes", *values("programmes"))
+    for text in values("documents"):
+        kind, _, rest = text.partition(":")
+        value, _, country = rest.rpartition(":") if rest.count(":") else (rest, "", "")
+        draft.add_document(document_kind(kind), value or text, country_code(country))
+    draft.gender = row.get("gender", "")[:1].casefold()
+    draft.reason = row.get("reason", "")
+    draft.remarks = row.get("remarks", "")
+    draft.listed_on = row.get("listed_on", "")
+    draft.reference = row.get("reference", "")
+    draft.list_name = row.get("source", "")
+    if not draft.has_name():
+        raise SourceFault(f"{path.name}, row {number}: the name has no letters")
+    return draft.freeze()

@@ -1,0 +1,243 @@
+"""One word of a name: what it is, how it sounds, and how alike two of them are."""
+
+import enum
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from vettance.watchlists.dictionary import read_pairs
+from vettance.watchlists.vocabulary import NICKNAMES
+
+
+class Kind(enum.IntEnum):
+    """What a word does in a name."""
+
+    NAME = 0
+    PATRONYMIC = 1
+    GENERIC = 2
+    PLACE = 3
+    NUMBER = 4
+    INITIAL = 5
+    KIN = 6
+    PARTICLE = 7
+    FORM = 8
+    TITLE = 9
+
+
+class Word(NamedTuple):
+    """A word in lower-case Latin letters, as analysed once and compared often.
+
+    `folds` are spellings that sound alike made equal; `skeletons` are their consonants in broad classes.
+    `consonantal`: it was written without vowels, so only consonants can be compared.
+    """
+
+    text: str
+    kind: Kind
+    consonantal: bool
+    folds: tuple[str, ...]
+    skeletons: tuple[str, ...]
+
+
+_SOUNDS = read_pairs("sounds")
+# Where j is said as in "Jamal"; everywhere else in this table it is said as in "Jurij".
+_HARD_J = {
+    "ju": "Ju",
+    "ja": "Ja",
+    "jo": "Ju",
+    "je": "Ja",
+    "ej": "aJ",
+    "ij": "iJ",
+    "yj": "iJ",
+    "tj": "tJ",
+    "sj": "sJ",
+    "zj": "zJ",
+    "j": "J",
+}
+_SOFT_J = {"j": "i"}
+
+
+def _folder(extra: dict[str, str]) -> "tuple[re.Pattern[str], dict[str, str]]":
+    sounds = _SOUNDS | extra
+    return re.compile("|".join(sorted(sounds, key=len, reverse=True))), sounds
+
+
+_HARD, _SOFT = _folder(_HARD_J), _folder(_SOFT_J)
+_GLIDE = re.compile(r"[yij](?:[uo]|a(?=.{1,2}$))")
+_RUN = re.compile(r"(.)\1+")
+_FINAL_H = re.compile(r"(?<=[aiu])h$")
+_VOWELS = re.compile(r"[aiuw]+")
+# Classes broad enough for what Arabic, Persian, Hebrew and Korean do not tell apart.
+_CLASSES = str.maketrans("pvfgCSzJ", "bbbkjssj")
+
+
+def _fold(text: str, folder: "tuple[re.Pattern[str], dict[str, str]]") -> str:
+    pattern, sounds = folder
+    # A glide before a vowel is heard at the beginning of a word (Yuri, Iurii), and lost in its middle
+    # (Maria).
+    if _GLIDE.match(text) and not (text[0] == "j" and folder is _HARD):
+        return "i" + _fold(text[1:], folder)
+    folded = _RUN.sub(r"\1", pattern.sub(lambda match: sounds[match[0]], text))
+    return _FINAL_H.sub("", folded) or text
+
+
+def _skeleton(folded: str) -> str:
+    bones = _VOWELS.sub("", folded.translate(_CLASSES))
+    bones = _RUN.sub(r"\1", bones)
+    return bones[:-1] if len(bones) > 1 and bones.endswith("h") else bones
+
+
+@lru_cache(maxsize=262144)
+def make_word(text: str, kind: Kind, consonantal: bool) -> Word:
+    """Analyse a word of lower-case ASCII letters and digits."""
+    if kind in (Kind.NUMBER, Kind.INITIAL) or not text.isalpha():
+        return Word(text, kind, False, (text,), (text,))  # noqa: FBT003
+    folds: tuple[str, ...]
+    if consonantal:
+        # Letters that Arabic says one way and Persian another: Rida and Reza, Osman and Uthman.
+        folds = (_fold(text, _HARD),)
+        others = [_fold(text.replace("dz", one).replace("ts", two), _HARD) for one in "dzt" for two in "ts"]
+        spellings = tuple(dict.fromkeys([*folds, *others]))
+    else:
+        soft = _fold(text, _SOFT)
+        folds = spellings = (soft, _fold(text, _HARD)) if "j" in text else (soft,)
+        if "zh" in text:
+            # Mostly one sound, but two in names such as Mazhar.
+            spellings = (*folds, _fold(text.replace("zh", "zeh"), _SOFT))
+    skeletons = tuple(dict.fromkeys(_skeleton(fold) for fold in spellings))
+    if not consonantal:
+        # In Latin letters w is mostly a v; in Arabic and Hebrew it is mostly a vowel.
+        folds = tuple(dict.fromkeys(fold.replace("w", "v") for fold in folds))
+    return Word(text, kind, consonantal, folds, skeletons)
+
+
+#: The similarity that one, two or three typing errors leave, by the length of the longer word. Short words
+#: are other words after one change; calibrated on the labelled cases.
+_ONE_ERROR = (0.0, 0.0, 0.35, 0.62, 0.76, 0.83, 0.88, 0.92)
+_TWO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.2, 0.4, 0.5, 0.62, 0.72, 0.78, 0.84)
+_THREE_ERRORS_LENGTH, _THREE_ERRORS = 12, 0.76
+
+_EQUAL_SOUND, _NICKNAME, _EQUAL_CLASSES, _EQUAL_BONES, _SHORT_GLIDE = 0.96, 0.9, 0.88, 0.86, 0.82
+
+
+def _edited(distance: int, length: int) -> float:
+    if distance == 0:
+        return 1.0
+    if distance == 1:
+        return _ONE_ERROR[min(length, len(_ONE_ERROR) - 1)]
+    if distance == 2:
+        return _TWO_ERRORS[min(length, len(_TWO_ERRORS) - 1)]
+    return _THREE_ERRORS if distance == 3 and length >= _THREE_ERRORS_LENGTH else 0.0
+
+
+def compare_words(left: Word, right: Word) -> float:  # noqa: PLR0911
+    """Return how likely two words are one word written differently, 0 to 1.
+
+    The best of: typing errors (optimal string alignment distance), the same after folding sounds, the same
+    consonants where one side has no vowels, a nickname, an initial.
+    """
+    if left.text == right.text:
+        return 1.0
+    if left.kind is Kind.INITIAL or right.kind is Kind.INITIAL:
+        return _initial(left, right)
+    if left.kind is Kind.NUMBER or right.kind is Kind.NUMBER:
+        return 0.0
+    if left.kind is Kind.PATRONYMIC and right.kind is Kind.PATRONYMIC and _other_sex(left, right):
+        return 0.0
+    if left.consonantal != right.consonantal:
+        return _without_vowels(left, right)
+    longest = max(len(left.text), len(right.text))
+    best = _edited(OSA.distance(left.text, right.text, score_cutoff=3), longest)
+    for one in left.folds:
+        for other in right.folds:
+            if one == other:
+                return max(
+                    best, _SHORT_GLIDE if longest <= 4 and _glides_apart(left, right) else _EQUAL_SOUND
+                )
+            if one.translate(_CLASSES) == other.translate(_CLASSES):
+                best = max(best, _EQUAL_CLASSES)
+            length = max(len(one), len(other))
+            distance = OSA.distance(one, other, score_cutoff=2)
+            best = max(best, _EQUAL_SOUND * _edited(distance, length) if distance < 3 else 0.0)
+            if distance == 2 and length >= 6 and set(left.skeletons) & set(right.skeletons):
+                best = max(best, _EQUAL_BONES)
+    if best < _NICKNAME and NICKNAMES.get(left.text, _NONE) & NICKNAMES.get(right.text, _NONE):
+        best = _NICKNAME
+    return best
+
+
+#: The same, remembered: names share most of their words.
+word_similarity = lru_cache(maxsize=262144)(compare_words)
+
+
+def _glides_apart(left: Word, right: Word) -> bool:
+    """Tell whether one word begins with y where the other has j: in a short word that makes two names."""
+    return {left.text[0], right.text[0]} == {"j", "y"}
+
+
+def _other_sex(left: Word, right: Word) -> bool:
+    """Tell whether one patronymic is a son's and the other a daughter's."""
+    return left.folds[0].endswith("na") != right.folds[0].endswith("na")
+
+
+#: Equal consonants of two spellings, and consonants one apart, by how many there are.
+_SAME_BONES = (0.0, 0.86, 0.92, 0.96, 0.97)
+_NEAR_BONES = (0.0, 0.0, 0.0, 0.62, 0.74, 0.82, 0.86)
+_NONE: frozenset[int] = frozenset()
+
+
+def _initial(left: Word, right: Word) -> float:
+    short, long = (left, right) if left.kind is Kind.INITIAL else (right, left)
+    if long.kind is Kind.INITIAL:
+        return 0.0
+    letter = short.text
+    if long.text.startswith(letter) or any(fold.casefold().startswith(letter) for fold in long.folds):
+        return 0.9
+    return 0.0
+
+
+def _without_vowels(left: Word, right: Word) -> float:
+    """Compare a word written without vowels with one written with them, by its consonants and long vowels."""
+    bare, full = (left, right) if left.consonantal else (right, left)
+    best = 0.0
+    for bones in bare.skeletons:
+        for other in full.skeletons:
+            if bones == other:
+                same = _SAME_BONES[min(len(bones), len(_SAME_BONES) - 1)]
+                best = max(best, same - _vowel_conflict(bare, full))
+                continue
+            length = max(len(bones), len(other))
+            if OSA.distance(bones, other, score_cutoff=1) == 1:
+                best = max(best, _NEAR_BONES[min(length, len(_NEAR_BONES) - 1)])
+    return best
+
+
+_GAPS = re.compile(r"[^aiuw]")
+
+
+def _vowel_conflict(bare: Word, full: Word) -> float:
+    """Return the deduction for long vowels that are written and cannot be heard in the other spelling.
+
+    "hsyn" needs an i-sound before its n and so is not "Hasan"; "hsn" says nothing about its vowels. A vowel
+    at the beginning is always written.
+    """
+    deduction = 0.0 if _initial_sound(bare) == _initial_sound(full) else 0.12
+    written, heard = _GAPS.split(bare.folds[0]), _GAPS.split(full.folds[-1])
+    if len(written) != len(heard):
+        return deduction + 0.06
+    for sign, sound in zip(written[1:-1], heard[1:-1], strict=True):
+        if "i" in sign and sound and "i" not in sound:
+            deduction += 0.14
+        if ("w" in sign or "u" in sign) and sound and "u" not in sound:
+            deduction += 0.1
+        if sign == "a" and sound and "a" not in sound:
+            deduction += 0.06
+    if "i" in written[-1] and not heard[-1]:
+        deduction += 0.08
+    return min(deduction, 0.3)
+
+
+def _initial_sound(word: Word) -> str:
+    """Return v for a word that begins with a vowel or half-vowel, c for one that begins with a consonant."""
+    return "v" if word.text[0] in "aeiouyw" or (word.text[0] == "j" and len(word.folds) > 1) else "c"

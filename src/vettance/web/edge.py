@@ -1,0 +1,285 @@
+"""The edge: one ASGI application that takes every request through the order of checks to its handler."""
+
+import re
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from vettance.db.engine import StoreDown
+from vettance.errors import InternalError, Invalid, MethodNotAllowed, NotFound, Refusal, Unavailable
+from vettance.ids import IdSource
+from vettance.web.access import Admission, Gate, Header
+from vettance.web.body import ARRIVAL_S_MAX, Arrivals, Body, Disconnected, Message, Receive
+from vettance.web.browser import client_address, is_preflight, preflight_headers, sharing_headers
+from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Page, Reply, Route, RouteTable, is_id_name
+from vettance.web.server import ARRIVED_BODY, WHOLE_ANSWER
+from vettance.wire import encode, error_body
+
+Send = Callable[[Message], Awaitable[None]]
+LogError = Callable[[str, BaseException], None]
+Lifespan = Callable[[], AbstractAsyncContextManager[None]]
+
+#: Requests at work at one time. Each may hold a body of 1 MiB, so this also bounds their memory.
+IN_FLIGHT_MAX: Final = 256
+
+_REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_IDEMPOTENCY_KEY: Final = re.compile(rb"[\x20-\x7e]{1,255}")
+_JSON_TYPE: Final = (b"content-type", b"application/json")
+# Answers are one tenant's and of one moment: no cache between here and the caller may keep them.
+_NO_STORE: Final = (b"cache-control", b"no-store")
+_NO_EXTENSIONS: Final[dict[str, Any]] = {}
+_REDIRECTION: Final = 300  # Statuses below it are successes, whose connections are kept.
+_CLOSE: Final = (b"connection", b"close")
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """A finished answer: status, body as bytes, and the headers that belong to it alone."""
+
+    status: int
+    content: bytes
+    headers: tuple[Header, ...] = (_JSON_TYPE,)
+
+
+class Replays(Protocol):
+    """Remembers answers by `Idempotency-Key`, so that a retry has no second effect."""
+
+    async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return the stored answer of `call.tenant`, `raw_path` and `call.idempotency_key`.
+
+        When there is none, await `work` (reading the body and handling it) exactly once, keep its answer
+        unless its status is 5xx, and return it. Simultaneous calls wait for the one that works; when that
+        one ends without an answer (`work` raised: its client left), the next of them works.
+        """
+
+
+class Edge:
+    """The ASGI application.
+
+    While `draining` is set, and beyond `in_flight_max`, requests are answered 503; open routes still answer.
+    `log_error` is told of every exception that is no refusal, with the id of its request. `proxies` is how
+    many proxies of ours stand in front.
+    """
+
+    def __init__(
+        self,
+        routes: RouteTable,
+        gate: Gate,
+        *,
+        ids: IdSource,
+        log_error: LogError,
+        replays: Replays | None = None,
+        lifespan: Lifespan | None = None,
+        in_flight_max: int = IN_FLIGHT_MAX,
+        body_arrival_s_max: float = ARRIVAL_S_MAX,
+        proxies: int = 0,
+    ) -> None:
+        self.draining = False
+        self.in_flight = 0
+        self.in_flight_max = in_flight_max
+        self._find = routes.find
+        self._admit = gate.admit
+        self._make_id = ids.make
+        self._log_error = log_error
+        self._replays = replays
+        self._lifespan = lifespan
+        self._proxies = proxies
+        self._arrivals = Arrivals(body_arrival_s_max)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Serve one ASGI scope: a request, or the life of the process."""
+        if scope["type"] == "http":
+            self.in_flight += 1
+            try:
+                await self._serve(scope, receive, send)
+            finally:
+                self.in_flight -= 1
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await send({"type": "websocket.close"})
+
+    async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
+        sent: list[Header] = scope["headers"]
+        headers = dict(sent)
+        given = headers.get(b"x-request-id")
+        if given is not None and _REQUEST_ID.fullmatch(given):
+            request_id = given.decode()
+        else:
+            request_id = self._make_id("req")
+            given = request_id.encode()
+        extensions = scope.get("extensions", _NO_EXTENSIONS)
+        body = Body(headers, receive, self._arrivals, extensions.get(ARRIVED_BODY))
+        answering: list[Header] = [(b"x-request-id", given)]
+        try:
+            answer = await self._check(scope, sent, headers, request_id, body, answering)
+        except Disconnected:
+            return
+        except Exception as error:  # noqa: BLE001  Whatever goes wrong, the caller gets an answer.
+            answer = self._refuse(request_id, error)
+        answering += answer.headers
+        # RFC 9110, section 8.6: none with 204; with 304 it would have to be the length of what is not sent.
+        if answer.status not in (204, 304):
+            answering.append((b"content-length", b"%d" % len(answer.content)))
+        if answer.status < _REDIRECTION and not body.is_left_over:
+            whole = extensions.get(WHOLE_ANSWER)
+            content = answer.content if scope["method"] != "HEAD" else b""
+            if whole is not None and whole(answer.status, answering, content):
+                return
+        await self._send(scope["method"], answer, answering, body, send)
+
+    async def _check(
+        self,
+        scope: Message,
+        sent: list[Header],
+        headers: dict[bytes, bytes],
+        request_id: str,
+        body: Body,
+        answering: list[Header],
+    ) -> Answer:
+        """Go through the order of checks. `answering` gains the headers that every later answer carries."""
+        raw_path: bytes = scope["raw_path"]
+        match = self._find(scope["method"], raw_path)
+        if match is None:
+            raise NotFound
+        route = match.route
+        if match.is_for_browsers:
+            answering += sharing_headers(headers)
+        if route is None:
+            if match.is_for_browsers and is_preflight(scope["method"], headers):
+                return Answer(204, b"", preflight_headers(match.allow))
+            raise MethodNotAllowed(match.allow)
+        tenant, key, claims = NOBODY, NO_KEY, None
+        if route.access is not Access.NONE:
+            if self.draining:
+                raise Unavailable("The service is about to stop. Try again.")
+            if self.in_flight > self.in_flight_max:
+                raise Unavailable("The service is at its limit. Try again.")
+            admission: Admission = self._admit(route, headers, sent)
+            answering.append(_NO_STORE)
+            answering += admission.headers
+            if admission.refusal is not None:
+                raise admission.refusal
+            tenant, key, claims = admission.tenant, admission.key, admission.claims
+        if match.unreadable:
+            _refuse_path(match.unreadable)
+        call = Call(
+            request_id,
+            match.parameters,
+            scope["query_string"],
+            headers,
+            b"",
+            time.time_ns() // 1_000_000,
+            tenant,
+            key,
+        )
+        if match.is_for_browsers:
+            call.claims, call.client = claims, client_address(scope.get("client"), sent, self._proxies)
+            if claims is not None:
+                # What one session's retry is answered must never reach another session of the same tenant.
+                raw_path += b"#" + claims.sdk_session.encode()
+        if route.idempotent and b"idempotency-key" in headers:
+            return await self._replay(route, call, raw_path, body)
+        return await _handle(route, call, body)
+
+    async def _replay(self, route: Route, call: Call, raw_path: bytes, body: Body) -> Answer:
+        """Answer a request that carries an `Idempotency-Key`: from memory, or by working once."""
+        sent = call.headers[b"idempotency-key"]
+        if not _IDEMPOTENCY_KEY.fullmatch(sent):
+            raise Invalid(
+                "The Idempotency-Key cannot be used.",
+                {"Idempotency-Key": "must be 1 to 255 printable ASCII characters"},
+            )
+        call.idempotency_key = sent.decode()
+        if self._replays is None:
+            return await _handle(route, call, body)
+
+        async def work() -> Answer:
+            try:
+                return await _handle(route, call, body)
+            except Disconnected:
+                raise
+            except Exception as error:  # noqa: BLE001  A refusal is an answer too, and is replayed.
+                return self._refuse(call.request_id, error)
+
+        return await self._replays.answer(call, raw_path, work)
+
+    def _refuse(self, request_id: str, error: Exception) -> Answer:
+        """Turn any exception into the answer that tells of it."""
+        if isinstance(error, Refusal):
+            refusal = error
+        else:
+            self._log_error(request_id, error)
+            if isinstance(error, StoreDown):
+                refusal = Unavailable("The store cannot be reached at the moment. Try again.")
+            else:
+                refusal = InternalError(request_id)
+        return Answer(refusal.status, encode(error_body(refusal)), (_JSON_TYPE, *_encoded(refusal.headers)))
+
+    async def _send(self, method: str, answer: Answer, headers: list[Header], body: Body, send: Send) -> None:
+        content = answer.content if method != "HEAD" else b""
+        if body.is_left_over:
+            # The answer goes out at once; the connection ends after the rest of the body was dropped.
+            if _CLOSE not in headers:
+                headers.append(_CLOSE)
+            await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+            await send({"type": "http.response.body", "body": content, "more_body": True})
+            await body.drain()
+            await send({"type": "http.response.body", "body": b""})
+            return
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Run the process's own start and stop around its life, as the ASGI lifespan protocol asks."""
+        await receive()
+        if self._lifespan is None:
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        else:
+            started = False
+            try:
+                async with self._lifespan():
+                    started = True
+                    await send({"type": "lifespan.startup.complete"})
+                    await receive()
+            except Exception as error:  # noqa: BLE001  The server is told, and decides what to do.
+                self._log_error("lifespan", error)
+                kind = "shutdown" if started else "startup"
+                await send({"type": f"lifespan.{kind}.failed", "message": type(error).__name__})
+                return
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _handle(route: Route, call: Call, body: Body) -> Answer:
+    """Read the body if the route takes one, run the handler, and put its reply into bytes."""
+    if route.takes is not None:
+        call.body = await body.read()
+    reply = await route.handler(call)
+    return answer_of(reply) if isinstance(reply, Reply) else _page_answer(reply)
+
+
+def answer_of(reply: Reply) -> Answer:
+    """Put a reply into bytes, always the same for the same reply."""
+    headers = (_JSON_TYPE, *_encoded(reply.headers)) if reply.headers else (_JSON_TYPE,)
+    return Answer(reply.status, encode(reply.payload), headers)
+
+
+def _page_answer(page: Page) -> Answer:
+    kind = ((b"content-type", page.content_type.encode("latin-1")),) if page.content_type else ()
+    return Answer(page.status, page.content, (*kind, *_encoded(page.headers)))
+
+
+def _refuse_path(names: tuple[str, ...]) -> None:
+    """Refuse path parameters that are no storable text: an id of this kind names nothing, a value is bad."""
+    values = [name for name in names if not is_id_name(name)]
+    if not values:
+        raise NotFound
+    message = "must be UTF-8 text, percent-encoded, without NUL characters"
+    raise Invalid("The path cannot be read; see details.", dict.fromkeys(values, message))
+
+
+def _encoded(headers: tuple[tuple[str, str], ...]) -> tuple[Header, ...]:
+    return tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers)

@@ -1,0 +1,359 @@
+"""The doors of webhooks: subscriptions, their secrets, the log of deliveries, and sending again."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from vettance.db.engine import Clash, Lost, Row, Store
+from vettance.errors import Conflict, Invalid, NotFound, Unavailable, Unprocessable
+from vettance.ids import IdSource, is_id
+from vettance.outbox import envelope
+from vettance.tenants.sql import note_change
+from vettance.vault import Sealed, Vault
+from vettance.web.query import read_query
+from vettance.web.routing import Call, Reply, Route
+from vettance.webhooks import sql
+from vettance.webhooks.address import Forbidden, check_address, read_target
+from vettance.webhooks.answers import (
+    DeliveryAnswer,
+    DeliveryPage,
+    DeliveryQuery,
+    Done,
+    ReplayBody,
+    Replayed,
+    Rotated,
+    RotationBody,
+    SubscriptionBody,
+    SubscriptionDetail,
+    SubscriptionList,
+    SubscriptionMade,
+    Tried,
+    answer,
+    delivery_answers,
+    detail,
+)
+from vettance.webhooks.post import Postman, resolve
+from vettance.webhooks.reading import read_phase, read_replay, read_subscription
+from vettance.webhooks.webhook import (
+    OLD_SECRET_MS,
+    SUBSCRIPTIONS_MAX,
+    Outcome,
+    Subscription,
+    free_slot,
+    make_secret,
+    signed_headers,
+)
+from vettance.wire import encode, timestamp
+
+_TAG: Final = "Webhooks"
+_ROOT: Final = "/api/v1/webhooks"
+
+#: How long subscribing waits for the receiver's name. One that does not resolve now may do so later; what
+#: counts is the check at each connection.
+_RESOLVE_S_MAX: Final = 2.0
+#: Test deliveries under way in this process. Each may take ten seconds of somebody else's making.
+_TESTS_MAX: Final = 32
+_REPLAY_ROWS: Final = 1_000
+_REPLAY_ROUNDS: Final = 100
+_SLOT_TRIES: Final = 5
+
+
+class WebhookDoors:
+    """Keeps subscriptions and shows deliveries.
+
+    `on_subscribed` is called after a subscription was stored, so that there is a worker to deliver to it.
+    `unsafe` takes http and local receivers.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        ids: IdSource,
+        vault: Vault,
+        postman: Postman,
+        on_subscribed: Callable[[str], None],
+        *,
+        unsafe: bool = False,
+        now_ms: Callable[[], int] | None = None,
+    ) -> None:
+        self._store = store
+        self._ids = ids
+        self._vault = vault
+        self._postman = postman
+        self._on_subscribed = on_subscribed
+        self._unsafe = unsafe
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._tests = 0
+
+    def routes(self) -> tuple[Route, ...]:
+        """The rows of the route table."""
+        many = f"{_ROOT}/subscriptions"
+        made: dict[str, Any] = {"takes": SubscriptionBody, "answers": SubscriptionMade, "status": 201}
+        made |= {"refusals": (409, 422), "idempotent": True}
+        return (
+            Route("POST", many, self.subscribe, "Subscribe to events", _TAG, **made),
+            Route("GET", many, self.subscriptions, "Every subscription", _TAG, answers=SubscriptionList),
+            self._on_one("GET", "", self.subscription, "A subscription and its health", SubscriptionDetail),
+            self._on_one("DELETE", "", self.unsubscribe, "Remove a subscription", Done),
+            self._on_one("POST", "/test", self.test, "Send a test delivery, once", Tried),
+            self._on_one(
+                "POST",
+                "/rotate-secret",
+                self.rotate,
+                "Prepare a new secret, or put it in force",
+                Rotated,
+                takes=RotationBody,
+                refusals=(404, 409),
+            ),
+            self._on_one(
+                "GET",
+                "/deliveries",
+                self.deliveries,
+                "Deliveries and their attempts, newest first",
+                DeliveryPage,
+                query=DeliveryQuery,
+            ),
+            self._on_one(
+                "POST",
+                "/replay",
+                self.replay_many,
+                "Send deliveries again",
+                Replayed,
+                takes=ReplayBody,
+                refusals=(404, 422),
+            ),
+            Route(
+                "POST",
+                f"{_ROOT}/deliveries/{{id}}/replay",
+                self.replay,
+                "Send one delivery again",
+                _TAG,
+                answers=DeliveryAnswer,
+                refusals=(404,),
+            ),
+        )
+
+    def _on_one(
+        self, method: str, path: str, handler: Any, summary: str, answers: type, **more: Any
+    ) -> Route:
+        more.setdefault("refusals", (404,))
+        where = f"{_ROOT}/subscriptions/{{id}}{path}"
+        return Route(method, where, handler, summary, _TAG, answers=answers, **more)
+
+    async def subscribe(self, call: Call) -> Reply:
+        """POST /webhooks/subscriptions."""
+        url, types = read_subscription(call.json(), unsafe=self._unsafe)
+        await self._check_name(url)
+        tenant, now_ms, secret = call.tenant.id, self._now_ms(), make_secret()
+        for _ in range(_SLOT_TRIES):
+            rows = await self._store.read(sql.select_subscriptions(tenant))
+            if len(rows) >= SUBSCRIPTIONS_MAX:
+                raise Conflict(f"There are {SUBSCRIPTIONS_MAX} subscriptions already.", "limit_reached")
+            made = Subscription(
+                id=self._ids.make("whs", now_ms),
+                tenant=tenant,
+                slot=free_slot([sql.subscription_of(row).slot for row in rows]),
+                url=url,
+                event_types=types,
+                created_at_ms=now_ms,
+                updated_at_ms=now_ms,
+            )
+            shown = msgspec.structs.asdict(answer(made))
+            reply = Reply(SubscriptionMade(**shown, signing_secret=secret), 201)
+            try:
+                await self._store.write(
+                    *sql.insert_subscription(made, sql.seal(self._vault, secret, tenant, made.id)),
+                    note_change(sql.AREA, tenant, made.id, now_ms),
+                    *call.keep(reply),
+                )
+            except Clash:
+                continue  # Another subscription of this tenant took the slot at the same time.
+            self._on_subscribed(tenant)
+            return reply
+        raise Unavailable("Too many subscriptions are being made at once. Try again.")
+
+    async def _check_name(self, url: str) -> None:
+        """Refuse a name that leads to a forbidden address already now."""
+        if self._unsafe:
+            return
+        target = read_target(url)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(_RESOLVE_S_MAX):
+                found = await loop.run_in_executor(None, resolve, target.host, target.port)
+        except (OSError, TimeoutError):
+            return
+        try:
+            for _, (address, _) in found:
+                check_address(address)
+        except Forbidden as forbidden:
+            raise Unprocessable(
+                "The request cannot be processed; see details.", {"url": str(forbidden)}
+            ) from None
+
+    async def subscriptions(self, call: Call) -> Reply:
+        """GET /webhooks/subscriptions."""
+        rows = await self._store.read(sql.select_subscriptions(call.tenant.id))
+        return Reply(SubscriptionList(subscriptions=[answer(sql.subscription_of(row)) for row in rows]))
+
+    async def _find(self, call: Call) -> Subscription:
+        if not is_id(call.path["id"], "whs"):
+            raise NotFound
+        rows = await self._store.read(sql.select_subscription(call.tenant.id, call.path["id"]))
+        if not rows:
+            raise NotFound
+        return sql.subscription_of(rows[0])
+
+    async def subscription(self, call: Call) -> Reply:
+        """GET /webhooks/subscriptions/{id}."""
+        found = await self._find(call)
+        pending, oldest_at_ms = (await self._store.read(sql.select_backlog(found.tenant, found.id)))[0]
+        return Reply(detail(found, pending, oldest_at_ms, self._now_ms()))
+
+    async def unsubscribe(self, call: Call) -> Reply:
+        """DELETE /webhooks/subscriptions/{id}."""
+        found = await self._find(call)
+        try:
+            await self._store.write(
+                *sql.delete_subscription(found.tenant, found.id),
+                note_change(sql.AREA, found.tenant, found.id, self._now_ms()),
+            )
+        except Lost:
+            raise NotFound from None
+        return Reply(Done(success=True, message="The subscription was removed."))
+
+    async def _secrets(self, found: Subscription) -> list[str]:
+        rows = await self._store.read(sql.select_secrets(found.tenant, found.id))
+        if not rows:
+            raise NotFound
+        signing = sql.Secrets._make(rows[0]).signing(self._now_ms())
+        return [sql.unseal(self._vault, sealed, found.tenant, found.id) for sealed in signing]
+
+    async def test(self, call: Call) -> Reply:
+        """POST /webhooks/subscriptions/{id}/test."""
+        found = await self._find(call)
+        if self._tests >= _TESTS_MAX:
+            raise Unavailable("Too many test deliveries are under way. Try again.")
+        now_ms, kind = self._now_ms(), found.event_types[0]
+        test_id = self._ids.make("dlv", now_ms)
+        body = envelope(kind, now_ms, encode({"id": test_id, "test": True}))
+        try:
+            keys = await self._secrets(found)
+        except Sealed:
+            return Reply(Tried(success=False, status_code=0, message="The signing secret does not open."))
+        headers = signed_headers(kind.value, test_id, 1, now_ms // 1000, body, keys)
+        self._tests += 1
+        try:
+            outcome = await self._postman.post(found.url, headers, body)
+        finally:
+            self._tests -= 1
+        return Reply(_tried(outcome))
+
+    async def rotate(self, call: Call) -> Reply:
+        """POST /webhooks/subscriptions/{id}/rotate-secret."""
+        phase = read_phase(call.json())
+        found, now_ms = await self._find(call), self._now_ms()
+        try:
+            if phase == "prepare":
+                secret = make_secret()
+                sealed = sql.seal(self._vault, secret, found.tenant, found.id)
+                await self._store.write(sql.prepare_secret(found.tenant, found.id, sealed, now_ms))
+                return Reply(Rotated(phase=phase, signing_secret=secret))
+            until_ms = now_ms + OLD_SECRET_MS
+            await self._store.write(sql.promote_secret(found.tenant, found.id, until_ms, now_ms))
+        except Lost:
+            raise Conflict("No new secret is prepared.", "not_prepared") from None
+        return Reply(Rotated(phase=phase, former_secret_expires_at=timestamp(until_ms)))
+
+    async def deliveries(self, call: Call) -> Reply:
+        """GET /webhooks/subscriptions/{id}/deliveries."""
+        query = read_query(call.query_string, DeliveryQuery)
+        found = await self._find(call)
+        chosen = sql.DeliveryFilter(found.tenant, found.id, query.state, query.created_from, query.created_to)
+        total = (await self._store.read(chosen.count()))[0][0]
+        before = _read_cursor(query.cursor)
+        offset = 0 if before is not None else (query.page - 1) * query.limit
+        rows = await self._store.read(chosen.page(query.limit + 1, offset, before))
+        shown, more = rows[: query.limit], len(rows) > query.limit
+        return Reply(
+            DeliveryPage(
+                data=await self._with_attempts(shown),
+                total=total,
+                page=query.page,
+                limit=query.limit,
+                has_more=more,
+                next_cursor=str(shown[-1][0]) if more else None,
+            )
+        )
+
+    async def _with_attempts(self, rows: list[Row]) -> list[DeliveryAnswer]:
+        deliveries = [sql.Delivery._make(row) for row in rows]
+        if not deliveries:
+            return []
+        attempts = await self._store.read(sql.select_attempts([one.seq for one in deliveries]))
+        return delivery_answers(deliveries, map(sql.Attempt._make, attempts))
+
+    async def replay(self, call: Call) -> Reply:
+        """POST /webhooks/deliveries/{id}/replay."""
+        tenant, delivery_id, now_ms = call.tenant.id, call.path["id"], self._now_ms()
+        rows = await self._find_delivery(tenant, delivery_id)
+        subscription = sql.Delivery._make(rows[0]).subscription
+        if not await self._store.read(sql.select_subscription(tenant, subscription)):
+            raise Conflict("The subscription of this delivery is removed.", "subscription_removed")
+        await self._store.write(
+            sql.replay(tenant, delivery_id, now_ms), note_change(sql.AREA, tenant, subscription, now_ms)
+        )
+        return Reply((await self._with_attempts(await self._find_delivery(tenant, delivery_id)))[0])
+
+    async def _find_delivery(self, tenant: str, delivery_id: str) -> list[Row]:
+        rows = []
+        if is_id(delivery_id, "dlv"):
+            rows = await self._store.read(sql.select_delivery(tenant, delivery_id))
+        if not rows:
+            raise NotFound
+        return rows
+
+    async def replay_many(self, call: Call) -> Reply:
+        """POST /webhooks/subscriptions/{id}/replay."""
+        span, state = read_replay(call.json() if call.body else {})
+        found, now_ms = await self._find(call), self._now_ms()
+        again = sql.replay_many(found.tenant, found.id, state, span, now_ms, _REPLAY_ROWS)
+        change = note_change(sql.AREA, found.tenant, found.id, now_ms)
+        replayed, complete = 0, False
+        for _ in range(_REPLAY_ROUNDS):
+            queued = (await self._store.write(again, change))[0]
+            replayed += queued
+            if complete := queued < _REPLAY_ROWS:
+                break
+        return Reply(
+            Replayed(
+                success=True,
+                replayed=replayed,
+                complete=complete,
+                message="The deliveries are queued again.",
+            )
+        )
+
+
+def _read_cursor(cursor: str | None) -> int | None:
+    if cursor is None:
+        return None
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise Invalid(
+            "The request is not well-formed; see details.",
+            {"cursor": "must be the nextCursor of an earlier page"},
+        )
+    return int(cursor)
+
+
+def _tried(outcome: Outcome) -> Tried:
+    if outcome.failure is None:
+        message = "The receiver took the test delivery."
+    elif outcome.status:
+        message = f"The receiver answered {outcome.status}; 2xx is wanted."
+    else:
+        message = f"The receiver could not be reached: {outcome.failure.value.replace('_', ' ')}."
+    return Tried(success=outcome.failure is None, status_code=outcome.status, message=message)

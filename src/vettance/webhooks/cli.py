@@ -1,0 +1,227 @@
+"""The command line of webhooks, for whoever writes a receiver: listen to deliveries, verify one."""
+
+import asyncio
+import contextlib
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, MutableMapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from vettance.commands import data_option, fail, json_option, open_store, show
+from vettance.db.engine import Store
+from vettance.ids import IdSource
+from vettance.outbox import MessageType
+from vettance.settings import Environment, Settings, SettingsError, load_secret
+from vettance.tenants.cli import find_tenant
+from vettance.tenants.sql import note_change
+from vettance.vault import Vault
+from vettance.webhooks import sql
+from vettance.webhooks.address import Forbidden, read_target
+from vettance.webhooks.post import Postman
+from vettance.webhooks.webhook import Subscription, Unverified, free_slot, make_secret, verify
+from vettance.wire import BODY_BYTES_MAX, decode
+
+#: The headers of a delivery that are passed on; the rest belongs to the connection it came by.
+_PASSED: Final = ("content-type", "user-agent")
+_PASSED_PREFIXES: Final = ("x-webhook-", "webhook-")
+
+Message = MutableMapping[str, Any]
+
+
+@click.group()
+def webhooks() -> None:
+    """Listen to deliveries on this machine, and verify signatures."""
+
+
+@webhooks.command()
+@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose events.")
+@click.option("--forward-to", metavar="URL", help="Pass every delivery on to this address.")
+@click.option(
+    "--event",
+    "events",
+    multiple=True,
+    type=click.Choice([kind.value for kind in MessageType]),
+    help="Only this type; may be repeated. Default: all.",
+)
+@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Where to listen; default a free one.")
+@data_option
+def listen(
+    tenant_id: str, forward_to: str | None, events: tuple[str, ...], port: int, data: str | None
+) -> None:
+    """Subscribe this machine to a tenant's events until Ctrl-C: verify, print and forward each delivery.
+
+    The server must run on this machine with VETTANCE_UNSAFE_WEBHOOKS=1. The subscription and its secret are
+    made for this session and removed at its end.
+
+    Example: vettance webhooks listen --tenant ten_0190… --forward-to http://localhost:3000/hooks
+    """
+    types = tuple(MessageType(name) for name in events) or tuple(MessageType)
+    if forward_to is not None:
+        try:
+            read_target(forward_to, unsafe=True)
+        except Forbidden as forbidden:
+            fail(f"--forward-to {forbidden}")
+
+    async def whole() -> None:
+        async with open_store(data) as (store, settings):
+            await find_tenant(store, tenant_id)
+            with _bound(port) as listener:
+                url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+                async with _subscribed(store, settings, tenant_id, url, types) as secret:
+                    _say_hello(url, secret, forward_to)
+                    await _serve(listener, secret, forward_to)
+
+    asyncio.run(whole())
+
+
+def _bound(port: int) -> socket.socket:
+    listener = socket.socket()
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        listener.close()
+        fail(f"cannot listen on port {port}: {error.strerror or error}")
+    return listener
+
+
+def _say_hello(url: str, secret: str, forward_to: str | None) -> None:
+    click.echo(f"Listening on {url}" + (f", forwarding to {forward_to}" if forward_to else ""), err=True)
+    click.echo(f"Signing secret of this session: {secret}", err=True)
+    click.echo("The server must run with VETTANCE_UNSAFE_WEBHOOKS=1. Ctrl-C ends.", err=True)
+
+
+@contextlib.asynccontextmanager
+async def _subscribed(
+    store: Store, settings: Settings, tenant: str, url: str, types: tuple[MessageType, ...]
+) -> AsyncIterator[str]:
+    """Subscribe a local address until the block ends; yields the signing secret."""
+    if settings.environment is Environment.PRODUCTION:
+        fail("a production server does not deliver to local addresses")
+    try:
+        vault = Vault(load_secret(settings))
+    except SettingsError as error:
+        fail(str(error))
+    now_ms, secret = time.time_ns() // 1_000_000, make_secret()
+    rows = await store.read(sql.select_subscriptions(tenant))
+    made = Subscription(
+        id=IdSource().make("whs", now_ms),
+        tenant=tenant,
+        slot=free_slot([sql.subscription_of(row).slot for row in rows]),
+        url=url,
+        event_types=types,
+        created_at_ms=now_ms,
+        updated_at_ms=now_ms,
+    )
+    sealed = sql.seal(vault, secret, tenant, made.id)
+    change = note_change(sql.AREA, tenant, made.id, now_ms)
+    await store.write(*sql.insert_subscription(made, sealed), change)
+    try:
+        yield secret
+    finally:
+        await store.write(*sql.delete_subscription(tenant, made.id), change)
+
+
+async def _serve(listener: socket.socket, secret: str, forward_to: str | None) -> None:
+    import uvicorn
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    postman = Postman(unsafe=True)
+    config = uvicorn.Config(
+        _receiver(postman, secret, forward_to), lifespan="off", log_config=None, access_log=False, ws="none"
+    )
+    server = uvicorn.Server(config)
+    # The signals are handled here, so that the subscription is removed before the process ends.
+    server.capture_signals = contextlib.nullcontext  # type: ignore[assignment,method-assign]
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    await stopped.wait()
+    server.should_exit = True
+    await serving
+    await postman.close()
+
+
+def _receiver(postman: Postman, secret: str, forward_to: str | None) -> Any:
+    """Return an ASGI application that verifies, prints and forwards what it gets."""
+
+    async def receive_one(scope: Message, receive: Any, send: Any) -> None:
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        body = b""
+        while True:
+            message = await receive()
+            body += message.get("body", b"")
+            if not message.get("more_body") or len(body) > BODY_BYTES_MAX:
+                break
+        status = await _handle(postman, secret, forward_to, headers, body)
+        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    return receive_one
+
+
+async def _handle(
+    postman: Postman, secret: str, forward_to: str | None, headers: dict[str, str], body: bytes
+) -> int:
+    """Verify a delivery and pass it on; returns the status to answer with."""
+    try:
+        verify(secret, headers, body, int(time.time()))
+    except Unverified as unverified:
+        click.echo(f"refused: {unverified}")
+        return 401
+    kind = headers.get("x-webhook-event-type", "?")
+    told: dict[str, Any] = decode(body)
+    subject = told.get("data", {}).get("id", "?")
+    line = f"{time.strftime('%H:%M:%S')} {kind} {subject} attempt {headers.get('x-webhook-attempt', '?')}"
+    if forward_to is None:
+        click.echo(line)
+        return 200
+    passed = [
+        (name, value)
+        for name, value in headers.items()
+        if name in _PASSED or name.startswith(_PASSED_PREFIXES)
+    ]
+    outcome = await postman.post(forward_to, passed, body)
+    click.echo(f"{line} -> {outcome.status or outcome.failure}")
+    return outcome.status or 502
+
+
+@webhooks.command("verify")
+@click.option(
+    "--secret",
+    envvar="VETTANCE_WEBHOOK_SECRET",
+    required=True,
+    help="The signing secret (VETTANCE_WEBHOOK_SECRET keeps it out of the shell's history).",
+)
+@click.option(
+    "--header", "headers", multiple=True, metavar='"NAME: VALUE"', help="A header as received; repeat."
+)
+@click.option("--any-time", is_flag=True, help="Take a delivery of any age.")
+@click.argument("file", default="-", type=click.Path(allow_dash=True, dir_okay=False))
+@json_option
+def verify_command(secret: str, headers: tuple[str, ...], any_time: bool, file: str, as_json: bool) -> None:
+    """Tell whether the body in FILE (or standard input) and its headers were signed with a secret.
+
+    Example: vettance webhooks verify --header "X-Webhook-Signature: sha256=5d5d…" body.json
+    """
+    try:
+        body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        fail(f"{file} cannot be read: {error.strerror}")
+    received = {
+        name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in headers)
+    }
+    stamp = received.get("webhook-timestamp", "")
+    now_s = int(stamp) if any_time and stamp.isascii() and stamp.isdigit() else int(time.time())
+    try:
+        verify(secret, received, body, now_s)
+    except Unverified as unverified:
+        fail(f"not verified: {unverified}")
+    except ValueError:
+        fail("the secret is not one of ours: whsec_ and base64")
+    show({"verified": True}, "The signature holds.", as_json=as_json)

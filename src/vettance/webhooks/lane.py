@@ -1,0 +1,172 @@
+"""Lanes: one queue for each subscription, so that a receiver that hangs holds up nobody but itself."""
+
+import heapq
+from collections import OrderedDict, deque
+from collections.abc import Iterable
+from typing import Final
+
+LIMIT_START: Final = 8.0
+LIMIT_MAX: Final = 64.0
+#: An answer within this time speaks for letting more deliveries go at once, anything slower against it.
+FAST_MS: Final = 2000
+IN_FLIGHT_MAX: Final = 512
+# Receivers that hang may together hold half of what goes at once; the other half is for those that answer.
+_SLOW_SHARE: Final = 0.5
+#: What a lane keeps in memory. Beyond this the store remembers, and the lane is filled again from there.
+READY_MAX: Final = 1000
+READY_LOW: Final = 250
+RETRIES_MAX: Final = 10_000
+
+
+class Lane:
+    """The deliveries of one subscription, by their number in the store.
+
+    `limit` is how many may go at once. It grows by one for each full round of quick answers and is halved by
+    each slow one or time-out, as TCP does with its window (additive increase, multiplicative decrease).
+    """
+
+    __slots__ = ("fresh", "in_flight", "known", "limit", "more", "retries", "subscription")
+
+    def __init__(self, subscription: str) -> None:
+        self.subscription = subscription
+        self.fresh: deque[int] = deque()
+        self.retries: list[tuple[int, int]] = []
+        self.known: set[int] = set()
+        self.in_flight = 0
+        self.limit = LIMIT_START
+        self.more = False
+
+    @property
+    def slow(self) -> bool:
+        """Whether the receiver has hung so often that it is down to a trickle."""
+        return self.limit < 2
+
+    @property
+    def hungry(self) -> bool:
+        """Whether the store has more of this lane and there is room for it."""
+        return self.more and len(self.fresh) < READY_LOW and len(self.retries) < RETRIES_MAX
+
+    def add(self, seq: int, due_at_ms: int, now_ms: int) -> None:
+        """Take in a delivery, unless it is known or there is no room; then the store keeps it for later."""
+        if seq in self.known:
+            return
+        if due_at_ms > now_ms:
+            if len(self.retries) >= RETRIES_MAX:
+                self.more = True
+                return
+            heapq.heappush(self.retries, (due_at_ms, seq))
+        elif len(self.fresh) >= READY_MAX:
+            self.more = True
+            return
+        else:
+            self.fresh.append(seq)
+        self.known.add(seq)
+
+    def has_ready(self, now_ms: int) -> bool:
+        """Tell whether something could go now, if the limit allows."""
+        return bool(self.fresh) or bool(self.retries and self.retries[0][0] <= now_ms)
+
+    def pop(self, now_ms: int) -> int:
+        """Return the next delivery to send. Retries go first, because their moment was promised."""
+        if self.retries and self.retries[0][0] <= now_ms:
+            seq = heapq.heappop(self.retries)[1]
+        else:
+            seq = self.fresh.popleft()
+        self.in_flight += 1
+        return seq
+
+    def done(self, seq: int) -> None:
+        """Note that a delivery is under way no more, whatever becomes of it."""
+        self.in_flight -= 1
+        self.known.discard(seq)
+
+    def learn(self, duration_ms: int, *, timed_out: bool) -> None:
+        """Adapt the limit to how the receiver did."""
+        if timed_out or duration_ms > FAST_MS:
+            self.limit = max(1.0, self.limit / 2)
+        else:
+            self.limit = min(LIMIT_MAX, self.limit + 1 / self.limit)
+
+
+class Lanes:
+    """All lanes, served in turn. No waiting happens here: the time is an argument."""
+
+    def __init__(self, in_flight_max: int = IN_FLIGHT_MAX) -> None:
+        self._in_flight_max = in_flight_max
+        self._slow_max = max(1, int(in_flight_max * _SLOW_SHARE))
+        self._lanes: dict[str, Lane] = {}
+        # Lanes with something in them; whoever was served goes to the end.
+        self._waiting: OrderedDict[str, Lane] = OrderedDict()
+        self._busy: dict[str, Lane] = {}
+        self.in_flight = 0
+
+    def lane(self, subscription: str) -> Lane:
+        """Return the lane of a subscription, making it where there is none."""
+        lane = self._lanes.get(subscription)
+        if lane is None:
+            lane = self._lanes[subscription] = Lane(subscription)
+        return lane
+
+    def known(self, subscription: str) -> bool:
+        """Tell whether a subscription has a lane."""
+        return subscription in self._lanes
+
+    def add(self, subscription: str, seq: int, due_at_ms: int, now_ms: int) -> None:
+        """Take in a delivery of a subscription."""
+        lane = self.lane(subscription)
+        lane.add(seq, due_at_ms, now_ms)
+        self._waiting.setdefault(subscription, lane)
+
+    def hungry(self) -> Iterable[Lane]:
+        """Return the lanes that the store has more for."""
+        return [lane for lane in self._lanes.values() if lane.hungry]
+
+    def take(self, now_ms: int) -> list[tuple[Lane, int]]:
+        """Return (lane, delivery) pairs to send now, a turn for each lane until the limits are reached."""
+        taken: list[tuple[Lane, int]] = []
+        slow = sum(lane.in_flight for lane in self._busy.values() if lane.slow)
+        idle = 0
+        while self._waiting and idle < len(self._waiting) and self.in_flight < self._in_flight_max:
+            subscription, lane = next(iter(self._waiting.items()))
+            if not lane.fresh and not lane.retries:
+                del self._waiting[subscription]
+                continue
+            self._waiting.move_to_end(subscription)
+            if (
+                not lane.has_ready(now_ms)
+                or lane.in_flight + 1 > lane.limit
+                or (lane.slow and slow >= self._slow_max)
+            ):
+                idle += 1
+                continue
+            idle = 0
+            slow += lane.slow
+            self.in_flight += 1
+            self._busy[subscription] = lane
+            taken.append((lane, lane.pop(now_ms)))
+        return taken
+
+    def done(self, lane: Lane, seq: int) -> None:
+        """Note that a delivery that was taken is under way no more; saying so twice does no harm."""
+        if seq not in lane.known:
+            return
+        lane.done(seq)
+        self.in_flight -= 1
+        if not lane.in_flight:
+            del self._busy[lane.subscription]
+
+    def next_due_at_ms(self) -> int | None:
+        """Return when the next retry of any lane is due, Unix milliseconds; None when none waits."""
+        return min((lane.retries[0][0] for lane in self._waiting.values() if lane.retries), default=None)
+
+    def drop(self, subscription: str) -> None:
+        """Forget what waits for a subscription; what is under way ends by itself."""
+        lane = self._lanes.get(subscription)
+        if lane is not None:
+            lane.known.difference_update(lane.fresh, (seq for _, seq in lane.retries))
+            lane.fresh.clear()
+            lane.retries.clear()
+            lane.more = False
+        self._waiting.pop(subscription, None)
+        if lane is not None and not lane.in_flight:
+            del self._lanes[subscription]

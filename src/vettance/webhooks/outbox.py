@@ -1,0 +1,201 @@
+"""The outbox as the worker sees it: what waits, who holds it, and what became of it."""
+
+# ruff: noqa: S608 - only names of ours and placeholders are put into the texts
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from vettance.db.engine import Row, Statement
+from vettance.webhooks.sql import SECRETS, Secrets
+from vettance.webhooks.webhook import DeliveryState, Outcome
+
+
+def select_feed(after: int, limit: int) -> Statement:
+    """(seq, subscription, due_at_ms, state) of deliveries queued after a number, in order."""
+    return Statement(
+        "SELECT seq, subscription, due_at_ms, state FROM delivery WHERE seq > ? ORDER BY seq LIMIT ?",
+        (after, limit),
+    )
+
+
+def select_last_delivery() -> Statement:
+    """The number of the newest delivery, 0 when there is none."""
+    return Statement("SELECT COALESCE(MAX(seq), 0) FROM delivery")
+
+
+def select_pending_lanes() -> Statement:
+    """The subscriptions that something waits for."""
+    return Statement("SELECT DISTINCT subscription FROM delivery WHERE state = 'pending'")
+
+
+def select_lane(subscription_id: str, now_ms: int, limit: int) -> Statement:
+    """(seq, due_at_ms) of what waits for one subscription and nobody holds, what is due first."""
+    return Statement(
+        "SELECT seq, due_at_ms FROM delivery WHERE subscription = ? AND state = 'pending' "
+        "AND (lease IS NULL OR leased_until_ms <= ?) ORDER BY due_at_ms, seq LIMIT ?",
+        (subscription_id, now_ms, limit),
+    )
+
+
+def select_overdue_lanes(overdue_ms: int) -> Statement:
+    """The subscriptions of what has been due since a moment. Leases are not looked at: the index has none."""
+    return Statement(
+        "SELECT DISTINCT subscription FROM delivery WHERE state = 'pending' AND due_at_ms <= ?",
+        (overdue_ms,),
+    )
+
+
+_CLAIM_SIZES: Final = (1, 4, 16, 64, 256)
+CLAIM_MAX: Final = _CLAIM_SIZES[-1]
+
+
+def _padded(numbers: Sequence[int]) -> list[int]:
+    """Fill up to one of a few sizes by repeating the last number, so that there are few different texts."""
+    size = next(size for size in _CLAIM_SIZES if size >= len(numbers))
+    return [*numbers, *[numbers[-1]] * (size - len(numbers))]
+
+
+def claim(numbers: Sequence[int], lease: str, now_ms: int, until_ms: int) -> Statement:
+    """Take the lease of those of these deliveries that are due, free, and still subscribed to."""
+    padded = _padded(numbers)
+    return Statement(
+        "UPDATE delivery SET lease = ?, leased_until_ms = ? "
+        f"WHERE seq IN ({', '.join('?' * len(padded))}) AND state = 'pending' AND due_at_ms <= ? "
+        "AND (lease IS NULL OR leased_until_ms <= ?) "
+        "AND EXISTS (SELECT 1 FROM subscription WHERE subscription.id = delivery.subscription)",
+        (lease, until_ms, *padded, now_ms, now_ms),
+    )
+
+
+class Claimed(NamedTuple):
+    """A delivery whose lease this worker holds, with everything that sending it takes."""
+
+    seq: int
+    id: str
+    tenant: str
+    subscription: str
+    type: str
+    attempts: int
+    attempts_ever: int
+    body: bytes
+    url: str
+    secrets: Secrets
+
+
+def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
+    """Those of these deliveries that a lease holds."""
+    padded = _padded(numbers)
+    return Statement(
+        "SELECT seq, delivery.id, delivery.tenant, subscription, type, attempts, attempts_ever, body, url, "
+        f"{SECRETS} FROM delivery JOIN subscription ON subscription.id = delivery.subscription "
+        f"WHERE seq IN ({', '.join('?' * len(padded))}) AND lease = ?",
+        (*padded, lease),
+    )
+
+
+def claimed_of(row: Row) -> Claimed:
+    """Make a claimed delivery of a row."""
+    return Claimed._make((*row[:9], Secrets._make(row[9:13])))
+
+
+def settle(
+    one: Claimed, lease: str, outcome: Outcome, state: DeliveryState, due_at_ms: int
+) -> tuple[Statement, Statement]:
+    """Record an attempt and what follows from it; `Lost` when the lease is not held any more."""
+    settled_at_ms = None if state is DeliveryState.PENDING else outcome.ended_at_ms
+    return (
+        Statement(
+            "UPDATE delivery SET state = ?, due_at_ms = ?, settled_at_ms = ?, attempts = attempts + 1, "
+            "attempts_ever = attempts_ever + 1, lease = NULL, leased_until_ms = NULL "
+            "WHERE seq = ? AND lease = ?",
+            (state.value, due_at_ms, settled_at_ms, one.seq, lease),
+            rows=1,
+        ),
+        Statement(
+            "INSERT INTO attempt (delivery, number, started_at_ms, duration_ms, status, error, answer) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (
+                one.seq,
+                one.attempts_ever + 1,
+                outcome.started_at_ms,
+                outcome.duration_ms,
+                outcome.status or None,
+                outcome.failure.value if outcome.failure is not None else None,
+                outcome.answer,
+            ),
+        ),
+    )
+
+
+def release(numbers: Sequence[int], lease: str) -> Statement:
+    """Give a lease back without an attempt."""
+    padded = _padded(numbers)
+    return Statement(
+        "UPDATE delivery SET lease = NULL, leased_until_ms = NULL "
+        f"WHERE seq IN ({', '.join('?' * len(padded))}) AND lease = ?",
+        (*padded, lease),
+    )
+
+
+def release_all() -> Statement:
+    """Give every lease back: at the start of the only worker of a store, all of them are of dead ones."""
+    return Statement(
+        "UPDATE delivery SET lease = NULL, leased_until_ms = NULL "
+        "WHERE state = 'pending' AND lease IS NOT NULL"
+    )
+
+
+class Tally(NamedTuple):
+    """What a round of settlements says about one subscription. Moments are of the newest, or None."""
+
+    subscription: str
+    triggered_at_ms: int
+    success_at_ms: int | None
+    failure_at_ms: int | None
+    failures: int
+    error: str | None
+
+
+def note_health(tally: Tally) -> Statement:
+    """Add a tally to a subscription's health. `failures` in a row go on unless there was a success."""
+    in_a_row = "?" if tally.success_at_ms is not None else "failures_in_a_row + ?"
+    return Statement(
+        "UPDATE subscription SET last_triggered_at_ms = ?, "
+        "last_success_at_ms = COALESCE(?, last_success_at_ms), "
+        "last_failure_at_ms = COALESCE(?, last_failure_at_ms), last_error = COALESCE(?, last_error), "
+        f"failures_in_a_row = {in_a_row} WHERE id = ?",
+        (
+            tally.triggered_at_ms,
+            tally.success_at_ms,
+            tally.failure_at_ms,
+            tally.error,
+            tally.failures,
+            tally.subscription,
+        ),
+    )
+
+
+def cancel_orphans(subscription_id: str, now_ms: int, limit: int) -> Statement:
+    """Cancel what still waits for a subscription that is gone, `limit` rows at a time."""
+    return Statement(
+        "UPDATE delivery SET state = 'canceled', settled_at_ms = ? WHERE seq IN (SELECT seq FROM delivery "
+        "WHERE subscription = ? AND state = 'pending' "
+        "AND NOT EXISTS (SELECT 1 FROM subscription WHERE id = ?) LIMIT ?)",
+        (now_ms, subscription_id, subscription_id, limit),
+    )
+
+
+def forget(before_ms: int, limit: int) -> list[Statement]:
+    """Forget the oldest deliveries, made before a moment, with their attempts, from among `limit` rows.
+
+    What still waits after so long is forgotten too. The newest row always stays, so that numbers are never
+    given twice. Only the oldest rows are looked at: numbers go by time.
+    """
+    old = (
+        "SELECT seq FROM delivery WHERE seq < (SELECT MIN(seq) FROM delivery) + ? "
+        "AND seq < (SELECT MAX(seq) FROM delivery) AND created_at_ms < ? AND lease IS NULL"
+    )
+    return [
+        Statement(f"DELETE FROM attempt WHERE delivery IN ({old})", (limit, before_ms)),
+        Statement(f"DELETE FROM delivery WHERE seq IN ({old})", (limit, before_ms)),
+    ]

@@ -1,0 +1,66 @@
+"""The worker: the process that delivers webhooks, started and fed by the server (`supervise.py`)."""
+
+import asyncio
+import signal
+import socket
+import sys
+
+import structlog
+import uvloop
+
+from vettance.db.engine import StoreDown
+from vettance.db.relay import RelayedStore
+from vettance.db.sqlite import store_path
+from vettance.logs import configure_logs
+from vettance.settings import Settings, SettingsError, load_secret, read_settings
+from vettance.vault import Vault
+from vettance.webhooks.deliver import Deliverer
+from vettance.webhooks.post import Postman
+
+_log = structlog.get_logger()
+
+
+async def work(settings: Settings, link: socket.socket) -> None:
+    """Deliver until a signal says stop, or until the parent is gone.
+
+    Without a parent it ends at once: another server may already be at this store, and sends again what was
+    under way here.
+    """
+    stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    postman = Postman(unsafe=settings.unsafe_webhooks)
+    store = await RelayedStore.open(store_path(settings.data), link, lambda: _note(stopped))
+    deliverer = Deliverer(store, postman, Vault(load_secret(settings)))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, deliverer.stop)
+    running = asyncio.create_task(deliverer.run())
+    try:
+        await asyncio.wait((running, stopped), return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            await running
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await postman.close()
+        await store.close()
+
+
+def _note(stopped: "asyncio.Future[None]") -> None:
+    if not stopped.done():
+        stopped.set_result(None)
+
+
+def main(arguments: list[str]) -> int:
+    """Run the worker: the arguments are the data folder and the descriptor of the link to the parent."""
+    try:
+        folder, descriptor = arguments
+        settings = read_settings(data=folder)
+        configure_logs(settings.log_level)
+        uvloop.run(work(settings, socket.socket(fileno=int(descriptor))))
+    except (StoreDown, SettingsError, OSError) as error:
+        _log.error("webhook_worker_failed", reason=str(error) or type(error).__name__)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

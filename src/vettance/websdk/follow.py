@@ -1,0 +1,74 @@
+"""Follow: keep what is known of live sessions equal to the batches that the store took, whoever took them."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from vettance.db.engine import Store, StoreDown
+from vettance.websdk import sql
+from vettance.websdk.session import SESSION_MS, SessionBook
+from vettance.wire import decode
+
+#: How long another process may take to see a batch; the one that took it sees it at once.
+LOOK_S: Final = 0.5
+_CHUNK: Final = 2_000
+_TIDY_S: Final = 60.0
+_TIDY_ROWS: Final = 2_000  # A few milliseconds of the writer's time.
+
+_log = structlog.get_logger()
+
+
+class Follower:
+    """Reads batches in the order in which they were stored, each of them once."""
+
+    def __init__(self, store: Store, book: SessionBook, now_ms: Callable[[], int] | None = None) -> None:
+        self._store = store
+        self._book = book
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._seen = 0
+        self._turn = asyncio.Lock()
+        self._asked = 0
+        self._done = 0
+
+    async def catch_up(self) -> None:
+        """Take in every batch stored before this call. Calls that wait for each other share one look."""
+        self._asked += 1
+        asked = self._asked
+        async with self._turn:
+            if self._done >= asked:
+                return
+            covered = self._asked
+            since_ms = self._now_ms() - SESSION_MS
+            while rows := await self._store.read(sql.select_batches(self._seen, since_ms, _CHUNK)):
+                for row in rows:
+                    batch = sql.batch_of(row)
+                    names = {batch.sdk_session, batch.tenant_session or batch.sdk_session}
+                    self._book.take(batch.tenant, names, decode(batch.signals), batch.received_at_ms)
+                    self._seen = batch.seq
+            self._done = covered
+
+    async def tidy(self) -> None:
+        """Forget sessions that are over, here and in the store."""
+        now_ms = self._now_ms()
+        self._book.forget(now_ms)
+        while True:
+            deleted = await self._store.write(sql.delete_batches(now_ms - SESSION_MS, _TIDY_ROWS))
+            if deleted[0] < _TIDY_ROWS:
+                return
+            await asyncio.sleep(LOOK_S)  # Others want the writer too.
+
+    async def run(self) -> None:
+        """Follow for ever; a store that is away is tried again."""
+        tidy_at_s = time.monotonic() + _TIDY_S
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.catch_up()
+                if time.monotonic() >= tidy_at_s:
+                    tidy_at_s = time.monotonic() + _TIDY_S
+                    await self.tidy()
+            except StoreDown as error:
+                _log.warning("signals_not_followed", reason=str(error))

@@ -1,0 +1,91 @@
+"""What the store remembers for browsers: the names of signing keys, and queued batches of signals."""
+
+from typing import Final, NamedTuple
+
+from vettance.db.engine import Row, Statement, scoped
+from vettance.websdk.token import SigningKey
+
+AREA: Final = "websdk"
+
+
+def insert_token_key(kid: str, now_ms: int) -> Statement:
+    """Make a name that of the newest signing key."""
+    return Statement("INSERT INTO token_key (kid, created_at_ms) VALUES (?, ?)", (kid, now_ms))
+
+
+def retire_token_keys(refused_from_ms: int) -> Statement:
+    """Have the tokens of every signing key so far refused from a moment on, or earlier if so decided."""
+    return Statement(
+        "UPDATE token_key SET refused_from_ms = ? WHERE refused_from_ms IS NULL OR refused_from_ms > ?",
+        (refused_from_ms, refused_from_ms),
+    )
+
+
+def select_token_keys() -> Statement:
+    """(kid, refused_from_ms) of every signing key, oldest first."""
+    return Statement("SELECT kid, refused_from_ms FROM token_key ORDER BY seq")
+
+
+def signing_key_of(row: Row) -> SigningKey:
+    """Make a signing key of a row."""
+    return SigningKey(row[0], row[1])
+
+
+class Batch(NamedTuple):
+    """A queued batch; `signals` is JSON, `received_at_ms` Unix milliseconds."""
+
+    seq: int
+    tenant: str
+    sdk_session: str
+    tenant_session: str | None
+    received_at_ms: int
+    signals: bytes
+
+
+def insert_batch(
+    tenant: str,
+    sdk_session: str,
+    batch_id: str,
+    tenant_session: str | None,
+    received_at_ms: int,
+    signals: bytes,
+) -> Statement:
+    """Store a batch; `Clash` when the session has one of this id."""
+    return scoped(
+        tenant,
+        "INSERT INTO signal_batch (tenant, sdk_session, batch_id, tenant_session, received_at_ms, signals) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (sdk_session, batch_id, tenant_session, received_at_ms, signals),
+    )
+
+
+def select_batch(tenant: str, sdk_session: str, batch_id: str) -> Statement:
+    """One row when a session has a batch of this id, else none."""
+    return scoped(
+        tenant,
+        "SELECT seq FROM signal_batch WHERE tenant = ? AND sdk_session = ? AND batch_id = ?",
+        (sdk_session, batch_id),
+    )
+
+
+def select_batches(after: int, since_ms: int, limit: int) -> Statement:
+    """The batches stored after one, received since a moment, in the order in which they were stored."""
+    return Statement(
+        "SELECT seq, tenant, sdk_session, tenant_session, received_at_ms, signals FROM signal_batch "
+        "WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+        (after, since_ms, limit),
+    )
+
+
+def batch_of(row: Row) -> Batch:
+    """Make a batch of a row of `select_batches`."""
+    return Batch(*row)
+
+
+def delete_batches(before_ms: int, limit: int) -> Statement:
+    """Delete some of the batches received before a moment."""
+    return Statement(
+        "DELETE FROM signal_batch WHERE seq IN "
+        "(SELECT seq FROM signal_batch WHERE received_at_ms < ? ORDER BY received_at_ms LIMIT ?)",
+        (before_ms, limit),
+    )

@@ -1,0 +1,172 @@
+"""Alerts and cases: grouped by customer, worked on by officers, closed with a reason, exported."""
+
+from typing import Any
+
+import pytest
+
+from live import Caller
+
+EVENTS = "/api/v1/aml/events"
+CASES = "/api/v1/aml/cases"
+
+_numbers = iter(range(10**9))
+
+
+def alert(officer: Caller, customer: str, country: str = "KP", **metadata: Any) -> dict[str, Any]:
+    """Post an event that alerts."""
+    body = {
+        "eventName": "transfer.sent",
+        "externalEventId": f"case-{next(_numbers)}",
+        "customer": {"externalId": customer},
+        "metadata": {"amount": 12_000, "counterpartyCountry": country, "direction": "out", **metadata},
+    }
+    answer = officer.post(EVENTS, body)
+    assert answer.json["status"] == "ALERTED", answer.json
+    return answer.json
+
+
+def only_case(officer: Caller, customer: str) -> dict[str, Any]:
+    page = officer.get(f"{CASES}?customer={customer}").json
+    assert page["total"] == len(page["data"]) == 1
+    return page["data"][0]
+
+
+def test_alerts_of_one_customer_share_a_case_and_repeats_share_an_alert(officer: Caller) -> None:
+    first = alert(officer, "grouped")
+    again = alert(officer, "grouped")
+    other = alert(officer, "grouped", country="HT")
+    case = only_case(officer, "grouped")
+    assert case["state"] == "OPEN"
+    assert case["severity"] == "CRITICAL"
+    record = officer.get(f"{CASES}/{case['id']}").json
+    kinds = {found["typology"]: found["events"] for found in record["alerts"]}
+    assert kinds["CALL_FOR_ACTION_JURISDICTION"] == 2
+    assert "HIGH_RISK_JURISDICTION" in kinds
+    assert case["alertCount"] == len(record["alerts"])
+    shared = {found["id"] for found in first["alerts"]} & {found["id"] for found in again["alerts"]}
+    assert shared
+    assert {event["id"] for event in record["events"]} >= {first["id"], again["id"], other["id"]}
+    assert [line["kind"] for line in record["timeline"]][:2] == ["OPENED", "ALERTED"]
+    figures = record["alerts"][0]["figures"]
+    assert figures["rule_id"] == record["alerts"][0]["ruleId"]
+    assert "12,000.00" in record["alerts"][0]["summary"]
+
+
+def test_a_case_is_assigned_noted_and_resolved_once(officer: Caller) -> None:
+    alert(officer, "worked")
+    case = only_case(officer, "worked")
+    path = f"{CASES}/{case['id']}"
+    assert officer.post(f"{path}/assign", {"assignee": "ann", "officer": "bo"}).json["assignee"] == "ann"
+    assert officer.get(f"{CASES}?assignee=ann").json["total"] == 1
+    assert officer.post(f"{path}/notes", {"notes": "Called the customer.", "officer": "ann"}).status == 200
+    done = officer.post(
+        f"{path}/resolve", {"resolution": "TRUE_MATCH", "notes": "Reported.", "officer": "ann"}
+    )
+    assert done.status == 200
+    assert done.json["state"] == "CLOSED"
+    assert done.json["resolvedBy"] == "ann"
+    again = officer.post(f"{path}/resolve", {"resolution": "FALSE_POSITIVE"})
+    assert again.status == 409
+    assert again.json["error"]["details"]["reason"] == "already_resolved"
+    record = officer.get(path).json
+    kinds = [line["kind"] for line in record["timeline"]]
+    assert kinds[-3:] == ["ASSIGNED", "NOTED", "RESOLVED"]
+    assert {found["state"] for found in record["alerts"]} == {"CLOSED"}
+    alert(officer, "worked")
+    assert officer.get(f"{CASES}?customer=worked").json["total"] == 2
+
+
+def test_a_mistake_keeps_its_typology_quiet_but_never_a_mandatory_rule(officer: Caller) -> None:
+    body = {
+        "eventName": "trade.payment",
+        "customer": {"externalId": "quiet"},
+        "metadata": {"amount": 30_000, "invoiceAmount": 30_000, "marketValue": 10_000, "direction": "out"},
+    }
+    first = officer.post(EVENTS, body | {"externalEventId": "quiet-1"}).json
+    assert [found["ruleId"] for found in first["alerts"]] == ["mispriced-trade"]
+    case = only_case(officer, "quiet")
+    officer.post(f"{CASES}/{case['id']}/resolve", {"resolution": "FALSE_POSITIVE", "notes": "Known goods."})
+    assert officer.post(EVENTS, body | {"externalEventId": "quiet-2"}).json["status"] == "CLEAR"
+    alert(officer, "quiet")
+
+
+def test_four_eyes_need_two_officers(officer: Caller) -> None:
+    alert(officer, "eyes")
+    officer.service.cli("aml", "set", "--tenant", officer.id, "--four-eyes", "on", "--json")
+    try:
+        path = f"{CASES}/{only_case(officer, 'eyes')['id']}"
+        body = {"resolution": "TRUE_MATCH", "notes": "n", "officer": "ann"}
+        assert officer.post(f"{path}/resolve", body).json["state"] == "PENDING"
+        assert (
+            officer.post(f"{path}/resolve", body).json["error"]["details"]["reason"]
+            == "second_officer_needed"
+        )
+        other = body | {"officer": "bo", "resolution": "FALSE_POSITIVE"}
+        assert (
+            officer.post(f"{path}/resolve", other).json["error"]["details"]["reason"] == "resolution_differs"
+        )
+        assert (
+            officer.post(f"{path}/reject", {"officer": "bo", "notes": "Look again."}).json["state"] == "OPEN"
+        )
+        assert officer.post(f"{path}/resolve", body).json["state"] == "PENDING"
+        done = officer.post(f"{path}/resolve", body | {"officer": "bo"}).json
+        assert (done["state"], done["proposedBy"], done["resolvedBy"]) == ("CLOSED", "ann", "bo")
+    finally:
+        officer.service.cli("aml", "set", "--tenant", officer.id, "--four-eyes", "off", "--json")
+
+
+@pytest.mark.parametrize(
+    ("act", "body", "path"),
+    [
+        ("resolve", {}, "resolution"),
+        ("resolve", {"resolution": "MAYBE"}, "resolution"),
+        ("resolve", {"resolution": "TRUE_MATCH", "notes": "n" * 4001}, "notes"),
+        ("resolve", {"resolution": "TRUE_MATCH", "officer": 7}, "officer"),
+        ("notes", {}, "notes"),
+        ("assign", {"assignee": 5}, "assignee"),
+    ],
+)
+def test_faults_are_422(officer: Caller, act: str, body: Any, path: str) -> None:
+    alert(officer, "faulty")
+    case = only_case(officer, "faulty")
+    answer = officer.post(f"{CASES}/{case['id']}/{act}", body)
+    assert answer.status == 422
+    assert path in answer.json["error"]["details"]
+
+
+def test_another_tenants_case_is_not_found(officer: Caller, other_officer: Caller) -> None:
+    alert(officer, "hidden")
+    case = only_case(officer, "hidden")
+    for path in (f"{CASES}/{case['id']}", f"{CASES}/cas_none", f"{CASES}/{case['id']}/export"):
+        assert other_officer.get(path).status == 404
+    answer = other_officer.post(f"{CASES}/{case['id']}/resolve", {"resolution": "TRUE_MATCH"})
+    assert answer.status == 404
+    assert other_officer.get("/api/v1/aml/alerts?customer=hidden").json["total"] == 0
+
+
+def test_a_case_is_exported_as_json_and_as_a_page_without_live_content(officer: Caller) -> None:
+    alert(officer, "<script>alert(1)</script>", description="<img src=x>")
+    case = officer.get(f"{CASES}?limit=1").json["data"][0]
+    as_json = officer.get(f"{CASES}/{case['id']}/export?format=json")
+    assert as_json.json == officer.get(f"{CASES}/{case['id']}").json
+    page = officer.get(f"{CASES}/{case['id']}/export?format=HTML")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    text = page.body.decode()
+    assert "<script>" not in text
+    assert "<img" not in text
+    assert "&lt;script&gt;" in text
+    assert officer.get(f"{CASES}/{case['id']}/export?format=pdf").status == 400
+
+
+def test_pages_never_repeat_a_row_and_filters_hold(officer: Caller) -> None:
+    for number in range(5):
+        alert(officer, f"paged-{number}")
+    seen = [
+        row["id"] for page in (1, 2, 3) for row in officer.get(f"{CASES}?limit=2&page={page}").json["data"]
+    ]
+    assert len(set(seen)) == len(seen) == 6
+    assert officer.get("/api/v1/aml/alerts?severity=low").json["total"] == 0
+    assert officer.get("/api/v1/aml/alerts?severity=nonsense").status == 400
+    oldest = officer.get(f"{CASES}?limit=1&sortOrder=asc").json["data"][0]
+    assert oldest["id"] == min(row["id"] for row in officer.get(f"{CASES}?limit=100").json["data"])

@@ -1,0 +1,149 @@
+"""The core of AML: payloads as values, transfers however they are told, judging, cases."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vettance.aml.case import CaseState, Resolution, Settings, open_case, reject, resolve
+from vettance.aml.event import AmlEvent, Trail, payload_digest, read_aml_event
+from vettance.aml.judge import COMBINED, judge, rule_weight
+from vettance.aml.jurisdiction import iso_code, read_codes
+from vettance.aml.sql import stored_of
+from vettance.errors import Conflict
+from vettance.rules.rule import Rule, RuleSet, Thresholds
+
+NOW = 1_790_000_000_000
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def shuffled(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: shuffled(value[key]) for key in reversed(value)}
+    if isinstance(value, list):
+        return [shuffled(item) for item in value]
+    return float(value) if type(value) is int and abs(value) < 2**50 else value
+
+
+@given(st.dictionaries(st.text(max_size=4), JSON_VALUES, max_size=5))
+def test_order_and_the_form_of_numbers_do_not_make_another_payload(body: dict[str, Any]) -> None:
+    body.pop("tenantId", None)
+    assert payload_digest(shuffled(body)) == payload_digest(body)
+    assert payload_digest(body | {"tenantId": "ten_1"}) == payload_digest(body)
+
+
+@given(
+    st.dictionaries(st.sampled_from("abc"), JSON_VALUES, max_size=3),
+    st.dictionaries(st.sampled_from("abc"), JSON_VALUES, max_size=3),
+)
+def test_other_values_make_another_payload(one: dict[str, Any], other: dict[str, Any]) -> None:
+    same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+    assert (payload_digest(one) == payload_digest(other)) == same
+
+
+@pytest.mark.parametrize(
+    ("name", "metadata", "incoming", "outgoing", "amount"),
+    [
+        ("x", {"amount": 5, "direction": "in"}, True, False, 5),
+        ("x", {"amount": "1,234.50", "direction": "OUT"}, False, True, 1234.5),
+        ("cash.deposit", {"amount": 5}, True, False, 5),
+        ("atmWithdrawal", {"amount": 5}, False, True, 5),
+        ("x", {"amount": 5, "counterparty_id": "y"}, False, True, 5),
+        ("x", {"amount": 5}, False, False, 5),
+        ("x", {"amount": 5, "direction": "in", "status": "failed"}, False, False, 5),
+        ("x", {"amount": True, "direction": "in"}, False, False, None),
+        ("x", {"amount": 0, "direction": "in"}, False, False, 0),
+    ],
+)
+def test_a_transfer_is_read_however_it_is_told(
+    name: str, metadata: dict[str, Any], incoming: bool, outgoing: bool, amount: float | None
+) -> None:
+    event = read_aml_event({"eventName": name, "externalEventId": "e", "metadata": metadata}, 100, NOW)
+    found = event.transfer
+    assert (found.incoming, found.outgoing, found.amount) == (incoming, outgoing, amount)
+
+
+def test_codes_are_assigned_ones_in_either_length_and_case() -> None:
+    assert [iso_code(code) for code in ("KP", "prk", "USA", "UK", "ZZ", "UAE", "Iran", "")] == [
+        *("KP", "KP", "US", None, None, None, None, None)
+    ]
+    assert read_codes("kp, IRN,MM ") == {"KP", "IR", "MM"}
+    with pytest.raises(ValueError, match="XYZ"):
+        read_codes("KP, XYZ")
+
+
+def rule(name: str, score: int, reason: str, **more: Any) -> Rule:
+    return Rule(id=name, name=name, when="true", score=score, reason=reason, explanation="Because.", **more)
+
+
+RULES = RuleSet(
+    name="t",
+    thresholds=Thresholds(review=60, block=100),
+    rules=(
+        rule("strong", 70, "A"),
+        rule("same", 65, "A"),
+        rule("hint-1", 25, "B"),
+        rule("hint-2", 25, "C"),
+        rule("hint-3", 25, "D"),
+        rule("twice", 25, "D"),
+        rule("must", 10, "E", outcome="REVIEW"),
+        rule("shadow", 90, "F", mode="shadow"),
+        rule("payee", 80, "G", action="REVIEW_RECEIVER"),
+    ),
+)
+EVENT = AmlEvent(name="x", external_id="e", customer_id="c", trail=Trail(party="p:c", receiver="p:r"))
+
+
+def typologies(fired: list[int], weights: dict[str, float] | None = None) -> list[str]:
+    return [finding.typology for finding in judge(RULES, fired, weights or {}, EVENT)]
+
+
+def test_strong_rules_alert_alone_and_hints_only_together() -> None:
+    assert typologies([0, 1, 2]) == ["A"]
+    assert typologies([2, 3]) == []
+    assert typologies([2, 3, 4]) == [COMBINED]
+    assert typologies([2, 4, 5]) == []
+    assert typologies([7]) == []
+    assert typologies([6]) == ["E"]
+
+
+def test_a_weakened_rule_no_longer_alerts_but_a_mandatory_one_does() -> None:
+    weak = rule_weight(0, 10)
+    assert 0.5 <= weak < 60 / 70
+    assert typologies([0], {"strong": weak}) == []
+    assert typologies([6], {"must": weak}) == ["E"]
+    assert rule_weight(100, 0) == 1.0
+    assert rule_weight(0, 10_000) == 0.5
+
+
+def test_the_action_says_whom_an_alert_is_about() -> None:
+    (payee,) = judge(RULES, [8], {}, EVENT)
+    (own,) = judge(RULES, [0], {}, EVENT)
+    assert (payee.subject, own.subject) == ("r", "c")
+
+
+def test_one_officer_closes_without_four_eyes_and_two_with_them() -> None:
+    case = open_case("cas_1", "c", NOW)
+    mistake = Resolution.FALSE_POSITIVE
+    assert resolve(case, mistake, "", "ann", Settings(), NOW).case.state is CaseState.CLOSED
+    eyes = Settings(four_eyes=True)
+    proposed = resolve(case, mistake, "", "ann", eyes, NOW).case
+    assert proposed.state is CaseState.PENDING
+    with pytest.raises(Conflict):
+        resolve(proposed, mistake, "", "ann", eyes, NOW)
+    with pytest.raises(Conflict):
+        reject(case, "", "bo", NOW)
+    assert resolve(proposed, mistake, "", "bo", eyes, NOW).case.resolved_by == "bo"
+
+
+def test_what_was_held_in_former_times_is_read_as_alerted() -> None:
+    row = ("evt_1", "e", NOW, b"digest", "HELD", b"[]")
+    assert stored_of(row).status == "ALERTED"
+    for status in ("CLEAR", "ALERTED", "APPROVED", "REJECTED"):
+        assert stored_of((*row[:4], status, b"[]")).status == status

@@ -1,0 +1,90 @@
+"""The graph: circles and chains are found whatever else happens, and a hub costs what others do."""
+
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vettance.aml.graph import EDGES_MAX, HOUR_MS, PARTIES_MAX, Graph
+
+PAIR_MS = 90 * 86_400_000
+START = 1_760_000_000_000
+
+
+def move(graph: Graph, sender: str, receiver: str, amount: float, hours: float):
+    return graph.add(sender, receiver, START + int(hours * HOUR_MS), amount, "out", PAIR_MS)
+
+
+@given(
+    size=st.integers(3, PARTIES_MAX - 1),
+    keeps=st.floats(0.8, 1.0),
+    noise=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 400)), max_size=20),
+)
+def test_a_circle_is_found_among_small_payments(size: int, keeps: float, noise) -> None:
+    graph = Graph()
+    for sender, receiver, amount in noise:
+        # Parties who have dealt with each other before are looked at from larger sums on only.
+        move(graph, f"n{sender}", f"m{receiver}", amount, 0)
+        move(graph, f"m{sender}", f"n{receiver}", amount, 0)
+    amount = 5_000.0
+    for step in range(size):
+        edge = move(graph, f"n{step}", f"n{(step + 1) % size}", amount, 1 + step)
+        found = graph.cycle(edge)
+        assert bool(found) == (step == size - 1)
+        amount *= keeps
+    assert set(found) == {f"n{step}" for step in range(size)}
+
+
+def test_two_friends_are_no_circle_and_neither_is_the_wrong_order() -> None:
+    graph = Graph()
+    move(graph, "a", "b", 1000, 0)
+    assert not graph.cycle(move(graph, "b", "a", 1000, 1))
+    graph = Graph()
+    move(graph, "b", "c", 1000, 0)
+    move(graph, "a", "b", 1000, 1)
+    assert not graph.cycle(move(graph, "c", "a", 1000, -1))
+
+
+def test_a_chain_counts_its_hops_and_names_its_parties() -> None:
+    graph = Graph()
+    for step in range(4):
+        edge = move(graph, f"n{step}", f"n{step + 1}", 5000 - 100 * step, 5 * step)
+    assert edge.depth == 4
+    assert edge.path() == ("n0", "n1", "n2", "n3", "n4")
+
+
+def test_both_sides_of_one_transfer_are_one_transfer() -> None:
+    graph = Graph()
+    first = graph.add("a", "b", START, 900.0, "out", PAIR_MS)
+    assert graph.add("a", "b", START + 5, 900.0, "in", PAIR_MS) is first
+    assert graph.add("a", "b", START + 9, 900.0, "in", PAIR_MS) is not first
+
+
+def test_what_is_kept_of_a_hub_is_bounded() -> None:
+    graph = Graph()
+    for number in range(10_000):
+        move(graph, f"s{number}", "hub", 800, number / 1000)
+        move(graph, "hub", f"r{number}", 800, number / 1000)
+    assert len(graph.nodes["hub"].ins) <= 2 * EDGES_MAX
+    assert len(graph.nodes["hub"].known) <= 2_048
+
+
+def test_a_hub_costs_no_more_than_twice_an_ordinary_account() -> None:
+    def cost(graph: Graph, party: str, base: int) -> float:
+        best = 1e9
+        for attempt in range(5):
+            began = time.perf_counter()
+            for number in range(300):
+                edge = move(graph, party, f"{party}-x{attempt}-{number}", 900, base + number / 1000)
+                graph.cycle(edge)
+                graph.gathered(edge)
+                graph.grid(edge)
+            best = min(best, time.perf_counter() - began)
+        return best
+
+    graph = Graph()
+    for number in range(100_000):
+        move(graph, f"s{number}", "hub", 800, number / 2000)
+    for number in range(EDGES_MAX):
+        move(graph, f"t{number}", "ordinary", 800, 50 + number / 2000)
+    assert cost(graph, "hub", 51) <= 2 * cost(graph, "ordinary", 51)

@@ -1,0 +1,40 @@
+"""The memory of AML survives a restart: windows and circles go on where they stopped."""
+
+import time
+from typing import Any
+
+from live import Service
+
+EVENTS = "/api/v1/aml/events"
+
+
+def test_windows_and_circles_survive_a_restart(own_service: Service) -> None:
+    service = own_service
+    service.cli("tenant", "set", service.tenant_id, "--aml", "on", "--json")
+    service.wait_for(lambda: service.get("/api/v1/aml/cases").status == 200)
+    now = time.time()
+
+    def post(name: str, customer: str, hours: float, **metadata: Any) -> Any:
+        body = {
+            "eventName": "transfer.sent",
+            "externalEventId": name,
+            "customer": {"externalId": customer},
+            "sourceReportedAt": now - hours * 3600,
+            "metadata": metadata,
+        }
+        return service.post(EVENTS, body).json
+
+    assert post("s1", "split", 9, amount=9500)["status"] == "CLEAR"
+    # Told late, but still inside the window.
+    assert post("s2", "split", 30, amount=9500)["status"] == "CLEAR"
+    assert post("r1", "a", 20, amount=3000, direction="out", counterpartyId="b")["status"] == "CLEAR"
+    assert post("r2", "b", 10, amount=2900, direction="out", counterpartyId="c")["status"] == "CLEAR"
+    assert service.stop() == 0
+    service.start()
+    replay = post("s1", "split", 9, amount=9500)
+    assert replay["status"] == "CLEAR"
+    assert post("s3", "split", 0, amount="9900")["alerts"][0]["ruleId"] == "structuring"
+    closed = post("r3", "c", 0, amount=2800, direction="out", counterpartyId="a")
+    assert any(alert["ruleId"] == "cycle" for alert in closed["alerts"])
+    circle = next(alert for alert in closed["alerts"] if alert["ruleId"] == "cycle")
+    assert "a → b → c → a" in circle["summary"]

@@ -1,0 +1,92 @@
+"""The parts of screening that need no service: the deadline, freshness, and which alert says it already."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vettance.aml.screening.freshness import STALE_MS, is_stale, stale_reason
+from vettance.aml.screening.request import read_screen_request
+from vettance.aml.screening.screen import Screener
+from vettance.aml.screening.sql import history_of
+from vettance.db.engine import Statement
+from vettance.db.sqlite import SqliteStore
+from vettance.errors import GatewayTimeout, Unprocessable
+from vettance.ids import IdSource
+from vettance.watchlists.refresh import IndexKeeper, import_list
+from vettance.watchlists.shelf import Version
+from vettance.watchlists.sql import StoredVersion
+
+NOW_MS = 1_790_000_000_000
+BODY = {"inputName": "Rosalind Achterberg", "externalId": "r"}
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
+    opened = await SqliteStore.open(tmp_path / "vettance.db", writer="thread")
+    await opened.migrate()
+    yield opened
+    await opened.close()
+
+
+async def test_past_the_deadline_it_is_504_and_nothing_is_kept(store: SqliteStore, tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("name\nRosalind Achterberg\n")
+    await import_list(store, tmp_path, "csv", [path], NOW_MS)
+    keeper = IndexKeeper(store, tmp_path)
+    await keeper.reload()
+    hasty = Screener(store, IdSource(), keeper, deadline_s=0.0)
+    try:
+        with pytest.raises(GatewayTimeout):
+            await hasty.screen("ten_x", read_screen_request(BODY), b"{}")
+    finally:
+        hasty.close()
+    for table in ("aml_screening", "aml_case", "aml_alert"):
+        assert await store.read(Statement(f"SELECT COUNT(*) FROM {table}")) == [(0,)]
+
+
+def listed(source: str, checked_at_ms: int) -> StoredVersion:
+    version = Version(source=source, version="v", entities=1, names=1)
+    return StoredVersion(version=version, current=True, imported_at_ms=0, checked_at_ms=checked_at_ms)
+
+
+def test_only_a_list_with_a_publisher_grows_stale() -> None:
+    old = NOW_MS - STALE_MS - 1
+    versions = [listed("un_sc", old), listed("us_ofac_sdn", NOW_MS), listed("csv", old), listed("gone", old)]
+    assert [is_stale(stored, NOW_MS) for stored in versions] == [True, False, False, False]
+    assert stale_reason(versions, NOW_MS) == "not refreshed for 7 days: un_sc"
+    assert stale_reason(versions[1:], NOW_MS) is None
+    assert stale_reason([], NOW_MS) is None
+
+
+def test_of_several_resolutions_of_a_pair_the_last_counts() -> None:
+    mistaken = ("alr_1", "cas_1", "HIGH", "FALSE_POSITIVE", "e", "d1")
+    meant = ("alr_2", "cas_2", "HIGH", "TRUE_MATCH", "e", "d1")
+    still_open = ("alr_3", "cas_3", "HIGH", None, "e", "d2")
+    assert history_of([mistaken]).cleared == {"e": "d1"}
+    assert history_of([mistaken, meant]).cleared == {}
+    assert history_of([meant, mistaken]).cleared == {"e": "d1"}
+    assert history_of([mistaken, still_open]).open_alerts[0].entities == {"e": "d2"}
+
+
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+_MEMBERS = (
+    *("inputName", "externalId", "entityType", "inputDob", "inputNationality", "inputAliases"),
+    *("inputIdDocuments", "sensitivityProfile"),
+)
+
+
+@given(st.dictionaries(st.sampled_from(_MEMBERS), _json))
+def test_any_json_object_is_a_subject_or_422(body: dict[str, object]) -> None:
+    try:
+        request = read_screen_request(body)
+    except Unprocessable:
+        return
+    assert request.external_id
+    assert any(letter.isalnum() for letter in request.subject.name)

@@ -1,0 +1,312 @@
+"""The SDK in a real browser, against a real service of another origin."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from browser.conftest import Shop, Visit
+
+Open = Callable[..., Visit]
+
+
+def type_like_a_person(visit: Visit, field: str, text: str) -> None:
+    visit.page.locator(field).focus()
+    for number, letter in enumerate(text):
+        visit.page.keyboard.down(letter)
+        visit.page.wait_for_timeout(45 + number * 37 % 60)
+        visit.page.keyboard.up(letter)
+        # Slow machines add the same to every pause, so the pauses differ by more than people's need to.
+        visit.page.wait_for_timeout((20, 260, 60, 610, 130, 35, 330)[number % 7])
+
+
+def test_a_page_of_another_origin_gets_a_decision(visit: Open) -> None:
+    page = visit()
+    decision = page.collect(eventName="user.login")
+    assert set(decision) == {"eventId", "decision", "score", "eventCategory", "rulesEvaluated"}
+    record = page.shop.tenant.get(f"/api/v1/events/{decision['eventId']}").json
+    assert record["eventName"] == "user.login"
+    assert record["sdkSignals"]["timezone"] == "Europe/Berlin"
+    assert record["sdkSignals"]["timezoneOffset"] in (-60, -120)
+    assert record["sdkSignals"]["acceptLanguage"].startswith("de-DE")
+    assert page.page.evaluate("said.errors") == []
+
+
+def test_batches_reach_later_evaluations_within_a_second(visit: Open) -> None:
+    page = visit(flushEveryMs=200)
+    type_like_a_person(page, "#user", "anna")
+    page.wait("said.queued.length > 0")
+    time.sleep(1)
+    signals = page.evaluated()
+    assert signals["sdk"] == "core"
+    assert len(signals["keystrokeIntervals"]) >= 2
+    assert signals["page"]["url"] == f"{page.shop.origin}/"
+
+
+def test_counts_of_batches_add_up_to_those_of_the_page(visit: Open) -> None:
+    page = visit(flushEveryMs=150)
+    for _ in range(4):
+        page.page.mouse.click(100, 30)
+        page.page.wait_for_timeout(200)
+    page.page.evaluate("sdk.flush()")
+    assert page.page.evaluate("said.queued.length") >= 2
+    page.collect("OTHER")
+    asked = page.sent("/collect")[-1]["sdkSignals"]
+    deadline = time.monotonic() + 5
+    while (queued := page.evaluated()).get("clickCount") != asked["clickCount"]:
+        assert time.monotonic() < deadline, queued
+        time.sleep(0.1)
+    assert queued["clickCount"] == 4
+
+
+def test_what_was_measured_is_delivered_when_the_page_is_left(visit: Open) -> None:
+    page = visit(flushEveryMs=0)
+    type_like_a_person(page, "#user", "gone")
+    assert page.sent("/websdk/signals") == []
+    page.page.goto(f"{page.shop.origin}/plain")
+    deadline = time.monotonic() + 5
+    while not (signals := page.evaluated()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert signals["keyCount"] == 4
+
+
+def test_batches_wait_while_the_browser_is_offline_and_go_when_it_is_back(visit: Open) -> None:
+    page = visit(flushEveryMs=200)
+    page.wait("said.errors.length === 0")
+    page.collect("OTHER")
+    page.page.context.set_offline(True)
+    type_like_a_person(page, "#user", "offline")
+    page.wait("said.errors.some((event) => event.what === 'signals')")
+    assert page.page.evaluate("said.queued.length") == 0
+    assert page.collect("OTHER") is None
+    page.page.context.set_offline(False)
+    page.wait("said.queued.length > 0", 20)
+    deadline = time.monotonic() + 5
+    while page.evaluated().get("keyCount") != len("offline"):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_token_is_renewed_at_four_fifths_of_its_life(visit: Open, shop: Shop, browser: object) -> None:
+    page = visit()
+    page.page.clock.install()
+    page.page.reload()
+    page.wait("window.sdk !== undefined")
+    page.collect("OTHER")
+    minted = len(shop.minted)
+    page.page.clock.run_for(700_000)
+    assert len(shop.minted) == minted
+    page.page.clock.run_for(25_000)
+    deadline = time.monotonic() + 5
+    while len(shop.minted) == minted:
+        assert time.monotonic() < deadline, "not renewed"
+        page.page.wait_for_timeout(50)
+    assert len(shop.minted) == minted + 1
+
+
+def test_a_refused_token_is_replaced_once(visit: Open, shop: Shop) -> None:
+    page = visit()
+    page.page.evaluate(
+        """() => {
+          const fetched = async () => (await fetch('/token', { method: 'POST' })).json()
+          window.calls = 0
+          const once = async () => ({ ...(await fetched()), ...(calls++ ? {} : { token: 'old' }) })
+          window.second = make({ getToken: once })
+          window.third = make({ getToken: async () => ({ ...(await fetched()), token: 'bad' }) })
+        }"""
+    )
+    assert page.page.evaluate("second.collect({ category: 'OTHER' })") is not None
+    assert page.page.evaluate("calls") == 2
+    before = len(page.sent("/collect"))
+    assert page.page.evaluate("third.collect({ category: 'OTHER' })") is None
+    assert len(page.sent("/collect")) == before + 2
+    assert page.page.evaluate("said.errors.at(-1)") == {"what": "collect", "status": 401}
+
+
+def test_a_token_of_another_origin_gets_nothing(visit: Open, shop: Shop) -> None:
+    shop.claims = {"origin": "https://elsewhere.example"}
+    page = visit()
+    assert page.collect("OTHER") is None
+    assert page.page.evaluate("said.errors.at(-1).status") == 401
+
+
+def test_a_wrong_clock_is_put_right(visit: Open) -> None:
+    page = visit(before="const real = Date.now; Date.now = () => real() - 3_600_000;", flushEveryMs=100)
+    page.page.mouse.click(100, 30)
+    page.wait("said.queued.length > 0")
+    assert page.page.evaluate("said.errors") == []
+
+
+def test_paste_is_seen_and_what_was_pasted_is_not_sent(visit: Open) -> None:
+    page = visit()
+    page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.page.evaluate("navigator.clipboard.writeText('CANARY-PASTED')")
+    page.page.locator("#user").focus()
+    page.page.keyboard.press("Control+V")
+    assert page.page.locator("#user").input_value() == "CANARY-PASTED"
+    page.collect()
+    signals = page.sent("/collect")[-1]["sdkSignals"]
+    assert signals["paste"] is True
+    assert signals["fields"] == {"filled": 1, "pasted": 1}
+
+
+def test_the_ways_in_which_fields_are_filled_are_told_apart(visit: Open) -> None:
+    page = visit()
+    type_like_a_person(page, "#user", "me")
+    page.page.locator("#secret").fill("by the driver")
+    page.page.evaluate("document.getElementById('note').value = 'without any event'")
+    page.collect()
+    fields = page.sent("/collect")[-1]["sdkSignals"]["fields"]
+    assert fields == {"filled": 3, "typed": 1, "inserted": 1, "silent": 1}
+
+
+def test_typing_like_a_person_and_like_a_machine_give_other_decisions(visit: Open) -> None:
+    person = visit()
+    type_like_a_person(person, "#user", "anna.example")
+    person.page.mouse.click(100, 30, delay=80)
+    assert person.collect()["decision"] == "ALLOW"
+    machine = visit()
+    machine.page.locator("#user").press_sequentially("anna.example", delay=200)
+    machine.page.locator("#secret").press_sequentially("correct horse", delay=200)
+    assert machine.collect()["decision"] != "ALLOW"
+
+
+CANARIES = ("CANARYUSER", "CANARYSECRET", "CANARYNOTE", "CANARYQUERY", "CANARYHASH")
+
+
+@pytest.mark.parametrize("build", ["core", "full"])
+def test_nothing_typed_ever_leaves_and_nobody_else_is_called(visit: Open, build: str) -> None:
+    page = visit(build=build, flushEveryMs=100)
+    page.page.evaluate("history.replaceState({}, '', '?full&q=CANARYQUERY#CANARYHASH')")
+    for field, canary in zip(("#user", "#secret", "#note"), CANARIES, strict=False):
+        page.page.locator(field).press_sequentially(canary, delay=5)
+    page.page.mouse.move(300, 200, steps=12)
+    page.page.locator("#go").click()
+    page.page.wait_for_timeout(1500 if build == "full" else 400)
+    page.collect(amount=5)
+    page.page.goto(f"{page.shop.origin}/plain")
+    page.page.wait_for_timeout(300)
+    own = (page.shop.origin, page.shop.tenant.service.base_url)
+    for request in page.requests:
+        assert request.url.startswith((*own, "data:", "about:", "blob:")), request.url
+    bodies = [each.post_data or "" for each in page.requests if "/api/v1/" in each.url]
+    assert len(bodies) >= 2
+    for body in bodies:
+        assert not [canary for canary in CANARIES if canary.lower() in body.lower()]
+        assert "clientX" not in body
+        assert len(body) <= 16_384
+
+
+@pytest.mark.parametrize("build", ["core", "full"])
+def test_the_strictest_policies_are_kept(visit: Open, build: str) -> None:
+    page = visit(build=build)
+    page.page.wait_for_timeout(1500 if build == "full" else 100)
+    assert page.collect("OTHER") is not None
+    assert page.page.evaluate("said.violations") == []
+    assert page.page.evaluate("said.errors") == []
+
+
+def test_the_full_build_names_the_device_the_same_twice(visit: Open) -> None:
+    found = []
+    for _ in range(2):
+        page = visit(build="full")
+        page.page.wait_for_timeout(1500)
+        decision = page.collect("OTHER")
+        record = page.shop.tenant.get(f"/api/v1/events/{decision['eventId']}").json
+        found.append(record["device"]["fingerprint"])
+        assert record["sdkSignals"]["headless"] is True
+        assert record["sdkSignals"]["webdriver"] is False
+    assert found[0] == found[1]
+    assert len(found[0]) == 32
+
+
+def test_without_consent_nothing_is_measured_stored_or_queued(visit: Open) -> None:
+    page = visit(consent=False, flushEveryMs=50)
+    type_like_a_person(page, "#user", "private")
+    page.page.wait_for_timeout(300)
+    assert page.collect("OTHER") is not None
+    assert "sdkSignals" not in page.sent("/collect")[-1]
+    assert page.sent("/websdk/signals") == []
+    assert page.page.evaluate("localStorage.length") == 0
+
+
+def test_forgetting_deletes_and_stops(visit: Open) -> None:
+    page = visit(flushEveryMs=50)
+    page.page.mouse.click(100, 30)
+    page.wait("said.queued.length > 0")
+    assert page.page.evaluate("localStorage.length") == 1
+    page.page.evaluate("sdk.forget()")
+    sent = len(page.sent("/websdk/signals"))
+    page.page.mouse.click(100, 30)
+    page.page.wait_for_timeout(300)
+    assert len(page.sent("/websdk/signals")) == sent
+    assert page.page.evaluate("localStorage.length") == 0
+
+
+def test_a_navigation_within_the_page_begins_a_new_account(visit: Open) -> None:
+    page = visit(flushEveryMs=100)
+    type_like_a_person(page, "#user", "one")
+    page.page.evaluate("history.pushState({}, '', '/second')")
+    page.page.wait_for_timeout(300)
+    page.page.mouse.click(100, 30)
+    page.page.wait_for_timeout(300)
+    page.collect("OTHER")
+    assert page.sent("/collect")[-1]["sdkSignals"]["keystrokeIntervals"] == []
+    assert {batch["page"]["url"] for batch in page.sent("/websdk/signals")} >= {f"{page.shop.origin}/second"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"endpoint": "http://127.0.0.1:9", "collectTimeoutMs": 500},
+        {"endpoint": "nonsense", "collectTimeoutMs": 500},
+    ],
+)
+def test_a_service_that_is_away_never_breaks_the_page(visit: Open, options: dict[str, object]) -> None:
+    page = visit()
+    faults: list[object] = []
+    page.page.on("pageerror", lambda fault: faults.append(fault))  # noqa: PLW0108
+    began = time.monotonic()
+    answer = page.page.evaluate(
+        "async (options) => { const one = make(options); await one.start(); one.page(); one.identify('u');"
+        " await one.flush(); return await one.collect({ category: 'OTHER' }) }",
+        options,
+    )
+    assert answer is None
+    assert time.monotonic() - began < 5
+    page.page.wait_for_timeout(200)
+    assert faults == []
+
+
+def test_a_token_that_cannot_be_had_is_told_and_harms_nothing(visit: Open) -> None:
+    page = visit()
+    faults: list[object] = []
+    page.page.on("pageerror", lambda fault: faults.append(fault))  # noqa: PLW0108
+    answer = page.page.evaluate(
+        "async () => { const one = make({ getToken: () => Promise.reject(new Error('no')) });"
+        " await one.start(); return await one.collect({ category: 'OTHER' }) }"
+    )
+    assert answer is None
+    page.page.wait_for_timeout(100)
+    assert faults == []
+    assert {"what": "token"} in page.page.evaluate("said.errors")
+
+
+def test_starting_takes_next_to_no_time(visit: Open) -> None:
+    page = visit(consent=False)
+    took_ms = page.page.evaluate(
+        """async () => {
+          const took = []
+          for (let round = 0; round < 20; round++) {
+            const one = make({ flushEveryMs: 0 })
+            const began = performance.now()
+            const started = one.start()
+            took.push(performance.now() - began)
+            await started
+            one.stop()
+          }
+          return took.sort((a, b) => a - b)[10]
+        }"""
+    )
+    assert took_ms <= 5

@@ -1,0 +1,42 @@
+"""Fixtures that all tests share."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# Each folder holds modules that its tests share; their names are unique, those of the tests need not be.
+sys.path += [str(folder) for folder in sorted(Path(__file__).parent.iterdir()) if folder.is_dir()]
+
+from live import Caller, Service, started
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """One service for all tests that leave it as they found it (each may make tenants of its own)."""
+    running = started(tmp_path_factory.mktemp("service"))
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def other(service: Service) -> Caller:
+    """Another tenant, who must not see anything of the first."""
+    return Caller(service, *service.new_tenant("Other"))
+
+
+@pytest.fixture
+def own_service(tmp_path: Path) -> Iterator[Service]:
+    """A service that the test may stop, kill and start again."""
+    running = started(tmp_path)
+    yield running
+    if running.process is not None:
+        running.stop(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def tenant(service: Service) -> Caller:
+    """A tenant of the shared service for the tests of one module."""
+    return Caller(service, *service.new_tenant())

@@ -1,0 +1,124 @@
+"""What signals say of behaviour: statistics, mismatches, and no failure on whatever a browser sends."""
+
+import math
+import statistics
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vettance.decisions.behaviour import Behaviour, behaviour_of
+from vettance.decisions.features import fraud_schema
+from vettance.decisions.offset import shows_clock_of
+from vettance.events.event import Event
+
+FIELDS = {name: field for name, field in fraud_schema().fields.items() if name.startswith("signals.")}
+
+
+def event(signals: Any, **more: Any) -> Event:
+    return Event(name="user.login", extra={"sdkSignals": signals}, **more)
+
+
+def read(name: str, signals: Any, **more: Any) -> Any:
+    return FIELDS[f"signals.{name}"].read(event(signals, **more))
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.5, 5000), min_size=4, max_size=60))
+def test_statistics_of_typing_are_the_textbooks(intervals: list[float]) -> None:
+    found = behaviour_of(event({"keystrokeIntervals": intervals}))
+    assert found.keystroke_min_ms == min(intervals)
+    assert found.keystroke_median_ms == statistics.median_high(intervals)
+    assert found.keystroke_log_sd == pytest.approx(
+        statistics.pstdev(math.log(each) for each in intervals), abs=1e-9
+    )
+    assert found.keystroke_spread is not None
+    assert found.keystroke_spread >= 0
+
+
+def test_an_event_without_signals_says_nothing() -> None:
+    assert behaviour_of(Event(name="x")) == Behaviour()
+    assert all(field.read(Event(name="x")) is None for field in FIELDS.values())
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+NAMES = [
+    "keystrokeIntervals",
+    "keystrokeDwells",
+    "pressDwells",
+    "fields",
+    "mouse",
+    "languages",
+    "acceptLanguage",
+    "timezoneOffset",
+    "interactionCount",
+    "fingerprintChanged",
+]
+
+
+@settings(deadline=None)
+@given(st.dictionaries(st.sampled_from(NAMES), JUNK))
+def test_whatever_a_browser_sends_no_reader_fails_or_gives_another_type(signals: dict[str, Any]) -> None:
+    sent = event(signals, metadata={"ipCountry": "DE"}, ip="203.0.113.1")
+    for field in FIELDS.values():
+        value = field.read(sent)
+        assert value is None or isinstance(value, (bool, int, float))
+        assert not isinstance(value, float) or math.isfinite(value)
+
+
+@pytest.mark.parametrize(
+    ("country", "offset_minutes", "mismatch"),
+    [
+        ("DE", -60, False),
+        ("DE", -120, False),
+        ("DE", 300, True),
+        ("US", 300, False),
+        ("US", 480, False),
+        ("US", -60, True),
+        ("IN", -330, False),
+        ("NP", -345, False),
+        ("BR", 180, False),
+        ("XX", 0, None),
+        (None, 0, None),
+    ],
+)
+def test_the_clock_is_held_against_the_country_of_the_address(
+    country: str | None, offset_minutes: int, mismatch: bool | None
+) -> None:
+    metadata = {} if country is None else {"ipCountry": country}
+    found = read("timezone_mismatch", {"timezoneOffset": offset_minutes}, metadata=metadata, ip="203.0.113.1")
+    assert found is mismatch
+
+
+def test_every_country_of_the_clock_table_is_two_letters_and_known() -> None:
+    assert shows_clock_of("FR", 60) is True
+    assert shows_clock_of("FR", 75) is False
+
+
+@pytest.mark.parametrize(
+    ("languages", "header", "mismatch"),
+    [
+        (["de-DE", "en"], "de-DE,de;q=0.9", False),
+        (["de-AT"], "de", False),
+        (["de"], "en-US,en;q=0.9", True),
+        (["de"], "*", None),
+        ([], "de", None),
+        (["de"], None, None),
+    ],
+)
+def test_the_language_of_pages_is_held_against_that_of_requests(
+    languages: list[str], header: str | None, mismatch: bool | None
+) -> None:
+    assert read("language_mismatch", {"languages": languages, "acceptLanguage": header}) is mismatch
+
+
+def test_fields_filled_without_keys_are_counted_together() -> None:
+    fields = {"filled": 5, "typed": 1, "inserted": 1, "scripted": 2, "silent": 1}
+    assert read("fields_injected", {"fields": fields}) == 4
+    assert read("fields_injected", {"fields": {"filled": 1, "typed": 1}}) == 0
+    assert read("fields_injected", {}) is None

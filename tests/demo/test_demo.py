@@ -1,0 +1,98 @@
+"""`vettance demo` from a clean folder to its results, through a real service."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from vettance.demo.launch import LaunchFault, make_fresh
+from vettance.demo.show import curl_line
+
+DEMO = (sys.executable, "-m", "vettance.cli", "demo")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*DEMO, *arguments], capture_output=True, text=True, timeout=100, check=False)
+
+
+def children_of(folder: Path) -> list[str]:
+    """Return the command lines of processes that name the folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = process.read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
+        if str(folder) in words and process.parent.name != str(os.getpid()):
+            found.append(words)
+    return found
+
+
+def test_the_demo_decides_everything_and_says_what_it_caught(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    done = run("--customers", "40", "--days", "4", "--fraud-share", "0.1", "--folder", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"[\d,]+ decisions in [\d.]+ s: [\d,]+ per second", done.stdout)
+    for words in (
+        "p99",
+        "Decision against the truth",
+        "account_takeover",
+        "Most frequent reasons",
+        "curl -s",
+    ):
+        assert words in done.stdout
+    assert '"riskScore"' in done.stdout
+    assert "not decided" not in done.stdout
+    assert not children_of(folder)
+
+
+@pytest.mark.slow
+def test_a_second_run_begins_anew(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    for _ in range(2):
+        assert run("--customers", "5", "--days", "1", "--folder", str(folder)).returncode == 0
+
+
+@pytest.mark.slow
+def test_the_demo_stops_its_service_when_it_is_stopped(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    command = [*DEMO, "--customers", "3000", "--days", "60", "--folder", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if "listens on" in line:
+            break
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=40)
+    assert process.returncode == 1
+    assert "interrupted" in errors
+    assert not children_of(folder)
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(LaunchFault, match="not a demo's"):
+        make_fresh(tmp_path)
+    assert (tmp_path / "thesis.txt").exists()
+
+
+def test_an_input_that_cannot_be_read_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "payments.parquet").write_text("a,b,c")
+    done = run("--input", str(tmp_path / "payments.parquet"), "--folder", str(tmp_path / "demo"))
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "demo").exists()
+
+
+def test_the_curl_line_is_one_a_shell_takes() -> None:
+    words = shlex.split(curl_line("http://127.0.0.1:8080", "vtc_test_x"))
+    assert words[0] == "curl"
+    assert "x-api-key: vtc_test_x" in words

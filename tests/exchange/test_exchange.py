@@ -1,0 +1,203 @@
+"""Exports and imports through the command line, in all formats, with interruptions and faulty rows."""
+
+import csv
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live import Caller, Service
+from vettance.errors import Refusal
+from vettance.exchange.file import rows_of
+from vettance.exchange.table import read_row
+
+NOW = int(time.time())
+
+
+@pytest.fixture(scope="module")
+def events(service: Service) -> tuple[Caller, list[str]]:
+    """A tenant with three events, the second one labelled."""
+    caller = Caller(service, *service.new_tenant("Exchange"))
+    ids = []
+    for number in range(3):
+        body = {
+            "eventName": "payment.attempt",
+            "customer": {"externalId": f"c{number}", "email": "=x@mail.example"},
+            "metadata": {"amount": number + 0.5, "note": 'a,b\n"c"'},
+        }
+        ids.append(caller.post("/api/v1/events", body).json["eventId"])
+    assert caller.post(f"/api/v1/feedback/event/{ids[1]}", {"label": "FRAUD"}).status == 201
+    return caller, ids
+
+
+def export(service: Service, what: str, tenant: str, out: Path, *more: str) -> list[dict[str, Any]]:
+    service.cli("export", what, "--tenant", tenant, "--format", out.suffix[1:], "--out", str(out), *more)
+    rows = []
+    for _, row in rows_of(out.suffix[1:], out):
+        assert not isinstance(row, str), row
+        rows.append(dict(row))
+    return rows
+
+
+@pytest.mark.parametrize("file_format", ["csv", "ndjson", "parquet"])
+@pytest.mark.parametrize("what", ["events", "decisions"])
+def test_every_format_holds_every_row_in_order(
+    service: Service, events: tuple[Caller, list[str]], tmp_path: Path, what: str, file_format: str
+) -> None:
+    caller, ids = events
+    rows = export(service, what, caller.id, tmp_path / f"out.{file_format}")
+    assert [row["id"] for row in rows] == ids
+    assert [row["label"] or None for row in rows] == [None, "FRAUD", None]
+    assert [row["customerId"] for row in rows] == ["c0", "c1", "c2"]
+    assert {row["decision"] for row in rows} <= {"approve", "ALLOW", "review", "REVIEW"}
+    assert {row["customerEmail"] for row in rows} == {"=x@mail.example"}
+    if what == "events":
+        sent = rows[2]["event"]
+        sent = json.loads(sent) if isinstance(sent, str) else sent
+        assert sent["metadata"] == {"amount": 2.5, "note": 'a,b\n"c"'}
+
+
+def test_a_formula_is_made_harmless_for_spreadsheets(
+    service: Service, events: tuple[Caller, list[str]], tmp_path: Path
+) -> None:
+    out = tmp_path / "out.csv"
+    export(service, "decisions", events[0].id, out)
+    with out.open(newline="") as file:
+        assert {row["customerEmail"] for row in csv.DictReader(file)} == {"'=x@mail.example"}
+
+
+def test_from_and_to_bound_an_export(
+    service: Service, events: tuple[Caller, list[str]], tmp_path: Path
+) -> None:
+    caller, _ = events
+    out = tmp_path / "out.ndjson"
+    assert export(service, "events", caller.id, out, "--from", str(NOW + 3600)) == []
+    assert export(service, "events", caller.id, out, "--to", str(NOW - 3600)) == []
+    assert len(export(service, "events", caller.id, out, "--from", "2026-01-01T00:00:00Z")) == 3
+
+
+def test_standard_output_takes_an_export(service: Service, events: tuple[Caller, list[str]]) -> None:
+    done = service.cli("export", "events", "--tenant", events[0].id)
+    assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == events[1]
+
+
+def test_an_unknown_tenant_is_said_in_one_line(service: Service) -> None:
+    done = service.cli("export", "events", "--tenant", "ten_x", ok=False)
+    assert done.returncode != 0
+    assert "no such tenant" in done.stderr
+
+
+def history(path: Path, lines: list[Any]) -> Path:
+    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    return path
+
+
+def past(number: int, **more: Any) -> dict[str, Any]:
+    event = {"eventName": "payment.attempt", "customer": {"externalId": f"past-{number}"}}
+    return {"event": event, "occurredAt": NOW - 86_400 * 30 + number, **more}
+
+
+def wait_total(caller: Caller, count: int) -> list[Any]:
+    caller.service.wait_for(lambda: caller.get("/api/v1/events").json["total"] >= count, 20)
+    found = caller.get("/api/v1/events?sortOrder=asc").json
+    assert found["total"] == count
+    data: list[Any] = found["data"]
+    return data
+
+
+def test_history_is_imported_in_order_with_its_labels(service: Service, tmp_path: Path) -> None:
+    caller = Caller(service, *service.new_tenant("Import"))
+    file = history(tmp_path / "h.ndjson", [past(1, label="FRAUD"), past(2), past(3, label="LEGIT")])
+    done = service.cli("import", str(file), "--tenant", caller.id, "--json")
+    assert done == {"accepted": 3, "refused": 0, "dryRun": False}
+    data = wait_total(caller, 3)
+    assert [one["customer"]["externalId"] for one in data] == ["past-1", "past-2", "past-3"]
+    assert [[said["label"] for said in one["feedback"]] for one in data] == [["FRAUD"], [], ["LEGIT"]]
+    stats = caller.get(f"/api/v1/decisions/stats?from={NOW - 86_400 * 31}&to={NOW - 86_400 * 29}").json
+    assert stats["totals"]["evaluated"] == 3
+
+
+def test_importing_a_file_again_takes_nothing_twice(service: Service, tmp_path: Path) -> None:
+    caller = Caller(service, *service.new_tenant("Again"))
+    file = history(tmp_path / "h.ndjson", [past(number) for number in range(5)])
+    for _ in range(2):
+        done = service.cli("import", str(file), "--tenant", caller.id, "--json")
+        assert done["accepted"] == 5
+    wait_total(caller, 5)
+
+
+def test_refused_rows_are_written_with_their_lines(service: Service, tmp_path: Path) -> None:
+    caller = Caller(service, *service.new_tenant("Refused"))
+    lines = [
+        past(1),
+        "not json",
+        {"eventName": "no.time"},
+        past(2, label="SCAM"),
+        past(3),
+        {"occurredAt": NOW},
+    ]
+    file = history(tmp_path / "h.ndjson", lines)
+    errors = tmp_path / "errors.ndjson"
+    done = service.cli("import", str(file), "--tenant", caller.id, "--errors", str(errors), "--json")
+    assert (done["accepted"], done["refused"]) == (2, 4)
+    refused = [json.loads(line) for line in errors.read_text().splitlines()]
+    assert [one["line"] for one in refused] == [2, 3, 4, 6]
+    assert [set(one["details"]) for one in refused] == [{"row"}, {"occurredAt"}, {"label"}, {"eventName"}]
+    wait_total(caller, 2)
+
+
+def test_a_dry_run_checks_and_keeps_nothing(service: Service, tmp_path: Path) -> None:
+    caller = Caller(service, *service.new_tenant("Dry"))
+    file = history(tmp_path / "h.ndjson", [past(1), "{"])
+    done = service.cli("import", str(file), "--tenant", caller.id, "--dry-run", ok=False)
+    assert done.returncode == 1
+    assert "1 events are good, 1 refused" in done.stdout
+    assert caller.get("/api/v1/events").json["total"] == 0
+
+
+@pytest.mark.parametrize("file_format", ["csv", "ndjson", "parquet"])
+def test_what_was_exported_can_be_imported(
+    service: Service, events: tuple[Caller, list[str]], tmp_path: Path, file_format: str
+) -> None:
+    caller = Caller(service, *service.new_tenant("Back"))
+    out = tmp_path / f"out.{file_format}"
+    exported = export(service, "events", events[0].id, out)
+    done = service.cli("import", str(out), "--tenant", caller.id, "--json")
+    assert (done["accepted"], done["refused"]) == (3, 0)
+    data = wait_total(caller, 3)
+    assert [one["metadata"]["amount"] for one in data] == [0.5, 1.5, 2.5]
+    assert [one["occurredAt"] for one in data] == [row["occurredAt"] for row in exported]
+    assert [[said["label"] for said in one["feedback"]] for one in data] == [[], ["FRAUD"], []]
+
+
+def test_columns_by_dotted_names_make_an_event() -> None:
+    row = {
+        "eventName": "login",
+        "customer.externalId": "007",
+        "metadata.amount": "12.5",
+        "metadata.account": "0012",
+        "metadata.vip": "true",
+        "country": "",
+        "occurredAt": str(NOW),
+        "label": "LEGIT",
+    }
+    one = read_row(row, NOW * 1000)
+    assert one.event.customer_id == "007"
+    assert one.event.metadata == {"amount": 12.5, "account": "0012", "vip": True}
+    assert one.event.country is None
+    assert one.label == "LEGIT"
+
+
+def test_columns_of_an_exported_decision_make_an_event() -> None:
+    row = {"id": "evt_1", "decision": "deny", "customerId": "c", "deviceFingerprint": "f", "eventName": "e"}
+    one = read_row({**row, "occurredAt": NOW}, NOW * 1000)
+    assert (one.event.customer_id, one.event.fingerprint) == ("c", "f")
+    assert one.event.extra == {}
+
+
+@pytest.mark.parametrize("row", [{}, {"event": "[1]"}, {"event": "{"}, {"event": {"eventName": 1}}])
+def test_a_row_that_is_no_event_is_refused(row: dict[str, Any]) -> None:
+    with pytest.raises(Refusal):
+        read_row({**row, "occurredAt": NOW}, NOW * 1000)

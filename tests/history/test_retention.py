@@ -1,0 +1,169 @@
+"""Retention and erasure: what goes, what stays, and that lists and statistics stay true to what is left."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from past import DAY_MS, MADE, START_MS, Archive
+from test_recount import SEALS, SEARCHES, WANTED, expected, listed
+
+from live import Caller, Service
+from vettance.db.engine import Statement
+from vettance.history.filter import Order
+from vettance.retention.policy import Policy
+from vettance.retention.pseudonym import pseudonym, renamed
+from vettance.retention.retain import Retainer
+from vettance.tenants.sql import insert_tenant
+from vettance.tenants.tenant import Tenant
+
+LIVED = st.sampled_from([1, 5, 12, 24]).flatmap(
+    lambda size: st.lists(st.tuples(st.sampled_from([0, 0, 1]), MADE), min_size=size, max_size=size)
+)
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    made = Archive(tmp_path_factory.mktemp("archive"))
+    yield made
+    made.close()
+
+
+@settings(max_examples=25, deadline=None)
+@given(LIVED, SEALS, WANTED, SEARCHES, st.sampled_from([0, 1, 700, 61_000, DAY_MS, 3 * DAY_MS]))
+def test_lists_are_true_to_what_retention_leaves(
+    archive: Archive, lived, seals, wanted, search, age_ms
+) -> None:
+    tenants = [archive.tenant(), archive.tenant()]
+
+    async def scene() -> None:
+        for tenant in tenants:
+            await archive.store.write(insert_tenant(Tenant(id=tenant, name="t"), 0))
+        pasts = await archive.live(tenants, lived, seals)
+        for tenant in tenants:
+            # Columns read before must not be answered from afterwards.
+            assert (await listed(archive, tenant, wanted, Order.SCORE, 9, descending=True))[1] >= 0
+        before_ms = START_MS + age_ms
+        await Retainer(archive.store, Policy(events=1), lambda: before_ms + DAY_MS).run()
+        newest = (await archive.store.read(Statement("SELECT id FROM decision ORDER BY seq DESC LIMIT 1")))[
+            0
+        ][0]
+        for tenant, past in zip(tenants, pasts, strict=True):
+            left = [one for one in past if one.evaluated_at_ms >= before_ms or one.id == newest]
+            for order in (Order.EVALUATED, Order.SCORE):
+                ids, total = await listed(archive, tenant, wanted, order, 9, descending=True)
+                assert ids == expected(left, wanted, order, descending=True)
+                assert total == len(ids)
+            found = wanted.__class__(search=search)
+            ids, _ = await listed(archive, tenant, found, Order.EVALUATED, 9, descending=True)
+            assert ids == expected(left, found, Order.EVALUATED, descending=True)
+
+    archive.runner.run(scene())
+
+
+def rows(service: Service, query: str) -> list[Any]:
+    with closing(sqlite3.connect(service.data / "vettance.db", timeout=10)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def every_text(service: Service, tables: tuple[str, ...]) -> str:
+    """Return everything that some tables hold, as one text."""
+    return "\n".join(str(row) for table in tables for row in rows(service, f"SELECT * FROM {table}"))
+
+
+def test_an_erased_customer_is_named_nowhere_and_counted_as_before(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Erase"))
+    name, email = "Erika-Mustermann-7", "erika.mustermann@mail.example"
+    ids = []
+    for number in range(4):
+        customer = {
+            "externalId": name if number < 3 else "somebody-else",
+            "email": email if number < 2 else None,
+        }
+        body = {
+            "eventName": "user.login",
+            "customer": {**customer, "metadata": {"surname": "Mustermann"}},
+            "metadata": {
+                "note": f"call {email.upper()} about {name}" if number < 3 else "",
+                "amount": number,
+            },
+        }
+        ids.append(caller.post("/api/v1/events", body).json["eventId"])
+    feedback = {"label": "FRAUD", "notes": f"{name} said so"}
+    assert caller.post(f"/api/v1/feedback/event/{ids[0]}", feedback).status == 201
+    before = caller.get("/api/v1/events/stats").json
+    done = service.cli("customer", "erase", "--tenant", caller.id, "--external-id", name, "--json")
+    assert done["events"] == 3
+    assert done["pseudonym"].startswith("erased_")
+    assert {kept["what"] for kept in done["kept"]} >= {"backups and exported files"}
+    assert caller.get("/api/v1/events/stats").json == before
+    for table in ("event", "decision", "term", "feedback", "job"):
+        mine = f"SELECT * FROM {table} WHERE tenant = '{caller.id}'"
+        text = "\n".join(str(row) for row in rows(service, mine)).lower()
+        assert name.lower() not in text, table
+        assert email not in text, table
+        assert "surname" not in text or table != "event" or text.count("surname") == 1
+    assert caller.get(f"/api/v1/decisions?customer={name}").json["total"] == 0
+    found = caller.get(f"/api/v1/decisions?customer={done['pseudonym']}").json
+    assert [one["id"] for one in found["data"]] == ids[2::-1]
+    explained = caller.get(f"/api/v1/decisions/{ids[0]}").json
+    assert explained["linkedEntities"]["customer"]["id"] == done["pseudonym"]
+    assert explained["linkedEntities"]["customer"]["events"] == 3
+    assert "erased_" in explained["feedback"][0]["notes"]
+    kept = caller.get(f"/api/v1/events/{ids[3]}").json["customer"]
+    assert kept["externalId"] == "somebody-else"
+
+
+def test_erasing_for_an_unknown_tenant_is_refused(service: Service) -> None:
+    done = service.cli("customer", "erase", "--tenant", "ten_x", "--external-id", "c", ok=False)
+    assert done.returncode != 0
+    assert "no such tenant" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted"),
+    [
+        ("Anna Long", "P"),
+        (" ANNA LONG ", "P"),
+        ("for anna long, today", "for P, today"),
+        ("seven", "seven"),
+        ("7", "Q"),
+        ("17", "17"),
+        ({"anna long": ["x", {"y": "7"}]}, {"P": ["x", {"y": "Q"}]}),
+        (7, 7),
+        (None, None),
+    ],
+)
+def test_names_are_replaced_wherever_they_stand(value: Any, wanted: Any) -> None:
+    assert renamed(value, {"anna long": "P", "7": "Q"}) == wanted
+
+
+def test_pseudonyms_depend_on_the_secret_the_tenant_and_the_moment() -> None:
+    made = {
+        pseudonym(secret, tenant, "c", moment)
+        for secret in (b"a" * 32, b"b" * 32)
+        for tenant in ("ten_a", "ten_b")
+        for moment in (1, 2)
+    }
+    assert len(made) == 8
+
+
+def test_retention_runs_from_the_command_line(own_service: Service, tmp_path: Path) -> None:
+    caller = Caller(own_service, own_service.tenant_id, own_service.api_key)
+    for _ in range(3):
+        assert caller.post("/api/v1/events/async", {"eventName": "e"}).status == 202
+    own_service.wait_for(lambda: caller.get("/api/v1/events").json["total"] == 3)
+    with closing(sqlite3.connect(own_service.data / "vettance.db", timeout=10)) as connection, connection:
+        connection.execute("UPDATE job SET settled_at_ms = 1 WHERE seq < 3")
+        connection.execute("UPDATE decision SET evaluated_at_ms = 1 WHERE seq < 3")
+    own_service.env["VETTANCE_KEEP_EVENTS"] = "365"
+    dry = own_service.cli("retention", "run", "--dry-run", "--json")
+    assert dry["removed"] == {"events": 2, "jobs": 2, "deliveries": 0, "statistics": 0}
+    assert caller.get("/api/v1/events").json["total"] == 3
+    assert own_service.cli("retention", "run", "--json")["removed"] == dry["removed"]
+    assert caller.get("/api/v1/events").json["total"] == 1
+    assert json.loads(caller.get("/api/v1/events/stats").body)["totalEvents"] == 3

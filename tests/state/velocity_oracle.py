@@ -1,0 +1,83 @@
+"""A naive memory: it keeps a list of everything and scans it for every question."""
+
+import math
+
+from vettance.state.port import KINDS, Observation, Plan, Value
+
+
+def same(value: Value) -> tuple[str, Value]:
+    """Tell values apart as rules do: 1 is 1.0, True is not 1, a text is no number."""
+    return ("bool" if type(value) is bool else "text" if type(value) is str else "number", value)
+
+
+def keeps(kind: str, value: Value) -> bool:
+    if kind == "moments":
+        return True
+    if type(value) is str or type(value) is bool:
+        return kind == "texts"
+    return value is not None and math.isfinite(value)
+
+
+class Oracle:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.log: list[tuple[str, int, Observation]] = []
+        self.known: dict[tuple[str, str], tuple[Value, ...]] = {}
+
+    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> tuple[Value, ...]:
+        if (tenant, event_id) in self.known:
+            return self.known[tenant, event_id]
+        answer = tuple(self.ask(tenant, index, at_ms, seen) for index in range(len(self.plan.aggregates)))
+        self.log.append((tenant, at_ms, seen))
+        self.known[tenant, event_id] = answer
+        return answer
+
+    def inside(self, tenant: str, index: int, after_ms: int, until_ms: int, seen: Observation):
+        """Return (moment, value) of what the aggregate looks at, oldest first, in call order where equal."""
+        aggregate = self.plan.aggregates[index]
+        series = self.plan.series[aggregate.series]
+        found = []
+        for owner, moment, past in self.log:
+            value = None if series.value is None else past.values[series.value]
+            if (
+                owner == tenant
+                and after_ms < moment <= until_ms
+                and past.mask >> aggregate.series & 1
+                and past.keys[series.key] is not None
+                and same(past.keys[series.key]) == same(seen.keys[series.key])
+                and keeps(series.kind, value)
+            ):
+                found.append((moment, value))
+        return sorted(found, key=lambda pair: pair[0])
+
+    def ask(self, tenant: str, index: int, at_ms: int, seen: Observation) -> Value:
+        aggregate = self.plan.aggregates[index]
+        series = self.plan.series[aggregate.series]
+        if seen.keys[series.key] is None:
+            return None
+        own = None if series.value is None else seen.values[series.value]
+        if aggregate.kind == "seen" and not keeps(series.kind, own):
+            return None
+        inside = self.inside(tenant, index, at_ms - aggregate.window_ms, at_ms, seen)
+        if not inside:
+            return KINDS[aggregate.kind]
+        moments, values = zip(*inside, strict=True)
+        return {
+            "count": lambda: len(inside),
+            "sum": lambda: math.fsum(values),
+            "avg": lambda: math.fsum(values) / len(values),
+            "min": lambda: min(values),
+            "max": lambda: max(values),
+            "distinct": lambda: len({same(value) for value in values}),
+            "seen": lambda: same(own) in {same(value) for value in values},
+            "first_seen": lambda: (at_ms - moments[0]) / 1000,
+            "last_seen": lambda: (at_ms - moments[-1]) / 1000,
+            "last": lambda: values[-1],
+        }[aggregate.kind]()
+
+
+def agree(mine: Value, naive: Value) -> bool:
+    """Tell whether two answers are equal, sums up to the rounding of floating point."""
+    if type(mine) is float and isinstance(naive, float | int) and type(naive) is not bool:
+        return math.isclose(mine, naive, rel_tol=1e-9, abs_tol=1e-9)
+    return type(mine) is type(naive) and mine == naive

@@ -1,0 +1,69 @@
+"""The commands for watchlists, as a person and a script see them."""
+
+import json
+from pathlib import Path
+
+import publishers
+from publishers import write
+
+from live import run_cli
+
+
+def test_a_list_is_imported_listed_and_compared(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    path = write(tmp_path, "own.csv", publishers.OWN)
+    made = run_cli(data, "watchlist", "import", "--source", "csv", str(path), "--json")
+    assert (made["source"], made["entities"], made["changed"]) == ("csv", 3, True)
+    write(tmp_path, "own.csv", publishers.OWN + "9,Ada Example,INDIVIDUAL,,,,,,,\n")
+    run_cli(data, "watchlist", "import", "--source", "csv", str(path), "--json")
+    (listed,) = run_cli(data, "watchlist", "list", "--json")
+    assert (listed["code"], listed["entities"], listed["current"]) == ("OWN LIST", 4, True)
+    assert len(run_cli(data, "watchlist", "list", "--all", "--json")) == 2
+    found = run_cli(data, "watchlist", "diff", "csv", "--json")
+    assert (found["added"], found["removed"], found["changed"]) == ({"csv:9": "Ada Example"}, {}, {})
+
+
+def test_the_sample_needs_no_file_and_says_that_it_is_one(tmp_path: Path) -> None:
+    made = run_cli(tmp_path, "watchlist", "import", "--source", "sample", ok=False)
+    assert made.returncode == 0
+    assert "SAMPLE" in made.stdout
+
+
+def test_a_broken_list_ends_with_one_clear_line(tmp_path: Path) -> None:
+    path = write(tmp_path, "un.xml", "<html>")
+    refused = run_cli(tmp_path / "data", "watchlist", "import", "--source", "un_sc", str(path), ok=False)
+    assert refused.returncode == 1
+    assert refused.stderr.count("\n") == 1
+    assert "un.xml is not well-formed XML" in refused.stderr
+
+
+def test_labelled_cases_are_counted_for_each_tag(tmp_path: Path) -> None:
+    man = {"name": "Torvald Mikkelsen", "entityType": "INDIVIDUAL", "dob": ["1957-03-12"]}
+    asked = {"name": "Thorvald Mikkelson", "entityType": "INDIVIDUAL", "dob": "1957-03-12"}
+    other = {"name": "Ingrid Haddad", "entityType": "INDIVIDUAL"}
+    cases = [
+        {"query": asked, "candidate": man, "expected": "match", "tag": "typo"},
+        {"query": other, "candidate": man, "expected": "no_match", "tag": "other"},
+        {"query": other, "candidate": man, "expected": "match", "tag": "other"},
+        {"query": other, "candidate": None, "expected": "no_match", "tag": "nobody"},
+    ]
+    path = write(tmp_path, "cases.jsonl", "\n".join(json.dumps(case) for case in cases))
+    data = tmp_path / "data"
+    found = run_cli(data, "watchlist", "evaluate", str(path), "--json")
+    assert found["total"] == {
+        "cases": 3, "precision": 1.0, "recall": 0.5, "f1": 0.6667, "falsePositiveRate": 0.0,
+    }  # fmt: skip
+    assert found["tags"]["typo"]["recall"] == 1.0
+    assert found["skipped"] == 1
+    assert [miss["query"] for miss in found["misses"]] == ["Ingrid Haddad"]
+    own = write(tmp_path, "own.csv", "name,type\nIngrid Haddad,INDIVIDUAL\n")
+    run_cli(data, "watchlist", "import", "--source", "csv", str(own), "--json")
+    found = run_cli(data, "watchlist", "evaluate", str(path), "--json")
+    assert (found["skipped"], found["tags"]["nobody"]["falsePositiveRate"]) == (0, 1.0)
+
+
+def test_a_line_that_is_no_case_is_named(tmp_path: Path) -> None:
+    path = write(tmp_path, "cases.jsonl", "{}\n")
+    refused = run_cli(tmp_path / "data", "watchlist", "evaluate", str(path), ok=False)
+    assert refused.returncode == 1
+    assert "line 1" in refused.stderr

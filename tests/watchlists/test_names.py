@@ -1,0 +1,156 @@
+"""Names of every script become words that can be compared, by the rules of what they name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vettance.watchlists.align import align
+from vettance.watchlists.names import WORDS_MAX, Grammar, compact, parse_name
+from vettance.watchlists.script import Script, romanise
+from vettance.watchlists.word import Kind, make_word, word_similarity
+
+
+def texts(name: str, grammar: Grammar = Grammar.PERSON) -> list[str]:
+    return [word.text for word in parse_name(name, grammar).words]
+
+
+@pytest.mark.parametrize(
+    ("word", "latin", "script"),
+    [
+        ("Müller", "muller", Script.LATIN),
+        ("Łukasz", "lukasz", Script.LATIN),
+        ("Щербаков", "shcherbakov", Script.ALPHABET),
+        ("Йосип", "yosip", Script.ALPHABET),
+        ("Παύλος", "paylos", Script.ALPHABET),
+        ("كريم", "krym", Script.CONSONANTAL),
+        ("יעקב", "yakb", Script.CONSONANTAL),
+        ("김정", "kim jong", Script.SYLLABIC),
+        ("李明", "li ming", Script.SYLLABIC),
+        ("नरेन", "naren", Script.CONSONANTAL),
+    ],
+)
+def test_a_word_of_any_script_is_written_in_latin_letters(word: str, latin: str, script: Script) -> None:
+    spelt, found = romanise(word)
+    assert found is script
+    assert spelt.replace("a", "") == latin.replace("a", "")
+
+
+def test_presentation_forms_and_invisible_characters_change_nothing() -> None:
+    assert texts("ﻛﺮﻳﻢ") == texts("كريم")
+    assert texts("Ka\u200brim Ali") == texts("Karim Ali")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Abd al-Rahman Karimi", "Abdurrahman Karimi"),
+        ("Abdul Karim Haddad", "Abdelkarim Haddad"),
+        ("Salah al-Din Mansur", "Salahuddin Mansur"),
+        ("Dr. Ivan PETROV", "Petrov, Ivan"),
+        ("Mohd Faisal", "Muhammad Faisal"),
+        ("Jürgen Groß", "Juergen Gross"),
+        ("Sergej Jurjevitj", "Sergey Yurievich"),
+        ("Юрий Щербаков", "Yuri Shcherbakov"),
+        ("Kowalczyk-Nowak Anna", "Anna Kowalczyk Nowak"),
+        ("AnnaKowalczyk", "Anna Kowalczyk"),
+        ("Anna Kowal czyk", "Anna Kowalczyk"),
+        ("محمد كريم الحداد", "Mohammed Karim al-Haddad"),
+        ("Pepe Martinez", "Jose Martinez"),
+        ("J. Martinez Lopez", "Jose Martinez Lopez"),
+    ],
+)
+def test_two_spellings_of_one_person_are_alike(one: str, other: str) -> None:
+    score = align(parse_name(one, Grammar.PERSON), parse_name(other, Grammar.PERSON)).score
+    assert score >= 0.8, score
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Ivan Petrovich Sidorov", "Ivan Borisovich Sidorov"),
+        ("Anna Kowalczyk", "Maria Kowalczyk"),
+        ("Hasan Karimi", "Hussein Karimi"),
+        ("Ivan Ivanovich Petrov", "Irina Ivanovna Petrova"),
+        ("Ali", "Ali Reza Karimi"),
+        ("John Smithers", "John Smolinski"),
+    ],
+)
+def test_two_people_who_share_a_part_of_their_names_are_not_alike(one: str, other: str) -> None:
+    score = align(parse_name(one, Grammar.PERSON), parse_name(other, Grammar.PERSON)).score
+    assert score < 0.75, score
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("Severnaya Zvezda LLC", "OOO Severnaya Zvezda", True),
+        ("Tidewater Widgets Limited Liability Company", "Tidewater Widgets", True),
+        ("Tidewater Widgets LMITED COMAPNY", "Tidewater Widgets Ltd.", True),
+        ("Widgets Tidewater Intl", "Tidewater Widgets International", True),
+        ("Tidewater Widgets (TW)", "Tidewater Widgets", True),
+        ("A.B.C. Trading", "ABC Trading", True),
+        ("Quarry Fund VIII L.P.", "Quarry Fund IX L.P.", False),
+        ("Tidewater Widgets", "Tidewater Gadgets", False),
+        ("Pinecrest Systems Ltd", "Pinecrest Ltd", False),
+    ],
+)
+def test_company_forms_say_nothing_and_words_and_numbers_much(one: str, other: str, alike: bool) -> None:
+    grammar = Grammar.ORGANIZATION
+    score = align(parse_name(one, grammar), parse_name(other, grammar)).score
+    assert (score >= 0.75) is alike, score
+
+
+def test_a_telling_name_is_not_hidden_by_adding_words() -> None:
+    listed = parse_name("Torvald Mikkelsen", Grammar.PERSON)
+    padded = parse_name("Torvald Mikkelsen " + "Quentin Barnaby Osric Lupin " * 2, Grammar.PERSON)
+    assert align(padded, listed).score >= 0.75
+
+
+def test_ships_of_one_series_are_told_apart_by_their_number() -> None:
+    grammar = Grammar.CRAFT
+    same = align(parse_name("M/V SEA LARK 12", grammar), parse_name("SEA LARK 12", grammar)).score
+    other = align(parse_name("SEA LARK 12", grammar), parse_name("SEA LARK 7", grammar)).score
+    assert same > 0.9 > 0.75 > other
+
+
+def test_titles_and_particles_alone_are_still_a_name() -> None:
+    assert [word.kind for word in parse_name("Al Haj", Grammar.PERSON).words] == [Kind.NAME, Kind.NAME]
+    assert parse_name("The Company Ltd", Grammar.ORGANIZATION).words
+
+
+def test_identifiers_are_compared_by_their_letters_and_digits() -> None:
+    assert compact(" ep-itd ") == compact("EP ITD") == "EPITD"
+
+
+@given(st.text(max_size=200), st.sampled_from(list(Grammar)))
+def test_any_text_can_be_read_and_stays_small(text: str, grammar: Grammar) -> None:
+    name = parse_name(text, grammar)
+    assert len(name.words) <= WORDS_MAX
+    assert all(word.text.isascii() and word.text == word.text.lower() for word in name.words)
+
+
+LETTERS = st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), min_size=1, max_size=14)
+
+
+@given(LETTERS, LETTERS)
+def test_words_are_as_alike_one_way_as_the_other(one: str, other: str) -> None:
+    left, right = (make_word(text, Kind.NAME, False) for text in (one, other))  # noqa: FBT003
+    assert word_similarity(left, right) == word_similarity(right, left)
+    assert 0.0 <= word_similarity(left, right) <= 1.0
+    assert word_similarity(left, left) == 1.0
+
+
+@given(st.lists(LETTERS, min_size=1, max_size=6), st.randoms())
+def test_the_order_of_a_persons_words_does_not_matter(parts: list[str], chance: object) -> None:
+    shuffled = list(parts)
+    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+    one = parse_name(" ".join(parts), Grammar.PERSON)
+    other = parse_name(" ".join(shuffled), Grammar.PERSON)
+    kinds = [word.kind for word in one.words]
+    if any(kind in (Kind.NAME, Kind.PATRONYMIC) for kind in kinds) and not _compounded(parts):
+        assert align(one, other).score >= 0.999
+
+
+def _compounded(parts: list[str]) -> bool:
+    """Whether some of the words would be run together, which depends on their order."""
+    return any(part.startswith(("abd", "ebd")) or "d" in part for part in parts)

@@ -1,0 +1,88 @@
+"""The endpoints of the interface specification as a table."""
+
+from typing import NamedTuple
+
+
+class Endpoint(NamedTuple):
+    """One row: method, path as OpenAPI writes it, status of success."""
+
+    method: str
+    path: str
+    status: int
+
+
+_V1 = "/api/v1"
+
+ENDPOINTS: tuple[Endpoint, ...] = tuple(
+    Endpoint(method, _V1 + path, status)
+    for method, path, status in (
+        # Decisions
+        ("POST", "/decisions/evaluate", 200),
+        ("GET", "/decisions/{id}", 200),
+        ("GET", "/decisions", 200),
+        ("GET", "/decisions/stats", 200),
+        # Events
+        ("POST", "/events", 201),
+        ("POST", "/events/ingest", 201),
+        ("POST", "/events/async", 202),
+        ("GET", "/events", 200),
+        ("GET", "/events/{id}", 200),
+        ("GET", "/events/stats", 200),
+        # Lists
+        ("GET", "/lists", 200),
+        ("POST", "/lists", 201),
+        ("DELETE", "/lists/{id}", 200),
+        ("POST", "/lists/customer/{email}", 201),
+        ("DELETE", "/lists/customer/{email}", 200),
+        ("POST", "/lists/device", 201),
+        ("DELETE", "/lists/device/{fingerprint}", 200),
+        ("POST", "/lists/ip", 201),
+        ("DELETE", "/lists/ip/{ip}", 200),
+        # Feedback
+        ("POST", "/feedback/decision/{id}", 201),
+        ("POST", "/feedback/event/{id}", 201),
+        # Webhooks
+        ("POST", "/webhooks/subscriptions", 201),
+        ("GET", "/webhooks/subscriptions", 200),
+        ("POST", "/webhooks/subscriptions/{id}/test", 200),
+        ("DELETE", "/webhooks/subscriptions/{id}", 200),
+        # Browser SDK
+        ("POST", "/websdk/tokens", 201),
+        ("POST", "/collect", 200),
+        ("POST", "/websdk/signals", 202),
+        # AML
+        ("POST", "/aml/events", 200),
+        ("GET", "/aml/events/{externalEventId}", 200),
+        ("POST", "/aml/screen", 200),
+        ("GET", "/aml/screenings/{id}", 200),
+    )
+)
+
+#: Paths of ours beyond the specification, which a client written from it may ignore.
+ADDITIONS: frozenset[tuple[str, str]] = frozenset(
+    {
+        ("GET", "/healthz"),
+        ("GET", "/readyz"),
+        ("GET", "/openapi.json"),
+        ("GET", _V1 + "/events/jobs/{jobId}"),
+        ("GET", _V1 + "/aml/alerts"),
+        ("GET", _V1 + "/aml/cases"),
+        ("GET", _V1 + "/aml/cases/{id}"),
+        ("GET", _V1 + "/aml/cases/{id}/export"),
+        ("POST", _V1 + "/aml/cases/{id}/assign"),
+        ("POST", _V1 + "/aml/cases/{id}/notes"),
+        ("POST", _V1 + "/aml/cases/{id}/reject"),
+        ("POST", _V1 + "/aml/cases/{id}/resolve"),
+        ("GET", _V1 + "/aml/watchlists"),
+        ("GET", _V1 + "/webhooks/subscriptions/{id}"),
+        ("GET", _V1 + "/webhooks/subscriptions/{id}/deliveries"),
+        ("POST", _V1 + "/webhooks/subscriptions/{id}/replay"),
+        ("POST", _V1 + "/webhooks/subscriptions/{id}/rotate-secret"),
+        ("POST", _V1 + "/webhooks/deliveries/{id}/replay"),
+    }
+)
+
+
+def specification_paths() -> frozenset[tuple[str, str]]:
+    """Return the (method, path) pairs of the specification."""
+    return frozenset((row.method, row.path) for row in ENDPOINTS)

@@ -1,0 +1,89 @@
+"""`vettance webhooks listen` and `verify`, as somebody who writes a receiver uses them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sink import Sink, sinking
+
+from live import Caller, Service, started
+from vettance.webhooks.webhook import make_secret, signed_headers, verify
+
+ROOT = "/api/v1/webhooks/subscriptions"
+
+
+@pytest.fixture(scope="module")
+def unsafe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    running = started(tmp_path_factory.mktemp("listen"), VETTANCE_UNSAFE_WEBHOOKS="1")
+    yield running
+    assert running.stop() == 0
+
+
+@pytest.fixture
+def sink() -> Iterator[Sink]:
+    with sinking() as running:
+        yield running
+
+
+def test_listening_forwards_what_arrives_and_leaves_nothing_behind(unsafe: Service, sink: Sink) -> None:
+    mine = Caller(unsafe, unsafe.tenant_id, unsafe.api_key)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vettance.cli", "webhooks", "listen", "--tenant", mine.id,
+         "--forward-to", sink.url, "--event", "EVENT_RISK_EVALUATED", "--data", str(unsafe.data)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    try:
+        assert process.stderr is not None
+        assert process.stdout is not None
+        hello = process.stderr.readline() + process.stderr.readline()
+        secret = re.search(r"whsec_\S+", hello)
+        assert secret, hello
+        sink.status = 202
+        asked = {}
+        until = time.monotonic() + 5
+        while not sink.got:  # A running server sees a change from the command line within 5 seconds.
+            assert time.monotonic() < until
+            told = mine.post("/api/v1/decisions/evaluate", {"eventName": "user.login"}).json
+            asked[told["correlationIds"]["eventId"]] = told
+            time.sleep(0.2)
+        headers, body = sink.got[0]
+        verify(secret[0], headers, body, int(time.time()))
+        line = process.stdout.readline()
+        assert "EVENT_RISK_EVALUATED" in line
+        assert any(event_id in line for event_id in asked)
+        assert "202" in line
+        process.send_signal(signal.SIGINT)
+        assert process.wait(15) == 0
+        assert mine.get(ROOT).json == {"subscriptions": []}
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def run_verify(body: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "vettance.cli", "webhooks", "verify", *arguments],
+        input=body,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_verify_tells_a_good_signature_from_a_bad_one(tmp_path: Path) -> None:
+    secret, body = make_secret(), b'{"a":1}'
+    (tmp_path / "body.json").write_bytes(body)
+    for age_s, flags, code in ((0, (), 0), (9999, (), 1), (9999, ("--any-time",), 0)):
+        made = signed_headers("X", "dlv_1", 1, int(time.time()) - age_s, body, [secret])
+        headers = [part for name, value in made for part in ("--header", f"{name}: {value}")]
+        done = run_verify(b"", "--secret", secret, *headers, *flags, str(tmp_path / "body.json"))
+        assert done.returncode == code, done.stderr
+    assert run_verify(body + b" ", "--secret", secret, "--any-time", *headers).returncode == 1
+    assert b"there is no signature" in run_verify(body, "--secret", secret).stderr

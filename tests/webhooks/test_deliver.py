@@ -1,0 +1,243 @@
+"""Deliveries arrive, are tried again exactly when promised, and survive the death of their worker."""
+
+import asyncio
+import time
+
+import pytest
+from office import QUICK, TENANT, Office
+from receivers import receiving
+
+from vettance.db.engine import StoreDown
+from vettance.outbox import MessageType
+from vettance.webhooks import deliver, outbox, sql
+from vettance.webhooks.lane import LIMIT_START
+from vettance.webhooks.webhook import RetryPolicy, verify
+
+
+async def test_a_message_reaches_every_subscription_that_wants_its_type_and_no_other(office: Office) -> None:
+    async with receiving() as one, receiving() as two, receiving() as other:
+        first = await office.subscribe(one.url, MessageType.BLOCKLIST_ENTRY_ADDED)
+        await office.subscribe(two.url)
+        await office.subscribe(other.url, MessageType.EVENT_RISK_EVALUATED)
+        await office.subscribe(other.url, tenant="ten_" + "2" * 32)
+        office.begin()
+        await office.tell(b'{"id":"lst_7"}')
+        (got,), (also,) = await one.wait_for(1), await two.wait_for(1)
+        await office.until(("delivered", 1), ("delivered", 1))
+        assert not other.received
+    assert got.id != also.id
+    assert got.body == also.body
+    assert got.json["eventType"] == "BLOCKLIST_ENTRY_ADDED"
+    assert got.json["data"] == {"id": "lst_7"}
+    assert got.path == "/hook"
+    verify(office.secrets[first.id], got.headers, got.body, int(time.time()))
+
+
+async def test_nothing_is_stored_where_nobody_listens(office: Office) -> None:
+    await office.tell()
+    assert await office.states() == []
+
+
+async def test_a_failed_delivery_is_tried_six_times_with_the_same_bytes_and_then_exhausted(
+    office: Office,
+) -> None:
+    async with receiving(lambda _n, _r: 503) as receiver:
+        await office.subscribe(receiver.url)
+        office.begin()
+        await office.tell()
+        await office.until(("exhausted", 6))
+        assert len(receiver.received) == 6
+        assert len({(one.body, one.id) for one in receiver.received}) == 1
+        assert [one.headers["x-webhook-attempt"] for one in receiver.received] == list("123456")
+        for gap, promised in zip(receiver.gaps_ms(receiver.received[0].id), QUICK.delays_ms, strict=True):
+            assert promised <= gap <= promised + 250
+    attempts = await office.store.read(sql.select_attempts([1]))
+    assert [(row[1], row[4], row[5], row[6]) for row in attempts] == [
+        (number, 503, "status", b"ok") for number in range(1, 7)
+    ]
+
+
+@pytest.mark.slow
+async def test_the_delays_are_those_of_the_specification(office: Office) -> None:
+    assert RetryPolicy().delays_ms == (1000, 2000, 4000, 8000, 16000)
+    async with receiving(lambda _n, _r: 500) as receiver:
+        await office.subscribe(receiver.url)
+        office.begin(RetryPolicy())
+        await office.tell()
+        await office.until(("exhausted", 6), seconds=40)
+        gaps = receiver.gaps_ms(receiver.received[0].id)
+    assert all(
+        0 <= gap - promised <= 250
+        for gap, promised in zip(gaps, (1000, 2000, 4000, 8000, 16000), strict=True)
+    ), gaps
+
+
+async def test_retries_keep_their_moment_across_a_restart_in_the_middle(office: Office) -> None:
+    async with receiving(lambda number, _r: 500 if number < 2 else 200) as receiver:
+        await office.subscribe(receiver.url)
+        policy = RetryPolicy(delays_ms=(400, 600, 70, 80, 90), attempt_s_max=1.0)
+        office.begin(policy)
+        await office.tell()
+        await receiver.wait_for(1)
+        await office.end()
+        office.begin(policy)
+        await receiver.wait_for(2)
+        await asyncio.sleep(0.1)
+        await office.crash()
+        office.begin(policy)
+        await office.until(("delivered", 3))
+        first, second = receiver.gaps_ms(receiver.received[0].id)
+    assert 400 <= first <= 650
+    assert 600 <= second <= 850
+
+
+async def test_an_attempt_cut_off_by_a_crash_does_not_count_and_is_made_again(office: Office) -> None:
+    async with receiving(lambda number, _r: 5.0 if number == 0 else 200) as receiver:
+        await office.subscribe(receiver.url)
+        office.begin(RetryPolicy(attempt_s_max=10))
+        await office.tell()
+        await receiver.wait_for_arrival()
+        await office.crash()
+        assert await office.states() == [("pending", 0)]
+        office.begin()
+        await office.until(("delivered", 1))
+        assert [one.headers["x-webhook-attempt"] for one in receiver.received] == ["1", "1"]
+        assert len({one.id for one in receiver.received}) == 1
+
+
+async def test_a_stop_waits_for_what_is_under_way_and_settles_it(office: Office) -> None:
+    async with receiving(lambda _n, _r: 0.4) as receiver:
+        await office.subscribe(receiver.url)
+        office.begin()
+        await office.tell()
+        await receiver.wait_for_arrival()
+        await office.end()
+        assert await office.states() == [("delivered", 1)]
+        assert len(receiver.received) == 1
+
+
+async def test_a_receiver_that_hangs_holds_up_nobody_else(office: Office) -> None:
+    async with receiving(lambda _n, _r: 30.0) as hanging, receiving() as healthy:
+        await office.subscribe(hanging.url, MessageType.BLOCKLIST_ENTRY_ADDED)
+        await office.subscribe(healthy.url, MessageType.BLOCKLIST_ENTRY_REMOVED)
+        office.begin(RetryPolicy())
+        for _ in range(200):
+            await office.tell(kind=MessageType.BLOCKLIST_ENTRY_ADDED)
+        await asyncio.sleep(0.2)
+        started = time.monotonic()
+        await office.tell(kind=MessageType.BLOCKLIST_ENTRY_REMOVED)
+        await healthy.wait_for(1)
+        assert time.monotonic() - started < 1
+        assert len(hanging.received) <= LIMIT_START, "a lane of its own, with a cap"
+        await office.crash()
+
+
+async def test_two_workers_never_send_the_same_attempt(office: Office) -> None:
+    async with receiving() as receiver:
+        await office.subscribe(receiver.url)
+        office.begin(alone=False)
+        office.begin(alone=False)
+        for _ in range(100):
+            await office.tell()
+        await office.until(*[("delivered", 1)] * 100)
+        assert len(receiver.received) == 100
+        assert len({one.id for one in receiver.received}) == 100
+
+
+async def test_a_settlement_without_its_lease_changes_nothing(office: Office) -> None:
+    async with receiving(lambda _n, _r: 0.3) as receiver:
+        await office.subscribe(receiver.url)
+        office.begin()
+        await office.tell()
+        await receiver.wait_for_arrival()
+        await office.store.write(sql.Statement("UPDATE delivery SET lease = 'another'"))
+        await receiver.wait_for(1)
+        await asyncio.sleep(0.2)
+        assert await office.states() == [("pending", 0)]
+        assert await office.store.read(sql.select_attempts([1])) == []
+
+
+async def test_nothing_is_sent_once_the_subscription_is_gone(office: Office) -> None:
+    async with receiving(lambda _n, _r: 500) as receiver:
+        made = await office.subscribe(receiver.url)
+        office.begin(RetryPolicy(delays_ms=(400,) * 5))
+        await office.tell()
+        await office.until(("pending", 1))
+        await office.store.write(
+            *sql.delete_subscription(TENANT, made.id),
+            sql.scoped(
+                TENANT,
+                "INSERT INTO change (tenant, area, subject, at_ms) VALUES (?, ?, ?, 0)",
+                (sql.AREA, made.id),
+            ),
+        )
+        await office.until(("canceled", 1))
+        await asyncio.sleep(0.5)
+        assert len(receiver.received) == 1
+
+
+async def test_old_deliveries_are_forgotten_with_their_attempts_but_never_the_newest(office: Office) -> None:
+    async with receiving() as receiver:
+        await office.subscribe(receiver.url)
+        office.begin()
+        for _ in range(5):
+            await office.tell()
+        await office.until(*[("delivered", 1)] * 5)
+    assert (await office.store.write(*outbox.forget(0, 100)))[1] == 0
+    assert await office.store.write(*outbox.forget(2**53, 3)) == [3, 3]
+    assert await office.store.write(*outbox.forget(2**53, 100)) == [1, 1]
+    assert await office.store.write(*outbox.forget(2**53, 100)) == [0, 0]
+    assert await office.states() == [("delivered", 1)]
+
+
+async def test_what_no_worker_has_in_mind_is_found(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliver, "_SWEEP_S", 0.1)
+    monkeypatch.setattr(deliver, "_OVERDUE_MS", 100)
+    async with receiving() as receiver:
+        await office.subscribe(receiver.url)
+        office.begin(alone=False)
+        await office.tell()
+        await office.until(("delivered", 1))
+        await office.store.write(
+            sql.Statement("UPDATE delivery SET state = 'pending', attempts = 0, due_at_ms = 1"),
+        )
+        await receiver.wait_for(2)
+
+
+async def test_health_tells_of_the_last_attempts(office: Office) -> None:
+    async with receiving(lambda number, _r: 200 if number == 1 else 500) as receiver:
+        made = await office.subscribe(receiver.url)
+        office.begin(RetryPolicy(delays_ms=(20, 20)))
+        await office.tell()
+        await office.until(("delivered", 2))
+        await office.tell()
+        await office.until(("delivered", 2), ("exhausted", 3))
+        async with asyncio.timeout(5):
+            while True:
+                row = (await office.store.read(sql.select_subscription(TENANT, made.id)))[0]
+                health = sql.subscription_of(row)
+                if health.failures_in_a_row == 3:
+                    break
+                await asyncio.sleep(0.01)
+    assert health.last_error == "status 500"
+    assert health.last_success_at_ms is not None
+    assert health.last_failure_at_ms == health.last_triggered_at_ms
+
+
+async def test_a_claim_that_the_store_left_in_doubt_is_given_back_and_made_again(office: Office) -> None:
+    """The far end of the store fails between the claim and its answer, as a stalled disk does."""
+    read, failures = office.store.read, iter(range(1))
+
+    async def fail_once(statement: sql.Statement) -> list[sql.Row]:
+        if "body" in statement.sql and next(failures, None) is not None:
+            raise StoreDown("stalled")
+        return await read(statement)
+
+    async with receiving() as receiver:
+        await office.subscribe(receiver.url)
+        office.store.read = fail_once  # type: ignore[method-assign]
+        office.begin()
+        await office.tell()
+        await office.until(("delivered", 1), seconds=5)
+        assert len(receiver.received) == 1
+    assert next(failures, None) is None

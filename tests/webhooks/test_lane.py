@@ -1,0 +1,123 @@
+"""Lanes share the worker fairly, keep their bounds, and lose nothing."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vettance.webhooks.lane import LIMIT_MAX, LIMIT_START, READY_MAX, Lane, Lanes
+
+NOW = 1_000_000
+
+
+def seqs(taken: list[tuple[Lane, int]]) -> list[int]:
+    return [seq for _, seq in taken]
+
+
+def test_a_lane_sends_as_many_at_once_as_its_limit_allows_and_goes_on_as_they_end() -> None:
+    lanes = Lanes()
+    for seq in range(20):
+        lanes.add("a", seq, NOW, NOW)
+    taken = lanes.take(NOW)
+    assert seqs(taken) == list(range(int(LIMIT_START)))
+    assert lanes.take(NOW) == []
+    lanes.done(*taken[0])
+    lanes.done(*taken[0])
+    assert seqs(lanes.take(NOW)) == [int(LIMIT_START)]
+
+
+def test_lanes_take_turns() -> None:
+    lanes = Lanes(in_flight_max=6)
+    for seq in range(100):
+        lanes.add("busy", seq, NOW, NOW)
+    lanes.add("quiet", 100, NOW, NOW)
+    lanes.add("calm", 101, NOW, NOW)
+    assert seqs(lanes.take(NOW)) == [0, 100, 101, 1, 2, 3]
+
+
+def test_a_retry_waits_for_its_moment_and_then_goes_before_what_is_fresh() -> None:
+    lanes = Lanes()
+    lanes.add("a", 1, NOW + 50, NOW)
+    lanes.add("a", 2, NOW, NOW)
+    assert lanes.next_due_at_ms() == NOW + 50
+    assert seqs(lanes.take(NOW + 49)) == [2]
+    lanes.add("a", 3, NOW, NOW + 49)
+    assert seqs(lanes.take(NOW + 50)) == [1, 3]
+    assert lanes.next_due_at_ms() is None
+
+
+def test_receivers_that_hang_leave_half_of_all_slots_to_the_others() -> None:
+    lanes = Lanes(in_flight_max=8)
+    for number in range(20):
+        name = f"hanging-{number}"
+        for _ in range(5):
+            lanes.lane(name).learn(10_000, timed_out=True)
+        lanes.add(name, number, NOW, NOW)
+    assert len(lanes.take(NOW)) == 4
+    lanes.add("healthy", 100, NOW, NOW)
+    assert seqs(lanes.take(NOW)) == [100]
+
+
+def test_the_limit_grows_with_quick_answers_and_halves_with_slow_ones() -> None:
+    lane = Lane("a")
+    for _ in range(5000):
+        lane.learn(5, timed_out=False)
+    assert lane.limit == LIMIT_MAX
+    lane.learn(3000, timed_out=False)
+    assert lane.limit == LIMIT_MAX / 2
+    for _ in range(10):
+        lane.learn(10_000, timed_out=True)
+    assert lane.limit == 1
+    assert lane.slow
+
+
+def test_what_does_not_fit_is_left_to_the_store_and_asked_for_later() -> None:
+    lanes = Lanes(in_flight_max=10 * READY_MAX)
+    lane = lanes.lane("a")
+    lane.limit = READY_MAX
+    for seq in range(READY_MAX + 1):
+        lanes.add("a", seq, NOW, NOW)
+    assert lane.more
+    assert not lanes.hungry()
+    lanes.take(NOW)
+    assert lanes.hungry() == [lane]
+
+
+def test_a_dropped_lane_forgets_what_waits_but_not_what_is_under_way() -> None:
+    lanes = Lanes()
+    for seq in range(6):
+        lanes.add("a", seq, NOW, NOW)
+    taken = lanes.take(NOW)
+    lanes.drop("a")
+    assert lanes.take(NOW) == []
+    for lane, seq in taken:
+        lanes.done(lane, seq)
+    assert lanes.in_flight == 0
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 30), st.integers(-50, 200)), max_size=60),
+    st.lists(st.tuples(st.integers(0, 60), st.booleans()), max_size=60),
+)
+def test_each_delivery_goes_once_at_a_time_never_early_and_none_is_lost(
+    added: list[tuple[str, int, int]], steps: list[tuple[int, bool]]
+) -> None:
+    lanes, now_ms = Lanes(in_flight_max=5), NOW
+    due: dict[tuple[str, int], int] = {}
+    for name, seq, offset in added:
+        if (name, seq) not in due:
+            due[name, seq] = NOW + offset
+        lanes.add(name, seq, NOW + offset, NOW)
+    under_way: list[tuple[Lane, int]] = []
+    gone: set[tuple[str, int]] = set()
+    for later_ms, end_all in [*steps, *[(300, True)] * (len(due) + 1)]:
+        now_ms += later_ms
+        for lane, seq in lanes.take(now_ms):
+            assert due[lane.subscription, seq] <= now_ms
+            assert (lane.subscription, seq) not in gone
+            gone.add((lane.subscription, seq))
+            under_way.append((lane, seq))
+        assert lanes.in_flight == len(under_way) <= 5
+        ended = under_way if end_all else under_way[:1]
+        for lane, seq in ended:
+            lanes.done(lane, seq)
+        under_way = [] if end_all else under_way[1:]
+    assert gone == set(due)

@@ -1,0 +1,122 @@
+"""The wire: strict JSON in, moments in and out, bounds of free-form objects."""
+
+import contextlib
+import datetime as dt
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vettance.errors import Invalid, Unprocessable
+from vettance.wire import (
+    OBJECT_BYTES_MAX,
+    Faults,
+    check_object,
+    parse_object,
+    read_moment,
+    read_timestamp,
+    timestamp,
+)
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00"))
+)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner), max_leaves=20
+)
+
+
+@given(
+    st.dictionaries(st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\x00")), values)
+)
+def test_every_storable_object_is_read_as_it_was_written(sent: dict[str, Any]) -> None:
+    body = json.dumps(sent).encode()
+    if b"\\u0000" in body:
+        return
+    assert parse_object(body) == sent
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_an_object_or_a_refusal(body: bytes) -> None:
+    with contextlib.suppress(Invalid, Unprocessable):
+        assert isinstance(parse_object(body), dict)
+
+
+@given(st.integers(2**64, 2**80) | st.integers(-(2**80), -(2**63) - 1))
+def test_integers_beyond_64_bits_are_refused_wherever_they_stand(number: int) -> None:
+    for body in (f'{{"a":{number}}}', f'{{"a":[{{"b":{number}}}]}}', f'{{"x":"1","y":[0,{number},1]}}'):
+        with pytest.raises(Invalid):
+            parse_object(body.encode())
+
+
+def test_long_digits_inside_texts_are_no_numbers() -> None:
+    assert parse_object(b'{"a":"99999999999999999999999999"}') == {"a": "9" * 26}
+
+
+def test_an_escaped_backslash_before_u0000_is_no_nul() -> None:
+    assert parse_object(b'{"a":"\\\\u0000"}') == {"a": "\\u0000"}
+
+
+@given(st.datetimes(dt.datetime(1971, 1, 1), dt.datetime(2100, 1, 1)))  # noqa: DTZ001
+def test_a_written_moment_is_read_back(moment: dt.datetime) -> None:
+    ms = int(moment.replace(tzinfo=dt.UTC).timestamp() * 1000)
+    assert read_timestamp(timestamp(ms)) == ms
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        ("2026-01-31T12:00:00.123Z", 1_769_860_800_123),
+        ("2026-01-31T12:00:00.123456Z", 1_769_860_800_123),
+        ("2026-01-31T14:00:00+02:00", 1_769_860_800_000),
+        ("2026-01-31T12:00:00", 1_769_860_800_000),
+        ("2026-01-31 12:00:00z", 1_769_860_800_000),
+        ("2026-01-31", 1_769_817_600_000),
+        ("2026-02-30T00:00:00Z", None),
+        ("2026-W05-1", None),
+        ("20260131", None),
+        ("yesterday", None),
+        ("", None),
+        ("0001-01-01T00:00:00+14:00", -62135647200000),
+    ],
+)
+def test_moments_are_iso_8601(text: str, ms: int | None) -> None:
+    assert read_timestamp(text) == ms
+
+
+def test_moments_may_be_unix_seconds() -> None:
+    assert read_moment(1_769_860_800) == 1_769_860_800_000
+    assert read_moment(1_769_860_800.5) == 1_769_860_800_500
+    assert read_moment(value=True) is None
+    assert read_moment(1e300) is None
+
+
+def measured(value: dict[str, Any]) -> dict[str, str]:
+    faults = Faults()
+    check_object(value, "metadata", faults, body_bytes=len(json.dumps(value)))
+    return faults.meaning
+
+
+def nested(depth: int, *, lists: bool = False) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value] if lists else {"a": value}
+    return value
+
+
+def test_the_bounds_of_an_object_are_exact() -> None:
+    assert not measured(nested(10))
+    assert measured(nested(11))
+    assert not measured({"a": nested(9, lists=True)})
+    assert measured({"a": nested(10, lists=True)})
+    assert not measured({str(number): 0 for number in range(500)})
+    assert measured({str(number): 0 for number in range(501)})
+    assert measured({"a": {str(number): 0 for number in range(250)}, "b": [{str(n): 0 for n in range(249)}]})
+    assert not measured({"a": "x" * (OBJECT_BYTES_MAX - 8)})
+    assert measured({"a": "x" * (OBJECT_BYTES_MAX - 7)})
