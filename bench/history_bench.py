@@ -36,6 +36,7 @@ from vettance.history.relate import Relater
 from vettance.ids import IdSource
 from vettance.settings import read_settings
 from vettance.tenants.tenant import Tenant
+from vettance.terms import sql as terms_sql
 from vettance.web.routing import Call
 from vettance.wire import encode
 
@@ -144,10 +145,10 @@ class Filler:
         for value, fields in texts_of(rows).items():
             if value not in self.terms:
                 self.terms[value] = len(self.terms) + 1
-                fresh.append(sql.Term(self.terms[value], value, fields))
-        self._run(*sql.insert_terms(self.tenant, fresh))
-        self._run(*sql.insert_term_search([term for term in fresh if term.fields & SEARCHED_BITS]))
-        self._run(*sql.insert_id_search(rows))
+                fresh.append(terms_sql.Term(self.terms[value], value, fields))
+        self._run(*terms_sql.insert_terms(self.tenant, fresh))
+        self._run(*terms_sql.insert_term_search([term for term in fresh if term.fields & SEARCHED_BITS]))
+        self._run(*terms_sql.insert_id_search((row.seq, row.id) for row in rows))
         columns = layout(rows, self.terms)
         self._run(*sql.insert_chunk(self.tenant, describe(columns), columns))
         days = columns["occurred_at_ms"] // 86_400_000 * 86_400

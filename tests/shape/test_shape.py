@@ -43,7 +43,7 @@ DOORS = {"api.py", "pages.py", "cli.py", "worker.py", "demo.py"}
 DRAWERS = re.compile(r"(^|_)(utils?|helpers?|managers?|services?|common|base|misc|tools?|stuff)(_|\.py$|$)")
 SQL = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE TABLE)\b", re.DOTALL)
 
-FILE_LINES_MAX = 440  # history/sql.py is the longest; it should be cut in two.
+FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 75
 
 

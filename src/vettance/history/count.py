@@ -15,6 +15,7 @@ from vettance.history.filter import Wanted
 from vettance.history.find import Finder
 from vettance.history.shelf import Layout
 from vettance.history.tally import END_MS, Edge, Tally, bucket_width, split, split_days
+from vettance.terms import sql as terms_sql
 
 _COUNTED: Final = ("occurred_at_ms", "score", "verdict", "reasons")
 _KEYED: Final = ("occurred_at_ms", "customer_id", "email", "device_id", "fingerprint")
@@ -58,7 +59,7 @@ class Accountant:
         for columns in await self._chunks(tenant, layout, edge, _COUNTED):
             terms.update(tally.add_columns(columns, edge))
         if terms:
-            for term, value in await self._store.read(sql.select_term_values(tenant, list(terms))):
+            for term, value in await self._store.read(terms_sql.select_term_values(tenant, list(terms))):
                 tally.codes[value] = tally.codes.get(value, 0) + terms[term]
         tally.add_rows(await self._newer(tenant, layout, edge))
 

@@ -24,6 +24,7 @@ from vettance.history.filter import (
 from vettance.history.mask import Lookup, Sought, columns_needed, mask_of
 from vettance.history.shelf import Layout, Shelf
 from vettance.ids import ID_DIGITS
+from vettance.terms import sql as terms_sql
 
 _READ_CHUNKS: Final = 128  # Chunks whose column is read in one query: some milliseconds of a reader.
 _INLINE: Final = 50_000  # Below so many decisions, thinking takes less than handing it to a thread.
@@ -133,7 +134,7 @@ class Finder:
         values = sorted({value for choices in asked.values() for _, value in choices})
         known: dict[str, int] = {}
         if values:
-            known = {row[1]: row[0] for row in await self._store.read(sql.select_terms(tenant, values))}
+            known = {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, values))}
         return Lookup(
             texts=tuple(
                 tuple((field, known.get(value, 0)) for field, value in choices) for choices in asked.values()
@@ -174,7 +175,7 @@ class Finder:
         return found
 
     async def _search(self, tenant: str, search: str, layout: Layout) -> Sought:
-        ask = sql.search_terms if len(search) >= TRIGRAM else sql.scan_terms
+        ask = terms_sql.search_terms if len(search) >= TRIGRAM else terms_sql.scan_terms
         rows = await self._store.read(ask(tenant, search))
         found = np.array(rows, np.int64).reshape(-1, 2)
         terms = {name: found[:, 0][(found[:, 1] & BITS[name]) > 0] for name in SEARCHED}
@@ -190,7 +191,7 @@ class Finder:
             span = (await self._before(tenant, layout, first), await self._before(tenant, layout, last + 1))
             return Sought(terms, nowhere, span)
         if part.anywhere is not None:
-            hits = await self._store.read(sql.search_ids(part.anywhere))
+            hits = await self._store.read(terms_sql.search_ids(part.anywhere))
             seqs = np.unique(np.array(hits, np.int64))
             return Sought(terms, await self._places(tenant, layout, seqs))
         return Sought(terms, nowhere)

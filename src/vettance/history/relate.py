@@ -12,6 +12,7 @@ from vettance.history import sql
 from vettance.history.column import Array, Row, keys_of
 from vettance.history.find import Finder
 from vettance.history.shelf import Layout
+from vettance.terms import sql as terms_sql
 
 _INLINE: Final = 50_000
 
@@ -74,9 +75,9 @@ class Relater:
 
     async def _terms(self, tenant: str, texts: Sequence[str]) -> dict[str, int]:
         terms: dict[str, int] = {}
-        for start in range(0, len(texts), sql.ASKED):
-            asked = texts[start : start + sql.ASKED]
-            terms |= {row[1]: row[0] for row in await self._store.read(sql.select_terms(tenant, asked))}
+        for start in range(0, len(texts), terms_sql.ASKED):
+            asked = texts[start : start + terms_sql.ASKED]
+            terms |= {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, asked))}
         return terms
 
     async def _link(

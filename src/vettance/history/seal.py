@@ -19,6 +19,7 @@ from vettance.history.column import (
     layout,
     texts_of,
 )
+from vettance.terms import sql as terms_sql
 
 LOOK_S: Final = 0.25
 #: While more decisions than this are made in a second, chunks wait: making them would slow each decision.
@@ -83,17 +84,18 @@ class Sealer:
         """Make a chunk of the next decisions, `limit` at most, and return how many they are."""
         after = await self._last_sealed(tenant)
         self._counted.pop(tenant, None)
-        epoch = (await self._store.read(sql.select_epoch()))[0][0]
+        epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
         found = await self._store.read(sql.select_span(tenant, after, limit))
         if not found:
             return 0
         rows = [sql.row_of(row) for row in found]
         columns = await self._lay_out(tenant, rows)
-        for start in range(0, len(rows), _STEP):
-            await self._store.write(*sql.insert_id_search(rows[start : start + _STEP]))
+        ids = [(row.seq, row.id) for row in rows]
+        for start in range(0, len(ids), _STEP):
+            await self._store.write(*terms_sql.insert_id_search(ids[start : start + _STEP]))
         try:
             await self._store.write(
-                sql.hold_epoch(epoch),
+                terms_sql.hold_epoch(epoch),
                 *sql.insert_chunk(tenant, describe(columns), columns),
                 *await self._rosters(tenant, columns),
             )
@@ -107,12 +109,12 @@ class Sealer:
     async def seal_again(self, tenant: str, first: int, last: int) -> None:
         """Lay out a chunk anew (the one that ends at `last`), from what is left of its decisions."""
         while True:
-            epoch = (await self._store.read(sql.select_epoch()))[0][0]
+            epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
             found = await self._store.read(sql.select_between(tenant, first, last))
             columns = await self._lay_out(tenant, [sql.row_of(row) for row in found])
             try:
                 await self._store.write(
-                    sql.hold_epoch(epoch),
+                    terms_sql.hold_epoch(epoch),
                     sql.delete_chunk(tenant, last),
                     *sql.insert_chunk(tenant, describe(columns), columns),
                 )
@@ -142,9 +144,9 @@ class Sealer:
             if term.fields | texts[term.value] != term.fields
         ]
         for term, wide in widened:
-            statements = [sql.widen_term(tenant, wide)]
+            statements = [terms_sql.widen_term(tenant, wide)]
             if not term.fields & SEARCHED_BITS and wide.fields & SEARCHED_BITS:
-                statements += sql.insert_term_search([wide])
+                statements += terms_sql.insert_term_search([wide])
             await self._store.write(*statements)
         fresh = [(value, fields) for value, fields in texts.items() if value not in known]
         for start in range(0, len(fresh), _STEP):
@@ -152,25 +154,27 @@ class Sealer:
                 known[term.value] = term
         return {term.value: term.id for term in known.values()}
 
-    async def _known(self, tenant: str, values: Sequence[str]) -> dict[str, sql.Term]:
-        known: dict[str, sql.Term] = {}
-        for start in range(0, len(values), sql.ASKED):
-            asked = values[start : start + sql.ASKED]
-            for row in await self._store.read(sql.select_terms(tenant, asked)):
-                known[row[1]] = sql.Term._make(row)
+    async def _known(self, tenant: str, values: Sequence[str]) -> dict[str, terms_sql.Term]:
+        known: dict[str, terms_sql.Term] = {}
+        for start in range(0, len(values), terms_sql.ASKED):
+            asked = values[start : start + terms_sql.ASKED]
+            for row in await self._store.read(terms_sql.select_terms(tenant, asked)):
+                known[row[1]] = terms_sql.Term._make(row)
         return known
 
-    async def _add(self, tenant: str, fresh: Sequence[tuple[str, int]]) -> list[sql.Term]:
+    async def _add(self, tenant: str, fresh: Sequence[tuple[str, int]]) -> list[terms_sql.Term]:
         """Number some texts. Another process may be doing so too; then we look again."""
-        found: list[sql.Term] = []
+        found: list[terms_sql.Term] = []
         while fresh:
             if not self._last_term:
-                self._last_term = (await self._store.read(sql.select_last_term()))[0][0]
+                self._last_term = (await self._store.read(terms_sql.select_last_term()))[0][0]
             first = self._last_term + 1
-            terms = [sql.Term(first + place, *text) for place, text in enumerate(fresh)]
+            terms = [terms_sql.Term(first + place, *text) for place, text in enumerate(fresh)]
             searched = [term for term in terms if term.fields & SEARCHED_BITS]
             try:
-                await self._store.write(*sql.insert_terms(tenant, terms), *sql.insert_term_search(searched))
+                await self._store.write(
+                    *terms_sql.insert_terms(tenant, terms), *terms_sql.insert_term_search(searched)
+                )
             except Clash:
                 self._last_term = 0
                 known = await self._known(tenant, [value for value, _ in fresh])

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import msgspec
 
 from vettance.db.engine import Lost, Store
-from vettance.history import sql as history_sql
 from vettance.history.column import SEARCHED_BITS
 from vettance.history.filter import Order, Wanted
 from vettance.history.find import Finder, Place
 from vettance.history.seal import Sealer
 from vettance.retention import sql
 from vettance.retention.pseudonym import pseudonym, renamed_event, renamed_json, renamed_text
+from vettance.terms import sql as terms_sql
 
 _PAGE = 100
 _TRIES = 20
@@ -122,15 +122,15 @@ class Eraser:
     async def _rename(self, tenant: str, own: dict[str, str]) -> None:
         """Rename the terms of names that are this customer's alone."""
         for _ in range(_TRIES):
-            epoch = (await self._store.read(history_sql.select_epoch()))[0][0]
+            epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
             layout = await self._finder.layout(tenant)
             statements = [sql.raise_epoch(tenant, epoch, layout.through)]
-            for row in await self._store.read(history_sql.select_terms(tenant, list(own))):
-                term = history_sql.Term._make(row)
+            for row in await self._store.read(terms_sql.select_terms(tenant, list(own))):
+                term = terms_sql.Term._make(row)
                 statements.append(sql.rename_term(tenant, term.id, own[term.value]))
                 if term.fields & SEARCHED_BITS:
-                    statements.append(history_sql.delete_term_search(term))
-                    statements += history_sql.insert_term_search([term._replace(value=own[term.value])])
+                    statements.append(terms_sql.delete_term_search(term))
+                    statements += terms_sql.insert_term_search([term._replace(value=own[term.value])])
             try:
                 await self._store.write(*statements)
             except Lost:

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import numpy as np
 
 from vettance.db.engine import Lost, Store
-from vettance.history import sql as history_sql
 from vettance.history.column import REASONS, SEARCHED_BITS, TEXTS, Array
 from vettance.history.find import Finder
 from vettance.history.seal import Sealer
 from vettance.retention import sql
 from vettance.retention.policy import Policy
 from vettance.tenants.sql import select_tenants
+from vettance.terms import sql as terms_sql
 
 _TERMS = 2_000
 _TRIES = 20
@@ -82,8 +82,8 @@ class Retainer:
     async def _terms(self, tenant: str) -> None:
         """Remove the texts that no chunk refers to any more."""
         for _ in range(_TRIES):
-            epoch = (await self._store.read(history_sql.select_epoch()))[0][0]
-            highest = (await self._store.read(history_sql.select_last_term()))[0][0]
+            epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
+            highest = (await self._store.read(terms_sql.select_last_term()))[0][0]
             layout = await self._finder.layout(tenant)
             used = np.zeros(highest + 1, bool)
             for name in TEXTS:
@@ -100,7 +100,7 @@ class Retainer:
     async def _remove_terms(self, tenant: str, used: Array, epoch: int, newest: int) -> None:
         after = 0
         while rows := await self._store.read(sql.select_term_ids(tenant, after, _TERMS)):
-            terms = [history_sql.Term._make(row) for row in rows]
+            terms = [terms_sql.Term._make(row) for row in rows]
             after = terms[-1].id
             orphans = [term for term in terms if term.id < len(used) and not used[term.id]]
             for start in range(0, len(orphans), sql.STEP // 5):
@@ -108,6 +108,6 @@ class Retainer:
                 for term in orphans[start : start + sql.STEP // 5]:
                     statements.append(sql.remove_term(tenant, term.id))
                     if term.fields & SEARCHED_BITS:
-                        statements.append(history_sql.delete_term_search(term))
+                        statements.append(terms_sql.delete_term_search(term))
                 await self._store.write(*statements)
                 epoch += 1

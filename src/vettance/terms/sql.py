@@ -1,0 +1,140 @@
+"""What the store remembers of terms: each text of a tenant once, by number, findable by any part of it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from vettance.db.engine import Statement, scoped
+
+ASKED: Final = 400  # Texts looked up in one query.
+
+# Statements of a few fixed lengths are prepared once; one of every length would fill the writer's memory.
+_ROWS: Final = (64, 8, 1)
+
+
+class Term(NamedTuple):
+    """A numbered text; `fields` has a bit for each field it was seen in."""
+
+    id: int
+    value: str
+    fields: int
+
+
+def select_terms(tenant: str, values: Sequence[str]) -> Statement:
+    """The terms of some texts; texts without one are left out."""
+    return scoped(
+        tenant,
+        f"SELECT id, value, fields FROM term WHERE tenant = ? AND value IN ({_places(values)})",
+        values,
+    )
+
+
+def select_term_values(tenant: str, terms: Sequence[int]) -> Statement:
+    """(id, value) of some terms by their numbers."""
+    return scoped(tenant, f"SELECT id, value FROM term WHERE tenant = ? AND id IN ({_places(terms)})", terms)
+
+
+def select_last_term() -> Statement:
+    """The highest number of a term of any tenant."""
+    return Statement("SELECT COALESCE(MAX(id), 0) FROM term")
+
+
+def insert_terms(tenant: str, terms: Sequence[Term]) -> Iterator[Statement]:
+    """Store new terms; `Clash` when another process has numbered any of them."""
+    for rows in _grouped(terms):
+        yield scoped(
+            tenant,
+            "INSERT INTO term (tenant, id, value, fields, folded) VALUES "
+            + ", ".join(["(?, ?, ?, ?, ?)"] * len(rows)),
+            [arg for row in rows for arg in (tenant, *row, _folded(row.value))][1:],
+        )
+
+
+def _folded(value: str) -> str | None:
+    return None if value.isascii() else value.casefold()
+
+
+def widen_term(tenant: str, term: Term) -> Statement:
+    """Note that a term was seen in more fields."""
+    return Statement("UPDATE term SET fields = ? WHERE tenant = ? AND id = ?", (term.fields, tenant, term.id))
+
+
+def insert_term_search(terms: Iterable[Term]) -> Iterator[Statement]:
+    """Make terms findable by any part of them, in folded case."""
+    for rows in _grouped([(term.id, term.value.casefold()) for term in terms]):
+        yield Statement(
+            "INSERT INTO term_search (rowid, value) VALUES " + ", ".join(["(?, ?)"] * len(rows)),
+            [arg for row in rows for arg in row],
+        )
+
+
+def delete_term_search(term: Term) -> Statement:
+    """Make a term unfindable, before its text changes."""
+    return Statement(
+        "INSERT INTO term_search (term_search, rowid, value) VALUES ('delete', ?, ?)",
+        (term.id, term.value.casefold()),
+    )
+
+
+def insert_id_search(decisions: Iterable[tuple[int, str]]) -> Iterator[Statement]:
+    """Make decisions findable by any part of the digits of their ids; takes (seq, id)."""
+    for group in _grouped([(seq, name.rpartition("_")[2]) for seq, name in decisions]):
+        yield Statement(
+            "INSERT INTO id_search (rowid, digits) VALUES " + ", ".join(["(?, ?)"] * len(group)),
+            [arg for row in group for arg in row],
+        )
+
+
+def search_terms(tenant: str, part: str) -> Statement:
+    """(id, fields) of the terms that hold a text of at least three characters, in folded case."""
+    # SQLite keeps the order of a CROSS JOIN. Left to itself it asked the index about every term in turn.
+    return Statement(
+        "SELECT term.id, term.fields FROM term_search CROSS JOIN term ON term.id = term_search.rowid "
+        "WHERE term_search MATCH ? AND term.tenant = ?",
+        (_phrase(part), tenant),
+    )
+
+
+def scan_terms(tenant: str, part: str) -> Statement:
+    """(id, fields) of the terms that hold a text of one or two characters, which has no trigram."""
+    pattern = _like(part)
+    return scoped(
+        tenant,
+        "SELECT id, fields FROM term WHERE tenant = ? AND "
+        "(folded LIKE ? ESCAPE '!' OR (folded IS NULL AND LOWER(value) LIKE ? ESCAPE '!'))",
+        (pattern, pattern),
+    )
+
+
+def _like(part: str) -> str:
+    return "%" + "".join("!" + letter if letter in "!%_" else letter for letter in part) + "%"
+
+
+def search_ids(part: str) -> Statement:
+    """Places in the log of the decisions, of any tenant, whose digits hold these (three or more)."""
+    return Statement("SELECT rowid FROM id_search WHERE id_search MATCH ?", (_phrase(part),))
+
+
+def _phrase(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def select_epoch() -> Statement:
+    """Which terms a chunk may be laid out with: the number goes up when any are removed."""
+    return Statement("SELECT epoch FROM term_epoch WHERE id = 1")
+
+
+def hold_epoch(epoch: int) -> Statement:
+    """Demand that no term was removed since; else `Lost`."""
+    return Statement("UPDATE term_epoch SET epoch = epoch WHERE id = 1 AND epoch = ?", (epoch,), rows=1)
+
+
+def _grouped(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    start = 0
+    for size in _ROWS:
+        while len(rows) - start >= size:
+            yield rows[start : start + size]
+            start += size
+
+
+def _places(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
