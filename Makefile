@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: bench-history help setup demo serve test fast lint lock bench sdk chromium clean
+.PHONY: bench-history help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,10 @@ lint: $(READY)  ## Formatting, lints, types, import contracts
 
 fast: $(READY)  ## The tests that take under a minute
 	$(BIN)/pytest -m 'not slow'
+
+fuzz: $(READY)  ## Fuzz the service by its OpenAPI document: five times the examples, a new seed, or SEED=n TIMES=n
+	@seed=$(or $(SEED),$$RANDOM$$RANDOM); echo "seed $$seed"; \
+	  FUZZ_SEED=$$seed FUZZ_TIMES=$(or $(TIMES),5) $(BIN)/pytest tests/web/test_schemathesis.py
 
 # Debian's Chromium drives the browser tests; where it cannot be had, they are left out and say so at the end.
 chromium:

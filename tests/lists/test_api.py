@@ -220,6 +220,13 @@ def test_scoped_adds_refuse_bad_values(tenant: Caller) -> None:
     assert tenant.post("/api/v1/lists/customer/nobody").status == 422
 
 
+def test_a_scoped_add_refuses_a_second_name_of_the_value_with_a_wrong_type(tenant: Caller) -> None:
+    refused = tenant.post("/api/v1/lists/device", {"fingerprint": "fp-two-names", "value": 7})
+    assert refused.status == 400
+    assert list(refused.json["error"]["details"]) == ["value"]
+    assert tenant.post("/api/v1/lists/device", {"fingerprint": "fp-two-names", "ip": 7}).status == 201
+
+
 def test_pages_neither_repeat_nor_skip(service: Service) -> None:
     tenant = Caller(service, *service.new_tenant("Pages"))
     made = [add(tenant, f"198.51.100.{number}")["id"] for number in range(1, 24)]

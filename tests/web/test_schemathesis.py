@@ -1,11 +1,18 @@
-"""A schema-driven fuzzer over the served document finds no 5xx, no undocumented answer, no broken promise."""
+"""A schema-driven fuzzer over the served document finds no 5xx, no undocumented answer, no broken promise.
 
+Continuous integration repeats one seed; `make fuzz` takes a new one each time, and more examples.
+"""
+
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from sample_service import Notebook, serving
+
+SEED = os.environ.get("FUZZ_SEED", "1")
+TIMES = int(os.environ.get("FUZZ_TIMES", "1"))  # how many times the examples, and the time, of each test
 
 # `positive_data_acceptance` is left out: bounds of size, depth and text that no store can keep are refused
 # (400, 422), and JSON Schema has no words for them.
@@ -37,7 +44,10 @@ def fuzz(base_url: str, api_key: str, folder: Path, *, examples: int, seconds: i
             "--phases",
             "examples,coverage,fuzzing",
             "--max-examples",
-            str(examples),
+            str(examples * TIMES),
+            "--seed",
+            SEED,
+            "--continue-on-failure",
             "--generation-database",
             "none",
             "--no-shrink",
@@ -48,15 +58,15 @@ def fuzz(base_url: str, api_key: str, folder: Path, *, examples: int, seconds: i
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=seconds,
+        timeout=seconds * TIMES,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]
+    assert done.returncode == 0, f"seed {SEED}\n{done.stdout[-20_000:]}{done.stderr[-2_000:]}"
     assert "Loaded specification" in done.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(180 * TIMES)
 def test_the_edge_and_its_document_agree_under_fuzzing(tmp_path):
     notebook = Notebook()
     with serving(notebook.edge) as port:
@@ -66,7 +76,7 @@ def test_the_edge_and_its_document_agree_under_fuzzing(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(180 * TIMES)
 def test_the_whole_service_and_its_document_agree_under_fuzzing(service, tmp_path):
     _, key = service.new_tenant("Fuzzed")
     before = len(service.log)

@@ -19,15 +19,26 @@ class EntryBody(Wire, frozen=True):
     expires_at: Annotated[str | None, msgspec.Meta(description="ISO 8601, in the future.")] = None
 
 
-class ScopedBody(Wire, frozen=True):
-    """What a scoped add takes beside its value; the value of a customer stands in the path."""
+class CustomerBody(Wire, frozen=True):
+    """What the add of a customer takes; the e-mail address stands in the path."""
 
-    ip: str | None = None
-    fingerprint: str | None = None
-    value: str | None = None
     list_type: ListType = ListType.BLOCK
     reason: str | None = None
     expires_at: str | None = None
+
+
+class DeviceBody(CustomerBody, frozen=True):
+    """What the add of a device takes: `fingerprint`, or `value` for it."""
+
+    fingerprint: str | None = None
+    value: str | None = None
+
+
+class IpBody(CustomerBody, frozen=True):
+    """What the add of an IP address or CIDR range takes: `ip`, or `value` for it."""
+
+    ip: str | None = None
+    value: str | None = None
 
 
 class EntryAnswer(Wire, frozen=True, omit_defaults=True):

@@ -10,12 +10,14 @@ from vettance.events.event import text_member
 from vettance.ids import IdSource, is_id
 from vettance.lists import sql
 from vettance.lists.answers import (
+    CustomerBody,
+    DeviceBody,
     Done,
     EntryAnswer,
     EntryBody,
     EntryPage,
     EntryQuery,
-    ScopedBody,
+    IpBody,
     ScopeQuery,
     answer,
     told_of_added,
@@ -33,6 +35,12 @@ _VALUE_FAULTS: Final = {
     EntryType.IP: "must be an IPv4 or IPv6 address, or a CIDR range",
     EntryType.EMAIL: "must be an e-mail address",
     EntryType.DEVICE: "must be a device fingerprint: printable text without white space around it",
+}
+# What a scoped add takes, and the members of its body that may hold the value; a customer's is in the path.
+_SCOPED: Final[dict[EntryType, tuple[type, tuple[str, ...]]]] = {
+    EntryType.IP: (IpBody, ("ip", "value")),
+    EntryType.DEVICE: (DeviceBody, ("fingerprint", "value")),
+    EntryType.EMAIL: (CustomerBody, ()),
 }
 _ENTRY_TYPES: Final = {kind.value: kind for kind in EntryType}
 _LIST_TYPES: Final = {kind.value: kind for kind in ListType}
@@ -139,8 +147,8 @@ class ListDoors:
         body, faults = call.json(), Faults()
         entry_type = _read_type(body, faults)
         list_type = _read_list_type(body, faults, default=None)
-        value = _read_value(body, ("value",), faults)
-        return await self._insert(call, body, faults, entry_type, list_type, value, "value")
+        value, path = _read_value(body, ("value",), faults)
+        return await self._insert(call, body, faults, entry_type, list_type, value, path)
 
     async def remove(self, call: Call) -> Reply:
         """DELETE /lists/{id}."""
@@ -154,11 +162,7 @@ class ListDoors:
         return await self._delete(call, entries)
 
     def _scoped_add(self, path: str, entry_type: EntryType, summary: str) -> Route:
-        names = {
-            EntryType.IP: ("ip", "value"),
-            EntryType.DEVICE: ("fingerprint", "value"),
-            EntryType.EMAIL: (),
-        }
+        takes, names = _SCOPED[entry_type]
 
         async def add(call: Call) -> Reply:
             body, faults = call.json() if call.body else {}, Faults()
@@ -167,10 +171,7 @@ class ListDoors:
                 value: str | None = call.path["email"]
                 path = "email"
             else:
-                path = next(
-                    (name for name in names[entry_type] if body.get(name) is not None), names[entry_type][0]
-                )
-                value = _read_value(body, names[entry_type], faults)
+                value, path = _read_value(body, names, faults)
             return await self._insert(call, body, faults, entry_type, list_type, value, path)
 
         return Route(
@@ -179,7 +180,7 @@ class ListDoors:
             add,
             summary,
             _TAG,
-            takes=ScopedBody,
+            takes=takes,
             answers=EntryAnswer,
             status=201,
             refusals=(409, 422),
@@ -328,18 +329,18 @@ def _read_list_type(body: JSON, faults: Faults, default: ListType | None) -> Lis
     return None
 
 
-def _read_value(body: JSON, names: tuple[str, ...], faults: Faults) -> str | None:
-    name = next((name for name in names if body.get(name) is not None), names[0])
-    value = body.get(name)
-    if value is None or value == "":
-        faults.shape[name] = "is required"
-    elif type(value) is not str:
-        faults.shape[name] = "must be a string"
-    elif len(value) > VALUE_CHARS_MAX:
-        faults.shape[name] = f"must not be longer than {VALUE_CHARS_MAX} characters"
-    else:
-        return value
-    return None
+def _read_value(body: JSON, names: tuple[str, ...], faults: Faults) -> tuple[str | None, str]:
+    """Return the value and the name under which it was sent: the first of `names` that is given."""
+    given = [name for name in names if body.get(name) not in (None, "")]
+    for name in given:
+        if type(body[name]) is not str:
+            faults.shape[name] = "must be a string"
+        elif len(body[name]) > VALUE_CHARS_MAX:
+            faults.shape[name] = f"must not be longer than {VALUE_CHARS_MAX} characters"
+    if not given:
+        faults.shape[names[0]] = "is required"
+        return None, names[0]
+    return (None if given[0] in faults.shape else body[given[0]]), given[0]
 
 
 def _read_expiry(body: JSON, faults: Faults, now_ms: int) -> int | None:
