@@ -3,33 +3,26 @@
 import asyncio
 import contextlib
 import gc
-import signal
-import socket
-import sys
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import click
 import structlog
-import uvicorn
-import uvloop
 
 from vettance import __version__
 from vettance.aml import sql as aml_sql
 from vettance.aml.assemble import assemble
 from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.screening.api import ScreeningDoors
-from vettance.commands import data_option, fail, settings_of
+from vettance.connect import connect_store, connect_velocity
 from vettance.db.engine import Store, StoreDown
-from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.active import RuleCache
 from vettance.decisions.api import DecisionDoors
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.explain import Explainer
 from vettance.decisions.features import fraud_schema
-from vettance.decisions.network import FileUnreadable, Network, Records, open_records
+from vettance.decisions.network import Network, Records, open_records
 from vettance.decisions.preserve import Preserver
 from vettance.decisions.rebuild import Rebuilder
 from vettance.feedback.api import FeedbackDoors
@@ -43,14 +36,12 @@ from vettance.jobs.api import JobDoors
 from vettance.jobs.worker import Worker
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
-from vettance.logs import configure_logs
 from vettance.refresh import Refresher
 from vettance.replays.replay import StoredReplays
 from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
-from vettance.settings import Settings, SettingsError, load_secret
+from vettance.settings import Settings, load_secret
 from vettance.state.limits import QUOTA_WINDOW_S, Quota, Throttle
-from vettance.state.memory import MemoryVelocity
 from vettance.state.shelf import Shelf
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.keyring import KeyRing
@@ -60,7 +51,6 @@ from vettance.watchlists.refresh import IndexKeeper
 from vettance.web.access import Gate
 from vettance.web.edge import Edge
 from vettance.web.pages import with_pages
-from vettance.web.server import EdgeProtocol
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.api import WebhookDoors
 from vettance.webhooks.post import Postman
@@ -71,11 +61,8 @@ from vettance.websdk.follow import Follower
 from vettance.websdk.pages import sdk_routes
 from vettance.websdk.token import TokenDesk
 
-STOP_S_MAX = 10  # Requests in flight get this long after SIGTERM; the whole stop stays under 15 s.
 QUOTA_SAVE_S = 5.0
 SNAPSHOT_S_MAX = 4.0  # What is not written down by then is replayed from the log at the next start.
-_STOP_LOOK_S = 0.1
-BACKLOG = 2048
 
 _log = structlog.get_logger()
 
@@ -91,7 +78,7 @@ class Service:
         self.keys = KeyRing(secret)
         self.tokens = TokenDesk(secret)
         self.quota = Quota()
-        velocity = MemoryVelocity()
+        velocity = connect_velocity(settings)
         self.evaluator = Evaluator(store, velocity, self.ids)
         schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
         cache = RuleCache(lambda document: compile_document(document, schema))
@@ -105,7 +92,7 @@ class Service:
         countries = Jurisdictions(
             settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned
         )
-        self.aml = assemble(store, MemoryVelocity(), self.ids, countries)
+        self.aml = assemble(store, connect_velocity(settings), self.ids, countries)
         self.watchlists = IndexKeeper(store, settings.data)
         self.screening = ScreeningDoors(store, self.ids, self.watchlists)
         self.worker = WorkerProcess(settings, store)
@@ -257,8 +244,8 @@ class Service:
 
 @contextlib.asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Service]:
-    """Open the store of the data folder and run a service on it, until the block ends."""
-    store = await SqliteStore.open(settings.data / "vettance.db", writer="process")
+    """Open the store that the settings name and run a service on it, until the block ends."""
+    store = await connect_store(settings, writer="process")
     try:
         await store.migrate()
         service = Service(settings, store)
@@ -283,102 +270,3 @@ def _log_error(request_id: str, error: BaseException) -> None:
 def _say_progress(events: int) -> None:
     if events % 100_000 == 0:
         _log.info("memory_rebuilding", events=events)
-
-
-@click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
-)
-@data_option
-def serve(host: str, port: int, data: str | None) -> None:
-    """Run the service until SIGTERM or Ctrl-C.
-
-    Example: vettance serve --port 8080 --data ./vettance-data
-    """
-    settings = settings_of(data)
-    configure_logs(settings.log_level)
-    if settings.unsafe_webhooks:
-        _warn_of_unsafe_webhooks()
-    try:
-        listener = _listen(host, port)
-        uvloop.run(_serve(settings, listener))
-    except (StoreDown, SettingsError, FileUnreadable, OSError) as error:
-        fail(str(error) or type(error).__name__)
-
-
-def _warn_of_unsafe_webhooks() -> None:
-    click.echo(
-        "WARNING: VETTANCE_UNSAFE_WEBHOOKS=1: webhooks may go to http URLs, to this machine and into its "
-        "network. Whoever has an API key can reach them. Never use this outside development.",
-        err=True,
-    )
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Take the port before anything else, so that a taken one is said at once."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        fail(f"cannot listen on {host}:{port}: {error.strerror or error}")
-    return listener
-
-
-class _Server(uvicorn.Server):
-    """Says where it listens once it does, and stops when it was asked to before it did."""
-
-    is_asked_to_stop = False
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve."""
-        await super().startup(sockets)
-        self.should_exit = self.should_exit or self.is_asked_to_stop
-        for listener in sockets or ():
-            host, port = listener.getsockname()[:2]
-            shown = f"[{host}]" if ":" in host else host
-            click.echo(f"Vettance {__version__} listens on http://{shown}:{port} (docs at /docs)", err=True)
-        sys.stderr.flush()
-
-
-async def _serve(settings: Settings, listener: socket.socket) -> None:
-    # Until the server takes the signals over, and after it has given them back (it raises them again, while
-    # there is still the store to close), they are only remembered.
-    def remember(_number: int, _frame: object) -> None:
-        _Server.is_asked_to_stop = True
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, remember)
-    async with running(settings) as service:
-        server = _Server(server_config(service.edge))
-        draining = asyncio.create_task(_drain_with(server, service))
-        await server.serve(sockets=[listener])
-        draining.cancel()
-
-
-async def _drain_with(server: uvicorn.Server, service: Service) -> None:
-    """Have webhooks drain while the requests in flight do, so that both fit into the time a stop may take."""
-    while not server.should_exit:  # noqa: ASYNC110 - the server offers nothing to wait for
-        await asyncio.sleep(_STOP_LOOK_S)
-    service.worker.begin_stop()
-
-
-def server_config(edge: Edge) -> uvicorn.Config:
-    """Return how the edge is served; benchmarks serve their bare handler the same way."""
-    return uvicorn.Config(
-        edge,
-        loop="none",
-        http=EdgeProtocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        backlog=BACKLOG,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=STOP_S_MAX,
-    )

@@ -8,7 +8,7 @@ from vettance import __version__
 
 #: Command → where it is defined (`module:attribute`) and what it does, in one line.
 COMMANDS = {
-    "serve": ("vettance.app:serve", "Run the service."),
+    "serve": ("vettance.serve:serve", "Run the service."),
     "demo": (
         "vettance.demo:demo",
         "Stream labelled traffic through a service of its own and show what it caught.",

@@ -7,8 +7,8 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from vettance.connect import connect_store
 from vettance.db.engine import Store, StoreDown
-from vettance.db.sqlite import SqliteStore
 from vettance.settings import Settings, SettingsError, open_data_folder, read_settings
 from vettance.wire import encode
 
@@ -45,7 +45,7 @@ async def open_store(data: str | None) -> AsyncIterator[tuple[Store, Settings]]:
     """Open the store of the data folder, brought to the newest schema; a fault ends the command."""
     settings = settings_of(data)
     try:
-        store = await SqliteStore.open(settings.data / STORE_FILE, writer="thread")
+        store = await connect_store(settings, writer="thread")
         try:
             await store.migrate()
             yield store, settings

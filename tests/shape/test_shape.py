@@ -32,6 +32,8 @@ VERBS = {
     "retain.py",
     "erase.py",
     "app.py",
+    "connect.py",
+    "serve.py",
     "commands.py",
 } | {
     "deliver.py",

@@ -1,0 +1,123 @@
+"""Serve: the command that runs the service on a port, and how its server is set up."""
+
+import asyncio
+import signal
+import socket
+import sys
+
+import click
+import uvicorn
+import uvloop
+
+from vettance import __version__
+from vettance.app import Service, running
+from vettance.commands import data_option, fail, settings_of
+from vettance.db.engine import StoreDown
+from vettance.decisions.network import FileUnreadable
+from vettance.logs import configure_logs
+from vettance.settings import Settings, SettingsError
+from vettance.web.edge import Edge
+from vettance.web.server import EdgeProtocol
+
+STOP_S_MAX = 10  # Requests in flight get this long after SIGTERM; the whole stop stays under 15 s.
+_STOP_LOOK_S = 0.1
+BACKLOG = 2048
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
+)
+@data_option
+def serve(host: str, port: int, data: str | None) -> None:
+    """Run the service until SIGTERM or Ctrl-C.
+
+    Example: vettance serve --port 8080 --data ./vettance-data
+    """
+    settings = settings_of(data)
+    configure_logs(settings.log_level)
+    if settings.unsafe_webhooks:
+        _warn_of_unsafe_webhooks()
+    try:
+        listener = _listen(host, port)
+        uvloop.run(_serve(settings, listener))
+    except (StoreDown, SettingsError, FileUnreadable, OSError) as error:
+        fail(str(error) or type(error).__name__)
+
+
+def _warn_of_unsafe_webhooks() -> None:
+    click.echo(
+        "WARNING: VETTANCE_UNSAFE_WEBHOOKS=1: webhooks may go to http URLs, to this machine and into its "
+        "network. Whoever has an API key can reach them. Never use this outside development.",
+        err=True,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Take the port before anything else, so that a taken one is said at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        fail(f"cannot listen on {host}:{port}: {error.strerror or error}")
+    return listener
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens once it does, and stops when it was asked to before it did."""
+
+    is_asked_to_stop = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to serve."""
+        await super().startup(sockets)
+        self.should_exit = self.should_exit or self.is_asked_to_stop
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            shown = f"[{host}]" if ":" in host else host
+            click.echo(f"Vettance {__version__} listens on http://{shown}:{port} (docs at /docs)", err=True)
+        sys.stderr.flush()
+
+
+async def _serve(settings: Settings, listener: socket.socket) -> None:
+    # Until the server takes the signals over, and after it has given them back (it raises them again, while
+    # there is still the store to close), they are only remembered.
+    def remember(_number: int, _frame: object) -> None:
+        _Server.is_asked_to_stop = True
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, remember)
+    async with running(settings) as service:
+        server = _Server(server_config(service.edge))
+        draining = asyncio.create_task(_drain_with(server, service))
+        await server.serve(sockets=[listener])
+        draining.cancel()
+
+
+async def _drain_with(server: uvicorn.Server, service: Service) -> None:
+    """Have webhooks drain while the requests in flight do, so that both fit into the time a stop may take."""
+    while not server.should_exit:  # noqa: ASYNC110 - the server offers nothing to wait for
+        await asyncio.sleep(_STOP_LOOK_S)
+    service.worker.begin_stop()
+
+
+def server_config(edge: Edge) -> uvicorn.Config:
+    """Return how the edge is served; benchmarks serve their bare handler the same way."""
+    return uvicorn.Config(
+        edge,
+        loop="none",
+        http=EdgeProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        backlog=BACKLOG,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=STOP_S_MAX,
+    )
