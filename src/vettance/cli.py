@@ -1,6 +1,9 @@
 """The command line: a table of commands, each loaded only when it is called, so that --help stays fast."""
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -29,8 +32,35 @@ COMMANDS = {
 }
 
 
+class _WrongArguments(click.ClickException):
+    exit_code = 2  # As click's own errors of usage have it.
+
+
+@contextmanager
+def _faults_in_one_line() -> Iterator[None]:
+    """Say what is wrong with the arguments in one line, where click would say it in four."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        message = " ".join(error.format_message().split()).rstrip(".")
+        hint = f"; see '{error.ctx.command_path} --help'" if error.ctx is not None else "."
+        raise _WrongArguments(message + hint) from None
+
+
 class Commands(click.Group):
     """A group that knows its commands by name and imports them late."""
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Read the options before the command."""
+        with _faults_in_one_line():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Read the command with its options, and run it."""
+        with _faults_in_one_line():
+            return super().invoke(ctx)
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Return the names in the order of the table."""

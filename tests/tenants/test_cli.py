@@ -59,6 +59,11 @@ def test_the_data_folder_and_the_secret_are_private(tmp_path: Path) -> None:
         ("key", "revoke", "key_unknown"),
         ("key", "rotate", "key_unknown"),
         ("key", "list", "--tenant", "ten_unknown"),
+        ("tenant", "create"),
+        ("tenant", "set", "ten_unknown", "--aml", "maybe"),
+        ("key", "create", "--nonsense", "ten_unknown"),
+        ("key", "create", "--tenant"),
+        ("nonsense",),
     ],
 )
 def test_a_fault_is_one_clear_line_and_a_non_zero_exit(tmp_path: Path, arguments: tuple[str, ...]) -> None:
