@@ -60,6 +60,7 @@ def fuzz(base_url: str, api_key: str, folder: Path, *, examples: int, seconds: i
         text=True,
         timeout=seconds * TIMES,
         check=False,
+        env={**os.environ, "SCHEMATHESIS_HOOKS": "fuzz_hooks", "PYTHONPATH": str(Path(__file__).parent)},
     )
     assert done.returncode == 0, f"seed {SEED}\n{done.stdout[-20_000:]}{done.stderr[-2_000:]}"
     assert "Loaded specification" in done.stdout
