@@ -1,6 +1,7 @@
 """Sends a feed through HTTP as fast as the service answers, keeping each customer's events in order."""
 
 import asyncio
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -127,6 +128,8 @@ async def drive(
 
     `advance` is called about ten times a second with the number of events decided so far.
     """
+    # Making the first sample may take a generator longer than a server lets a silent connection stand.
+    samples = itertools.chain(list(itertools.islice(samples, 1)), samples)
     driver = _Driver(samples, to, advance)
     began = time.perf_counter()
     try:
