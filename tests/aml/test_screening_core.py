@@ -4,20 +4,22 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vettance.aml.screening.freshness import STALE_MS, is_stale, stale_reason
-from vettance.aml.screening.request import read_screen_request
+from vettance.aml.screening.request import party_request, read_screen_request, sent_of
 from vettance.aml.screening.screen import Screener
 from vettance.aml.screening.sql import history_of
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.errors import GatewayTimeout, Unprocessable
 from vettance.ids import IdSource
+from vettance.watchlists.entity import BirthDate, EntityType
 from vettance.watchlists.refresh import IndexKeeper, import_list
 from vettance.watchlists.shelf import Version
 from vettance.watchlists.sql import StoredVersion
+from vettance.wire import decode
 
 NOW_MS = 1_790_000_000_000
 BODY = {"inputName": "Rosalind Achterberg", "externalId": "r"}
@@ -82,6 +84,7 @@ _MEMBERS = (
 )
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(_MEMBERS), _json))
 def test_any_json_object_is_a_subject_or_422(body: dict[str, object]) -> None:
     try:
@@ -90,3 +93,28 @@ def test_any_json_object_is_a_subject_or_422(body: dict[str, object]) -> None:
         return
     assert request.external_id
     assert any(letter.isalnum() for letter in request.subject.name)
+
+
+def test_the_body_written_for_a_party_reads_as_the_same_subject() -> None:
+    request = party_request(
+        "customer-1",
+        "Rosalind Achterberg",
+        counterparty=True,
+        kind=EntityType.INDIVIDUAL,
+        birth="1969-10-11",
+        country="nl",
+    )
+    assert request is not None
+    assert request.role == "counterparty rosalind achterberg"
+    again = read_screen_request(decode(sent_of(request)))
+    assert (again.external_id, again.subject) == ("customer-1", request.subject)
+    assert again.subject.birth == BirthDate("1969-10-11")
+    assert again.subject.countries == ("NL",)
+
+
+def test_a_party_without_a_readable_name_is_not_screened_and_bad_details_are_left_out() -> None:
+    assert party_request("customer-1", " - ", counterparty=False) is None
+    assert party_request("customer-1", "x" * 513, counterparty=False) is None
+    request = party_request("customer-1", "Ann", counterparty=False, birth="11.10.1969", country="Holland")
+    assert request is not None
+    assert (request.role, request.subject.birth, request.subject.countries) == ("", None, ())

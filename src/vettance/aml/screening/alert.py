@@ -138,7 +138,7 @@ def raise_alert(
         typology=TYPOLOGY,
         rule_id=screening.algorithm,
         severity=severity_of(screening),
-        summary=_summary(screening, name, matches),
+        summary=summary_of(screening, name),
         created_at_ms=now_ms,
         last_at_ms=now_ms,
         origin=Origin.SCREENING,
@@ -149,7 +149,9 @@ def raise_alert(
     return Raised(alert, before, step.case, (*entries, step.entry), entities_of(screening))
 
 
-def _summary(screening: Screening, name: str, matches: Sequence[ScreenedMatch]) -> str:
+def summary_of(screening: Screening, name: str) -> str:
+    """Say in a sentence whom a screening may have found; there must be a match to look at."""
+    matches = open_matches(screening)
     best = matches[0].match
     lists = ", ".join(dict.fromkeys(source_code(one.match.entity) for one in matches))
     verb = "is" if screening.decision is Decision.CONFIRMED else "may be"

@@ -12,7 +12,7 @@ from vettance.events.event import text_member
 from vettance.watchlists.entity import BirthDate, Document, EntityType, document_kind
 from vettance.watchlists.match import Subject
 from vettance.watchlists.screening import Profile
-from vettance.wire import JSON, Faults, Wire
+from vettance.wire import JSON, Faults, Wire, encode
 
 #: The longest name on any list that is read has 350 characters; the cost of matching grows with the length.
 NAME_CHARS_MAX: Final = 512
@@ -55,11 +55,17 @@ class ScreenBody(Wire, frozen=True):
 
 
 class ScreenRequest(msgspec.Struct, frozen=True):
-    """A request as it is worked on; a `profile` of None is the tenant's own."""
+    """A request as it is worked on; a `profile` of None is the tenant's own.
+
+    `external_id` is whose case an alert goes into. `role` is empty where the subject is that very customer,
+    and names the other party otherwise: what is found of a counterparty is never held against the customer's
+    own name, nor forgiven with it.
+    """
 
     external_id: str
     subject: Subject
     profile: Profile | None
+    role: str = ""
 
 
 _TYPES: Final = {
@@ -98,6 +104,48 @@ def read_screen_request(body: JSON) -> ScreenRequest:
     return ScreenRequest(external_id or "", subject, profile)
 
 
+def party_request(
+    customer: str,
+    name: str,
+    *,
+    counterparty: bool,
+    kind: EntityType | None = None,
+    birth: str | None = None,
+    country: str | None = None,
+) -> ScreenRequest | None:
+    """Make a request for a party of an event, or None when its name cannot be screened.
+
+    `customer` is whose case an alert would go into, `birth` a date `yyyy-mm-dd` and `country` ISO 3166-1
+    alpha-2; of these two, what is not well-formed is left out.
+    """
+    if not name or len(name) > NAME_CHARS_MAX or not any(letter.isalnum() for letter in name):
+        return None
+    born = _birth_of(birth) if birth is not None else None
+    code = iso_code(country) if country is not None and len(country) == 2 else None
+    subject = Subject(name=name, type=kind, birth=born, countries=(code,) if code is not None else ())
+    role = f"counterparty {' '.join(name.casefold().split())}" if counterparty else ""
+    return ScreenRequest(customer, subject, None, role)
+
+
+def sent_of(request: ScreenRequest) -> bytes:
+    """Write the body that stands for a request which did not come as one; `read_screen_request` reads it."""
+    subject = request.subject
+    members = {
+        "inputName": subject.name,
+        "externalId": request.external_id,
+        "entityType": subject.type.value if subject.type is not None else None,
+        "inputDob": subject.birth.first if subject.birth is not None else None,
+        "inputNationality": subject.countries[0] if subject.countries else None,
+        "inputAliases": list(subject.aliases) or None,
+        "inputIdDocuments": [
+            {"type": document.kind.value, "value": document.value} for document in subject.documents
+        ]
+        or None,
+        "sensitivityProfile": request.profile.value if request.profile is not None else None,
+    }
+    return encode({name: value for name, value in members.items() if value is not None})
+
+
 def _read_word(body: JSON, member: str) -> str | None:
     """Read an optional text; null is absent. What is no text stands for no word of any table."""
     value = body.get(member)
@@ -125,15 +173,20 @@ def _read_birth(body: JSON, faults: Faults) -> BirthDate | None:
     value = body.get("inputDob")
     if value is None:
         return None
-    if type(value) is not str or not _DATE.fullmatch(value):
+    birth = _birth_of(value) if type(value) is str else None
+    if birth is None:
         faults.meaning["inputDob"] = _BAD_DATE
+    return birth
+
+
+def _birth_of(text: str) -> BirthDate | None:
+    if not _DATE.fullmatch(text):
         return None
     try:
-        dt.date.fromisoformat(value)
+        dt.date.fromisoformat(text)
     except ValueError:
-        faults.meaning["inputDob"] = _BAD_DATE
         return None
-    return BirthDate(value)
+    return BirthDate(text)
 
 
 def _read_countries(body: JSON, faults: Faults) -> tuple[str, ...]:

@@ -2,18 +2,29 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from vettance.aml import sql as aml_sql
+from vettance.aml.case import Alert, Case, Entry
+from vettance.aml.judge import Severity
 from vettance.aml.screening import sql
-from vettance.aml.screening.alert import Link, entities_of, raise_alert, repeated
-from vettance.aml.screening.request import ScreenRequest
-from vettance.db.engine import Clash, Lost, Statement, Store
+from vettance.aml.screening.alert import (
+    History,
+    Link,
+    Raised,
+    entities_of,
+    raise_alert,
+    repeated,
+    severity_of,
+    summary_of,
+)
+from vettance.aml.screening.request import ScreenRequest, sent_of
+from vettance.db.engine import Clash, Lost, Row, Statement, Store
 from vettance.errors import BadGateway, GatewayTimeout, Unavailable
 from vettance.ids import IdSource
 from vettance.watchlists.match import Match, Subject
@@ -30,14 +41,49 @@ WAITING_MAX: Final = 1_000
 _TRIES: Final = 8
 
 
-class _Found(msgspec.Struct):
-    """A search that has been made, to be judged as often as it takes to write the outcome."""
+class Found(msgspec.Struct):
+    """A search that has been made, to be weighed as often as it takes to write the outcome."""
 
     versions: Mapping[str, str]
+    index_id: str
     matches: list[Match]
 
     def search(self, _subject: Subject) -> list[Match]:
+        """Return what was found."""
         return self.matches
+
+
+class Weighed(msgspec.Struct, frozen=True):
+    """A search judged by the tenant's settings and by what its officers have said of the subject so far."""
+
+    request: ScreenRequest
+    screening: Screening
+    history: History
+    index_id: str
+
+    @property
+    def alerts(self) -> bool:
+        """Tell whether somebody must look at it."""
+        return self.screening.decision is not Decision.AUTO_CLEAR
+
+
+class Placed(NamedTuple):
+    """A screening ready to be written: with its alert and its case, which are None when it found nothing.
+
+    `alert` is None also where the screening repeats an open alert (`link` names that one). `statements` write
+    everything but the case and its timeline (`entries`), so that whoever changes a case by more than this
+    writes it once.
+    """
+
+    screening_id: str
+    answer: bytes
+    link: Link | None
+    severity: Severity | None
+    summary: str | None
+    alert: Alert | None
+    case: Case | None
+    entries: tuple[Entry, ...]
+    statements: tuple[Statement, ...]
 
 
 class Screener:
@@ -71,21 +117,109 @@ class Screener:
         `Unavailable` (503) when too many wait.
         """
         started = time.perf_counter()
+        found = await self.look(request)
+        async with self._turn(tenant, request.external_id):
+            for _ in range(_TRIES):
+                weighed = await self.weigh(tenant, request, found)
+                rows = await self._cases(tenant, weighed)
+                before = aml_sql.case_of(rows[0]) if rows else None
+                spent_ms = (time.perf_counter() - started) * 1000
+                placed = self.place(tenant, weighed, before, self._now_ms(), sent, spent_ms)
+                try:
+                    await self._store.write(*placed.statements, *_saving(tenant, before, placed))
+                except (Clash, Lost):
+                    continue  # An officer or another process changed a case of this subject in between.
+                return placed.answer
+        raise Unavailable("Others change the case of this subject at the moment.")
+
+    async def look(self, request: ScreenRequest) -> Found:
+        """Search the lists for a subject, off the event loop.
+
+        Raises `BadGateway` (502) while no index is loaded, `GatewayTimeout` (504) past the deadline and
+        `Unavailable` (503) when too many wait.
+
+        Whoever writes a screening together with something else (an event that names a party) goes these four
+        steps; the middle two are repeated when the write is `Lost` or a `Clash`:
+
+            request = party_request(customer, name, counterparty=True)     # of `request.py`; None: no name
+            found = await screener.look(request)                           # once, before any lock
+            weighed = await screener.weigh(tenant, request, found)         # reads settings and history
+            if weighed.alerts:                                             # else there is nothing to write
+                placed = screener.place(tenant, weighed, case, now_ms)     # `case`: the customer's, or None
+                # placed.case is the case with the alert in it, to be written with placed.entries;
+                # placed.link.alert_id, placed.severity and placed.summary are what an answer shows.
+                await store.write(*placed.statements, …)
+        """
         index = self._keeper.current
         if index is None:
             raise BadGateway("No watchlist is loaded, so nobody can be screened.")
-        found = _Found(index.versions, await self._search(index.search, request.subject))
-        async with self._turn(tenant, request.external_id):
-            for _ in range(_TRIES):
-                answer, statements = await self._judge(
-                    tenant, request, found, sent, index.folder.name, started
-                )
-                try:
-                    await self._store.write(*statements)
-                except (Clash, Lost):
-                    continue  # An officer or another process changed a case of this subject in between.
-                return answer
-        raise Unavailable("Others change the case of this subject at the moment.")
+        return Found(index.versions, index.folder.name, await self._search(index.search, request.subject))
+
+    async def weigh(self, tenant: str, request: ScreenRequest, found: Found) -> Weighed:
+        """Judge what was found by what is stored at the moment."""
+        settings_rows, history_rows = await asyncio.gather(
+            self._store.read(sql.select_settings(tenant)),
+            self._store.read(sql.select_history(tenant, request.external_id, request.role)),
+        )
+        settings, history = sql.settings_of(settings_rows), sql.history_of(history_rows)
+        screening = screen(
+            found, request.subject, request.profile or settings.profile, settings.bounds, history.cleared
+        )
+        return Weighed(request, screening, history, found.index_id)
+
+    def place(
+        self,
+        tenant: str,
+        weighed: Weighed,
+        case: Case | None,
+        now_ms: int,
+        sent: bytes | None = None,
+        spent_ms: float = 0.0,
+    ) -> Placed:
+        """Make the record of a screening, and put its alert into `case` (None: a new case) if it has one.
+
+        `sent` is the body that asked for it; None writes one from the request.
+        """
+        request, screening = weighed.request, weighed.screening
+        screening_id = self._ids.make("scr", now_ms)
+        statements: list[Statement] = []
+        link: Link | None = None
+        raised: Raised | None = None
+        known = repeated(screening, weighed.history) if weighed.alerts else None
+        if known is not None:
+            link = Link(known.id, known.case_id, case_created=False)
+            statements.append(aml_sql.repeat_alert(tenant, known.id, now_ms))
+        elif weighed.alerts:
+            subject = (request.external_id, request.subject.name)
+            raised = raise_alert(screening, screening_id, subject, case, self._ids, now_ms)
+            link = raised.link
+            statements.append(aml_sql.insert_alert(tenant, raised.alert))
+            statements += [
+                sql.insert_alert_entity(tenant, raised.alert.id, request.role, entity, digest)
+                for entity, digest in entities_of(screening).items()
+            ]
+        record = screening_record(screening, screening_id, request.external_id, spent_ms)
+        answer = encode(record | (link.members() if link is not None else {}))
+        stored = sql.StoredScreening(
+            screening_id,
+            request.external_id,
+            weighed.index_id,
+            now_ms,
+            sent if sent is not None else sent_of(request),
+            answer,
+            link,
+        )
+        return Placed(
+            screening_id=screening_id,
+            answer=answer,
+            link=link,
+            severity=severity_of(screening) if weighed.alerts else None,
+            summary=summary_of(screening, request.subject.name) if weighed.alerts else None,
+            alert=raised.alert if raised is not None else None,
+            case=raised.after if raised is not None else case,
+            entries=raised.entries if raised is not None else (),
+            statements=(sql.insert_screening(tenant, screening, stored), *statements),
+        )
 
     async def find(self, tenant: str, screening_id: str) -> bytes | None:
         """Return what a screening was answered with, or None."""
@@ -122,59 +256,20 @@ class Screener:
             del self._subjects[name]
             done.set()
 
-    async def _judge(
-        self,
-        tenant: str,
-        request: ScreenRequest,
-        found: _Found,
-        sent: bytes,
-        index_id: str,
-        started: float,
-    ) -> tuple[bytes, Sequence[Statement]]:
-        """Decide with what is stored at the moment; return the answer, and all that is to be written."""
-        settings_rows, history_rows = await asyncio.gather(
-            self._store.read(sql.select_settings(tenant)),
-            self._store.read(sql.select_history(tenant, request.external_id)),
-        )
-        settings, history = sql.settings_of(settings_rows), sql.history_of(history_rows)
-        screening = screen(
-            found, request.subject, request.profile or settings.profile, settings.bounds, history.cleared
-        )
-        now_ms = self._now_ms()
-        screening_id = self._ids.make("scr", now_ms)
-        link: Link | None = None
-        statements: list[Statement] = []
-        if screening.decision is not Decision.AUTO_CLEAR:
-            known = repeated(screening, history)
-            if known is not None:
-                link = Link(known.id, known.case_id, case_created=False)
-                statements.append(aml_sql.repeat_alert(tenant, known.id, now_ms))
-            else:
-                link, statements = await self._raise(tenant, request, screening, screening_id, now_ms)
-        spent_ms = (time.perf_counter() - started) * 1000
-        record = screening_record(screening, screening_id, request.external_id, spent_ms)
-        answer = encode(record | (link.members() if link is not None else {}))
-        stored = sql.StoredScreening(screening_id, request.external_id, index_id, now_ms, sent, answer, link)
-        return answer, (sql.insert_screening(tenant, screening, stored), *statements)
+    async def _cases(self, tenant: str, weighed: Weighed) -> list[Row]:
+        """Read the open case of a subject where it is going to be needed."""
+        if not weighed.alerts or repeated(weighed.screening, weighed.history) is not None:
+            return []
+        return await self._store.read(aml_sql.select_open_case(tenant, weighed.request.external_id))
 
-    async def _raise(
-        self, tenant: str, request: ScreenRequest, screening: Screening, screening_id: str, now_ms: int
-    ) -> tuple[Link, list[Statement]]:
-        rows = await self._store.read(aml_sql.select_open_case(tenant, request.external_id))
-        before = aml_sql.case_of(rows[0]) if rows else None
-        subject = (request.external_id, request.subject.name)
-        raised = raise_alert(screening, screening_id, subject, before, self._ids, now_ms)
-        saved = (
-            aml_sql.insert_case(tenant, raised.after)
-            if before is None
-            else aml_sql.update_case(tenant, before, raised.after)
-        )
-        return raised.link, [
-            saved,
-            aml_sql.insert_alert(tenant, raised.alert),
-            *(aml_sql.insert_entry(tenant, raised.after.id, entry) for entry in raised.entries),
-            *(
-                sql.insert_alert_entity(tenant, raised.alert.id, entity, digest)
-                for entity, digest in entities_of(screening).items()
-            ),
-        ]
+
+def _saving(tenant: str, before: Case | None, placed: Placed) -> list[Statement]:
+    """Return what writes the case of a new alert and its timeline."""
+    if placed.alert is None or placed.case is None:
+        return []
+    saved = (
+        aml_sql.insert_case(tenant, placed.case)
+        if before is None
+        else aml_sql.update_case(tenant, before, placed.case)
+    )
+    return [saved, *(aml_sql.insert_entry(tenant, placed.case.id, entry) for entry in placed.entries)]

@@ -49,25 +49,25 @@ def select_answer(tenant: str, screening_id: str) -> Statement:
     return scoped(tenant, "SELECT answer FROM aml_screening WHERE tenant = ? AND id = ?", (screening_id,))
 
 
-def insert_alert_entity(tenant: str, alert_id: str, entity: str, digest: str) -> Statement:
-    """Put a listed entity, as its list has it now, behind an alert."""
+def insert_alert_entity(tenant: str, alert_id: str, role: str, entity: str, digest: str) -> Statement:
+    """Put a listed entity, as its list has it now, behind an alert; `role` is that of the subject."""
     return scoped(
         tenant,
-        "INSERT INTO aml_alert_entity (tenant, alert, entity, digest) VALUES (?, ?, ?, ?)",
-        (alert_id, entity, digest),
+        "INSERT INTO aml_alert_entity (tenant, alert, entity, digest, role) VALUES (?, ?, ?, ?, ?)",
+        (alert_id, entity, digest, role),
     )
 
 
-def select_history(tenant: str, external_id: str) -> Statement:
+def select_history(tenant: str, external_id: str, role: str) -> Statement:
     """What alerts of screening a subject has had; read it with `history_of`."""
     return scoped(
         tenant,
         "SELECT alert.id, alert.case_id, alert.severity, alert.resolution, behind.entity, behind.digest "
         "FROM aml_alert AS alert JOIN aml_alert_entity AS behind "
         "ON behind.tenant = alert.tenant AND behind.alert = alert.id "
-        "WHERE alert.tenant = ? AND alert.customer = ? AND alert.origin = 'screening' "
+        "WHERE alert.tenant = ? AND alert.customer = ? AND alert.origin = 'screening' AND behind.role = ? "
         "ORDER BY alert.resolved_at_ms, alert.id",
-        (external_id,),
+        (external_id, role),
     )
 
 
