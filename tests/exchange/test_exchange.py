@@ -2,13 +2,19 @@
 
 import csv
 import json
+import signal
+import sqlite3
+import subprocess
+import sys
 import time
+from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from live import Caller, Service
+from live import Caller, Service, run_cli
 from vettance.errors import Refusal
 from vettance.exchange.file import rows_of
 from vettance.exchange.table import read_row
@@ -89,6 +95,14 @@ def test_an_unknown_tenant_is_said_in_one_line(service: Service) -> None:
     assert "no such tenant" in done.stderr
 
 
+def test_a_span_that_ends_before_it_begins_is_refused(
+    service: Service, events: tuple[Caller, list[str]]
+) -> None:
+    done = service.cli("export", "events", "--tenant", events[0].id, "--from", "5", "--to", "4", ok=False)
+    assert done.returncode != 0
+    assert "--to" in done.stderr
+
+
 def history(path: Path, lines: list[Any]) -> Path:
     path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
     return path
@@ -148,6 +162,44 @@ def test_refused_rows_are_written_with_their_lines(service: Service, tmp_path: P
     wait_total(caller, 2)
 
 
+def jobs_of(data: Path) -> list[str]:
+    """Return the customers of the accepted events, in the order of their receipt."""
+    with closing(sqlite3.connect(data / "vettance.db", timeout=10)) as connection:
+        sent = connection.execute("SELECT sent FROM job ORDER BY seq").fetchall()
+    return [json.loads(body)["customer"]["externalId"] for (body,) in sent]
+
+
+def test_an_import_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    data, errors, rows = tmp_path / "data", tmp_path / "errors.ndjson", 12_000
+    tenant = run_cli(data, "tenant", "create", "Killed", "--json")["tenantId"]
+    lines = [{"eventName": "no.time"} if number % 100 == 7 else past(number) for number in range(rows)]
+    file = history(tmp_path / "h.ndjson", lines)
+    command = ("import", str(file), "--tenant", tenant, "--errors", str(errors))
+    first = subprocess.Popen([sys.executable, "-m", "vettance.cli", *command, "--data", str(data)])
+    while first.poll() is None and not jobs_of(data):
+        time.sleep(0.001)
+    first.send_signal(signal.SIGKILL)
+    first.wait(20)
+    assert jobs_of(data), "it ended before it began"
+    done = run_cli(data, *command, "--json")
+    assert (done["accepted"], done["refused"]) == (rows * 99 // 100, rows // 100)
+    assert jobs_of(data) == [f"past-{number}" for number in range(rows) if number % 100 != 7]
+    said = Counter(json.loads(line)["line"] for line in errors.read_text().splitlines())
+    assert said == Counter(number + 1 for number in range(rows) if number % 100 == 7)
+
+
+def test_a_large_event_survives_a_csv_file(tmp_path: Path) -> None:
+    file = tmp_path / "large.csv"
+    with file.open("w", newline="") as written:
+        table = csv.writer(written)
+        table.writerow(["occurredAt", "event"])
+        table.writerow([NOW, json.dumps({"eventName": "e", "extra": "x" * 300_000})])
+    [(line, row)] = rows_of("csv", file)
+    assert line == 2
+    assert not isinstance(row, str)
+    assert read_row(row, NOW * 1000).event.extra == {"extra": "x" * 300_000}
+
+
 def test_a_dry_run_checks_and_keeps_nothing(service: Service, tmp_path: Path) -> None:
     caller = Caller(service, *service.new_tenant("Dry"))
     file = history(tmp_path / "h.ndjson", [past(1), "{"])
@@ -197,7 +249,34 @@ def test_columns_of_an_exported_decision_make_an_event() -> None:
     assert one.event.extra == {}
 
 
-@pytest.mark.parametrize("row", [{}, {"event": "[1]"}, {"event": "{"}, {"event": {"eventName": 1}}])
+@pytest.mark.parametrize(
+    "row",
+    [
+        {},
+        {"event": "[1]"},
+        {"event": "{"},
+        {"event": {"eventName": 1}},
+        {"event": 5},
+        {"event": [1, 2]},
+        {"eventName": "e", "label": ["FRAUD"]},
+        {"eventName": "e", "label": 5},
+        {"eventName": "e", "metadata.a": b"\xff", "metadata.b": object()},
+        {"eventName": "e", "userAgent": "\ud800"},
+        {"eventName": "e", "occurredAt": float("nan")},
+        {"eventName": "e", "occurredAt": "9" * 400},
+        {"eventName": "e", "extra": "x" * 1_100_000},
+    ],
+)
 def test_a_row_that_is_no_event_is_refused(row: dict[str, Any]) -> None:
     with pytest.raises(Refusal):
-        read_row({**row, "occurredAt": NOW}, NOW * 1000)
+        read_row({"occurredAt": NOW, **row}, NOW * 1000)
+
+
+@pytest.mark.parametrize("line", [b"{", b"[1]", b'{"a": NaN}', b'{"a": "\xff"}', b"[" * 100_000])
+def test_a_line_that_is_no_json_object_is_said_with_its_number(tmp_path: Path, line: bytes) -> None:
+    file = tmp_path / "h.ndjson"
+    file.write_bytes(b'{"a": 1}\n\n' + line + b"\n")
+    found = list(rows_of("ndjson", file))
+    assert found[0] == (1, {"a": 1})
+    assert found[1][0] == 3
+    assert isinstance(found[1][1], str)

@@ -21,7 +21,7 @@ from vettance.history.sql import count_after
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_job
 from vettance.tenants.sql import select_tenant
-from vettance.wire import encode, read_moment
+from vettance.wire import decode, encode, read_moment
 
 _ROWS: Final = 1_000
 _BATCH: Final = 500  # Events accepted in one commit, with the mark of how far the file is done.
@@ -61,6 +61,9 @@ def export(
 
     Example: vettance export decisions --tenant ten_0190… --from 2026-01-01 --format csv --out january.csv
     """
+
+    if from_ms is not None and to_ms is not None and from_ms > to_ms:
+        raise click.BadParameter("must not be later than --to", param_hint="--from")
 
     async def work() -> int:
         async with open_store(data) as (store, _settings):
@@ -216,11 +219,14 @@ class _Importer:
 
 
 class _ErrorFile:
-    """Refused rows with their line numbers, one JSON object on each line; made when there is one."""
+    """Refused rows with their line numbers, one JSON object on each line; made when there is one.
+
+    `append` keeps what an import that was interrupted had written about lines before the first of this one.
+    """
 
     def __init__(self, path: Path, *, append: bool) -> None:
         self._path = path
-        self._mode = "ab" if append else "wb"
+        self._append = append
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> "_ErrorFile":
@@ -233,9 +239,25 @@ class _ErrorFile:
     def write(self, line: int, details: dict[str, Any]) -> None:
         """Write why a line was refused."""
         if self._file is None:
-            self._file = self._path.open(self._mode)
+            self._file = self._path.open("ab")
+            self._file.truncate(_end_before(self._path, line) if self._append else 0)
         self._file.write(encode({"line": line, "details": details}) + b"\n")
         self._file.flush()
+
+
+def _end_before(path: Path, line: int) -> int:
+    """Return how many bytes of an error file are about lines before this one."""
+    end = 0
+    with path.open("rb") as file:
+        for said in file:
+            try:
+                known = decode(said)["line"] < line
+            except (ValueError, TypeError, KeyError):
+                break  # A line that was cut off, or no error file at all.
+            if not known:
+                break
+            end += len(said)
+    return end
 
 
 def _digest_of(path: Path) -> str:

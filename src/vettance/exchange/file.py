@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final, Protocol
 
+import msgspec
+
 from vettance.exchange.table import Cell, Column
-from vettance.wire import encode
+from vettance.wire import decode, encode
 
 FORMATS: Final = ("csv", "ndjson", "parquet")
 _PARQUET_ROWS: Final = 5_000  # A row group is kept in memory until it is written.
 _OBJECT: Final = "event"
+#: An event may take a megabyte; the reader of the standard library stops at 128 KiB by itself.
+_CELL_CHARS_MAX: Final = 4 * 1024 * 1024
 
 
 class FormatFault(Exception):
@@ -142,6 +146,7 @@ def rows_of(file_format: str, path: Path) -> Iterator[tuple[int, Mapping[str, An
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
     with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+        csv.field_size_limit(_CELL_CHARS_MAX)
         reader = csv.reader(file)
         header = next(reader, None)
         if not header:
@@ -172,8 +177,8 @@ def _ndjson_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
+                row = decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
                 yield number, "is not JSON"
                 continue
             yield number, row if isinstance(row, dict) else "is not a JSON object"

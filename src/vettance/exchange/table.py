@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.decisions.decision import LOWERCASE, Outcome
+from vettance.errors import Invalid, Unprocessable
 from vettance.events.event import Event, read_event
 from vettance.exchange.sql import Exported
 from vettance.feedback.label import Label
-from vettance.wire import JSON, Faults, decode, encode, parse_object, timestamp
+from vettance.wire import BODY_BYTES_MAX, JSON, Faults, decode, encode, parse_object, timestamp
 
 Labels = Sequence[str]
 Cell = str | int | float | None
@@ -102,24 +103,38 @@ def read_row(row: Mapping[str, Any], now_ms: int) -> Labelled:
     Columns about a decision are ignored, empty cells left out. Raises `Invalid` or `Unprocessable`.
     """
     faults = Faults()
-    whole = row.get(_WHOLE_OBJECT)
-    body = parse_object(whole.encode()) if isinstance(whole, str) else dict(whole or {})
-    if not body:
-        body = _unflatten(row)
+    body = _body_of(row)
     occurred_at = row.get("occurredAt") or body.get("occurredAt")
     if isinstance(occurred_at, dt.datetime):
         occurred_at = occurred_at.isoformat()
     elif isinstance(occurred_at, str) and occurred_at.replace(".", "", 1).isdigit():
         occurred_at = float(occurred_at)  # Unix seconds in a format that has no numbers.
-    if occurred_at is None or occurred_at == "":
+    if occurred_at in (None, "") or (isinstance(occurred_at, float) and not math.isfinite(occurred_at)):
         faults.shape["occurredAt"] = "is required: history without its time cannot be replayed"
     body["occurredAt"] = occurred_at
     label = row.get("label") or None
-    if label is not None and label not in Label.__members__:
+    if label is not None and not (isinstance(label, str) and label in Label.__members__):
         faults.meaning["label"] = "must be one of " + ", ".join(Label)
     faults.raise_any()
-    sent = encode(body)
+    try:
+        sent = encode(body)
+    except (TypeError, ValueError, RecursionError):
+        raise Invalid("The row cannot be written as JSON.", {"row": "holds what JSON cannot"}) from None
+    if len(sent) > BODY_BYTES_MAX:
+        raise Unprocessable("The event is too large.", {"event": f"must not exceed {BODY_BYTES_MAX} bytes"})
     return Labelled(read_event(parse_object(sent), len(sent), now_ms), sent, Label(label) if label else None)
+
+
+def _body_of(row: Mapping[str, Any]) -> JSON:
+    """Return the event of a row: its column `event`, else what its other columns say."""
+    whole = row.get(_WHOLE_OBJECT)
+    if isinstance(whole, str) and whole:
+        return parse_object(whole.encode("utf-8", "surrogatepass"))
+    if isinstance(whole, Mapping) and whole:
+        return dict(whole)
+    if whole in (None, "", {}):
+        return _unflatten(row)
+    raise Invalid("The row holds no event.", {_WHOLE_OBJECT: "must be an object, or one as JSON text"})
 
 
 def _unflatten(row: Mapping[str, Any]) -> JSON:
