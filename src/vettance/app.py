@@ -92,7 +92,7 @@ class Service:
         countries = Jurisdictions(
             settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned
         )
-        self.aml = assemble(store, connect_velocity(settings), self.ids, countries)
+        self.aml = assemble(store, connect_velocity(settings), self.ids, settings.data, countries)
         self.watchlists = IndexKeeper(store, settings.data)
         self.screening = ScreeningDoors(store, self.ids, self.watchlists)
         self.worker = WorkerProcess(settings, store)
@@ -179,6 +179,7 @@ class Service:
             asyncio.create_task(self.sealer.run(tuple(self.evaluator.rules))),
             asyncio.create_task(self.follower.run()),
             asyncio.create_task(self.preserver.run()),
+            asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(self.replays.run()),
             asyncio.create_task(self.jobs.run()),
             asyncio.create_task(self._save_quota_for_ever()),
@@ -195,7 +196,8 @@ class Service:
         await self.postman.close()
         with contextlib.suppress(StoreDown, OSError, TimeoutError):
             await self._save_quota()
-            await asyncio.wait_for(self.preserver.save_all(), SNAPSHOT_S_MAX)
+            saving = asyncio.gather(self.preserver.save_all(), self.aml.preserver.save_all())
+            await asyncio.wait_for(saving, SNAPSHOT_S_MAX)
         await self.store.close()
 
     async def _reload_keys(self, _tenant: str, _subject: str) -> None:

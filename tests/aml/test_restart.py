@@ -1,14 +1,40 @@
 """The memory of AML survives a restart: windows and circles go on where they stopped."""
 
+import signal
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from live import Service
 
 EVENTS = "/api/v1/aml/events"
 
 
-def test_windows_and_circles_survive_a_restart(own_service: Service) -> None:
+def snapshots(service: Service) -> list[Path]:
+    return list((service.data / "memory" / "aml").glob("*.memory"))
+
+
+def stop_and_keep_the_snapshot(service: Service) -> None:
+    assert service.stop() == 0
+    assert len(snapshots(service)) == 1
+
+
+def stop_and_lose_the_snapshot(service: Service) -> None:
+    assert service.stop() == 0
+    for path in snapshots(service):
+        path.unlink()
+
+
+def die(service: Service) -> None:
+    service.stop(signal.SIGKILL)
+    assert snapshots(service) == []
+
+
+@pytest.mark.parametrize("end", [stop_and_keep_the_snapshot, stop_and_lose_the_snapshot, die])
+def test_windows_and_circles_survive_a_restart(own_service: Service, end: Callable[[Service], None]) -> None:
     service = own_service
     service.cli("tenant", "set", service.tenant_id, "--aml", "on", "--json")
     service.wait_for(lambda: service.get("/api/v1/aml/cases").status == 200)
@@ -29,7 +55,7 @@ def test_windows_and_circles_survive_a_restart(own_service: Service) -> None:
     assert post("s2", "split", 30, amount=9500)["status"] == "CLEAR"
     assert post("r1", "a", 20, amount=3000, direction="out", counterpartyId="b")["status"] == "CLEAR"
     assert post("r2", "b", 10, amount=2900, direction="out", counterpartyId="c")["status"] == "CLEAR"
-    assert service.stop() == 0
+    end(service)
     service.start()
     replay = post("s1", "split", 9, amount=9500)
     assert replay["status"] == "CLEAR"

@@ -1,20 +1,26 @@
 """Puts the parts of AML together: which memory, which rules, which doors."""
 
-from typing import NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
+from vettance.aml import sql
 from vettance.aml.api import AmlDoors
 from vettance.aml.features import aml_schema
 from vettance.aml.figures import Teller
 from vettance.aml.jurisdiction import Jurisdictions
-from vettance.aml.memory import AmlMemory
+from vettance.aml.memory import AmlMemory, Velocity
 from vettance.aml.monitor import Monitor
 from vettance.aml.rebuild import AmlRebuilder
 from vettance.aml.review import Reviewer
 from vettance.db.engine import Store
 from vettance.decisions.active import RuleCache
+from vettance.decisions.preserve import Preserver
 from vettance.ids import IdSource
 from vettance.rules.ruleset import compile_document
-from vettance.state.port import Velocity
+from vettance.state.shelf import Shelf
+
+#: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
+WORTH_EVENTS: Final = 50_000
 
 
 class Aml(NamedTuple):
@@ -24,16 +30,23 @@ class Aml(NamedTuple):
     rebuilder: AmlRebuilder
     reviewer: Reviewer
     doors: AmlDoors
+    preserver: Preserver
 
 
 def assemble(
-    store: Store, velocity: Velocity, ids: IdSource, jurisdictions: Jurisdictions | None = None
+    store: Store, velocity: Velocity, ids: IdSource, data: Path, jurisdictions: Jurisdictions | None = None
 ) -> Aml:
-    """Build the pipeline on a store. `velocity` must be an engine of its own: tenants have two memories."""
+    """Build the pipeline on a store; snapshots go into a folder of their own in the folder `data`.
+
+    `velocity` must be an engine of its own: tenants have two memories.
+    """
+    shelf = Shelf(data / "memory" / "aml")
+    shelf.sweep()
     schema = aml_schema(jurisdictions)
     memory = AmlMemory(velocity)
     monitor = Monitor(store, memory, ids, Teller(schema))
     cache = RuleCache(lambda document: compile_document(document, schema))
-    rebuilder = AmlRebuilder(store, memory, monitor, cache)
+    preserver = Preserver(store, memory, monitor, shelf, sql.select_last_event, WORTH_EVENTS)
+    rebuilder = AmlRebuilder(store, memory, monitor, cache, preserver.restore)
     reviewer = Reviewer(store, rebuilder.reload)
-    return Aml(monitor, rebuilder, reviewer, AmlDoors(store, monitor, reviewer))
+    return Aml(monitor, rebuilder, reviewer, AmlDoors(store, monitor, reviewer), preserver)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+import msgspec
+
 DAY_MS: Final = 86_400_000
 HOUR_MS: Final = 3_600_000
 
@@ -38,49 +40,44 @@ LINK_TRANSFERS_MAX: Final = 12
 LARGE_MIN: Final = 5_000
 
 
-class Edge:
-    """One transfer. `parent` is the transfer it hands on, `depth` the number of hops up to and with it.
+class Edge(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One transfer. `told` says who reported it: "in" the receiver, "out" the sender, "both" the two of them.
 
-    `told` holds who reported it: "in" the receiver, "out" the sender, "both" the two of them.
+    `path` names the parties of the chain that ends with this transfer, the first sender first: whoever hands
+    on what came in makes it one longer. It never changes, so that a snapshot may share it.
     """
 
-    __slots__ = ("amount", "at_ms", "depth", "is_new", "parent", "receiver", "sender", "told")
+    sender: str
+    receiver: str
+    at_ms: int
+    amount: float
+    told: str
+    is_new: bool
+    path: tuple[str, ...]
 
-    def __init__(
-        self, sender: str, receiver: str, at_ms: int, amount: float, told: str, *, is_new: bool
-    ) -> None:
-        self.sender = sender
-        self.receiver = receiver
-        self.at_ms = at_ms
-        self.amount = amount
-        self.is_new = is_new
-        self.told = told
-        self.parent: Edge | None = None
-        self.depth = 1
+    @property
+    def depth(self) -> int:
+        """The number of hops that one sum has made up to and with this transfer."""
+        return len(self.path) - 1
 
-    def path(self) -> tuple[str, ...]:
-        """Name the parties of the chain that ends with this transfer, the first sender first."""
-        names = [self.receiver, self.sender]
-        edge = self.parent
-        while edge is not None and len(names) <= CHAIN_MAX:
-            names.append(edge.sender)
-            edge = edge.parent
-        return tuple(reversed(names))
+    @property
+    def source(self) -> str | None:
+        """Who sent the sum that is handed on here; None when it begins here."""
+        return self.path[-3] if len(self.path) > 2 else None
 
 
-class Node:
-    """What is remembered of one party: its latest incoming transfers and whom it has paid.
+class Node(msgspec.Struct, array_like=True, gc=False):
+    """What is remembered of one party: its latest incoming transfers and whom it has paid, and when last.
 
-    `split_ms` is when it last collected a sum in parts, see `Graph.repeats`.
+    `split_ms` is when it last collected a sum in parts, see `Graph.repeats`. `age` is that of the graph when
+    this node was made or copied: an older one is held by a snapshot, and copied before it is changed.
     """
 
-    __slots__ = ("ins", "known", "last_ms", "split_ms")
-
-    def __init__(self) -> None:
-        self.ins: list[Edge] = []
-        self.known: dict[str, int] = {}
-        self.last_ms = 0
-        self.split_ms: int | None = None
+    ins: list[Edge] = []
+    known: dict[str, int] = {}
+    last_ms: int = 0
+    split_ms: int | None = None
+    age: int = 0
 
 
 class Graph:
@@ -88,12 +85,27 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
+        self._age = 0
 
-    def node(self, key: str) -> Node:
-        """Return the node of a party, made when there is none."""
+    def hold(self) -> dict[str, Node]:
+        """Return all nodes as they are now; from now on they are copied before they change."""
+        self._age += 1
+        return self.nodes.copy()
+
+    def put(self, key: str, node: Node) -> None:
+        """Give a party what a snapshot remembers of it."""
+        node.age = self._age
+        self.nodes[key] = node
+
+    def _node(self, key: str) -> Node:
+        """Return the node of a party, to be changed; made when there is none."""
         found = self.nodes.get(key)
         if found is None:
-            found = self.nodes[key] = Node()
+            found = self.nodes[key] = Node(age=self._age)
+        elif found.age != self._age:
+            found = self.nodes[key] = Node(
+                found.ins.copy(), found.known.copy(), found.last_ms, found.split_ms, self._age
+            )
         return found
 
     def add(self, sender: str, receiver: str, at_ms: int, amount: float, told: str, pair_ms: int) -> Edge:
@@ -102,44 +114,31 @@ class Graph:
         `told` is "in" when its receiver reports it, "out" when its sender does. What the other side has
         reported already is one transfer and not two.
         """
-        payer, payee = self.node(sender), self.node(receiver)
-        for twin in reversed(payee.ins[-TWINS_MAX:]):
+        payer, payee = self._node(sender), self._node(receiver)
+        ins = payee.ins
+        for place in range(len(ins) - 1, max(-1, len(ins) - 1 - TWINS_MAX), -1):
+            twin = ins[place]
             if twin.sender != sender or twin.amount != amount or twin.told in (told, "both"):
                 continue
             if abs(at_ms - twin.at_ms) <= TWIN_MS:
-                twin.told = "both"
-                return twin
+                ins[place] = both = msgspec.structs.replace(twin, told="both")
+                return both
         payer.last_ms = max(payer.last_ms, at_ms)
         payee.last_ms = max(payee.last_ms, at_ms)
         paid_ms = payer.known.pop(receiver, None)
         is_new = paid_ms is None or paid_ms < at_ms - pair_ms
-        edge = Edge(sender, receiver, at_ms, amount, told, is_new=is_new)
         payer.known[receiver] = at_ms if paid_ms is None else max(at_ms, paid_ms)
         if len(payer.known) > KNOWN_MAX:
             # One out for one in: forgetting many at once would make that one transfer slow.
             del payer.known[next(iter(payer.known))]
-        if amount >= AMOUNT_MIN:
-            self._link(edge, payer)
-        payee.ins.append(edge)
-        if len(payee.ins) > 2 * EDGES_MAX:
-            del payee.ins[:EDGES_MAX]
+        path: tuple[str, ...] = (sender, receiver)
+        if amount >= AMOUNT_MIN and (before := _handed_on(payer, receiver, at_ms, amount)) is not None:
+            path = (*before.path[-CHAIN_MAX:], receiver)
+        edge = Edge(sender, receiver, at_ms, amount, told, is_new, path)
+        ins.append(edge)
+        if len(ins) > 2 * EDGES_MAX:
+            del ins[:EDGES_MAX]
         return edge
-
-    def _link(self, edge: Edge, payer: Node) -> None:
-        """Find the transfer that this one hands on: of those that fit, the one with the longest past."""
-        links = 0
-        for before in reversed(payer.ins[-EDGES_MAX:]):
-            if not 0 <= edge.at_ms - before.at_ms <= CHAIN_GAP_MS:
-                continue
-            links += 1
-            if before.sender == edge.receiver or not _hands_on(before, edge):
-                continue
-            if before.depth >= edge.depth:
-                edge.parent, edge.depth = before, min(CHAIN_MAX, before.depth + 1)
-        if links > LINK_TRANSFERS_MAX:
-            edge.parent, edge.depth = None, 1
-        if edge.parent is not None and edge.parent.depth >= CHAIN_MAX:
-            edge.parent.parent = None  # What lies further back is let go of.
 
     def cycle(self, edge: Edge) -> tuple[str, ...]:
         """Return the parties of a circle of at least three that this transfer closes, else nothing.
@@ -157,11 +156,7 @@ class Graph:
                 looks -= 1
                 if looks < 0:
                     return ()
-                if (
-                    not since_ms <= before.at_ms <= last.at_ms
-                    or before is edge
-                    or not _hands_on(before, last)
-                ):
+                if not since_ms <= before.at_ms <= last.at_ms or not _hands_on(before, last.amount):
                     continue
                 if not (before.is_new and edge.is_new) and edge.amount < LARGE_MIN:
                     continue
@@ -189,19 +184,15 @@ class Graph:
         if habit > HABIT_MAX:
             return 1
         if similar >= SPLITS_MIN:
-            self.nodes[edge.receiver].split_ms = edge.at_ms
+            self._node(edge.receiver).split_ms = edge.at_ms
         return similar
 
     def gathered(self, edge: Edge) -> int:
         """Count the parties over which money of one source meets again at the receiver of this transfer."""
-        parent = edge.parent
-        if parent is None or not edge.is_new:
+        source = edge.source
+        if source is None or not edge.is_new:
             return 0
-        source, over = parent.sender, set()
-        for other in self._recent(edge):
-            if other.parent is not None and other.parent.sender == source:
-                over.add(other.sender)
-        return len(over)
+        return len({other.sender for other in self._recent(edge) if other.source == source})
 
     def grid(self, edge: Edge) -> int:
         """Count the senders (this one included) that pay both this receiver and two others of this sender."""
@@ -247,15 +238,31 @@ class Graph:
         old = self.nodes.pop(alias, None)
         if old is None:
             return
-        node = self.node(key)
+        node = self._node(key)
         node.ins = sorted((*old.ins, *node.ins), key=lambda edge: edge.at_ms)[-2 * EDGES_MAX :]
         node.known = {**old.known, **node.known}
         node.last_ms = max(node.last_ms, old.last_ms)
         node.split_ms = node.split_ms or old.split_ms
 
 
-def _hands_on(before: Edge, after: Edge) -> bool:
+def _handed_on(payer: Node, receiver: str, at_ms: int, amount: float) -> Edge | None:
+    """Find the transfer that a new one hands on: of those that fit, the one with the longest past."""
+    links, found = 0, None
+    for before in reversed(payer.ins[-EDGES_MAX:]):
+        if not 0 <= at_ms - before.at_ms <= CHAIN_GAP_MS:
+            continue
+        links += 1
+        if links > LINK_TRANSFERS_MAX:
+            return None
+        if before.sender == receiver or not _hands_on(before, amount):
+            continue
+        if found is None or len(before.path) > len(found.path):
+            found = before
+    return found
+
+
+def _hands_on(before: Edge, amount: float) -> bool:
     return (
         before.amount >= AMOUNT_MIN
-        and HANDED_ON_MIN * before.amount <= after.amount <= HANDED_ON_MAX * before.amount
+        and HANDED_ON_MIN * before.amount <= amount <= HANDED_ON_MAX * before.amount
     )

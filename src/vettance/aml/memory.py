@@ -1,71 +1,72 @@
 """The memory of AML: what rules count between events, and the graph of recent transfers, kept as one."""
 
 import math
-from typing import Final
+from collections.abc import Iterable, Iterator
+from typing import Final, Protocol
 
 import msgspec
 
+from vettance.aml.book import Book
 from vettance.aml.event import AmlEvent, Trail
-from vettance.aml.graph import DAY_MS, HOUR_MS, Graph
-from vettance.state.port import Answer, Observation, Plan, Velocity
+from vettance.aml.graph import DAY_MS, HOUR_MS
+from vettance.aml.known import Known
+from vettance.aml.snapshot import read_snapshot, write_snapshot
+from vettance.state import port
+from vettance.state.port import Answer, Observation, Plan
 
 PAIR_MS: Final = 90 * DAY_MS  # Who has not paid somebody for so long pays a new counterparty.
-KEPT_MS: Final = 180 * DAY_MS  # A party without a transfer for so long is forgotten.
 SILENCE_DAYS: Final = 30.0  # After so long a silence a party counts as coming back.
 AWAKE_MS: Final = 30 * DAY_MS
 BENFORD_MIN: Final = 50
 #: Somebody who buys several times a day in one shop does not send it parts of a sum.
 AT_TILL: Final = frozenset({"card", "pos", "contactless"})
-_SWEEP: Final = (
-    2  # Parties looked at for each event; the whole tenant within as many events as it has parties.
-)
 
 #: Newcomb (1881), Benford (1938): how often each first digit stands in front of natural amounts.
 _BENFORD: Final = tuple(math.log10(1 + 1 / digit) for digit in range(1, 10))
 
 
-class _Own:
-    """What is remembered of a party as the tenant's own customer."""
+class Velocity(port.Velocity, Protocol):
+    """An engine that can be written down and read back."""
 
-    __slots__ = ("digits", "last_ms", "woke_ms")
+    def dump(self, tenant: str) -> Iterator[bytes]:
+        """Return a snapshot of a tenant's memory as it is at the moment of the call."""
 
-    def __init__(self) -> None:
-        self.digits = [0] * 10
-        self.last_ms = 0
-        self.woke_ms: int | None = None
-
-
-class _Book:
-    """The parties of one tenant: names, own customers and the graph."""
-
-    def __init__(self) -> None:
-        self.graph = Graph()
-        self.own: dict[str, _Own] = {}
-        self.alias: dict[str, str] = {}
-        self.first_ms: int | None = None
-        self.high_ms = 0
-        self.round: list[str] = []
+    def load(self, tenant: str, plan: Plan, chunks: Iterable[bytes]) -> None:
+        """Give a tenant the memory of a snapshot. Raises `SnapshotRefused`."""
 
 
 class AmlMemory:
     """A state engine (`state.port.Velocity`) that also follows the money; `velocity` remembers the rest.
 
-    One call of `follow` and one of `observe` for each event, with nothing awaited between the two.
+    One call of `follow` and one of `observe` for each event, with nothing awaited between the two. `known`
+    are the ids of the events that a tenant has ever reported; they belong to no rule set.
     """
 
     def __init__(self, velocity: Velocity) -> None:
         self._velocity = velocity
-        self._books: dict[str, _Book] = {}
+        self._books: dict[str, Book] = {}
+        self.known: dict[str, Known] = {}
 
     def install(self, tenant: str, plan: Plan) -> None:
         """Give a tenant an empty memory for a plan; what was remembered for it before is dropped."""
         self._velocity.install(tenant, plan)
-        self._books[tenant] = _Book()
+        self._books[tenant] = Book()
 
     def adopt(self, tenant: str, coming: str) -> None:
         """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped."""
         self._velocity.adopt(tenant, coming)
         self._books[tenant] = self._books.pop(coming)
+
+    def dump(self, tenant: str) -> Iterator[bytes]:
+        """Return a snapshot of a tenant's memory as it is at the moment of this call."""
+        known = self.known[tenant].dump()
+        return write_snapshot(self._books[tenant].hold(), known, self._velocity.dump(tenant))
+
+    def load(self, tenant: str, plan: Plan, chunks: Iterable[bytes]) -> None:
+        """Give a tenant the memory of a snapshot. Raises `SnapshotRefused`; nothing has changed then."""
+        book, known, rest = read_snapshot(chunks)
+        self._velocity.load(tenant, plan, rest)
+        self._books[tenant], self.known[tenant] = book, known
 
     def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
         """Read every aggregate as of the events observed before, then record this event."""
@@ -77,11 +78,11 @@ class AmlMemory:
         at_ms = event.occurred_at_ms
         book.first_ms = at_ms if book.first_ms is None else min(book.first_ms, at_ms)
         book.high_ms = max(book.high_ms, at_ms)
-        _sweep(book)
+        book.sweep()
         return msgspec.structs.replace(event, trail=_follow(book, event))
 
 
-def _follow(book: _Book, event: AmlEvent) -> Trail:
+def _follow(book: Book, event: AmlEvent) -> Trail:
     transfer = event.transfer
     party = _learn(book, event)
     counterparty = _other_side(book, event)
@@ -127,18 +128,18 @@ def _follow(book: _Book, event: AmlEvent) -> Trail:
         if split_ms is not None and not at_till
         else None,
         benford=benford,
-        path=circle or (edge.path() if edge.depth > 1 else ()),
+        path=circle or (edge.path if edge.depth > 1 else ()),
     )
 
 
-def _learn(book: _Book, event: AmlEvent) -> str | None:
+def _learn(book: Book, event: AmlEvent) -> str | None:
     """Name the party of an event, and remember that its account is one of its names."""
     who, account = event.customer_id or event.email, event.transfer.account
     if who is None:
         return book.alias.get(f"a:{account}", f"a:{account}") if account is not None else None
     party = f"p:{who}"
     if party not in book.own:
-        book.own[party] = _Own()
+        book.customer(party)
     if account is not None and (key := f"a:{account}") not in book.alias:
         book.alias[key] = party
         book.graph.merge(key, party)
@@ -148,7 +149,7 @@ def _learn(book: _Book, event: AmlEvent) -> str | None:
     return party
 
 
-def _other_side(book: _Book, event: AmlEvent) -> str | None:
+def _other_side(book: Book, event: AmlEvent) -> str | None:
     account, who = event.transfer.counterparty_account, event.transfer.counterparty_id
     if account is not None and (known := book.alias.get(f"a:{account}")) is not None:
         return known
@@ -166,12 +167,10 @@ def _other_side(book: _Book, event: AmlEvent) -> str | None:
 
 
 def _activity(
-    book: _Book, party: str, event: AmlEvent, watched: float
+    book: Book, party: str, event: AmlEvent, watched: float
 ) -> tuple[float | None, float | None, float | None]:
     """Return (idle days, hours since coming back, chi-square of first digits), and note the event."""
-    own = book.own.get(party)
-    if own is None:
-        own = book.own[party] = _Own()
+    own = book.customer(party)
     at_ms = event.occurred_at_ms
     idle: float | None = None
     if own.last_ms:
@@ -186,9 +185,14 @@ def _activity(
     if own.woke_ms is not None and at_ms - own.woke_ms <= AWAKE_MS:
         awake = max(0.0, (at_ms - own.woke_ms) / HOUR_MS)
     amount = event.transfer.amount or 0
-    digit = next((int(letter) for letter in f"{amount:.6f}" if letter in "123456789"), 0)
-    own.digits[digit] += 1
+    own.digits[_first_digit(amount)] += 1
     return idle, awake, _chi_square(own.digits)
+
+
+def _first_digit(amount: float) -> int:
+    """Return the first digit that is no 0 of a positive amount, looked for down to a millionth."""
+    whole = int(amount) or int(amount * 1_000_000)
+    return int(str(whole)[0])
 
 
 def _chi_square(digits: list[int]) -> float | None:
@@ -199,15 +203,3 @@ def _chi_square(digits: list[int]) -> float | None:
         (count - total * share) ** 2 / (total * share)
         for count, share in zip(digits[1:], _BENFORD, strict=True)
     )
-
-
-def _sweep(book: _Book) -> None:
-    """Look at a few parties, and forget those that have been silent for long."""
-    if not book.round:
-        book.round = [*book.graph.nodes]
-    for _ in range(min(_SWEEP, len(book.round))):
-        key = book.round.pop()
-        node = book.graph.nodes.get(key)
-        if node is not None and node.last_ms < book.high_ms - KEPT_MS:
-            del book.graph.nodes[key]
-            book.own.pop(key, None)

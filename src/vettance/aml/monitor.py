@@ -74,6 +74,8 @@ class Monitor:
         self.settings: dict[str, Settings] = {}
         #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
         self.astray: set[str] = set()
+        #: How many events each tenant's memory has taken since its snapshot; `preserve` sets it back.
+        self.decided: dict[str, int] = {}
         #: Makes a tenant ready that has not been seen yet.
         self.prepare: Callable[[str], Awaitable[None]] = _not_ready
         self._pending: dict[tuple[str, str], asyncio.Event] = {}
@@ -93,8 +95,13 @@ class Monitor:
             await other.wait()
         self._pending[name] = done = asyncio.Event()
         try:
-            found = await self.find(tenant, event.external_id)
+            if tenant not in self.rules:
+                await self.prepare(tenant)
+            known = self._memory.known[tenant]
+            # Almost every event is new, and that is certain without asking the store.
+            found = await self.find(tenant, event.external_id) if known.may_hold(event.external_id) else None
             if found is None:
+                known.add(event.external_id)
                 found = await self._watch(tenant, event, digest, sent)
         finally:
             del self._pending[name]
@@ -109,9 +116,7 @@ class Monitor:
         return sql.stored_of(rows[0]) if rows else None
 
     async def _watch(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes) -> sql.StoredEvent:
-        if tenant not in self.rules:
-            await self.prepare(tenant)
-        if (gate := self._paused.get(tenant)) is not None:
+        while (gate := self._paused.get(tenant)) is not None:
             try:
                 await asyncio.wait_for(gate.wait(), _WAIT_S)
             except TimeoutError:
@@ -129,6 +134,7 @@ class Monitor:
             raise
         finally:
             self._under_way[tenant] -= 1
+            self.decided[tenant] = self.decided.get(tenant, 0) + 1
             if not self._under_way[tenant] and tenant in self._quiet:
                 self._quiet.pop(tenant).set()
 

@@ -3,25 +3,30 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from vettance.aml import sql
+from vettance.aml.book import OWN_MS
 from vettance.aml.event import read_aml_event
 from vettance.aml.judge import rule_weight
-from vettance.aml.memory import KEPT_MS, AmlMemory
+from vettance.aml.known import Known
+from vettance.aml.memory import AmlMemory
 from vettance.aml.monitor import Monitor
-from vettance.db.engine import Clash, Row, Store
+from vettance.db.engine import Clash, Store
 from vettance.decisions.active import ActiveRules, RuleCache
 from vettance.errors import Refusal
 from vettance.rules.packs import load_pack_text
+from vettance.state.port import Plan
 from vettance.wire import decode
 
-CHUNK: Final = (
-    500  # Events read at a time; replaying them takes some milliseconds of the thread that decides.
-)
+CHUNK: Final = 2_000  # Events read at a time at the start, when nobody waits.
+LIVE_CHUNK: Final = 50  # The same while events are watched: some milliseconds of the thread that decides.
+IDS_CHUNK: Final = 20_000
 _NEXT: Final = "#next"  # The coming memory is filled under this name beside the one in use.
 PACK: Final = "aml"
+
+Progress = Callable[[int], Any]
 
 
 class AmlRebuilder:
@@ -33,22 +38,46 @@ class AmlRebuilder:
         memory: AmlMemory,
         monitor: Monitor,
         cache: RuleCache,
+        restore: Callable[[str, Plan, int], int],
         now_ms: Callable[[], int] | None = None,
     ) -> None:
+        """`restore` gives a tenant the memory of a snapshot, see `decisions.preserve.Preserver.restore`."""
         self._store = store
         self._memory = memory
+        self._restore = restore
         self._monitor = monitor
         self._cache = cache
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._turns: dict[str, asyncio.Lock] = {}
         monitor.prepare = self.prepare
 
-    async def start(self) -> int:
-        """Make every tenant with AML rules ready; returns how many events were replayed."""
-        replayed = 0
-        for (tenant,) in await self._store.read(sql.select_rulesets()):
-            replayed += await self._load(tenant)
-        return replayed
+    async def start(self, progress: Progress | None = None) -> int:
+        """Make every tenant with AML rules ready, and replay the log beyond its snapshot.
+
+        Returns how many events were looked at.
+        """
+        newest = await self._store.read(sql.select_last_event())
+        seq_max = newest[0][0] if newest else 0
+        found: dict[str, tuple[ActiveRules, int]] = {}
+        for tenant, version, document in await self._store.read(sql.select_newest_rulesets()):
+            active = self._cache.active(version, document)
+            found[tenant] = active, self._restore(tenant, active.compiled.plan, seq_max)
+            await self._load_settings(tenant)
+            await self._load_known(tenant)
+        after = min((reached for _, reached in found.values()), default=0)
+        since_ms, looked = self._now_ms() - OWN_MS, 0
+        while rows := await self._store.read(sql.select_log_of_all(after, since_ms, CHUNK)):
+            for seq, tenant, *row in rows:
+                if tenant in found and seq > found[tenant][1]:
+                    self._replay(tenant, found[tenant][0], row)
+                    self._memory.known[tenant].add(row[1])
+            after = rows[-1][0]
+            looked += len(rows)
+            if progress is not None:
+                progress(looked)
+        for tenant, (active, _) in found.items():
+            self._monitor.rules[tenant] = active
+        return looked
 
     async def prepare(self, tenant: str) -> None:
         """Make a tenant ready that is not yet: it starts with the default pack when it has no rules."""
@@ -78,6 +107,7 @@ class AmlRebuilder:
 
     async def _load(self, tenant: str) -> int:
         await self._load_settings(tenant)
+        await self._load_known(tenant)
         rows = await self._store.read(sql.select_ruleset(tenant))
         active = self._cache.active(rows[0][0], rows[0][1])
         current = self._monitor.rules.get(tenant)
@@ -96,6 +126,17 @@ class AmlRebuilder:
             self._monitor.resume(tenant)
         return replayed + more
 
+    async def _load_known(self, tenant: str) -> None:
+        """Learn which ids a tenant has used, unless a snapshot told it."""
+        if tenant in self._memory.known:
+            return
+        known, after = Known(), ""
+        while rows := await self._store.read(sql.select_external_ids(tenant, after, IDS_CHUNK)):
+            for (name,) in rows:
+                known.add(name)
+            after = rows[-1][0]
+        self._memory.known[tenant] = known
+
     async def _load_settings(self, tenant: str) -> None:
         self._monitor.settings[tenant] = sql.settings_of(await self._store.read(sql.select_settings(tenant)))
         closed: dict[str, dict[str, int]] = {}
@@ -107,17 +148,17 @@ class AmlRebuilder:
         }
 
     async def _catch_up(self, tenant: str, coming: str, active: ActiveRules, after: int) -> tuple[int, int]:
-        since_ms = self._now_ms() - KEPT_MS
+        since_ms = self._now_ms() - OWN_MS
         replayed = 0
-        while rows := await self._store.read(sql.select_log(tenant, after, since_ms, CHUNK)):
+        while rows := await self._store.read(sql.select_log(tenant, after, since_ms, LIVE_CHUNK)):
             for row in rows:
-                self._replay(coming, active, row)
+                self._replay(coming, active, row[1:])
             after = rows[-1][0]
             replayed += len(rows)
         return replayed, after
 
-    def _replay(self, coming: str, active: ActiveRules, row: Row) -> None:
-        _, event_id, received_at_ms, sent = row
+    def _replay(self, coming: str, active: ActiveRules, row: Sequence[Any]) -> None:
+        event_id, _, received_at_ms, sent = row
         try:
             event = read_aml_event(decode(sent), len(sent), received_at_ms)
         except Refusal:

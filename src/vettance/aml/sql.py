@@ -49,7 +49,7 @@ _SELECT_EVENT: Final = (
     "SELECT id, external_id, received_at_ms, digest, status, alerts FROM aml_event "
     "WHERE tenant = ? AND external_id = ?"
 )
-_LOG: Final = "SELECT seq, id, received_at_ms, sent FROM aml_event "
+_LOG: Final = "id, external_id, received_at_ms, sent FROM aml_event "
 
 
 def insert_event(tenant: str, event: AmlEvent, stored: StoredEvent, sent: bytes, record: Record) -> Statement:
@@ -83,11 +83,28 @@ def stored_of(row: Row) -> StoredEvent:
 
 
 def select_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
-    """(seq, id, received_at_ms, sent) of a tenant's events since a moment, in the order of the log."""
+    """(seq, id, external_id, received_at_ms, sent) of a tenant's events since a moment, as in the log."""
     return scoped(
         tenant,
-        _LOG + "WHERE tenant = ? AND seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+        f"SELECT seq, {_LOG}WHERE tenant = ? AND seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
         (after, since_ms, limit),
+    )
+
+
+def select_log_of_all(after: int, since_ms: int, limit: int) -> Statement:
+    """(seq, tenant, id, external_id, received_at_ms, sent) of all events since a moment, as in the log."""
+    return Statement(
+        f"SELECT seq, tenant, {_LOG}WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+        (after, since_ms, limit),
+    )
+
+
+def select_external_ids(tenant: str, after: str, limit: int) -> Statement:
+    """(external_id,) of a tenant's events, in order of it."""
+    return scoped(
+        tenant,
+        "SELECT external_id FROM aml_event WHERE tenant = ? AND external_id > ? ORDER BY external_id LIMIT ?",
+        (after, limit),
     )
 
 
@@ -324,9 +341,12 @@ def insert_ruleset(tenant: str, version: int, document: str, note: str, now_ms: 
     )
 
 
-def select_rulesets() -> Statement:
-    """(tenant,) of every tenant that has AML rules."""
-    return Statement("SELECT DISTINCT tenant FROM aml_ruleset ORDER BY tenant")
+def select_newest_rulesets() -> Statement:
+    """(tenant, version, document) of the AML rules in force of every tenant."""
+    return Statement(
+        "SELECT tenant, version, document FROM aml_ruleset AS newest WHERE version = "
+        "(SELECT MAX(version) FROM aml_ruleset WHERE tenant = newest.tenant) ORDER BY tenant"
+    )
 
 
 def select_ruleset(tenant: str) -> Statement:

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from vettance.aml.event import AmlEvent, read_aml_event
-from vettance.aml.memory import AmlMemory
-from vettance.state.port import Plan, Velocity
+from vettance.aml.memory import AmlMemory, Velocity
+from vettance.state.port import Plan
+from vettance.state.port import Velocity as Engine
 from vettance.wire import BODY_BYTES_MAX, JSON
 
 
@@ -30,6 +31,6 @@ class Trial(AmlMemory):
         body = {"externalEventId": f"test-{self._count}", **body}
         return self.follow(self._tenant, read_aml_event(body, BODY_BYTES_MAX, now_ms))
 
-    def maker(self) -> Callable[[], Velocity]:
+    def maker(self) -> Callable[[], Engine]:
         """Return what makes the engine: this one, emptied before every test."""
         return lambda: self

@@ -1,14 +1,13 @@
 """Preserve: keep snapshots of the memory between events, so that a start replays only the newest part."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final, Protocol
 
 import structlog
 
-from vettance.db.engine import Store, StoreDown
+from vettance.db.engine import Statement, Store, StoreDown
 from vettance.decisions import sql
-from vettance.decisions.evaluate import Evaluator
 from vettance.state.port import Plan
 from vettance.state.shelf import Shelf, pieces
 from vettance.state.snapshot import SnapshotRefused
@@ -34,14 +33,48 @@ class Velocity(Protocol):
         """Give a tenant the memory of a snapshot. Raises `SnapshotRefused`."""
 
 
-class Preserver:
-    """Writes snapshots while the service runs and when it stops, and reads them when it starts."""
+class Evaluator(Protocol):
+    """Whoever feeds the memory.
 
-    def __init__(self, store: Store, velocity: Velocity, evaluator: Evaluator, shelf: Shelf) -> None:
+    `astray` are tenants whose memory is ahead of the log, `decided` counts events since the snapshot.
+    """
+
+    astray: set[str]
+    decided: dict[str, int]
+
+    @property
+    def rules(self) -> Collection[str]:
+        """The tenants."""
+
+    async def pause(self, tenant: str) -> None:
+        """Hold back new events of a tenant, and wait until those under way are stored."""
+
+    def resume(self, tenant: str) -> None:
+        """Let the events of a tenant through again."""
+
+
+class Preserver:
+    """Writes snapshots while the service runs and when it stops, and reads them when it starts.
+
+    `newest` asks for (seq, id) of the last event of the log that the memory is made of; a tenant's memory is
+    written down again after `worth_events` more.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        velocity: Velocity,
+        evaluator: Evaluator,
+        shelf: Shelf,
+        newest: Callable[[], Statement] = sql.select_last_event,
+        worth_events: int = WORTH_EVENTS,
+    ) -> None:
         self._store = store
         self._velocity = velocity
         self._evaluator = evaluator
         self._shelf = shelf
+        self._newest = newest
+        self._worth_events = worth_events
         self._kept: dict[str, int] = {}
 
     def restore(self, tenant: str, plan: Plan, seq_max: int) -> int:
@@ -69,7 +102,7 @@ class Preserver:
             if tenant in self._evaluator.astray:
                 return
             # The newest event of all will do: while this tenant is held back, nothing of it comes later.
-            newest = await self._store.read(sql.select_last_event())
+            newest = await self._store.read(self._newest())
             seq = newest[0][0] if newest else 0
             if seq <= self._kept.get(tenant, 0):
                 return
@@ -97,7 +130,7 @@ class Preserver:
         while True:
             await asyncio.sleep(LOOK_S)
             for tenant in tuple(self._evaluator.rules):
-                if self._evaluator.decided.get(tenant, 0) < WORTH_EVENTS:
+                if self._evaluator.decided.get(tenant, 0) < self._worth_events:
                     continue
                 self._evaluator.decided[tenant] = 0
                 try:

@@ -47,7 +47,7 @@ def dump_memory(memory: TenantMemory) -> Iterator[bytes]:
     header = (_MAGIC, VERSION, _encode(memory.layout.plan), memory.modulus, memory.high_ms, memory.observed)
     answers = [list(generation.items()) for generation in (memory.older, memory.recent)]
     groups = [(_sweep_state(keys), array("q", keys.records), _copy(keys)) for keys in memory.keys]
-    return _frames(header, answers, groups)
+    return sealed(_frames(header, answers, groups))
 
 
 def _sweep_state(keys: Keys) -> tuple[Any, ...]:
@@ -67,16 +67,8 @@ def _frames(
     header: tuple[Any, ...],
     answers: list[list[tuple[str, Answer]]],
     groups: list[tuple[tuple[Any, ...], "array[int]", list[Any]]],
-) -> Iterator[bytes]:
-    digest = b""
-
-    def frame(payload: Any) -> bytes:
-        nonlocal digest
-        body = _encode(payload)
-        digest = _chain(digest, body)
-        return _FRAME.pack(len(body), digest) + body
-
-    yield frame(header)
+) -> Iterator[Any]:
+    yield header
     for generation, items in enumerate(answers):
         for start in range(0, len(items), _ANSWERS_AT_ONCE):
             # The bits of more than 64 aggregates do not fit the integers of MessagePack.
@@ -84,13 +76,22 @@ def _frames(
                 (event_id, answer.values, f"{answer.inexact:x}")
                 for event_id, answer in items[start : start + _ANSWERS_AT_ONCE]
             ]
-            yield frame(("answers", generation, some))
+            yield "answers", generation, some
     for index, (sweep, fingerprints, held) in enumerate(groups):
-        yield frame(("group", index, sweep))
+        yield "group", index, sweep
         for start in range(0, len(held), _KEYS_AT_ONCE):
             end = start + _KEYS_AT_ONCE
-            yield frame(("keys", index, fingerprints[start:end].tobytes(), held[start:end]))
-    yield frame(("end", sum(len(held) for _, _, held in groups)))
+            yield "keys", index, fingerprints[start:end].tobytes(), held[start:end]
+    yield "end", sum(len(held) for _, _, held in groups)
+
+
+def sealed(payloads: Iterable[Any]) -> Iterator[bytes]:
+    """Make a chained frame of each payload."""
+    digest = b""
+    for payload in payloads:
+        body = _encode(payload)
+        digest = _chain(digest, body)
+        yield _FRAME.pack(len(body), digest) + body
 
 
 def _chain(digest: bytes, body: bytes) -> bytes:
@@ -121,7 +122,7 @@ def _running_state(run: Running) -> tuple[Any, ...]:
 
 def load_memory(plan: Plan, chunks: Iterable[bytes]) -> TenantMemory:
     """Read a snapshot, cut into pieces in whatever way. Raises `SnapshotRefused`."""
-    payloads = _payloads(chunks)
+    payloads = unsealed(chunks)
     try:
         memory = _begin(plan, next(payloads, None))
         for payload in payloads:
@@ -135,8 +136,11 @@ def load_memory(plan: Plan, chunks: Iterable[bytes]) -> TenantMemory:
     raise SnapshotRefused("The snapshot is cut short.")
 
 
-def _payloads(chunks: Iterable[bytes]) -> Iterator[Any]:
-    """Yield the payload of each frame, having checked it. Raises `SnapshotRefused`."""
+def unsealed(chunks: Iterable[bytes]) -> Iterator[Any]:
+    """Yield the payload of each frame, having checked it; the frames are cut into pieces in whatever way.
+
+    Raises `SnapshotRefused`.
+    """
     digest, buffer = b"", bytearray()
     for chunk in chunks:
         buffer += chunk
