@@ -36,7 +36,10 @@ from vettance.jobs.api import JobDoors
 from vettance.jobs.worker import Worker
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
-from vettance.refresh import Refresher
+from vettance.ops.api import MetricsDoor
+from vettance.ops.measure import Measurer
+from vettance.ops.meters import Place, take_place
+from vettance.refresh import Refresher, Reload
 from vettance.replays.replay import StoredReplays
 from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
@@ -70,8 +73,10 @@ _log = structlog.get_logger()
 class Service:
     """One process of Vettance: everything it holds, in the order in which it is started and stopped."""
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: Settings, store: Store, place: Place | None = None) -> None:
         self.store = store
+        self.place = place or take_place()
+        self.meters = self.place.meters
         self.ids = IdSource()
         secret = load_secret(settings)
         vault = Vault(secret)
@@ -79,7 +84,7 @@ class Service:
         self.tokens = TokenDesk(secret)
         self.quota = Quota()
         velocity = connect_velocity(settings)
-        self.evaluator = Evaluator(store, velocity, self.ids)
+        self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
         schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
         cache = RuleCache(lambda document: compile_document(document, schema))
         self.sealer = Sealer(store, self.evaluator.ever)
@@ -95,7 +100,7 @@ class Service:
         self.aml = assemble(store, connect_velocity(settings), self.ids, settings.data, countries)
         self.watchlists = IndexKeeper(store, settings.data)
         self.screening = ScreeningDoors(store, self.ids, self.watchlists)
-        self.worker = WorkerProcess(settings, store)
+        self.worker = WorkerProcess(settings, store, self.place)
         self.postman = Postman(unsafe=settings.unsafe_webhooks)
         webhooks = WebhookDoors(
             store,
@@ -105,18 +110,7 @@ class Service:
             self._subscribed,
             unsafe=settings.unsafe_webhooks,
         )
-        self.refresher = Refresher(
-            store,
-            {
-                tenants_sql.AREA: self._reload_keys,
-                lists_sql.AREA: self.lists.reload,
-                rules_sql.AREA: self._reload_rules,
-                webhooks_sql.AREA: self._reload_webhooks,
-                websdk_sql.AREA: self._reload_tokens,
-                aml_sql.AREA: self.aml.rebuilder.reload,
-                watchlists_sql.AREA: self.watchlists.reload,
-            },
-        )
+        self.refresher = Refresher(store, self._reloads())
         self.replays = StoredReplays(store, vault)
         self.jobs = Worker(store, self.evaluator, self.ids)
         finder = Finder(store)
@@ -142,8 +136,20 @@ class Service:
             log_error=_log_error,
             proxies=settings.proxies,
             replays=self.replays,
+            meters=self.meters,
         )
         self._tasks: list[asyncio.Task[None]] = []
+
+    def _reloads(self) -> dict[str, Reload]:
+        return {
+            tenants_sql.AREA: self._reload_keys,
+            lists_sql.AREA: self.lists.reload,
+            rules_sql.AREA: self._reload_rules,
+            webhooks_sql.AREA: self._reload_webhooks,
+            websdk_sql.AREA: self._reload_tokens,
+            aml_sql.AREA: self.aml.rebuilder.reload,
+            watchlists_sql.AREA: self.watchlists.reload,
+        }
 
     async def start(self) -> None:
         """Fill the mirrors and the memory from the store, then begin to follow it."""
@@ -159,7 +165,9 @@ class Service:
             self.evaluator.floor((await self.store.read(decisions_sql.select_last_evaluated()))[0][0])
         hour = int(time.time() // QUOTA_WINDOW_S)
         self.quota.restore(hour, dict(await self.store.read(tenants_sql.select_quota_use(hour))))
+        started_ns = time.perf_counter_ns()
         replayed = await self.rebuilder.start(_say_progress)
+        self.meters.rebuilt(time.perf_counter_ns() - started_ns, replayed)
         if replayed:
             _log.info("memory_rebuilt", events=replayed)
         newest = await self.store.read(aml_sql.select_last_event())
@@ -221,6 +229,7 @@ class Service:
         self.worker.ensure()
 
     async def _mend(self) -> None:
+        self.meters.mended(len(self.evaluator.astray))
         await self.rebuilder.mend()
         await self.aml.rebuilder.mend()
 
@@ -236,6 +245,19 @@ class Service:
             except StoreDown as error:
                 _log.warning("quota_not_saved", reason=str(error))
 
+    def measurer(self, data: Path) -> Measurer:
+        """Return what gathers the figures of this server, all its processes included."""
+        levels = {
+            "store_pending_writes": lambda: getattr(self.store, "pending", 0),
+            "requests_in_flight": lambda: self.edge.in_flight,
+            "draining": lambda: self.edge.draining,
+            "configuration_stale": lambda: self.refresher.fault is not None,
+            "state_astray_tenants": lambda: len(self.evaluator.astray),
+        }
+        return Measurer(
+            self.place.board, self.store, data, levels, lambda: getattr(self.store, "writer_pid", None)
+        )
+
     async def _check_store(self) -> str | None:
         await self.store.read(tenants_sql.select_last_change())
         return None
@@ -247,17 +269,24 @@ class Service:
 @contextlib.asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Service]:
     """Open the store that the settings name and run a service on it, until the block ends."""
-    store = await connect_store(settings, writer="process")
+    place = take_place()
+    store = await connect_store(settings, writer="process", meters=place.meters)
     try:
         await store.migrate()
-        service = Service(settings, store)
+        service = Service(settings, store, place)
         await service.start()
     except BaseException:
         await store.close()
         raise
+    door = MetricsDoor(service.measurer(settings.data).text)
     try:
+        # Of several processes of a server the first one answers for all.
+        if settings.metrics is not None and place.slot == 0:
+            host, port = await door.start(*settings.metrics)
+            _log.info("metrics_listen", host=host, port=port)
         yield service
     finally:
+        await door.stop()
         await service.stop()
 
 

@@ -2,16 +2,17 @@
 
 from vettance.db.engine import Store
 from vettance.db.sqlite import Seat, SqliteStore, store_path
+from vettance.ops.meters import Meters
 from vettance.settings import Settings
 from vettance.state.memory import MemoryVelocity
 
 
-async def connect_store(settings: Settings, *, writer: Seat) -> Store:
+async def connect_store(settings: Settings, *, writer: Seat, meters: Meters | None = None) -> Store:
     """Open the store; its schema is left to `migrate`. `writer` says where the embedded one writes.
 
     Raises `StoreDown` with one line that says what is wrong.
     """
-    return await SqliteStore.open(store_path(settings.data), writer=writer)
+    return await SqliteStore.open(store_path(settings.data), writer=writer, meters=meters)
 
 
 def connect_velocity(_settings: Settings) -> MemoryVelocity:

@@ -14,6 +14,7 @@ from vettance.retention.policy import Policy
 SECRET_FILE = "secret.key"  # noqa: S105  The name of a file.
 SECRET_BYTES = 32
 _DAYS_DIGITS_MAX = 6
+_PORT_MAX = 65535
 
 
 class Environment(enum.StrEnum):
@@ -41,6 +42,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     geoip_asn: Path | None = None
     keep: Policy = Policy()
     log_level: str = "info"
+    metrics: tuple[str, int] | None = None
     proxies: int = 0
     unsafe_webhooks: bool = False
     aml_call_for_action: frozenset[str] = _COUNTRIES.call_for_action
@@ -76,6 +78,13 @@ SETTINGS = (
     Setting("VETTANCE_GEOIP_COUNTRY", "a MaxMind-format file", "none", "The country of an IP, for rules."),
     Setting("VETTANCE_GEOIP_ASN", "a MaxMind-format file", "none", "The network (ASN) of an IP, for rules."),
     Setting("VETTANCE_LOG_LEVEL", "debug, info, warning or error", "info", "How much the log says."),
+    Setting(
+        "VETTANCE_METRICS",
+        "an address such as 127.0.0.1:9464",
+        "none",
+        "Where `GET /metrics` answers, for Prometheus; without it nothing does. It asks for no key: keep the "
+        "address on this machine or in a network of your own.",
+    ),
     Setting(
         "VETTANCE_PROXIES",
         "0 to 9",
@@ -145,6 +154,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         geoip_asn=_read_file(environ, "VETTANCE_GEOIP_ASN"),
         keep=_read_policy(environ),
         log_level=level,
+        metrics=_address(environ, "VETTANCE_METRICS"),
         proxies=int(proxies),
         unsafe_webhooks=unsafe == "1",
         aml_call_for_action=_countries(environ, "VETTANCE_AML_CALL_FOR_ACTION", _COUNTRIES.call_for_action),
@@ -161,6 +171,16 @@ def _countries(environ: Mapping[str, str], variable: str, default: frozenset[str
         return read_codes(text)
     except ValueError as error:
         raise SettingsError(f"{variable} must list ISO 3166-1 codes: {error}") from None
+
+
+def _address(environ: Mapping[str, str], variable: str) -> tuple[str, int] | None:
+    text = environ.get(variable)
+    if not text:
+        return None
+    host, colon, port = text.rpartition(":")
+    if not (colon and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= _PORT_MAX):
+        raise SettingsError(f"{variable} must be an address and a port, such as 127.0.0.1:9464")
+    return host.strip("[]") or "127.0.0.1", int(port)
 
 
 def _read_policy(environ: Mapping[str, str]) -> Policy:

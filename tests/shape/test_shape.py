@@ -34,6 +34,7 @@ VERBS = {
     "app.py",
     "connect.py",
     "serve.py",
+    "measure.py",
     "commands.py",
 } | {
     "deliver.py",

@@ -1,6 +1,7 @@
 """Gathers simultaneous writes into batches: while one is being committed, the next one fills up."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,6 +10,7 @@ import msgspec
 
 from vettance.db.channel import Channel
 from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
+from vettance.ops.meters import Meters
 
 # What may wait: enough for any burst that can still be answered in time, and no more memory than this.
 WAITING_MAX = 10_000
@@ -51,12 +53,14 @@ class _Batch(NamedTuple):
 
     callers: list[asyncio.Future[list[int]]]
     tick: int
+    sent_ns: int
 
 
 class Gatherer:
     """The sender of frames. Everything happens on the event loop; one timer serves all time-outs."""
 
-    def __init__(self) -> None:
+    def __init__(self, meters: Meters | None = None) -> None:
+        self._meters = meters or Meters()
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
@@ -122,7 +126,8 @@ class Gatherer:
         """Wake the callers of the batch that was answered, and send the next one."""
         if not self._sent:
             return  # Closing did not wait for it: all its callers were cancelled, or time was up.
-        callers = self._sent.popleft().callers
+        batch = self._sent.popleft()
+        callers = batch.callers
         answers = _decode(reply)
         down = None
         for caller, answer in zip(callers, answers, strict=False):
@@ -138,12 +143,17 @@ class Gatherer:
         if not callers and answers:
             down = answers[0][1]
         self.trouble = down
+        if down is not None:
+            self._meters.store_failed()
+        elif callers:
+            self._meters.committed(len(callers), time.perf_counter_ns() - batch.sent_ns)
         self._flush()
 
     def lost(self, reason: str, *, refuse: bool) -> None:
         """Fail everything that waits; with `refuse`, also what comes until the writer is back."""
         self._ready = False
         self.trouble = reason
+        self._meters.store_failed()
         if refuse and self._refusal is not _CLOSED:
             self._refusal = reason
         self._fail_all(reason)
@@ -182,7 +192,7 @@ class Gatherer:
             self._send(callers, writes)
 
     def _send(self, callers: list[asyncio.Future[list[int]]], writes: list[msgspec.Raw]) -> None:
-        self._sent.append(_Batch(callers, self._tick))
+        self._sent.append(_Batch(callers, self._tick, time.perf_counter_ns()))
         first, known = self._shapes_sent, len(self._shapes)
         unsent = list(self._shapes)[first:] if first < known else []
         self._shapes_sent = known

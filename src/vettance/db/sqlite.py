@@ -11,6 +11,7 @@ from vettance.db.engine import Row, Statement
 from vettance.db.gather import Gatherer
 from vettance.db.migrate import migrate
 from vettance.db.readers import ANSWER_S_MAX, Readers
+from vettance.ops.meters import Meters
 
 Seat = Literal["process", "thread"]
 
@@ -37,7 +38,9 @@ class SqliteStore:
         self._closed = False
 
     @classmethod
-    async def open(cls, path: Path, *, writer: Seat, read_s_max: float = ANSWER_S_MAX) -> Self:
+    async def open(
+        cls, path: Path, *, writer: Seat, read_s_max: float = ANSWER_S_MAX, meters: Meters | None = None
+    ) -> Self:
         """Open the store file, making it and its folder where missing; its schema is left to `migrate`.
 
         `writer` says where the writing connection lives: "process" for a server (only one at a time can
@@ -46,7 +49,7 @@ class SqliteStore:
         """
         await asyncio.to_thread(prepare, path)
         readers = await asyncio.to_thread(Readers, path, read_s_max)
-        gatherer = Gatherer()
+        gatherer = Gatherer(meters)
         channel = (ProcessChannel if writer == "process" else ThreadChannel)(path, gatherer)
         try:
             await gatherer.start(channel)

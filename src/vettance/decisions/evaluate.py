@@ -16,6 +16,7 @@ from vettance.events.event import Event, Source, with_session_signals
 from vettance.history.sql import count_decision
 from vettance.ids import IdSource
 from vettance.lists.entry import ListBook
+from vettance.ops.meters import Meters
 from vettance.outbox import MessageType, enqueue
 from vettance.state.port import Velocity
 from vettance.websdk.session import SessionBook
@@ -47,8 +48,14 @@ class Evaluator:
     """
 
     def __init__(
-        self, store: Store, velocity: Velocity, ids: IdSource, now_ms: Callable[[], int] | None = None
+        self,
+        store: Store,
+        velocity: Velocity,
+        ids: IdSource,
+        now_ms: Callable[[], int] | None = None,
+        meters: Meters | None = None,
     ) -> None:
+        self._meters = meters or Meters()
         self._store = store
         self._velocity = velocity
         self._ids = ids
@@ -142,6 +149,7 @@ class Evaluator:
         if also is not None:
             statements += also(evaluated)
         await self._store_event(tenant, statements)
+        self._meters.decided(source, decision.outcome, time.perf_counter_ns() - started_ns, len(failed))
         return evaluated
 
     async def _store_event(self, tenant: str, statements: list[Statement]) -> None:
@@ -151,6 +159,7 @@ class Evaluator:
             await self._store.write(*statements)
         except (StoreDown, Clash):
             self.astray.add(tenant)
+            self._meters.refused()
             raise Unavailable("The store did not take the event; nothing of it was kept.") from None
         except BaseException:
             # The caller went away while the write was on its way: whether it took effect is not known here.

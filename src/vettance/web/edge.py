@@ -11,6 +11,7 @@ import msgspec
 from vettance.db.engine import StoreDown
 from vettance.errors import InternalError, Invalid, MethodNotAllowed, NotFound, Refusal, Unavailable
 from vettance.ids import IdSource
+from vettance.ops.meters import Meters
 from vettance.web.access import Admission, Gate, Header
 from vettance.web.body import ARRIVAL_S_MAX, Arrivals, Body, Disconnected, Message, Receive
 from vettance.web.browser import client_address, is_preflight, preflight_headers, sharing_headers
@@ -75,6 +76,7 @@ class Edge:
         in_flight_max: int = IN_FLIGHT_MAX,
         body_arrival_s_max: float = ARRIVAL_S_MAX,
         proxies: int = 0,
+        meters: Meters | None = None,
     ) -> None:
         self.draining = False
         self.in_flight = 0
@@ -85,6 +87,7 @@ class Edge:
         self._log_error = log_error
         self._replays = replays
         self._lifespan = lifespan
+        self._answered = (meters or Meters()).answered
         self._proxies = proxies
         self._arrivals = Arrivals(body_arrival_s_max)
 
@@ -119,6 +122,7 @@ class Edge:
             return
         except Exception as error:  # noqa: BLE001  Whatever goes wrong, the caller gets an answer.
             answer = self._refuse(request_id, error)
+        self._answered(answer.status)
         answering += answer.headers
         # RFC 9110, section 8.6: none with 204; with 304 it would have to be the length of what is not sent.
         if answer.status not in (204, 304):

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from vettance.db.engine import Lost, Store, StoreDown
+from vettance.ops.meters import Meters
 from vettance.tenants import sql as tenants_sql
 from vettance.vault import Sealed, Vault
 from vettance.webhooks import outbox
@@ -66,7 +67,9 @@ class Deliverer:
         policy: RetryPolicy | None = None,
         alone: bool = True,
         now_ms: Callable[[], int] | None = None,
+        meters: Meters | None = None,
     ) -> None:
+        self._meters = meters or Meters(role="webhooks")
         self._store = store
         self._postman = postman
         self._vault = vault
@@ -244,6 +247,7 @@ class Deliverer:
         except Exception:  # noqa: BLE001 - a bug here must not leave its delivery unsettled
             _log.exception("webhook_attempt_failed", delivery=one.id)
             outcome = Outcome(0, Failure.INTERNAL, b"", started_at_ms, self._now_ms() + 1, 0)
+        self._meters.attempted(outcome.failure or "delivered", outcome.duration_ms)
         lane.learn(outcome.duration_ms, timed_out=outcome.failure is Failure.TIMEOUT)
         self._sent.append(_Sent(lane, one, lease, outcome))
         self._something_sent.set()
@@ -285,12 +289,14 @@ class Deliverer:
                 continue
             self._let_go(sent)
             if isinstance(result, Lost):
+                self._meters.lease_lost()
                 _log.warning("webhook_lease_lost", delivery=sent.one.id)
             elif isinstance(result, BaseException):
                 _log.error("webhook_not_settled", delivery=sent.one.id, exc_info=result)
             elif state is DeliveryState.PENDING:
                 self._lanes.add(sent.one.subscription, sent.one.seq, due_at_ms, 0)
             elif state is DeliveryState.EXHAUSTED:
+                self._meters.exhausted()
                 _log.warning(
                     "webhook_exhausted",
                     delivery=sent.one.id,

@@ -12,6 +12,8 @@ import structlog
 
 from vettance.db.engine import Store
 from vettance.db.relay import Relay
+from vettance.ops.board import beside
+from vettance.ops.meters import Place, take_place
 from vettance.settings import Settings
 
 _PAUSE_S_MIN: Final = 0.2
@@ -31,9 +33,10 @@ class WorkerProcess:
     connection does, which the kernel sees to even when this process is killed.
     """
 
-    def __init__(self, settings: Settings, store: Store) -> None:
+    def __init__(self, settings: Settings, store: Store, place: Place | None = None) -> None:
         self._settings = settings
         self._store = store
+        self._place = place or take_place()
         self._process: asyncio.subprocess.Process | None = None
         self._keeping: asyncio.Task[None] | None = None
         self._stop_by = 0.0  # 0 while nobody wants it to stop
@@ -56,8 +59,8 @@ class WorkerProcess:
                     sys.executable,
                     *("-m", "vettance.webhooks.worker", str(self._settings.data), str(link.fileno())),
                     stdin=asyncio.subprocess.DEVNULL,
-                    pass_fds=(link.fileno(),),
-                    env=_environment(self._settings),
+                    pass_fds=(link.fileno(), *self._place.board.descriptors),
+                    env={**_environment(self._settings), **self._place.board.place(beside(self._place.slot))},
                 )
             if self._is_stopping():
                 self._signal(signal.SIGTERM)

@@ -12,6 +12,7 @@ from vettance.db.engine import StoreDown
 from vettance.db.relay import RelayedStore
 from vettance.db.sqlite import store_path
 from vettance.logs import configure_logs
+from vettance.ops.meters import take_place
 from vettance.settings import Settings, SettingsError, load_secret, read_settings
 from vettance.vault import Vault
 from vettance.webhooks.deliver import Deliverer
@@ -29,7 +30,8 @@ async def work(settings: Settings, link: socket.socket) -> None:
     stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     postman = Postman(unsafe=settings.unsafe_webhooks)
     store = await RelayedStore.open(store_path(settings.data), link, lambda: _note(stopped))
-    deliverer = Deliverer(store, postman, Vault(load_secret(settings)))
+    vault = Vault(load_secret(settings))
+    deliverer = Deliverer(store, postman, vault, meters=take_place("webhooks").meters)
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, deliverer.stop)
     running = asyncio.create_task(deliverer.run())

@@ -1,0 +1,185 @@
+"""Measure: what is looked up at the moment it is asked for: queues, lists, processes, disk."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from vettance import __version__
+from vettance.aml.screening.freshness import is_stale
+from vettance.db.engine import Store, StoreDown
+from vettance.ops import sql
+from vettance.ops.board import SLOTS, Board
+from vettance.ops.exposition import Family, exposition
+from vettance.ops.meters import processes
+from vettance.watchlists import sql as watchlists_sql
+
+#: What all questions to the store may take together. Prometheus gives up after 10 s by default.
+ASK_S_MAX: Final = 3.0
+
+
+class Gauge(NamedTuple):
+    """One row of the table of what is measured when it is asked for."""
+
+    name: str
+    help: str
+    label: str = ""
+
+
+GAUGES: Final = {
+    gauge.name.removeprefix("vettance_"): gauge
+    for gauge in (
+        Gauge("vettance_build_info", "Always 1; the label is the version that runs.", "version"),
+        Gauge("vettance_store_up", "1 when the store answered these very questions."),
+        Gauge("vettance_store_pending_writes", "Writes that wait for their commit."),
+        Gauge("vettance_store_bytes", "Size of the embedded store: its file and its log.", "part"),
+        Gauge("vettance_disk_free_bytes", "Free space where the data folder lies."),
+        Gauge("vettance_requests_in_flight", "Requests at work."),
+        Gauge("vettance_draining", "1 while the service is about to stop."),
+        Gauge("vettance_configuration_stale", "1 while changed configuration cannot be read."),
+        Gauge("vettance_state_astray_tenants", "Tenants whose memory waits to be brought back in line."),
+        Gauge("vettance_jobs_waiting", "Accepted events that wait for their decision."),
+        Gauge("vettance_jobs_oldest_seconds", "How long the oldest of them has waited."),
+        Gauge("vettance_webhook_deliveries_waiting", "Deliveries that are not settled."),
+        Gauge("vettance_webhook_overdue_seconds", "How long the delivery longest due has been due."),
+        Gauge(
+            "vettance_watchlist_age_seconds", "Since a list was last compared with its publisher.", "source"
+        ),
+        Gauge("vettance_watchlist_stale", "1 for a list that was not compared for a week.", "source"),
+        Gauge("vettance_watchlist_entities", "Entities of the version of a list that counts.", "source"),
+        Gauge("vettance_process_resident_bytes", "Resident memory, by what the process does.", "process"),
+        Gauge("vettance_process_cpu_seconds_total", "Processor time used.", "process"),
+        Gauge("vettance_process_open_files", "Open files and connections.", "process"),
+        Gauge("vettance_process_count", "Processes of the server that are alive.", "process"),
+    )
+}
+
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+Figures = list[tuple[str, float]]
+
+
+class Measurer:
+    """Gathers every figure of one server. `levels` are figures that the process has at hand, by their names
+    in `GAUGES`; `writer_pid` is the process beside the embedded store, if there is one."""
+
+    def __init__(
+        self,
+        board: Board,
+        store: Store,
+        data: Path,
+        levels: Mapping[str, Callable[[], float]],
+        writer_pid: Callable[[], int | None] = lambda: None,
+        now_ms: Callable[[], int] | None = None,
+    ) -> None:
+        self._slots = [board.slot(number) for number in range(SLOTS)]
+        self._store = store
+        self._data = data
+        self._levels = levels
+        self._writer_pid = writer_pid
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._asking = asyncio.Lock()
+
+    async def text(self) -> bytes:
+        """Return everything as Prometheus reads it; what the store does not answer is left out."""
+        async with self._asking:
+            found: dict[str, Figures] = {"build_info": [(__version__, 1)]}
+            for name, level in self._levels.items():
+                found[name] = [("", float(level()))]
+            found.update(await self._ask_store())
+            found.update(self._files())
+            found.update(self._processes())
+        families = [
+            Family(gauge.name, gauge.help, _kind(gauge.name), gauge.label, found[name])
+            for name, gauge in GAUGES.items()
+            if name in found
+        ]
+        return exposition([slot for slot in self._slots if slot[0]], families)
+
+    async def _ask_store(self) -> dict[str, Figures]:
+        found: dict[str, Figures] = {}
+        questions: tuple[Callable[[], Awaitable[dict[str, Figures]]], ...] = (
+            self._jobs,
+            self._deliveries,
+            self._watchlists,
+        )
+        try:
+            async with asyncio.timeout(ASK_S_MAX):
+                for question in questions:
+                    found.update(await question())
+        except (StoreDown, TimeoutError):
+            return {**found, "store_up": [("", 0)]}
+        return {**found, "store_up": [("", 1)]}
+
+    async def _jobs(self) -> dict[str, Figures]:
+        (waiting,) = (await self._store.read(sql.count_waiting_jobs()))[0]
+        oldest = await self._store.read(sql.select_oldest_job())
+        return {
+            "jobs_waiting": [("", waiting)],
+            "jobs_oldest_seconds": [("", self._age_s(oldest[0][0]) if oldest else 0)],
+        }
+
+    async def _deliveries(self) -> dict[str, Figures]:
+        waiting, due_at_ms = (await self._store.read(sql.count_waiting_deliveries()))[0]
+        return {
+            "webhook_deliveries_waiting": [("", waiting)],
+            "webhook_overdue_seconds": [("", self._age_s(due_at_ms) if due_at_ms is not None else 0)],
+        }
+
+    async def _watchlists(self) -> dict[str, Figures]:
+        rows = await self._store.read(watchlists_sql.select_current())
+        versions = [watchlists_sql.version_of(row) for row in rows]
+        return {
+            "watchlist_age_seconds": [
+                (one.version.source, self._age_s(one.checked_at_ms)) for one in versions
+            ],
+            "watchlist_stale": [(one.version.source, is_stale(one, self._now_ms())) for one in versions],
+            "watchlist_entities": [(one.version.source, one.version.entities) for one in versions],
+        }
+
+    def _age_s(self, since_ms: int) -> float:
+        return max(0, self._now_ms() - since_ms) / 1000
+
+    def _files(self) -> dict[str, Figures]:
+        found: dict[str, Figures] = {}
+        with contextlib.suppress(OSError):
+            found["disk_free_bytes"] = [("", shutil.disk_usage(self._data).free)]
+        parts = (("file", "vettance.db"), ("log", "vettance.db-wal"))
+        found["store_bytes"] = [
+            (part, (self._data / name).stat().st_size) for part, name in parts if (self._data / name).exists()
+        ]
+        return found
+
+    def _processes(self) -> dict[str, Figures]:
+        """Look at every process of the server where the system shows it (/proc)."""
+        family = [(one.role, one.pid) for one in processes(self._slots)]
+        writer = self._writer_pid()
+        if writer is not None:
+            family.append(("writer", writer))
+        names = ("process_resident_bytes", "process_cpu_seconds_total", "process_open_files", "process_count")
+        sums: dict[str, dict[str, float]] = {name: {} for name in names}
+        for role, pid in family:
+            for name, figure in zip(names, _weigh(pid), strict=False):
+                sums[name][role] = sums[name].get(role, 0) + figure
+        return {name: list(figures.items()) for name, figures in sums.items()}
+
+
+def _weigh(pid: int) -> tuple[float, ...]:
+    """(resident bytes, processor seconds, open files, 1) of a living process; nothing of any other."""
+    folder = Path(f"/proc/{pid}")
+    try:
+        resident = int((folder / "statm").read_text().split()[1]) * _PAGE_BYTES
+        fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        files = len(os.listdir(folder / "fd"))  # noqa: PTH208 - only how many
+    except (OSError, IndexError, ValueError):
+        return ()
+    return resident, (int(fields[11]) + int(fields[12])) / _TICKS, files, 1
+
+
+def _kind(name: str) -> str:
+    return "counter" if name.endswith("_total") else "gauge"

@@ -1,0 +1,221 @@
+"""Meters: the table of everything that is counted while it happens, and the few calls that count it.
+
+Counting stands on the way of every decision, so the place of each number is worked out once and a call does
+nothing but additions: about half a microsecond for a decision, a fifth of what the usual client library takes
+(docs/adr/0050-metrics-of-our-own-on-a-port-of-their-own.md).
+"""
+
+import os
+from bisect import bisect_left
+from typing import Final, NamedTuple
+
+from vettance.ops.board import WORDS, Board, attach
+
+_NS: Final = 1e-9
+
+#: Upper bounds in seconds. The finest are around what a decision takes, the coarsest around what is given up.
+LATENCY_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_BATCH: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1000.0)
+_SOURCES: Final = ("evaluate", "events", "collect", "async")
+_OUTCOMES: Final = ("ALLOW", "REVIEW", "BLOCK")
+_STATUSES: Final = (
+    *("200", "201", "202", "204", "304", "400", "401", "403", "404", "405", "409", "413", "415", "422"),
+    *("429", "500", "502", "503", "504", "other"),
+)
+#: How an attempt ended: `delivered`, or the class of its failure (`webhooks.webhook.Failure`).
+RESULTS: Final = (
+    *("delivered", "status", "timeout", "refused", "disconnected", "dns", "tls", "network", "protocol"),
+    *("forbidden_address", "internal", "secret"),
+)
+#: What a process is; the number of its name stands in the slot.
+ROLES: Final = ("web", "webhooks", "worker")
+
+
+class Meter(NamedTuple):
+    """One row of the table. `unit` turns the whole numbers that are counted into what is shown.
+
+    `values` are those that the label can take: a closed set, so that nothing a caller sends makes a new one.
+    With `bounds` it is a histogram. Of a `level`, the highest of all processes is shown, not their sum.
+    """
+
+    name: str
+    help: str
+    label: str = ""
+    values: tuple[str, ...] = ("",)
+    bounds: tuple[float, ...] = ()
+    unit: float = 1
+    level: bool = False
+
+    @property
+    def words(self) -> int:
+        """How many words one value of the label takes: the sum, then each bucket and the one above all."""
+        return len(self.bounds) + 2 if self.bounds else 1
+
+
+METERS: Final = (
+    Meter("vettance_decisions_total", "Decisions that were stored and answered.", "outcome", _OUTCOMES),
+    Meter(
+        "vettance_decision_seconds",
+        "From the parsed request to the commit of its decision.",
+        "source",
+        _SOURCES,
+        LATENCY_S,
+        _NS,
+    ),
+    Meter("vettance_rule_errors_total", "Rules that failed in a decision and were skipped."),
+    Meter("vettance_decisions_refused_total", "Events that were decided but that the store did not take."),
+    Meter("vettance_http_answers_total", "Answers by status.", "status", _STATUSES),
+    Meter("vettance_store_commit_seconds", "From sending a batch to its commit.", "", ("",), LATENCY_S, _NS),
+    Meter("vettance_store_commit_writes", "Writes that shared a commit.", "", ("",), _BATCH),
+    Meter("vettance_store_failures_total", "Batches that the store did not take."),
+    Meter("vettance_webhook_attempts_total", "Attempts to deliver, by how they ended.", "result", RESULTS),
+    Meter("vettance_webhook_attempt_seconds", "How long attempts took.", "", ("",), LATENCY_S, 1e-3),
+    Meter("vettance_webhook_exhausted_total", "Deliveries given up after their last attempt."),
+    Meter("vettance_webhook_leases_lost_total", "Attempts that were not recorded: another worker had it."),
+    Meter(
+        "vettance_state_rebuild_seconds", "What filling the memory took at the start.", unit=_NS, level=True
+    ),
+    Meter("vettance_state_rebuilt_events", "Events replayed from the log at the start.", level=True),
+    Meter("vettance_state_mends_total", "Memories of tenants rebuilt after a write had failed."),
+)
+
+_PID, _ROLE, _FIRST = 0, 1, 2
+
+
+def _lay_out() -> dict[tuple[str, str], int]:
+    places: dict[tuple[str, str], int] = {}
+    at = _FIRST
+    for meter in METERS:
+        for value in meter.values:
+            places[meter.name, value] = at
+            at += meter.words
+    if at > WORDS:
+        raise ValueError("a slot does not hold all meters")
+    return places
+
+
+#: (name, value of the label) → the first word.
+PLACES: Final = _lay_out()
+
+
+def _places(name: str) -> dict[str, int]:
+    return {value: place for (named, value), place in PLACES.items() if named == name}
+
+
+_OUTCOME_AT: Final = _places("vettance_decisions_total")
+_SOURCE_AT: Final = _places("vettance_decision_seconds")
+_STATUS_AT: Final = {
+    int(value): place for value, place in _places("vettance_http_answers_total").items() if value.isdigit()
+}
+_OTHER_AT: Final = PLACES["vettance_http_answers_total", "other"]
+_RULE_ERRORS_AT: Final = PLACES["vettance_rule_errors_total", ""]
+_REFUSED_AT: Final = PLACES["vettance_decisions_refused_total", ""]
+_COMMIT_AT: Final = PLACES["vettance_store_commit_seconds", ""]
+_BATCH_AT: Final = PLACES["vettance_store_commit_writes", ""]
+_FAILURES_AT: Final = PLACES["vettance_store_failures_total", ""]
+_RESULT_AT: Final = _places("vettance_webhook_attempts_total")
+_ATTEMPT_AT: Final = PLACES["vettance_webhook_attempt_seconds", ""]
+_EXHAUSTED_AT: Final = PLACES["vettance_webhook_exhausted_total", ""]
+_LEASES_AT: Final = PLACES["vettance_webhook_leases_lost_total", ""]
+_REBUILD_AT: Final = PLACES["vettance_state_rebuild_seconds", ""]
+_REBUILT_AT: Final = PLACES["vettance_state_rebuilt_events", ""]
+_MENDS_AT: Final = PLACES["vettance_state_mends_total", ""]
+
+_LATENCY_NS: Final = tuple(round(bound * 1e9) for bound in LATENCY_S)
+_LATENCY_MS: Final = tuple(bound * 1e3 for bound in LATENCY_S)
+
+
+class Meters:
+    """Counts what one process does. Without a slot it counts in memory of its own."""
+
+    def __init__(self, slot: memoryview | None = None, role: str = "web") -> None:
+        self._words = Board(None).slot(0) if slot is None else slot
+        self._words[_PID] = os.getpid()
+        self._words[_ROLE] = ROLES.index(role)
+
+    def decided(self, source: str, outcome: str, elapsed_ns: int, rule_errors: int) -> None:
+        """A decision is on the disk. `source` and `outcome` are the values of `Source` and `Outcome`."""
+        words = self._words
+        words[_OUTCOME_AT[outcome]] += 1
+        at = _SOURCE_AT[source]
+        words[at] += elapsed_ns
+        words[at + 1 + bisect_left(_LATENCY_NS, elapsed_ns)] += 1
+        if rule_errors:
+            words[_RULE_ERRORS_AT] += rule_errors
+
+    def refused(self) -> None:
+        """The store did not take a decision."""
+        self._words[_REFUSED_AT] += 1
+
+    def answered(self, status: int) -> None:
+        """A request was answered."""
+        self._words[_STATUS_AT.get(status, _OTHER_AT)] += 1
+
+    def committed(self, writes: int, elapsed_ns: int) -> None:
+        """A batch of writes was answered by the store."""
+        words = self._words
+        words[_COMMIT_AT] += elapsed_ns
+        words[_COMMIT_AT + 1 + bisect_left(_LATENCY_NS, elapsed_ns)] += 1
+        words[_BATCH_AT] += writes
+        words[_BATCH_AT + 1 + bisect_left(_BATCH, writes)] += 1
+
+    def store_failed(self) -> None:
+        """The store did not take a batch."""
+        self._words[_FAILURES_AT] += 1
+
+    def attempted(self, result: str, duration_ms: int) -> None:
+        """An attempt to deliver ended; `result` is one of `RESULTS`."""
+        words = self._words
+        words[_RESULT_AT[result]] += 1
+        words[_ATTEMPT_AT] += duration_ms
+        words[_ATTEMPT_AT + 1 + bisect_left(_LATENCY_MS, duration_ms)] += 1
+
+    def exhausted(self) -> None:
+        """A delivery was given up."""
+        self._words[_EXHAUSTED_AT] += 1
+
+    def lease_lost(self) -> None:
+        """An attempt could not be recorded, because its lease had run out."""
+        self._words[_LEASES_AT] += 1
+
+    def rebuilt(self, elapsed_ns: int, events: int) -> None:
+        """The memory was filled from snapshots and the log."""
+        self._words[_REBUILD_AT] = elapsed_ns
+        self._words[_REBUILT_AT] = events
+
+    def mended(self, tenants: int) -> None:
+        """The memory of some tenants was rebuilt because it had run ahead of the log."""
+        self._words[_MENDS_AT] += tenants
+
+
+class Place(NamedTuple):
+    """Where a process counts: the board of its server, its slot, and the meters in it."""
+
+    board: Board
+    slot: int
+    meters: Meters
+
+
+def take_place(role: str = "web") -> Place:
+    """Take the slot that the parent of this process gave it; without one, the first of a board of its own."""
+    board, slot = attach()
+    return Place(board, slot, Meters(board.slot(slot), role))
+
+
+class Process(NamedTuple):
+    """A process that counts on a board."""
+
+    role: str
+    pid: int
+
+
+def processes(slots: list[memoryview]) -> list[Process]:
+    """Return who has counted, in the order of the slots."""
+    return [Process(ROLES[slot[_ROLE]], slot[_PID]) for slot in slots if slot[_PID]]
+
+
+def reading(meter: Meter, value: str, slots: list[memoryview]) -> list[int]:
+    """Return the words of one value of a meter: the sum (or, of a level, the highest) over all slots."""
+    first = PLACES[meter.name, value]
+    columns = zip(*(slot[first : first + meter.words] for slot in slots), strict=True)
+    return [max(column) if meter.level else sum(column) for column in columns]

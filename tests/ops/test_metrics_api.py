@@ -1,0 +1,136 @@
+"""`GET /metrics`: on an address of its own, and it tells what happened."""
+
+import json
+import socket
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from exposed import figures, read_exposition
+from receivers import receiving
+
+from live import Service, started
+from vettance.ops.measure import GAUGES
+from vettance.ops.meters import METERS
+
+LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer": {"externalId": "c-1"}}
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    running = started(
+        tmp_path_factory.mktemp("measured"), VETTANCE_METRICS="127.0.0.1:0", VETTANCE_UNSAFE_WEBHOOKS="1"
+    )
+    yield running
+    assert running.stop() == 0
+
+
+def place(service: Service) -> tuple[str, int]:
+    for line in service.log:
+        if '"metrics_listen"' in line:
+            told = json.loads(line)
+            return told["host"], told["port"]
+    raise AssertionError("nobody said where the metrics are")
+
+
+def scrape(service: Service) -> dict[str, float]:
+    host, port = place(service)
+    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=20) as answer:
+        assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+        text = answer.read()
+    read_exposition(text)
+    return figures(text)
+
+
+def test_decisions_and_answers_are_counted(measured: Service) -> None:
+    before = scrape(measured)
+    for _ in range(3):
+        assert measured.post("/api/v1/decisions/evaluate", LOGIN).status == 200
+    assert measured.post("/api/v1/events", LOGIN).status == 201
+    assert measured.post("/api/v1/events", {}).status == 400
+    after = scrape(measured)
+
+    def grown(name: str) -> float:
+        return after[name] - before[name]
+
+    assert grown('vettance_decisions_total{outcome="ALLOW"}') == 4
+    assert grown('vettance_decision_seconds_count{source="evaluate"}') == 3
+    assert grown('vettance_decision_seconds_count{source="events"}') == 1
+    assert grown('vettance_http_answers_total{status="200"}') == 3
+    assert grown('vettance_http_answers_total{status="400"}') == 1
+    assert grown("vettance_store_commit_seconds_count") >= 1
+    assert grown("vettance_store_commit_writes_sum") >= 4
+    assert after["vettance_store_up"] == 1
+    assert after['vettance_process_count{process="web"}'] == 1
+    assert after['vettance_process_resident_bytes{process="writer"}'] > 1_000_000
+    assert after["vettance_disk_free_bytes"] > 0
+
+
+def test_every_metric_of_the_tables_is_there_and_no_other(measured: Service) -> None:
+    names = {meter.name for meter in METERS} | {gauge.name for gauge in GAUGES.values()}
+    host, port = place(measured)
+    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=20) as answer:
+        kinds = read_exposition(answer.read())
+    # A list that was never imported has no age.
+    assert names - set(kinds) <= {name for name in names if name.startswith("vettance_watchlist")}
+    assert set(kinds) <= names
+
+
+async def test_attempts_of_the_worker_process_are_counted(measured: Service) -> None:
+    async with receiving(lambda number, _r: 500 if number == 0 else 200) as receiver:
+        made = measured.post(
+            "/api/v1/webhooks/subscriptions", {"url": receiver.url, "eventTypes": ["EVENT_RISK_EVALUATED"]}
+        )
+        assert made.status == 201
+        assert measured.post("/api/v1/decisions/evaluate", LOGIN).status == 200
+        await receiver.wait_for(2)
+        measured.wait_for(
+            lambda: scrape(measured)['vettance_webhook_attempts_total{result="delivered"}'] == 1
+        )
+    found = scrape(measured)
+    assert found['vettance_webhook_attempts_total{result="status"}'] == 1
+    assert found['vettance_process_count{process="webhooks"}'] == 1
+
+
+def test_an_age_of_each_list_is_told(measured: Service, tmp_path: Path) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text("name\nExample Person\n")
+    measured.cli("watchlist", "import", "--source", "csv", str(file))
+    found = scrape(measured)
+    ages = {name: value for name, value in found.items() if name.startswith("vettance_watchlist_age")}
+    assert list(ages) == ['vettance_watchlist_age_seconds{source="csv"}']
+    assert 0 <= next(iter(ages.values())) < 60
+    assert found['vettance_watchlist_entities{source="csv"}'] == 1
+    assert found['vettance_watchlist_stale{source="csv"}'] == 0
+
+
+def test_tenants_do_not_reach_it(measured: Service) -> None:
+    assert measured.get("/metrics").status == 404
+    assert measured.get("/metrics", key=None).status == 404
+
+
+@pytest.mark.parametrize(
+    ("request_line", "status"),
+    [
+        (b"GET / HTTP/1.1", b"404"),
+        (b"POST /metrics HTTP/1.1", b"405"),
+        (b"HEAD /metrics HTTP/1.1", b"200"),
+        (b"GET /metrics?x=1 HTTP/1.0", b"200"),
+        (b"GET /" + b"x" * 20_000 + b" HTTP/1.1", b"431"),
+        (b"\x00\xff", b"404"),
+    ],
+)
+def test_it_answers_whatever_it_is_sent(measured: Service, request_line: bytes, status: bytes) -> None:
+    with socket.create_connection(place(measured), 10) as connection:
+        connection.sendall(request_line + b"\r\nHost: x\r\n\r\n")
+        answer = b""
+        while chunk := connection.recv(65536):
+            answer += chunk
+    assert answer.startswith(b"HTTP/1.1 " + status)
+    if request_line.startswith(b"HEAD"):
+        assert answer.endswith(b"\r\n\r\n")
+
+
+def test_without_the_setting_there_is_no_such_address(service: Service) -> None:
+    assert not any('"metrics_listen"' in line for line in service.log)
