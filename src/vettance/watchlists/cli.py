@@ -12,13 +12,21 @@ import click
 from vettance.commands import data_option, fail, json_option, open_store, settings_of, show, show_table
 from vettance.db.engine import Store
 from vettance.settings import Settings
+from vettance.tenants.cli import find_tenant
 from vettance.watchlists import labelled, sql
 from vettance.watchlists.index import Index, IndexFault
-from vettance.watchlists.refresh import Imported, Progress, Refusal, import_list, refresh_list
+from vettance.watchlists.refresh import (
+    Imported,
+    Progress,
+    Refusal,
+    import_list,
+    refresh_list,
+    remove_list,
+)
 from vettance.watchlists.screening import REVIEW_BOUNDS, Profile
-from vettance.watchlists.shelf import Version, difference, index_path, shelf_of, take
+from vettance.watchlists.shelf import EVERYBODY, Version, difference, index_path, shelf_of, take
 from vettance.watchlists.sources.reading import SourceFault
-from vettance.watchlists.sources.table import SOURCES
+from vettance.watchlists.sources.table import OWN, SOURCES
 from vettance.wire import timestamp
 
 _files = click.argument(
@@ -29,6 +37,11 @@ _source_option = click.option(
 )
 _smaller_option = click.option(
     "--accept-smaller", "smaller", is_flag=True, help="Take a list over although it lost many entities."
+)
+
+
+_tenant_option = click.option(
+    "--tenant", metavar="ID", help="The tenant whose own list it is, screened and seen by nobody else."
 )
 
 
@@ -92,18 +105,37 @@ def _show_import(done: Imported, *, as_json: bool) -> None:
     show(result, text + ".", as_json=as_json)
 
 
+async def _owned(store: Store, source: str, tenant: str | None) -> tuple[str, str]:
+    """Return (source, owner) of what the options name; a tenant's own list is a source of its own."""
+    if tenant is None:
+        if source == OWN:
+            fail(f"--source {OWN} goes with --tenant")
+        return source, EVERYBODY
+    if source not in ("csv", OWN):
+        fail("a tenant's own list is imported with --source csv; other lists are everybody's")
+    await find_tenant(store, tenant)
+    return OWN, tenant
+
+
 @watchlist.command("import")
 @_source_option
 @_files
+@_tenant_option
 @_smaller_option
 @json_option
 @data_option
 def import_files(
-    source: str, paths: tuple[Path, ...], smaller: bool, as_json: bool, data: str | None
+    source: str,
+    paths: tuple[Path, ...],
+    tenant: str | None,
+    smaller: bool,
+    as_json: bool,
+    data: str | None,
 ) -> None:
     """Import the files of one list. A running server screens with it within seconds.
 
-    The files of a set (OFAC's CSV files) may stand in any order. `--source sample` needs no file.
+    The files of a set (OFAC's CSV files) may stand in any order. `--source sample` needs no file. With
+    --source csv and --tenant, the list is that tenant's own.
 
     Example: vettance watchlist import --source us_ofac_sdn sdn.csv alt.csv add.csv sdn_comments.csv
     """
@@ -114,12 +146,39 @@ def import_files(
     with _progress(as_json=as_json) as progress:
 
         async def work(store: Store, settings: Settings) -> Imported:
+            name, owner = await _owned(store, source, tenant)
             return await import_list(
-                store, settings.data, source, paths, _now_ms(), smaller=smaller, progress=progress
+                store, settings.data, name, paths, _now_ms(), smaller=smaller, progress=progress, owner=owner
             )
 
         done: Imported = _run(data, work)
     _show_import(done, as_json=as_json)
+
+
+@watchlist.command("remove")
+@_source_option
+@_tenant_option
+@json_option
+@data_option
+def remove(source: str, tenant: str | None, as_json: bool, data: str | None) -> None:
+    """Screen against a list no longer. Its versions are kept, and importing it again brings it back.
+
+    Example: vettance watchlist remove --source sample
+    """
+
+    async def work(store: Store, settings: Settings) -> Version | None:
+        name, owner = await _owned(store, source, tenant)
+        return await remove_list(store, settings.data, name, _now_ms(), owner)
+
+    gone: Version | None = _run(data, work)
+    if gone is None:
+        fail(f"{source} is not screened against; `vettance watchlist list` shows what is")
+    result = {"source": gone.source, "version": gone.version, "entities": gone.entities}
+    show(
+        result,
+        f"{gone.entities:,} entities of {gone.source} are screened against no longer.",
+        as_json=as_json,
+    )
 
 
 @watchlist.command("refresh")
@@ -143,7 +202,8 @@ def refresh(
     with _progress(as_json=as_json) as progress:
 
         async def work(store: Store, settings: Settings) -> list[Imported]:
-            known = [row[0] for row in await store.read(sql.select_current())]
+            current = [sql.version_of(row) for row in await store.read(sql.select_current())]
+            known = [stored.version.source for stored in current]
             wanted = sources or tuple(name for name in known if SOURCES[name].urls)
             if not wanted:
                 fail("no list is imported yet; name one with --source")
@@ -183,13 +243,14 @@ def list_versions(every: bool, as_json: bool, data: str | None) -> None:
     """
 
     async def work(store: Store, _settings: Settings) -> list[sql.StoredVersion]:
-        statement = sql.select_versions() if every else sql.select_current()
+        statement = sql.select_versions() if every else sql.select_all_current()
         return [sql.version_of(row) for row in await store.read(statement)]
 
     now_ms = _now_ms()
     rows = [
         {
             "source": stored.version.source,
+            "tenant": stored.owner if stored.owner != EVERYBODY else None,
             "code": SOURCES[stored.version.source].code,
             "version": stored.version.version,
             "current": stored.current,
@@ -207,28 +268,29 @@ def list_versions(every: bool, as_json: bool, data: str | None) -> None:
 @click.argument("source", type=click.Choice(list(SOURCES)))
 @click.argument("old", required=False)
 @click.argument("new", required=False)
+@_tenant_option
 @json_option
 @data_option
-def diff(source: str, old: str | None, new: str | None, as_json: bool, data: str | None) -> None:
+def diff(
+    source: str, old: str | None, new: str | None, tenant: str | None, as_json: bool, data: str | None
+) -> None:
     """Show which entities were added, removed and changed: between the last two versions, or OLD and NEW.
 
     Example: vettance watchlist diff un_sc
     """
 
     async def work(store: Store, settings: Settings) -> Any:
-        rows = [sql.version_of(row) for row in await store.read(sql.select_versions())]
-        kept = [row for row in rows if row.version.source == source]
+        name, owner = await _owned(store, source, tenant)
+        rows = [sql.version_of(row) for row in await store.read(sql.select_versions(owner))]
+        kept = [row for row in rows if row.version.source == name]
         later = _pick(kept, new) if new else next((row.version for row in kept if row.current), None)
         others = [row.version for row in kept if later is not None and row.version.version != later.version]
         earlier = _pick(kept, old) if old else next(iter(others), None)
         if later is None or earlier is None:
             fail(f"{source} has not two versions to compare; `vettance watchlist list --all` shows them")
-        shelf = shelf_of(settings.data)
-        return (
-            earlier,
-            later,
-            difference(take(shelf, source, earlier.version), take(shelf, source, later.version)),
-        )
+        shelf = shelf_of(settings.data, owner)
+        found = difference(take(shelf, name, earlier.version), take(shelf, name, later.version))
+        return earlier, later, found
 
     earlier, later, found = _run(data, work)
     result = {

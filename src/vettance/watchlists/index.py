@@ -55,9 +55,12 @@ class _Sought(NamedTuple):
 
 
 class Index:
-    """An index opened for reading. Safe for use from several threads: nothing but caches changes."""
+    """An index opened for reading. Safe for use from several threads: nothing but caches changes.
 
-    def __init__(self, folder: Path) -> None:
+    `base` is an index whose counts say how common a word is; a list too short to know asks a longer one.
+    """
+
+    def __init__(self, folder: Path, base: "Index | None" = None) -> None:
         try:
             meta = msgspec.json.decode((folder / META_FILE).read_bytes())
             if meta.get("format") != FORMAT:
@@ -68,6 +71,7 @@ class Index:
         except (OSError, ValueError, msgspec.DecodeError) as error:
             raise IndexFault(f"{folder.name} cannot be opened: {error}") from None
         self.folder = folder
+        self._base = base
         self.versions: Mapping[str, str] = meta["versions"]
         self.sources: Mapping[str, int] = meta["sources"]
         self.names: int = meta["names"]
@@ -101,6 +105,8 @@ class Index:
         """Return how much a word counts by how many listed names have it."""
         if word.kind not in WEIGHED:
             return 1.0
+        if self._base is not None:
+            return self._base.rarity(word)
         known = self._rarity_cache.get(word)
         if known is None:
             known = rarity_of(self._count(word), self.names)

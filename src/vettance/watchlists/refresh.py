@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from vettance.db.engine import Store
+from vettance.db.engine import Statement, Store
 from vettance.tenants.sql import note_change
 from vettance.watchlists import sql
 from vettance.watchlists.index import Index, IndexFault
+from vettance.watchlists.reach import Reach
 from vettance.watchlists.shelf import (
+    EVERYBODY,
     Version,
     drop_old_indexes,
     ensure_index,
@@ -67,14 +69,16 @@ async def import_list(
     *,
     smaller: bool = False,
     progress: Progress = _silent,
+    owner: str = EVERYBODY,
 ) -> Imported:
     """Read the files of a list, keep them as a version, and build the index over all current lists.
 
     One commit makes the version current, names the index and tells every running process. `smaller` takes a
-    list over although it lost many of its entities. Raises `SourceFault` for files that cannot be read and
-    `Refusal` for a list that looks broken; nothing has changed then.
+    list over although it lost many of its entities. `owner` is the tenant whose list it is, and who alone is
+    screened against it. Raises `SourceFault` for files that cannot be read and `Refusal` for a list that
+    looks broken; nothing has changed then.
     """
-    shelf = shelf_of(data)
+    shelf = shelf_of(data, owner)
 
     def read() -> Version:
         entities = SOURCES[source].read(source, paths)
@@ -82,29 +86,68 @@ async def import_list(
 
     with locked(shelf):
         version = await asyncio.to_thread(read)
-        current = {row[0]: sql.version_of(row) for row in await store.read(sql.select_current())}
+        current = await _current(store, owner)
         before = current.get(source)
         entities_before = before.version.entities if before is not None else 0
         _refuse_broken(version, entities_before, smaller=smaller)
         versions = {name: stored.version.version for name, stored in current.items()}
         versions[source] = version.version
-        identity = await asyncio.to_thread(
-            ensure_index, shelf, versions, lambda step: progress(f"indexing {step}", version.entities)
+        identity = await _put_in_force(
+            store,
+            shelf,
+            owner,
+            versions,
+            (sql.retire_versions(owner, source), sql.upsert_version(owner, version, now_ms)),
+            now_ms,
+            lambda step: progress(f"indexing {step}", version.entities),
         )
-        index = await asyncio.to_thread(Index, index_path(shelf, identity))
-        await store.write(
-            sql.retire_versions(source),
-            sql.upsert_version(version, now_ms),
-            sql.insert_index(identity, versions, index.entities, index.names, now_ms),
-            note_change(sql.AREA, sql.EVERYBODY, identity, now_ms),
-        )
-        drop_old_indexes(shelf, identity)
     return Imported(
         version=version,
         changed=before is None or before.version.version != version.version,
         entities_before=entities_before,
         index=identity,
     )
+
+
+async def remove_list(
+    store: Store, data: Path, source: str, now_ms: int, owner: str = EVERYBODY
+) -> Version | None:
+    """Screen against a list no longer; its versions stay on the shelf. Returns the one that counted."""
+    shelf = shelf_of(data, owner)
+    with locked(shelf):
+        current = await _current(store, owner)
+        gone = current.pop(source, None)
+        if gone is None:
+            return None
+        versions = {name: stored.version.version for name, stored in current.items()}
+        await _put_in_force(store, shelf, owner, versions, (sql.retire_versions(owner, source),), now_ms)
+    return gone.version
+
+
+async def _current(store: Store, owner: str) -> dict[str, sql.StoredVersion]:
+    rows = await store.read(sql.select_current(owner))
+    return {stored.version.source: stored for stored in map(sql.version_of, rows)}
+
+
+async def _put_in_force(
+    store: Store,
+    shelf: Path,
+    owner: str,
+    versions: Mapping[str, str],
+    statements: Sequence[Statement],
+    now_ms: int,
+    progress: Callable[[str], None] = lambda _: None,
+) -> str:
+    """Build the index over these versions, and name it in one commit with what made them the current ones."""
+    identity = await asyncio.to_thread(ensure_index, shelf, versions, progress, owner)
+    index = await asyncio.to_thread(Index, index_path(shelf, identity))
+    await store.write(
+        *statements,
+        sql.insert_index(owner, identity, versions, index.entities, index.names, now_ms),
+        note_change(sql.AREA, owner, identity, now_ms),
+    )
+    drop_old_indexes(shelf, identity)
+    return identity
 
 
 def _refuse_broken(version: Version, entities_before: int, *, smaller: bool) -> None:
@@ -165,31 +208,82 @@ def fetch(url: str, path: Path, trust: ssl.SSLContext | None = None) -> None:
 
 
 class IndexKeeper:
-    """Holds the index that counts, and swaps it whole when a new one is named.
+    """Holds the indexes that count, and swaps each whole when a new one is named.
 
-    A screening takes `current` once and keeps it to its end, so a swap in between changes nothing for it.
+    A screening takes its `Reach` once and keeps it to its end, so a swap in between changes nothing for it.
     """
 
     def __init__(self, store: Store, data: Path) -> None:
         self._store = store
         self._data = data
-        #: The index, or None while no list is loaded.
+        self._own: dict[str, Index] = {}
+        #: Tenants that have a list of their own; their indexes are opened when they are first needed.
+        self._owners: set[str] = set()
+        self._reaches: dict[str, Reach] = {}
+        self._opening: dict[str, asyncio.Lock] = {}
+        self._changed = asyncio.Event()
+        #: The index over the lists of everybody, or None while none is loaded.
         self.current: Index | None = None
         #: Why the newest index could not be opened, for readiness; None when it was.
         self.fault: str | None = None
 
-    async def reload(self, _tenant: str = "", _subject: str = "") -> None:
-        """Open the index that counts unless it is open. Rebuilds one that is gone or of another format."""
-        rows = await self._store.read(sql.select_index())
-        if not rows:
-            return
-        versions: Mapping[str, str] = msgspec.json.decode(rows[0][1], type=dict[str, str])
-        shelf = shelf_of(self._data)
+    async def reload(self, owner: str = "", _subject: str = "") -> None:
+        """Open the index that counts unless it is open. Rebuilds one that is gone or of another format.
+
+        `owner` is the tenant whose own list changed; anything else that of everybody.
+        """
+        if owner in ("", EVERYBODY):
+            self._owners = {row[0] for row in await self._store.read(sql.select_owners())}
+            self.current = await self._open(EVERYBODY, self.current)
+            # A tenant's own list counts its words by the lists of everybody.
+            self._own.clear()
+            self._reaches.clear()
+        else:
+            self._owners.add(owner)
+            self._own.pop(owner, None)
+            self._reaches.pop(owner, None)
+        self._changed.set()
+
+    async def reach(self, tenant: str) -> Reach | None:
+        """Return what the subjects of a tenant are screened against, or None while that is nothing."""
+        if tenant not in self._owners:
+            tenant = EVERYBODY
+        known = self._reaches.get(tenant)
+        if known is not None:
+            return known
+        own: Index | None = None
+        if tenant != EVERYBODY:
+            async with self._opening.setdefault(tenant, asyncio.Lock()):
+                own = self._own.get(tenant)
+                if own is None and (own := await self._open(tenant, None)) is not None:
+                    self._own[tenant] = own
+        indexes = [index for index in (self.current, own) if index is not None]
+        if not indexes:
+            return None
+        reach = self._reaches[tenant] = Reach(indexes)
+        return reach
+
+    async def changed(self) -> None:
+        """Wait until something was reloaded since this was last waited for."""
+        await self._changed.wait()
+        self._changed.clear()
+
+    async def _open(self, owner: str, known: Index | None) -> Index | None:
+        """Open the index of an owner; `known` stays when it is that one, or when the new one cannot be."""
+        rows = await self._store.read(sql.select_index(owner))
+        versions: Mapping[str, str] = (
+            msgspec.json.decode(rows[0][1], type=dict[str, str]) if rows else dict[str, str]()
+        )
+        if not versions:
+            return None
+        shelf = shelf_of(self._data, owner)
+        base = self.current if owner != EVERYBODY else None
         try:
             # The name says format and algorithm too: after an upgrade this builds the index anew.
-            identity = await asyncio.to_thread(ensure_index, shelf, versions)
-            if self.current is None or self.current.folder.name != identity:
-                self.current = await asyncio.to_thread(Index, index_path(shelf, identity))
+            identity = await asyncio.to_thread(ensure_index, shelf, versions, lambda _: None, owner)
+            if known is None or known.folder.name != identity:
+                known = await asyncio.to_thread(Index, index_path(shelf, identity), base)
             self.fault = None
         except (IndexFault, SourceFault, OSError) as error:
             self.fault = f"the watchlist index cannot be opened: {error}"
+        return known

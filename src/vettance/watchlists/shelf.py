@@ -2,7 +2,9 @@
 
     watchlists/<source>/<version>.jsonl.gz   the entities of one version, one JSON object a line
     watchlists/index/<id>/                   an index, mapped into memory by every process
+    watchlists/changes/<id>/                 an index over what is new between two sets of versions
     watchlists/lock                          held by whoever imports, so that two imports never mix
+    watchlists/tenants/<tenant>/             the same again, with the lists of one tenant
 
 A version is named by the first 16 hex digits of the SHA-256 of its entities, so the same list is the same
 version however it was packed, and a file on the shelf never changes.
@@ -26,6 +28,8 @@ from vettance.watchlists.match import ALGORITHM
 from vettance.watchlists.sources.reading import SourceFault
 
 FOLDER = "watchlists"
+#: Whose the lists are that everybody is screened against; what stands there else is a tenant's id.
+EVERYBODY = "*"
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Entity)
 _CHUNK_BYTES = 1 << 20
@@ -44,9 +48,9 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     files: Mapping[str, str] = {}
 
 
-def shelf_of(data: Path) -> Path:
-    """Return the folder of the watchlists in a data folder, made if it is not there."""
-    folder = data / FOLDER
+def shelf_of(data: Path, owner: str = EVERYBODY) -> Path:
+    """Return the folder of an owner's watchlists in a data folder, made if it is not there."""
+    folder = data / FOLDER if owner == EVERYBODY else data / FOLDER / "tenants" / owner
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
@@ -133,9 +137,11 @@ def take(shelf: Path, source: str, version: str) -> Iterator[Entity]:
         raise SourceFault(f"{path} cannot be read: {error}") from None
 
 
-def index_id(versions: Mapping[str, str]) -> str:
+def index_id(versions: Mapping[str, str], owner: str = EVERYBODY) -> str:
     """Return the name of the index over these versions, made by this code."""
     text = f"{FORMAT}|{ALGORITHM}|" + "|".join(f"{name}={versions[name]}" for name in sorted(versions))
+    if owner != EVERYBODY:
+        text = f"{owner}|{text}"
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -145,10 +151,13 @@ def index_path(shelf: Path, identity: str) -> Path:
 
 
 def ensure_index(
-    shelf: Path, versions: Mapping[str, str], progress: Callable[[str], None] = lambda _: None
+    shelf: Path,
+    versions: Mapping[str, str],
+    progress: Callable[[str], None] = lambda _: None,
+    owner: str = EVERYBODY,
 ) -> str:
     """Build the index over these versions unless it is there; return its name."""
-    identity = index_id(versions)
+    identity = index_id(versions, owner)
     folder = index_path(shelf, identity)
     if not folder.is_dir():
         entities = (entity for name in versions for entity in take(shelf, name, versions[name]))

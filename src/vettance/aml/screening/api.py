@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from vettance.aml.screening.freshness import is_stale, stale_reason
+from vettance.aml.screening.freshness import age_s, is_stale, stale_reason
 from vettance.aml.screening.request import ScreenBody, read_screen_request
 from vettance.aml.screening.screen import Screener
 from vettance.db.engine import Store
@@ -15,6 +15,7 @@ from vettance.ids import IdSource, is_id
 from vettance.watchlists import sql as lists_sql
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.screening import Decision, Profile
+from vettance.watchlists.shelf import EVERYBODY
 from vettance.watchlists.sources.table import SOURCES
 from vettance.watchlists.sql import StoredVersion
 from vettance.web.routing import Call, Reply, Route
@@ -160,10 +161,11 @@ class ScreeningDoors:
             raise NotFound
         return Reply(msgspec.Raw(found))
 
-    async def watchlists(self, _call: Call) -> Reply:
+    async def watchlists(self, call: Call) -> Reply:
         """GET /aml/watchlists."""
         now_ms, index = self._now_ms(), self._keeper.current
-        data = [_watchlist(stored, now_ms) for stored in await self._versions()]
+        versions = [*await self._versions(), *await self._versions(call.tenant.id)]
+        data = [_watchlist(stored, now_ms) for stored in versions]
         loaded = (
             IndexAnswer(id=index.folder.name, entities=index.entities, names=index.names) if index else None
         )
@@ -176,8 +178,9 @@ class ScreeningDoors:
         """
         return self._keeper.fault or stale_reason(await self._versions(), self._now_ms())
 
-    async def _versions(self) -> list[StoredVersion]:
-        return [lists_sql.version_of(row) for row in await self._store.read(lists_sql.select_current())]
+    async def _versions(self, owner: str = EVERYBODY) -> list[StoredVersion]:
+        rows = await self._store.read(lists_sql.select_current(owner))
+        return [lists_sql.version_of(row) for row in rows]
 
 
 def _parse_body(call: Call) -> JSON:
@@ -202,6 +205,6 @@ def _watchlist(stored: StoredVersion, now_ms: int) -> WatchlistAnswer:
         names=version.names,
         imported_at=timestamp(stored.imported_at_ms),
         checked_at=timestamp(stored.checked_at_ms),
-        age_seconds=max(0, now_ms - stored.checked_at_ms) // 1000,
+        age_seconds=age_s(stored, now_ms),
         stale=is_stale(stored, now_ms),
     )

@@ -10,6 +10,11 @@ from vettance.watchlists.sql import StoredVersion
 STALE_MS: Final = 7 * 86_400_000
 
 
+def age_s(stored: StoredVersion, now_ms: int) -> int:
+    """Return the seconds since a list was last found to be what its publisher offers."""
+    return max(0, now_ms - stored.checked_at_ms) // 1000
+
+
 def is_stale(stored: StoredVersion, now_ms: int) -> bool:
     """Tell whether a list was not compared with its publisher's for a week. One's own lists never are."""
     source = SOURCES.get(stored.version.source)

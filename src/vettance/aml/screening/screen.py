@@ -117,7 +117,7 @@ class Screener:
         `Unavailable` (503) when too many wait.
         """
         started = time.perf_counter()
-        found = await self.look(request)
+        found = await self.look(tenant, request)
         async with self._turn(tenant, request.external_id):
             for _ in range(_TRIES):
                 weighed = await self.weigh(tenant, request, found)
@@ -132,7 +132,7 @@ class Screener:
                 return placed.answer
         raise Unavailable("Others change the case of this subject at the moment.")
 
-    async def look(self, request: ScreenRequest) -> Found:
+    async def look(self, tenant: str, request: ScreenRequest) -> Found:
         """Search the lists for a subject, off the event loop.
 
         Raises `BadGateway` (502) while no index is loaded, `GatewayTimeout` (504) past the deadline and
@@ -142,7 +142,7 @@ class Screener:
         steps; the middle two are repeated when the write is `Lost` or a `Clash`:
 
             request = party_request(customer, name, counterparty=True)     # of `request.py`; None: no name
-            found = await screener.look(request)                           # once, before any lock
+            found = await screener.look(tenant, request)                   # once, before any lock
             weighed = await screener.weigh(tenant, request, found)         # reads settings and history
             if weighed.alerts:                                             # else there is nothing to write
                 placed = screener.place(tenant, weighed, case, now_ms)     # `case`: the customer's, or None
@@ -150,10 +150,10 @@ class Screener:
                 # placed.link.alert_id, placed.severity and placed.summary are what an answer shows.
                 await store.write(*placed.statements, …)
         """
-        index = self._keeper.current
-        if index is None:
+        reach = await self._keeper.reach(tenant)
+        if reach is None:
             raise BadGateway("No watchlist is loaded, so nobody can be screened.")
-        return Found(index.versions, index.folder.name, await self._search(index.search, request.subject))
+        return Found(reach.versions, reach.id, await self._search(reach.search, request.subject))
 
     async def weigh(self, tenant: str, request: ScreenRequest, found: Found) -> Weighed:
         """Judge what was found by what is stored at the moment."""

@@ -10,6 +10,9 @@ from vettance.watchlists.sources import bis, csl, dfat, eu, ofac, opensanctions,
 
 Reader = Callable[[str, Sequence[Path]], Iterator[Entity]]
 
+#: The list that one tenant imports for itself (`--source csv --tenant ID`), seen by nobody else.
+OWN = "own"
+
 _OFAC = "https://sanctionslistservice.ofac.treas.gov/api/PublicationPreview/exports/"
 
 
@@ -93,6 +96,7 @@ _ROWS = (
     ),
     Source("ftm", "FTM", "FollowTheMoney JSON lines", opensanctions.read_ftm),
     Source("csv", "OWN LIST", "A list of your own", own.read),
+    Source(OWN, "OWN LIST", "A tenant's own list", own.read),
     Source("sample", "SAMPLE", "The sample that comes with Vettance; not a real list", own.read),
 )
 
