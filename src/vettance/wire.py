@@ -63,9 +63,11 @@ def parse_object(body: bytes) -> JSON:
         value = _decoder.decode(body)
     except RecursionError:
         field = deep_member(body)
+        if field is None:
+            raise _not_json() from None
         raise Unprocessable("The request cannot be processed; see details.", {field: _TOO_DEEP}) from None
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise Invalid("The body is not valid JSON.", {"body": "must be valid JSON"}) from None
+        raise _not_json() from None
     if type(value) is not dict:
         raise Invalid("The body must be a JSON object.", {"body": "must be an object"})
     if b"\\u0000" in body or _LONG_NUMBER in body.translate(_DIGITS_TO_ZERO):
@@ -74,6 +76,10 @@ def parse_object(body: bytes) -> JSON:
 
 
 _TOO_DEEP = f"must not be nested deeper than {OBJECT_DEPTH_MAX} levels"
+
+
+def _not_json() -> Invalid:
+    return Invalid("The body is not valid JSON.", {"body": "must be valid JSON"})
 
 
 def _refuse_unstorable(value: JSON) -> None:
@@ -100,20 +106,26 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path or "body", value
 
 
-def deep_member(body: bytes) -> str:
-    """Name the top-level member under which a body too deep to parse goes deepest."""
-    depth, deepest, name, key = 0, 0, "body", "body"
+def deep_member(body: bytes) -> str | None:
+    """Name the top-level member under which a body too deep to parse goes deepest.
+
+    None when its brackets are not those of one JSON object.
+    """
+    still_open: list[bytes] = []
+    deepest, name, deepest_name = 0, "body", None
     for token in re.finditer(rb'"((?:[^"\\]|\\.)*)"\s*(:)?|[\[{\]}]', body):
         text = token.group()
-        if token.group(2) and depth == 1:
+        if token.group(2) and len(still_open) == 1:
             name = token.group(1).decode("utf-8", "replace")[:64]
         elif text in (b"{", b"["):
-            depth += 1
-            if depth > deepest:
-                deepest, key = depth, name
-        elif text in (b"}", b"]"):
-            depth -= 1
-    return key
+            if not still_open and (text == b"[" or deepest):
+                return None
+            still_open.append(text)
+            if len(still_open) > deepest:
+                deepest, deepest_name = len(still_open), name
+        elif text in (b"}", b"]") and (not still_open or still_open.pop() + text not in (b"{}", b"[]")):
+            return None
+    return None if still_open else deepest_name
 
 
 def check_object(value: JSON, path: str, faults: Faults, *, body_bytes: int) -> None:

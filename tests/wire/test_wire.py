@@ -110,6 +110,32 @@ def nested(depth: int, *, lists: bool = False) -> Any:
     return value
 
 
+@pytest.mark.parametrize("levels", [20, 50_000])
+@pytest.mark.parametrize(
+    ("head", "opening", "closing", "tail"),
+    [
+        (b"", b"[", b"", b""),
+        (b"", b"[", b"]", b""),
+        (b'{"a":', b"[", b"]", b""),
+        (b'{"a":', b"[", b"}", b"}"),
+        (b'{"a":', b'{"b":', b"}", b"}}"),
+        (b'{"a":', b"[", b"]", b'}{"a":1}'),
+    ],
+)
+def test_malformed_json_is_malformed_however_deep_it_is(
+    levels: int, head: bytes, opening: bytes, closing: bytes, tail: bytes
+) -> None:
+    with pytest.raises(Invalid):
+        parse_object(head + opening * levels + b"1" * bool(closing) + closing * levels + tail)
+
+
+def test_an_object_too_deep_to_parse_is_refused_by_the_name_of_its_deepest_member() -> None:
+    deep = b'{"]":' * 50_000 + b'"]"' + b"}" * 50_000
+    with pytest.raises(Unprocessable) as refused:
+        parse_object(b'{"eventName":"}","metadata":' + deep + b',"payload":[[1]]}')
+    assert list(refused.value.details) == ["metadata"]
+
+
 def test_the_bounds_of_an_object_are_exact() -> None:
     assert not measured(nested(10))
     assert measured(nested(11))

@@ -19,7 +19,8 @@ QueryStruct = TypeVar("QueryStruct", bound=msgspec.Struct)
 UnixSeconds = Annotated[int, msgspec.Meta(extra={"moment": True})]
 
 #: Where a page starts and how many items it has, for every list of things.
-PageNumber = Annotated[int, msgspec.Meta(ge=1, le=1_000_000, description="Which page, from 1.")]
+# A page beyond the last is empty; up to this one its first item has a number that every store can count.
+PageNumber = Annotated[int, msgspec.Meta(ge=1, le=10**15, description="Which page, from 1.")]
 PageLimit = Annotated[int, msgspec.Meta(ge=1, le=100, description="How many items a page has.")]
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
