@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -52,7 +53,7 @@ from vettance.vault import Vault
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.web.access import Gate
-from vettance.web.edge import Edge
+from vettance.web.edge import Asgi, Edge
 from vettance.web.pages import with_pages
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.api import WebhookDoors
@@ -63,6 +64,9 @@ from vettance.websdk.api import BrowserDoors
 from vettance.websdk.follow import Follower
 from vettance.websdk.pages import sdk_routes
 from vettance.websdk.token import TokenDesk
+
+if TYPE_CHECKING:
+    from vettance.ops.trace import Tracing
 
 QUOTA_SAVE_S = 5.0
 SNAPSHOT_S_MAX = 4.0  # What is not written down by then is replayed from the log at the next start.
@@ -138,6 +142,8 @@ class Service:
             replays=self.replays,
             meters=self.meters,
         )
+        #: What the server calls: the edge, or what is wrapped around it.
+        self.app: Asgi = self.edge
         self._tasks: list[asyncio.Task[None]] = []
 
     def _reloads(self) -> dict[str, Reload]:
@@ -270,10 +276,13 @@ class Service:
 async def running(settings: Settings) -> AsyncIterator[Service]:
     """Open the store that the settings name and run a service on it, until the block ends."""
     place = take_place()
+    tracing = _open_tracing(settings)
     store = await connect_store(settings, writer="process", meters=place.meters)
     try:
         await store.migrate()
-        service = Service(settings, store, place)
+        service = Service(settings, store if tracing is None else tracing.store(store), place)
+        if tracing is not None:
+            service.app = tracing.edge(service.edge, service.routes)
         await service.start()
     except BaseException:
         await store.close()
@@ -288,6 +297,16 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
     finally:
         await door.stop()
         await service.stop()
+        if tracing is not None:
+            await asyncio.to_thread(tracing.close)
+
+
+def _open_tracing(settings: Settings) -> "Tracing | None":
+    if settings.traces is None:
+        return None
+    from vettance.ops.trace import Tracing  # OpenTelemetry is there only for those who ask for it.
+
+    return Tracing(settings.traces, "web")
 
 
 def _open_records(path: Path | None) -> Records | None:

@@ -16,7 +16,7 @@ from vettance.db.engine import StoreDown
 from vettance.decisions.network import FileUnreadable
 from vettance.logs import configure_logs
 from vettance.settings import Settings, SettingsError
-from vettance.web.edge import Edge
+from vettance.web.edge import Asgi
 from vettance.web.server import EdgeProtocol
 
 STOP_S_MAX = 10  # Requests in flight get this long after SIGTERM; the whole stop stays under 15 s.
@@ -92,7 +92,7 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, remember)
     async with running(settings) as service:
-        server = _Server(server_config(service.edge))
+        server = _Server(server_config(service.app))
         draining = asyncio.create_task(_drain_with(server, service))
         await server.serve(sockets=[listener])
         draining.cancel()
@@ -105,10 +105,10 @@ async def _drain_with(server: uvicorn.Server, service: Service) -> None:
     service.worker.begin_stop()
 
 
-def server_config(edge: Edge) -> uvicorn.Config:
+def server_config(app: Asgi) -> uvicorn.Config:
     """Return how the edge is served; benchmarks serve their bare handler the same way."""
     return uvicorn.Config(
-        edge,
+        app,
         loop="none",
         http=EdgeProtocol,
         ws="none",

@@ -1,6 +1,7 @@
 """Settings: what the environment may say, in one table; every one is described in docs/settings.md."""
 
 import enum
+import importlib.util
 import os
 import secrets
 from collections.abc import Mapping
@@ -43,6 +44,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     keep: Policy = Policy()
     log_level: str = "info"
     metrics: tuple[str, int] | None = None
+    traces: str | None = None
     proxies: int = 0
     unsafe_webhooks: bool = False
     aml_call_for_action: frozenset[str] = _COUNTRIES.call_for_action
@@ -84,6 +86,12 @@ SETTINGS = (
         "none",
         "Where `GET /metrics` answers, for Prometheus; without it nothing does. It asks for no key: keep the "
         "address on this machine or in a network of your own.",
+    ),
+    Setting(
+        "VETTANCE_TRACES",
+        "a URL such as http://127.0.0.1:4318",
+        "none",
+        "Where OpenTelemetry traces go (OTLP over HTTP). Needs `pip install vettance[otel]`.",
     ),
     Setting(
         "VETTANCE_PROXIES",
@@ -155,6 +163,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         keep=_read_policy(environ),
         log_level=level,
         metrics=_address(environ, "VETTANCE_METRICS"),
+        traces=_collector(environ),
         proxies=int(proxies),
         unsafe_webhooks=unsafe == "1",
         aml_call_for_action=_countries(environ, "VETTANCE_AML_CALL_FOR_ACTION", _COUNTRIES.call_for_action),
@@ -171,6 +180,17 @@ def _countries(environ: Mapping[str, str], variable: str, default: frozenset[str
         return read_codes(text)
     except ValueError as error:
         raise SettingsError(f"{variable} must list ISO 3166-1 codes: {error}") from None
+
+
+def _collector(environ: Mapping[str, str]) -> str | None:
+    url = environ.get("VETTANCE_TRACES")
+    if not url:
+        return None
+    if not url.startswith(("http://", "https://")):
+        raise SettingsError("VETTANCE_TRACES must be a URL such as http://127.0.0.1:4318")
+    if importlib.util.find_spec("opentelemetry") is None:
+        raise SettingsError("VETTANCE_TRACES needs OpenTelemetry: pip install vettance[otel]")
+    return url
 
 
 def _address(environ: Mapping[str, str], variable: str) -> tuple[str, int] | None:

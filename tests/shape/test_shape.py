@@ -35,6 +35,7 @@ VERBS = {
     "connect.py",
     "serve.py",
     "measure.py",
+    "trace.py",
     "commands.py",
 } | {
     "deliver.py",

@@ -20,6 +20,7 @@ from vettance.web.server import ARRIVED_BODY, WHOLE_ANSWER
 from vettance.wire import encode, error_body
 
 Send = Callable[[Message], Awaitable[None]]
+Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 LogError = Callable[[str, BaseException], None]
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 

@@ -28,7 +28,12 @@ async def work(settings: Settings, link: socket.socket) -> None:
     under way here.
     """
     stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    postman = Postman(unsafe=settings.unsafe_webhooks)
+    tracing, postman = None, Postman(unsafe=settings.unsafe_webhooks)
+    if settings.traces is not None:
+        from vettance.ops.trace import Tracing  # OpenTelemetry is there only for those who ask for it.
+
+        tracing = Tracing(settings.traces, "webhooks")
+        postman = tracing.postman(unsafe=settings.unsafe_webhooks)
     store = await RelayedStore.open(store_path(settings.data), link, lambda: _note(stopped))
     vault = Vault(load_secret(settings))
     deliverer = Deliverer(store, postman, vault, meters=take_place("webhooks").meters)
@@ -44,6 +49,8 @@ async def work(settings: Settings, link: socket.socket) -> None:
         await asyncio.gather(running, return_exceptions=True)
         await postman.close()
         await store.close()
+        if tracing is not None:
+            await asyncio.to_thread(tracing.close)
 
 
 def _note(stopped: "asyncio.Future[None]") -> None:
