@@ -185,6 +185,8 @@ def test_each_kind_of_event_is_told_as_specified(mine: Caller, sink: Sink) -> No
     assert [reason["code"] for reason in one["reasonCodes"]] == [
         reason["code"] for reason in decided["reasonCodes"]
     ]
+    (listed,) = (reason for reason in one["reasonCodes"] if reason["code"] == "BLOCKLIST_MATCH")
+    assert (listed["ruleId"], listed["ruleName"]) == ("blocklist", "Block list")
     assert one["correlationIds"] == {
         "requestId": decided["correlationIds"]["requestId"],
         "eventId": decided["correlationIds"]["eventId"],

@@ -1,15 +1,19 @@
 """What subscribers are told of a decision: the `data` of `EVENT_RISK_EVALUATED`."""
 
 from collections.abc import Sequence
+from typing import Final
 
-from vettance.decisions.decision import LOWERCASE, Decision
+from vettance.decisions.decision import ALLOWLIST_MATCH, BLOCKLIST_MATCH, LOWERCASE, Decision
 from vettance.events.event import Event
 from vettance.rules.ruleset import Rule, RuleSet
 from vettance.wire import Wire, encode, timestamp
 
+#: A list acts as a rule that stands above all others, so receivers find an id and a name for it, too.
+_LISTS: Final = {BLOCKLIST_MATCH: ("blocklist", "Block list"), ALLOWLIST_MATCH: ("allowlist", "Allow list")}
+
 
 class ToldReason(Wire, frozen=True, omit_defaults=True, gc=False):
-    """Why. The rule is the strongest one that gave this reason; a list match has none."""
+    """Why. The rule is the strongest one that gave this reason, or the list that did."""
 
     code: str
     explanation: str
@@ -51,20 +55,13 @@ def told_of_evaluated(
     for rule in (ruleset.running[index] for index in fired):
         if rule.mode == "active" and (rule.reason not in rules or rule.score > rules[rule.reason].score):
             rules[rule.reason] = rule
+    givers = _LISTS | {reason: (rule.id, rule.name) for reason, rule in rules.items()}
     reasons = []
     for reason in decision.reasons:
-        found = rules.get(reason.code)
-        if found is None:
-            reasons.append(ToldReason(code=reason.code, explanation=reason.explanation))
-        else:
-            reasons.append(
-                ToldReason(
-                    code=reason.code,
-                    explanation=reason.explanation,
-                    rule_id=found.id,
-                    rule_name=found.name,
-                )
-            )
+        rule_id, rule_name = givers.get(reason.code, (None, None))
+        reasons.append(
+            ToldReason(code=reason.code, explanation=reason.explanation, rule_id=rule_id, rule_name=rule_name)
+        )
     return encode(
         Told(
             id=event_id,
