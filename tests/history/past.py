@@ -218,10 +218,7 @@ def holds(past: Past, search: str) -> bool:
         made.name,
         *made.reasons,
     ]
-    if any(search in text.casefold() for text in texts if text is not None):
-        return True
-    # Digits inside of an id are looked for from three on.
-    return search in past.id and (len(search) > 2 or not set(search) <= set("0123456789abcdef"))
+    return search in past.id or any(search in text.casefold() for text in texts if text is not None)
 
 
 KEYS: dict[Order, Callable[[Past], Any]] = {

@@ -94,7 +94,7 @@ class DecisionQuery(Wire, frozen=True):
             str,
             msgspec.Meta(
                 description="A part, in any letter case, of the id, event name, customer, device, IP or a "
-                "reason code. Digits inside an id are looked for from three on."
+                "reason code."
             ),
         ]
         | None

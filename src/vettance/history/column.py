@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from vettance.decisions.decision import LEVELS, Outcome
 from vettance.events.event import Category
+from vettance.ids import ID_DIGITS
 
 #: Decisions in a chunk. Larger ones make fewer rows to read, smaller ones a shorter tail to look through.
 CHUNK: Final = 4_096
@@ -34,9 +35,11 @@ BITS: Final = {name: 1 << place for place, name in enumerate((*TEXTS, REASONS))}
 SEARCHED_BITS: Final = sum(BITS[name] for name in SEARCHED)
 
 TIMES: Final = ("evaluated_at_ms", "received_at_ms", "occurred_at_ms")
-#: How each column is stored. `reasons` has an entry for each code of each decision, none for most decisions.
+#: How each column is stored. `high` and `low` are the digits of the id. `reasons` has an entry for each code
+#: of each decision, none for most decisions.
 TYPES: Final[dict[str, np.dtype[Any]]] = {
     "seq": np.dtype("<i8"),
+    **dict.fromkeys(("high", "low"), np.dtype("<u8")),
     **dict.fromkeys(TIMES, np.dtype("<i8")),
     "score": np.dtype("u1"),
     "verdict": np.dtype("u1"),
@@ -122,6 +125,8 @@ def layout(rows: Sequence[Row], terms: Mapping[str, int], start: int = 0) -> dic
         name: np.fromiter((getattr(row, name) for row in rows), TYPES[name], len(rows))
         for name in ("seq", *TIMES, "score")
     }
+    for name, digits in (("high", slice(-ID_DIGITS, -ID_DIGITS // 2)), ("low", slice(-ID_DIGITS // 2, None))):
+        columns[name] = np.fromiter((int(row.id[digits], 16) for row in rows), TYPES[name], len(rows))
     columns["verdict"] = np.fromiter(
         (verdict(row.outcome, row.level, row.category) for row in rows), TYPES["verdict"], len(rows)
     )

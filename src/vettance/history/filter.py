@@ -73,10 +73,7 @@ class IdPart(NamedTuple):
 
 
 def id_part(search: str) -> IdPart:
-    """Tell how a searched text, in lower case, can be a part of `evt_` and 32 hex digits.
-
-    Digits anywhere are looked for from three on: nearly every id holds any two.
-    """
+    """Tell how a searched text, in lower case, can be a part of `evt_` and 32 hex digits."""
     if search in _ID_HEAD:
         return IdPart(everything=True)
     for start in range(len(_ID_HEAD)):
@@ -84,7 +81,7 @@ def id_part(search: str) -> IdPart:
         if search.startswith(head):
             digits = search[len(head) :]
             return IdPart(beginning=digits) if _is_digits(digits) else IdPart()
-    if len(search) >= TRIGRAM and _is_digits(search):
+    if _is_digits(search):
         return IdPart(anywhere=search)
     return IdPart()
 

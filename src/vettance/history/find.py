@@ -23,12 +23,14 @@ from vettance.history.filter import (
 )
 from vettance.history.mask import Lookup, Sought, columns_needed, mask_of
 from vettance.history.shelf import Layout, Shelf
-from vettance.ids import ID_DIGITS
 from vettance.terms import sql as terms_sql
 
 _READ_CHUNKS: Final = 128  # Chunks whose column is read in one query: some milliseconds of a reader.
 _INLINE: Final = 50_000  # Below so many decisions, thinking takes less than handing it to a thread.
-_ID: Final = "evt_"
+#: Fewer digits stand in too many ids, and so do those that begin all ids of a time: going through the columns
+#: is faster then than going through what the index finds.
+_RARE_DIGITS: Final = 4
+_HITS: Final = 20_000
 
 Result = TypeVar("Result")
 
@@ -175,26 +177,23 @@ class Finder:
         return found
 
     async def _search(self, tenant: str, search: str, layout: Layout) -> Sought:
+        part, nowhere = id_part(search), np.empty(0, np.int64)
+        if part.everything:
+            return Sought({}, nowhere, is_everything=True)
         ask = terms_sql.search_terms if len(search) >= TRIGRAM else terms_sql.scan_terms
         rows = await self._store.read(ask(tenant, search))
         found = np.array(rows, np.int64).reshape(-1, 2)
         terms = {name: found[:, 0][(found[:, 1] & BITS[name]) > 0] for name in SEARCHED}
-        part, nowhere = id_part(search), np.empty(0, np.int64)
-        if part.everything:
-            return Sought(terms, nowhere, (0, layout.size))
         if part.beginning is not None:
-            low = _ID + part.beginning.ljust(ID_DIGITS, "0")
-            high = _ID + part.beginning.ljust(ID_DIGITS, "f")
-            first, last = (await self._store.read(sql.select_id_span(low, high)))[0]
-            if first is None or last is None or first > last:
-                return Sought(terms, nowhere)
-            span = (await self._before(tenant, layout, first), await self._before(tenant, layout, last + 1))
-            return Sought(terms, nowhere, span)
-        if part.anywhere is not None:
-            hits = await self._store.read(terms_sql.search_ids(part.anywhere))
-            seqs = np.unique(np.array(hits, np.int64))
-            return Sought(terms, await self._places(tenant, layout, seqs))
-        return Sought(terms, nowhere)
+            return Sought(terms, nowhere, part.beginning, is_beginning=True)
+        if part.anywhere is None:
+            return Sought(terms, nowhere)
+        if len(part.anywhere) >= _RARE_DIGITS:
+            hits = await self._store.read(terms_sql.search_ids(part.anywhere, _HITS + 1))
+            if len(hits) <= _HITS:
+                seqs = np.unique(np.array(hits, np.int64))
+                return Sought(terms, await self._places(tenant, layout, seqs))
+        return Sought(terms, nowhere, part.anywhere)
 
     async def _places(self, tenant: str, layout: Layout, seqs: Array) -> Array:
         """Return where some decisions stand; those of other tenants and those in no chunk are left out."""

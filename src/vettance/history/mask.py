@@ -16,17 +16,23 @@ from vettance.history.column import (
     REASONS,
     Array,
 )
+from vettance.history.digits import begins, holds
 from vettance.history.filter import Wanted
 
 _FEW: Final = 8
 
 
 class Sought(msgspec.Struct, frozen=True):
-    """Where a searched text was found: terms of each field, and places of decisions by their ids."""
+    """Where a searched text was found: terms of each field, and places of decisions by their ids.
+
+    `digits` are still to be looked for in the ids: at their beginning, or anywhere.
+    """
 
     terms: Mapping[str, Array]
     places: Array
-    span: tuple[int, int] = (0, 0)
+    digits: str | None = None
+    is_beginning: bool = False
+    is_everything: bool = False
 
 
 class Lookup(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,6 +55,8 @@ def columns_needed(wanted: Wanted, lookup: Lookup) -> set[str]:
         needed.add("score")
     if lookup.sought is not None:
         needed.update(name for name, terms in lookup.sought.terms.items() if len(terms))
+        if lookup.sought.digits is not None:
+            needed |= {"high", "low"}
     return needed
 
 
@@ -89,9 +97,13 @@ def _verdicts(wanted: Wanted, columns: Mapping[str, Array]) -> Array | None:
 
 
 def _search(sought: Sought, size: int, columns: Mapping[str, Array]) -> Array:
+    if sought.is_everything:
+        return np.ones(size, bool)
     found = np.zeros(size, bool)
     found[sought.places] = True
-    found[slice(*sought.span)] = True
+    if sought.digits is not None:
+        look = begins if sought.is_beginning else holds
+        found |= look(columns["high"], columns["low"], sought.digits)
     for name, terms in sought.terms.items():
         if not len(terms):
             continue

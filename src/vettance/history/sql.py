@@ -269,15 +269,6 @@ def _places(values: Sequence[Any]) -> str:
     return ", ".join("?" * len(values))
 
 
-def select_id_span(low: str, high: str) -> Statement:
-    """First and last place in the log of the ids from `low` to `high`, which follow each other there."""
-    return Statement(
-        "SELECT (SELECT seq FROM decision WHERE id >= ? ORDER BY id LIMIT 1), "
-        "(SELECT seq FROM decision WHERE id <= ? ORDER BY id DESC LIMIT 1)",
-        (low, high),
-    )
-
-
 def select_roster(tenant: str, first_day_s: int, end_day_s: int) -> Statement:
     """(kind, terms) of whole days."""
     return scoped(

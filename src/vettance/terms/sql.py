@@ -109,9 +109,9 @@ def _like(part: str) -> str:
     return "%" + "".join("!" + letter if letter in "!%_" else letter for letter in part) + "%"
 
 
-def search_ids(part: str) -> Statement:
-    """Places in the log of the decisions, of any tenant, whose digits hold these (three or more)."""
-    return Statement("SELECT rowid FROM id_search WHERE id_search MATCH ?", (_phrase(part),))
+def search_ids(part: str, limit: int) -> Statement:
+    """Places in the log of some decisions, of any tenant, whose digits hold these (three or more)."""
+    return Statement("SELECT rowid FROM id_search WHERE id_search MATCH ? LIMIT ?", (_phrase(part), limit))
 
 
 def _phrase(text: str) -> str:
