@@ -52,5 +52,6 @@ class Refresher:
                 self.fault = str(error) or "the store is away"
             except Exception as error:  # noqa: BLE001
                 # A loop that died silently would freeze every mirror; this one says what happened.
-                self.fault = f"{type(error).__name__}: {error}"
+                # Its text may repeat somebody's data, and anybody may ask whether we are ready.
+                self.fault = type(error).__name__
                 _log.exception("refresh_failed")

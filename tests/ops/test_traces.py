@@ -1,59 +1,18 @@
 """Traces reach a collector when they are asked for, and nothing is loaded when they are not."""
 
-import gzip
-import http.server
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from collector import Collector
 
 from live import started
 from vettance.settings import SettingsError, read_settings
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 LOGIN = {"eventName": "user.login", "customer": {"externalId": "c-1", "email": "canary@example.com"}}
-
-
-class Collector:
-    """The far end: takes spans as an OpenTelemetry collector does."""
-
-    def __init__(self) -> None:
-        self.raw: list[bytes] = []
-        collector = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                content = self.rfile.read(int(self.headers["content-length"]))
-                if self.headers.get("content-encoding") == "gzip":
-                    content = gzip.decompress(content)
-                collector.raw.append(content)
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def spans(self) -> list[Span]:
-        return [
-            span
-            for content in self.raw
-            for resource in ExportTraceServiceRequest.FromString(content).resource_spans
-            for scope in resource.scope_spans
-            for span in scope.spans
-        ]
 
 
 @pytest.fixture
