@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from vettance import __version__
+from vettance.allocator import give_back
 from vettance.aml import sql as aml_sql
 from vettance.aml.assemble import assemble
 from vettance.aml.jurisdiction import Jurisdictions
@@ -186,6 +187,7 @@ class Service:
         await self.watchlists.reload()
         # What was loaded stays for long: keeping it out of the collector's sight spares every later pass.
         gc.collect()
+        give_back()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         self._tasks = [

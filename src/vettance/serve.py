@@ -10,6 +10,7 @@ import uvicorn
 import uvloop
 
 from vettance import __version__
+from vettance.allocator import give_back_early
 from vettance.app import Service, running
 from vettance.commands import data_option, fail, settings_of
 from vettance.db.engine import StoreDown
@@ -35,6 +36,7 @@ def serve(host: str, port: int, data: str | None) -> None:
 
     Example: vettance serve --port 8080 --data ./vettance-data
     """
+    give_back_early()
     settings = settings_of(data)
     configure_logs(settings.log_level)
     if settings.unsafe_webhooks:
