@@ -16,6 +16,7 @@ from vettance.aml import sql as aml_sql
 from vettance.aml.assemble import assemble
 from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.screening.api import ScreeningDoors
+from vettance.aml.screening.follow import Rescreener
 from vettance.connect import connect_store, connect_velocity
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
@@ -105,6 +106,7 @@ class Service:
         self.aml = assemble(store, connect_velocity(settings), self.ids, settings.data, countries)
         self.watchlists = IndexKeeper(store, settings.data)
         self.screening = ScreeningDoors(store, self.ids, self.watchlists)
+        self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
         self.worker = WorkerProcess(settings, store, self.place)
         self.postman = Postman(unsafe=settings.unsafe_webhooks)
         webhooks = WebhookDoors(
@@ -198,6 +200,7 @@ class Service:
             asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(self.replays.run()),
             asyncio.create_task(self.jobs.run()),
+            asyncio.create_task(self.rescreener.run()),
             asyncio.create_task(self._save_quota_for_ever()),
         ]
 

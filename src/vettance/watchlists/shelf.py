@@ -2,7 +2,7 @@
 
     watchlists/<source>/<version>.jsonl.gz   the entities of one version, one JSON object a line
     watchlists/index/<id>/                   an index, mapped into memory by every process
-    watchlists/changes/<id>/                 an index over what is new between two sets of versions
+    watchlists/changes.<…>/                  an index over what is new on the lists, while it is searched
     watchlists/lock                          held by whoever imports, so that two imports never mix
     watchlists/tenants/<tenant>/             the same again, with the lists of one tenant
 
@@ -16,6 +16,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,7 @@ _decoder = msgspec.json.Decoder(Entity)
 _CHUNK_BYTES = 1 << 20
 #: Indexes kept besides the current one: a process may still be opening the one before.
 _INDEXES_KEPT = 2
+_LEFT_BEHIND_S = 86_400
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,6 +176,10 @@ def drop_old_indexes(shelf: Path, current: str) -> None:
     )
     for folder in folders[_INDEXES_KEPT:]:
         shutil.rmtree(folder, ignore_errors=True)
+    for folder in (*shelf.glob("changes.*"), *shelf.glob("fetch.*")):
+        # What a process that was killed could not tidy up.
+        if time.time() - folder.stat().st_mtime > _LEFT_BEHIND_S:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class Difference(msgspec.Struct, frozen=True):

@@ -118,10 +118,12 @@ def raise_alert(
     before: Case | None,
     ids: IdSource,
     now_ms: int,
+    trigger: str | None = None,
 ) -> Raised:
     """Make the one alert of a screening, however many lists were hit, and put it into a case.
 
     `subject` is (external id, name); `before` is the subject's case that is not closed, if there is one.
+    `trigger` says what made the screening, where that was no request.
     """
     external_id, name = subject
     case, entries = before, []
@@ -143,7 +145,7 @@ def raise_alert(
         last_at_ms=now_ms,
         origin=Origin.SCREENING,
         subject=screening_id,
-        figures=encode(_figures(screening, screening_id, name, matches)),
+        figures=encode(_figures(screening, screening_id, name, matches, trigger)),
     )
     step = with_alert(case, alert, now_ms)
     return Raised(alert, before, step.case, (*entries, step.entry), entities_of(screening))
@@ -161,14 +163,22 @@ def summary_of(screening: Screening, name: str) -> str:
     )
 
 
-def _figures(screening: Screening, screening_id: str, name: str, matches: Sequence[ScreenedMatch]) -> Figures:
-    values = {
+def _figures(
+    screening: Screening,
+    screening_id: str,
+    name: str,
+    matches: Sequence[ScreenedMatch],
+    trigger: str | None,
+) -> Figures:
+    values: dict[str, Any] = {
         "screening": screening_id,
         "name": name,
         "decision": screening.decision.value,
         "profile": screening.profile.value,
         "reviewBound": screening.review_bound,
     }
+    if trigger is not None:
+        values["trigger"] = trigger
     for number, one in enumerate(matches, 1):
         entity = one.match.entity
         values[f"match {number}"] = (

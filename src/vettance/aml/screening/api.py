@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import msgspec
 
+from vettance.aml.screening import sql
 from vettance.aml.screening.freshness import age_s, is_stale, stale_reason
 from vettance.aml.screening.request import ScreenBody, read_screen_request
 from vettance.aml.screening.screen import Screener
@@ -13,6 +14,7 @@ from vettance.db.engine import Store
 from vettance.errors import Invalid, NotFound, Unprocessable
 from vettance.ids import IdSource, is_id
 from vettance.watchlists import sql as lists_sql
+from vettance.watchlists.reach import list_set_id
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.screening import Decision, Profile
 from vettance.watchlists.shelf import EVERYBODY
@@ -61,6 +63,10 @@ class ScreeningSchema(Wire, frozen=True):
     review_bound: int
     algorithm: str
     list_versions: Annotated[dict[str, str], msgspec.Meta(description="The version of every list used.")]
+    trigger: Annotated[
+        str | _Absent,
+        msgspec.Meta(description="`LIST_CHANGE` or `EVENT`, where no request made the screening."),
+    ] = msgspec.UNSET
     case_id: str | _Absent = msgspec.UNSET
     alert_id: str | _Absent = msgspec.UNSET
     case_created: bool | _Absent = msgspec.UNSET
@@ -90,11 +96,26 @@ class IndexAnswer(Wire, frozen=True):
     names: int
 
 
+class RescreeningAnswer(Wire, frozen=True):
+    """How far screening the tenant's known subjects again against the current versions is."""
+
+    finished: bool
+    subjects: Annotated[int, msgspec.Meta(description="Screened again so far.")]
+    alerts: Annotated[int, msgspec.Meta(description="New alerts that came of it.")]
+    started_at: str
+    finished_at: str | None
+
+
 class WatchlistsAnswer(Wire, frozen=True):
-    """The lists that are screened against. `index` is null while none is loaded."""
+    """The lists that are screened against: everybody's and the tenant's own.
+
+    `index` is null while none of everybody is loaded, `rescreening` while nobody was to be screened again
+    against the current versions.
+    """
 
     data: list[WatchlistAnswer]
     index: IndexAnswer | None
+    rescreening: RescreeningAnswer | None
 
 
 class ScreeningDoors:
@@ -169,7 +190,25 @@ class ScreeningDoors:
         loaded = (
             IndexAnswer(id=index.folder.name, entities=index.entities, names=index.names) if index else None
         )
-        return Reply(WatchlistsAnswer(data=data, index=loaded))
+        return Reply(
+            WatchlistsAnswer(data=data, index=loaded, rescreening=await self._rescreening(call.tenant.id))
+        )
+
+    async def _rescreening(self, tenant: str) -> RescreeningAnswer | None:
+        reach = await self._keeper.reach(tenant)
+        if reach is None:
+            return None
+        rows = await self._store.read(sql.select_rescreening(tenant, list_set_id(reach.versions)))
+        if not rows:
+            return None
+        started_at_ms, finished_at_ms, subjects, alerts = rows[0]
+        return RescreeningAnswer(
+            finished=finished_at_ms is not None,
+            subjects=subjects,
+            alerts=alerts,
+            started_at=timestamp(started_at_ms),
+            finished_at=timestamp(finished_at_ms) if finished_at_ms is not None else None,
+        )
 
     async def notice(self) -> str | None:
         """Say what is wrong with the lists, for readiness; None when nothing is, or none is loaded.

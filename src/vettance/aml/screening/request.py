@@ -59,13 +59,14 @@ class ScreenRequest(msgspec.Struct, frozen=True):
 
     `external_id` is whose case an alert goes into. `role` is empty where the subject is that very customer,
     and names the other party otherwise: what is found of a counterparty is never held against the customer's
-    own name, nor forgiven with it.
+    own name, nor forgiven with it. `trigger` says what made the screening, where that was no request.
     """
 
     external_id: str
     subject: Subject
     profile: Profile | None
     role: str = ""
+    trigger: str | None = None
 
 
 _TYPES: Final = {
@@ -124,7 +125,7 @@ def party_request(
     code = iso_code(country) if country is not None and len(country) == 2 else None
     subject = Subject(name=name, type=kind, birth=born, countries=(code,) if code is not None else ())
     role = f"counterparty {' '.join(name.casefold().split())}" if counterparty else ""
-    return ScreenRequest(customer, subject, None, role)
+    return ScreenRequest(customer, subject, None, role, "EVENT")
 
 
 def sent_of(request: ScreenRequest) -> bytes:

@@ -28,6 +28,7 @@ from vettance.db.engine import Clash, Lost, Row, Statement, Store
 from vettance.errors import BadGateway, GatewayTimeout, Unavailable
 from vettance.ids import IdSource
 from vettance.watchlists.match import Match, Subject
+from vettance.watchlists.reach import list_set_id
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.screening import Decision, Screening, screen, screening_record
 from vettance.wire import encode
@@ -38,6 +39,8 @@ DEADLINE_S: Final = 2.0
 THREADS: Final = 2
 #: What two threads search within the deadline, with room to spare.
 WAITING_MAX: Final = 1_000
+#: The `trigger` of screenings that a change of the lists made.
+RESCREENING: Final = "LIST_CHANGE"
 _TRIES: Final = 8
 
 
@@ -118,7 +121,7 @@ class Screener:
         """
         started = time.perf_counter()
         found = await self.look(tenant, request)
-        async with self._turn(tenant, request.external_id):
+        async with self.turn(tenant, request.external_id):
             for _ in range(_TRIES):
                 weighed = await self.weigh(tenant, request, found)
                 rows = await self._cases(tenant, weighed)
@@ -126,7 +129,7 @@ class Screener:
                 spent_ms = (time.perf_counter() - started) * 1000
                 placed = self.place(tenant, weighed, before, self._now_ms(), sent, spent_ms)
                 try:
-                    await self._store.write(*placed.statements, *_saving(tenant, before, placed))
+                    await self._store.write(*placed.statements, *saving(tenant, before, placed))
                 except (Clash, Lost):
                     continue  # An officer or another process changed a case of this subject in between.
                 return placed.answer
@@ -144,11 +147,14 @@ class Screener:
             request = party_request(customer, name, counterparty=True)     # of `request.py`; None: no name
             found = await screener.look(tenant, request)                   # once, before any lock
             weighed = await screener.weigh(tenant, request, found)         # reads settings and history
-            if weighed.alerts:                                             # else there is nothing to write
+            if not weighed.alerts:
+                statements = screener.remember(tenant, weighed, now_ms)    # screened again when lists change
+            else:
                 placed = screener.place(tenant, weighed, case, now_ms)     # `case`: the customer's, or None
+                statements = placed.statements
                 # placed.case is the case with the alert in it, to be written with placed.entries;
                 # placed.link.alert_id, placed.severity and placed.summary are what an answer shows.
-                await store.write(*placed.statements, …)
+            await store.write(*statements, …)
         """
         reach = await self._keeper.reach(tenant)
         if reach is None:
@@ -191,7 +197,7 @@ class Screener:
             statements.append(aml_sql.repeat_alert(tenant, known.id, now_ms))
         elif weighed.alerts:
             subject = (request.external_id, request.subject.name)
-            raised = raise_alert(screening, screening_id, subject, case, self._ids, now_ms)
+            raised = raise_alert(screening, screening_id, subject, case, self._ids, now_ms, request.trigger)
             link = raised.link
             statements.append(aml_sql.insert_alert(tenant, raised.alert))
             statements += [
@@ -199,13 +205,16 @@ class Screener:
                 for entity, digest in entities_of(screening).items()
             ]
         record = screening_record(screening, screening_id, request.external_id, spent_ms)
+        if request.trigger is not None:
+            record["trigger"] = request.trigger
         answer = encode(record | (link.members() if link is not None else {}))
+        body = sent if sent is not None else sent_of(request)
         stored = sql.StoredScreening(
             screening_id,
             request.external_id,
             weighed.index_id,
             now_ms,
-            sent if sent is not None else sent_of(request),
+            body,
             answer,
             link,
         )
@@ -218,7 +227,31 @@ class Screener:
             alert=raised.alert if raised is not None else None,
             case=raised.after if raised is not None else case,
             entries=raised.entries if raised is not None else (),
-            statements=(sql.insert_screening(tenant, screening, stored), *statements),
+            statements=(
+                sql.insert_screening(tenant, screening, stored),
+                *statements,
+                *self._remembering(tenant, weighed, screening_id, body, now_ms),
+            ),
+        )
+
+    def remember(self, tenant: str, weighed: Weighed, now_ms: int) -> tuple[Statement, ...]:
+        """Return what has a subject who was found on no list screened again when a list changes.
+
+        Only for what came without a request of its own: it changes nothing of a subject that is known.
+        """
+        return self._remembering(tenant, weighed, "", sent_of(weighed.request), now_ms)
+
+    def _remembering(
+        self, tenant: str, weighed: Weighed, screening_id: str, sent: bytes, now_ms: int
+    ) -> tuple[Statement, ...]:
+        request, versions = weighed.request, weighed.screening.versions
+        if request.trigger == RESCREENING:
+            return ()  # Whoever screens again notes that in a way of its own.
+        list_set = list_set_id(versions)
+        subject = sql.StoredSubject(request.external_id, request.role, list_set, screening_id, sent)
+        return (
+            sql.insert_list_set(list_set, versions),
+            sql.insert_subject(tenant, subject, now_ms, replace=request.trigger is None),
         )
 
     async def find(self, tenant: str, screening_id: str) -> bytes | None:
@@ -240,7 +273,7 @@ class Screener:
             self._waiting -= 1
 
     @asynccontextmanager
-    async def _turn(self, tenant: str, external_id: str) -> AsyncIterator[None]:
+    async def turn(self, tenant: str, external_id: str) -> AsyncIterator[None]:
         """Let the screenings of one subject take turns, so that they meet in one case instead of clashing."""
         name = (tenant, external_id)
         try:
@@ -263,7 +296,7 @@ class Screener:
         return await self._store.read(aml_sql.select_open_case(tenant, weighed.request.external_id))
 
 
-def _saving(tenant: str, before: Case | None, placed: Placed) -> list[Statement]:
+def saving(tenant: str, before: Case | None, placed: Placed) -> list[Statement]:
     """Return what writes the case of a new alert and its timeline."""
     if placed.alert is None or placed.case is None:
         return []

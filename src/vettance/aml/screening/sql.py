@@ -1,13 +1,23 @@
 """What the store remembers of screenings: each as answered, the entities behind alerts, the settings."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
 from vettance.aml.screening.alert import History, Link, SeenAlert, Settings
 from vettance.db.engine import Row, Statement, scoped
 from vettance.watchlists.screening import Profile, Screening
+
+
+class StoredSubject(NamedTuple):
+    """Whom somebody asked about last, and the set of list versions he was last screened against."""
+
+    external_id: str
+    role: str
+    list_set: str
+    screening_id: str
+    sent: bytes
 
 
 class StoredScreening(NamedTuple):
@@ -84,6 +94,111 @@ def history_of(rows: Sequence[Row]) -> History:
         else:
             cleared.pop(entity, None)
     return History(cleared, tuple(seen.values()))
+
+
+def insert_list_set(list_set: str, versions: Mapping[str, str]) -> Statement:
+    """Keep which versions a set holds, unless that is known."""
+    return Statement(
+        "INSERT INTO aml_list_set (id, versions) VALUES (?, ?) ON CONFLICT (id) DO NOTHING",
+        (list_set, msgspec.json.encode(dict(versions)).decode()),
+    )
+
+
+def select_list_set(list_set: str) -> Statement:
+    """(versions,) of a set."""
+    return Statement("SELECT versions FROM aml_list_set WHERE id = ?", (list_set,))
+
+
+def insert_subject(tenant: str, subject: StoredSubject, now_ms: int, *, replace: bool) -> Statement:
+    """Keep whom to screen again; `replace` says whether this counts when the subject is known already."""
+    values = ("list_set", "screening", "screened_at_ms", "sent")
+    known = (
+        f"UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in values)}" if replace else "NOTHING"
+    )
+    return scoped(
+        tenant,
+        "INSERT INTO aml_subject (tenant, external_id, role, list_set, screening, screened_at_ms, sent) "
+        f"VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, external_id, role) DO {known}",
+        (
+            subject.external_id,
+            subject.role,
+            subject.list_set,
+            subject.screening_id,
+            now_ms,
+            subject.sent,
+        ),
+    )
+
+
+_BEHIND: Final = "SELECT external_id, role, list_set, screening, sent FROM aml_subject WHERE tenant = ?"
+
+
+def select_behind(tenant: str, list_set: str, limit: int) -> Statement:
+    """Subjects that were last screened against another set; rows make a `StoredSubject`."""
+    # Two ranges of the index, so that a look that finds nobody costs nothing.
+    parts = (f"SELECT * FROM ({_BEHIND} AND list_set {sign} ? LIMIT ?) AS part" for sign in "<>")
+    return scoped(tenant, " UNION ALL ".join(parts), (list_set, limit, tenant, list_set, limit))
+
+
+def select_subject(tenant: str, external_id: str, role: str) -> Statement:
+    """One subject."""
+    return scoped(tenant, f"{_BEHIND} AND external_id = ? AND role = ?", (external_id, role))
+
+
+def move_subject(tenant: str, subject: StoredSubject, list_set: str, *, must: bool = False) -> Statement:
+    """Note that a subject was screened against a set. With `must`, `Lost` when others did something first."""
+    found = scoped(
+        tenant,
+        "UPDATE aml_subject SET list_set = ? WHERE tenant = ? AND external_id = ? AND role = ? "
+        "AND list_set = ? AND screening = ?",
+        (subject.external_id, subject.role, subject.list_set, subject.screening_id),
+        rows=1 if must else None,
+    )
+    return found._replace(args=(list_set, *found.args))
+
+
+def move_unchanged(tenant: str, old: str, new: str, limit: int) -> Statement:
+    """Note that subjects were screened against a set from which nothing new was to be learnt."""
+    found = scoped(
+        tenant,
+        "UPDATE aml_subject SET list_set = ? WHERE tenant = ? AND list_set = ? AND (external_id, role) IN "
+        "(SELECT external_id, role FROM aml_subject WHERE tenant = ? AND list_set = ? LIMIT ?)",
+        (old, tenant, old, limit),
+    )
+    return found._replace(args=(new, *found.args))
+
+
+def count_rescreened(tenant: str, list_set: str, subjects: int, alerts: int, now_ms: int) -> Statement:
+    """Count what a screening of known subjects against a set has done so far."""
+    return scoped(
+        tenant,
+        "INSERT INTO aml_rescreening (tenant, list_set, started_at_ms, subjects, alerts) "
+        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, list_set) DO UPDATE SET finished_at_ms = NULL, "
+        "subjects = aml_rescreening.subjects + excluded.subjects, "
+        "alerts = aml_rescreening.alerts + excluded.alerts",
+        (list_set, now_ms, subjects, alerts),
+    )
+
+
+def finish_rescreening(tenant: str, list_set: str, now_ms: int) -> Statement:
+    """Note that no subject stands under another set."""
+    found = scoped(
+        tenant,
+        "UPDATE aml_rescreening SET finished_at_ms = ? WHERE tenant = ? AND list_set = ? "
+        "AND finished_at_ms IS NULL",
+        (list_set,),
+    )
+    return found._replace(args=(now_ms, *found.args))
+
+
+def select_rescreening(tenant: str, list_set: str) -> Statement:
+    """(started_at_ms, finished_at_ms, subjects, alerts) of the screening of known subjects against a set."""
+    return scoped(
+        tenant,
+        "SELECT started_at_ms, finished_at_ms, subjects, alerts FROM aml_rescreening "
+        "WHERE tenant = ? AND list_set = ?",
+        (list_set,),
+    )
 
 
 def select_settings(tenant: str) -> Statement:
