@@ -41,6 +41,9 @@ VERBS = {
     "deliver.py",
     "post.py",
     "supervise.py",
+    "redis_line.py",
+    "redis_velocity.py",
+    "redis_limits.py",
 }
 DOORS = {"api.py", "pages.py", "cli.py", "worker.py", "demo.py"}
 

@@ -6,6 +6,7 @@ from bisect import bisect_right
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from velocity_engines import ENGINES, make_velocity, observe_all
 from velocity_oracle import Oracle, agree
 from velocity_plans import HOUR, MINUTE, make_plan
 
@@ -66,22 +67,25 @@ def span_s(aggregate):
 
 @pytest.mark.parametrize("pace_ms", [300, 4000, 60_000])
 @pytest.mark.parametrize("late_ms", [0, 20_000])
-@pytest.mark.parametrize("seed", range(2))
-def test_beyond_the_raw_entries_a_window_is_off_by_one_sub_bucket_at_most(pace_ms, late_ms, seed):
+@pytest.mark.parametrize(("engine", "seed"), [("memory", 0), ("memory", 1), ("redis", 2), ("redis", 3)])
+def test_beyond_the_raw_entries_a_window_is_off_by_one_sub_bucket_at_most(pace_ms, late_ms, engine, seed):
     draw = random.Random(seed)
-    velocity, oracle = MemoryVelocity(), Oracle(PLAN)
+    velocity, oracle = make_velocity(engine), Oracle(PLAN)
     velocity.install("A", PLAN)
     now_ms, newest_ms, inexact_seen = NOW, 0, 0
+    unasked = []
     for step in range(1000):
         now_ms += (
             int(draw.expovariate(1 / pace_ms)) if draw.random() < 0.9 else draw.choice([0, 10 * pace_ms])
         )
         at_ms = now_ms - (draw.randrange(late_ms) if late_ms and draw.random() < 0.3 else 0)
         seen = Observation(("k",), 7, (draw.choice([1, 2.5, draw.random() * 99]), f"v{draw.randrange(30)}"))
-        answer = velocity.observe("A", f"e{step}", at_ms, seen)
+        unasked.append((f"e{step}", at_ms, seen))
         is_late = at_ms < newest_ms
         newest_ms = max(newest_ms, at_ms)
         if step % 41 == 0 or step > 990 or (is_late and step % 7 == 0):
+            answer = observe_all(velocity, "A", unasked)[-1]
+            unasked = []
             for index, mine in enumerate(answer.values):
                 if answer.inexact >> index & 1:
                     inexact_seen += 1
@@ -93,14 +97,17 @@ def test_beyond_the_raw_entries_a_window_is_off_by_one_sub_bucket_at_most(pace_m
     assert inexact_seen or pace_ms != 4000
 
 
-def test_up_to_256_observations_every_answer_is_exact_and_says_so():
-    velocity, oracle = MemoryVelocity(), Oracle(PLAN)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_up_to_256_observations_every_answer_is_exact_and_says_so(engine):
+    velocity, oracle = make_velocity(engine), Oracle(PLAN)
     velocity.install("A", PLAN)
     draw = random.Random(5)
+    events = []
     for step in range(257):
         at_ms = NOW + step * 1000 - draw.choice([0, 0, 5000])
-        seen = Observation(("k",), 7, (draw.random(), f"v{draw.randrange(300)}"))
-        answer = velocity.observe("A", f"e{step}", at_ms, seen)
+        events.append((f"e{step}", at_ms, Observation(("k",), 7, (draw.random(), f"v{draw.randrange(300)}"))))
+    for step, answer in enumerate(observe_all(velocity, "A", events)):
+        _, at_ms, seen = events[step]
         assert answer.inexact == 0
         if step % 16 == 0:
             for index, mine in enumerate(answer.values):
@@ -163,15 +170,16 @@ def test_the_latest_of_values_answers_as_a_scan_does(observed):
     assert bisect_right(kept.moments, 1500) == 0
 
 
-def test_an_event_later_than_the_sub_buckets_reach_says_that_it_may_be_off():
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_event_later_than_the_sub_buckets_reach_says_that_it_may_be_off(engine):
     plan = make_plan((Series(0, None, "moments"),), (Aggregate("count", 0, MINUTE),))
-    velocity, oracle = MemoryVelocity(), Oracle(plan)
+    velocity, oracle = make_velocity(engine), Oracle(plan)
     velocity.install("A", plan)
     seen = Observation(("k",), 1, ())
-    for step in range(8000):
-        at_ms = NOW + step * 250
-        velocity.observe("A", f"e{step}", at_ms, seen)
-        oracle.log.append(("A", at_ms, seen))
+    events = [(f"e{step}", NOW + step * 250, seen) for step in range(8000)]
+    observe_all(velocity, "A", events)
+    oracle.log += [("A", at_ms, seen) for _, at_ms, seen in events]
+    at_ms = events[-1][1]
     for seconds in range(30, 600, 15):
         late_ms = at_ms - seconds * 1000
         answer = velocity.observe("A", f"l{seconds}", late_ms, seen)

@@ -1,0 +1,188 @@
+"""A line to Redis: one connection on which calls go out together and none waits for another's answer."""
+
+import asyncio
+import hashlib
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from typing import Any, Final
+
+from redis.asyncio.connection import AbstractConnection, ConnectionPool
+from redis.exceptions import (
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterDownError,
+    MasterDownError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+)
+
+from vettance.state.port import StateDown
+
+#: How long an answer, or a connection, may take. A call takes a fraction of a millisecond.
+PATIENCE_S: Final = 2.0
+#: Calls that may wait at one time; beyond it, what Redis is asked comes faster than it answers.
+WAITING_MAX: Final = 20_000
+
+# What Redis says when it cannot serve anybody at the moment; any other refusal is a bug of ours.
+_AWAY: Final = (
+    AuthenticationError,
+    BusyLoadingError,
+    ClusterDownError,
+    MasterDownError,
+    OutOfMemoryError,
+    ReadOnlyError,
+)
+
+
+class Script:
+    """A Lua script that stands beside this file."""
+
+    def __init__(self, name: str) -> None:
+        self.text = files(__package__).joinpath(name).read_bytes()
+        # Redis names scripts so; nothing here rests on it being hard to forge.
+        self.sha = hashlib.sha1(self.text, usedforsecurity=False).hexdigest().encode()
+
+
+def pack(parts: Iterable[bytes]) -> bytes:
+    """Return a command in the protocol of Redis (RESP, "arrays of bulk strings")."""
+    sent = [b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]
+    return b"*%d\r\n" % len(sent) + b"".join(sent)
+
+
+class Line:
+    """A pipelined connection, opened at the first call and again after it broke."""
+
+    def __init__(self, url: str, patience_s: float = PATIENCE_S) -> None:
+        """Name the server by a URL such as `redis://host:port/number`. Raises `ValueError` for another."""
+        self._pool = ConnectionPool.from_url(
+            url, socket_timeout=None, socket_connect_timeout=patience_s, protocol=2
+        )
+        self._patience_s = patience_s
+        self._waiting: list[tuple[bytes, asyncio.Future[Any]]] = []
+        self._under_way: deque[tuple[float, asyncio.Future[Any]]] = deque()
+        self._connection: AbstractConnection | None = None
+        self._sender: asyncio.Task[None] | None = None
+        self._reader: asyncio.Task[None] | None = None
+        self._watch: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    async def call(self, *parts: bytes) -> Any:
+        """Send one command and return its answer.
+
+        Raises `StateDown` when there is none (then the command may or may not have been carried out), and
+        `ResponseError` when Redis finds the command wrong.
+        """
+        if self._is_closed or len(self._waiting) + len(self._under_way) >= WAITING_MAX:
+            raise StateDown("the line to Redis is closed or overfull")
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting.append((pack(parts), answer))
+        if self._sender is None:
+            self._sender = asyncio.create_task(self._send())
+        found = await answer
+        if isinstance(found, ResponseError):
+            if isinstance(found, _AWAY) or str(found).startswith(("MISCONF", "NOREPLICAS")):
+                raise StateDown(str(found))
+            raise found
+        return found
+
+    async def run(self, script: Script, keys: Sequence[bytes], args: Sequence[bytes]) -> Any:
+        """Run a script; it is sent whole only when Redis does not know it."""
+        counted = (b"%d" % len(keys), *keys, *args)
+        try:
+            return await self.call(b"EVALSHA", script.sha, *counted)
+        except NoScriptError:
+            return await self.call(b"EVAL", script.text, *counted)
+
+    async def close(self) -> None:
+        """Let go of the connection; calls that wait fail."""
+        self._is_closed = True
+        for task in (self._sender, self._reader):
+            if task is not None:
+                task.cancel()
+        await self._break("the line was closed")
+
+    async def _send(self) -> None:
+        try:
+            while self._waiting:
+                if self._connection is None:
+                    await self._connect()
+                assert self._connection is not None
+                # Whoever is ready to ask in this turn of the loop goes along.
+                await asyncio.sleep(0)
+                batch, self._waiting = self._waiting, []
+                now_s = time.monotonic()
+                self._under_way.extend((now_s, answer) for _, answer in batch)
+                self._arm()
+                await self._connection.send_packed_command(
+                    b"".join(sent for sent, _ in batch), check_health=False
+                )
+        except (RedisError, OSError, TimeoutError) as error:
+            await self._break(str(error) or type(error).__name__)
+        finally:
+            self._sender = None
+            if self._waiting and not self._is_closed:
+                self._sender = asyncio.create_task(self._send())
+
+    async def _connect(self) -> None:
+        connection = self._pool.make_connection()  # type: ignore[no-untyped-call]
+        async with asyncio.timeout(self._patience_s):
+            await connection.connect_check_health(check_health=False, retry_socket_connect=False)
+        self._connection = connection
+        self._reader = asyncio.create_task(self._read(connection))
+
+    async def _read(self, connection: AbstractConnection) -> None:
+        """Give every answer to the call that is next in turn; notice at once when the connection ends."""
+        try:
+            while True:
+                try:
+                    found = await connection.read_response(
+                        disable_decoding=True, timeout=float("inf"), disconnect_on_error=False
+                    )
+                except ResponseError as error:
+                    found = error
+                _, answer = self._under_way.popleft()
+                if not answer.done():
+                    answer.set_result(found)
+        except (RedisError, OSError, TimeoutError, IndexError) as error:
+            if connection is self._connection:
+                self._reader = None
+                await self._break(str(error) or type(error).__name__)
+
+    def _arm(self) -> None:
+        if self._watch is None:
+            loop = asyncio.get_running_loop()
+            self._watch = loop.call_later(self._patience_s / 4, self._look)
+
+    def _look(self) -> None:
+        """Give a connection up on which an answer is overdue."""
+        self._watch = None
+        if not self._under_way:
+            return
+        if time.monotonic() - self._under_way[0][0] > self._patience_s:
+            asyncio.get_running_loop().create_task(self._break("Redis does not answer"))
+        else:
+            self._arm()
+
+    async def _break(self, reason: str) -> None:
+        connection, self._connection = self._connection, None
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        lost = [answer for _, answer in self._under_way]
+        if connection is None or self._is_closed:
+            lost += [answer for _, answer in self._waiting]
+            self._waiting.clear()
+        self._under_way.clear()
+        for answer in lost:
+            if not answer.done():
+                answer.set_exception(StateDown(reason))
+        if connection is not None:
+            await connection.disconnect(nowait=True)

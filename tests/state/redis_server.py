@@ -1,0 +1,105 @@
+"""A private redis-server for tests: on a free port, nothing kept on disk, to be stopped and emptied."""
+
+import asyncio
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+import pytest
+
+from vettance.state.port import Answer, Observation, Plan
+from vettance.state.redis_line import Line
+from vettance.state.redis_velocity import RedisVelocity
+
+SECRET = b"a secret of tests".ljust(32, b".")
+Result = TypeVar("Result")
+
+
+class PrivateRedis:
+    """A server of our own; `stop` and `start` may be called in turns, the port stays."""
+
+    def __init__(self) -> None:
+        program = shutil.which("redis-server")
+        if program is None:
+            pytest.skip("no redis-server here, so what needs one was left out")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        self._folder = tempfile.TemporaryDirectory()
+        self._process: subprocess.Popen[str] | None = None
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Start, and wait until the server takes connections."""
+        self._process = subprocess.Popen(
+            [*self._command, "--dir", self._folder.name], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        said = []
+        for line in self._process.stdout:
+            said.append(line)
+            if "Ready to accept connections" in line:
+                return
+        raise AssertionError("".join(said))
+
+    def stop(self) -> None:
+        """Kill the server; what it held is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def close(self) -> None:
+        self.stop()
+        self._folder.cleanup()
+
+
+class Shared:
+    """A `RedisVelocity` for tests that do not await, beside the memory engine."""
+
+    def __init__(self, url: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.line = Line(url)
+        self.velocity = RedisVelocity(self.line, SECRET)
+
+    def emptied(self) -> "Shared":
+        self.wait(self.line.call(b"FLUSHALL"))
+        return self
+
+    def wait(self, work: Awaitable[Result]) -> Result:
+        async def bound() -> Result:
+            return await work
+
+        return self.loop.run_until_complete(bound())
+
+    def close(self) -> None:
+        self.wait(self.line.close())
+        self.loop.close()
+
+    def install(self, tenant: str, plan: Plan) -> None:
+        self.wait(self.velocity.install(tenant, plan))
+
+    def uninstall(self, tenant: str) -> None:
+        self.wait(self.velocity.uninstall(tenant))
+
+    def adopt(self, tenant: str, coming: str) -> None:
+        self.wait(self.velocity.adopt(tenant, coming))
+
+    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
+        return self.wait(self.velocity.observe(tenant, event_id, at_ms, seen))
+
+    def observe_all(self, tenant: str, events: list[tuple[str, int, Observation]]) -> list[Answer]:
+        async def together() -> list[Answer]:
+            answers = await asyncio.gather(*(self.velocity.observe(tenant, *event) for event in events))
+            for event_id, _, _ in events:
+                self.velocity.settle(tenant, event_id)
+            return answers
+
+        return self.wait(together())
+
+    def command(self, *parts: bytes) -> Any:
+        return self.wait(self.line.call(*parts))
