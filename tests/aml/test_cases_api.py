@@ -170,3 +170,24 @@ def test_pages_never_repeat_a_row_and_filters_hold(officer: Caller) -> None:
     assert officer.get("/api/v1/aml/alerts?severity=nonsense").status == 400
     oldest = officer.get(f"{CASES}?limit=1&sortOrder=asc").json["data"][0]
     assert oldest["id"] == min(row["id"] for row in officer.get(f"{CASES}?limit=100").json["data"])
+
+
+@pytest.mark.parametrize(("path", "order"), [(CASES, "desc"), (CASES, "asc"), ("/api/v1/aml/alerts", "desc")])
+def test_cursors_walk_every_row_once_in_the_order_of_the_pages(
+    officer: Caller, path: str, order: str
+) -> None:
+    for number in range(4):
+        alert(officer, f"cursor-{number}")
+    wanted = [row["id"] for row in officer.get(f"{path}?limit=100&sortOrder={order}").json["data"]]
+    assert len(wanted) >= 4
+    walked: list[str] = []
+    query = f"{path}?limit=3&sortOrder={order}"
+    page = officer.get(query).json
+    walked += [row["id"] for row in page["data"]]
+    while "nextCursor" in page:
+        page = officer.get(f"{query}&cursor={page['nextCursor']}").json
+        walked += [row["id"] for row in page["data"]]
+    assert walked == wanted
+    assert not page["hasMore"]
+    refused = officer.get(f"{path}?cursor=evt_1")
+    assert (refused.status, list(refused.json["error"]["details"])) == (400, ["cursor"])

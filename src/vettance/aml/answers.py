@@ -79,14 +79,15 @@ class AlertAnswer(Wire, frozen=True):
     last_event_at: str
 
 
-class AlertPage(Wire, frozen=True):
-    """A page of alerts."""
+class AlertPage(Wire, frozen=True, omit_defaults=True):
+    """A page of alerts; `nextCursor` leads to the next one at the same cost."""
 
     data: list[AlertAnswer]
     total: int
     page: int
     limit: int
     has_more: bool
+    next_cursor: str | None = None
 
 
 class CaseAnswer(Wire, frozen=True):
@@ -106,14 +107,15 @@ class CaseAnswer(Wire, frozen=True):
     resolved_at: str | None
 
 
-class CasePage(Wire, frozen=True):
-    """A page of cases."""
+class CasePage(Wire, frozen=True, omit_defaults=True):
+    """A page of cases; `nextCursor` leads to the next one at the same cost."""
 
     data: list[CaseAnswer]
     total: int
     page: int
     limit: int
     has_more: bool
+    next_cursor: str | None = None
 
 
 class TimelineEntry(Wire, frozen=True):
@@ -157,6 +159,7 @@ class AlertQuery(Wire, frozen=True):
     created_from: UnixSeconds | None = msgspec.field(default=None, name="from")
     created_to: UnixSeconds | None = msgspec.field(default=None, name="to")
     sort_order: SortOrder = SortOrder.DESC
+    cursor: Annotated[str | None, msgspec.Meta(description="`nextCursor` of the page before.")] = None
 
 
 class CaseQuery(Wire, frozen=True):
@@ -171,6 +174,7 @@ class CaseQuery(Wire, frozen=True):
     created_from: UnixSeconds | None = msgspec.field(default=None, name="from")
     created_to: UnixSeconds | None = msgspec.field(default=None, name="to")
     sort_order: SortOrder = SortOrder.DESC
+    cursor: Annotated[str | None, msgspec.Meta(description="`nextCursor` of the page before.")] = None
 
 
 class ExportFormat(enum.StrEnum):

@@ -33,6 +33,7 @@ from vettance.aml.report import POLICY, report_page
 from vettance.aml.review import Reviewer
 from vettance.db.engine import Store
 from vettance.errors import Invalid, NotFound, Unprocessable
+from vettance.ids import is_id
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Reply, Route
 from vettance.wire import JSON, Faults, timestamp
@@ -161,14 +162,24 @@ class AmlDoors:
             ("rule_id", query.rule_id),
             ("customer", query.customer),
         )
-        chosen = sql.Choice(columns, query.created_from, query.created_to)
+        chosen = sql.Choice(columns, query.created_from, query.created_to, _after(query, "alr"))
         rows, total, more = await self._page(
             chosen.count_alerts(tenant),
             chosen.alerts(tenant, query.limit + 1, _offset(query), descending=_descending(query)),
             query.limit,
         )
         data = [alert_answer(sql.alert_of(row)) for row in rows]
-        return Reply(AlertPage(data=data, total=total, page=query.page, limit=query.limit, has_more=more))
+        following = data[-1].id if more else None
+        return Reply(
+            AlertPage(
+                data=data,
+                total=total,
+                page=query.page,
+                limit=query.limit,
+                has_more=more,
+                next_cursor=following,
+            )
+        )
 
     async def cases(self, call: Call) -> Reply:
         """GET /aml/cases."""
@@ -179,14 +190,24 @@ class AmlDoors:
             ("assignee", query.assignee),
             ("customer", query.customer),
         )
-        chosen = sql.Choice(columns, query.created_from, query.created_to)
+        chosen = sql.Choice(columns, query.created_from, query.created_to, _after(query, "cas"))
         rows, total, more = await self._page(
             chosen.count_cases(tenant),
             chosen.cases(tenant, query.limit + 1, _offset(query), descending=_descending(query)),
             query.limit,
         )
         data = [case_answer(sql.case_of(row)) for row in rows]
-        return Reply(CasePage(data=data, total=total, page=query.page, limit=query.limit, has_more=more))
+        following = data[-1].id if more else None
+        return Reply(
+            CasePage(
+                data=data,
+                total=total,
+                page=query.page,
+                limit=query.limit,
+                has_more=more,
+                next_cursor=following,
+            )
+        )
 
     async def _page(self, count: Any, page: Any, limit: int) -> tuple[list[Any], int, bool]:
         total = (await self._store.read(count))[0][0]
@@ -288,6 +309,14 @@ def _event_answer(stored: sql.StoredEvent) -> EventAnswer:
 
 def _offset(query: AlertQuery | CaseQuery) -> int:
     return (query.page - 1) * query.limit
+
+
+def _after(query: AlertQuery | CaseQuery, prefix: str) -> str | None:
+    """Return the id that the page begins after: the cursor, which must be an id of what is listed."""
+    if query.cursor is not None and not is_id(query.cursor, prefix):
+        details = {"cursor": "must be the nextCursor of an earlier page"}
+        raise Invalid("The request is not well-formed; see details.", details)
+    return query.cursor
 
 
 def _descending(query: AlertQuery | CaseQuery) -> bool:

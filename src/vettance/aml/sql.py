@@ -284,12 +284,13 @@ def entry_of(row: Row) -> Entry:
 class Choice(NamedTuple):
     """Which alerts or cases are wanted: column and value pairs, all of which must hold, and a span of time.
 
-    The span is `[since_ms, until_ms)` of when they were made.
+    The span is `[since_ms, until_ms)` of when they were made. A page begins after the id `after`.
     """
 
     columns: tuple[tuple[str, Any], ...] = ()
     since_ms: int | None = None
     until_ms: int | None = None
+    after: str | None = None
 
     def count_alerts(self, tenant: str) -> Statement:
         """How many alerts."""
@@ -298,10 +299,7 @@ class Choice(NamedTuple):
 
     def alerts(self, tenant: str, limit: int, offset: int, *, descending: bool) -> Statement:
         """A page of alerts, by when they were made."""
-        where, args = self._where("created_at_ms")
-        order = "DESC" if descending else "ASC"
-        text = f"{_SELECT_ALERTS}WHERE {where} ORDER BY id {order} LIMIT ? OFFSET ?"
-        return scoped(tenant, text, (*args, limit, offset))
+        return self._page(_SELECT_ALERTS, "created_at_ms", tenant, limit, offset, descending=descending)
 
     def count_cases(self, tenant: str) -> Statement:
         """How many cases."""
@@ -310,9 +308,16 @@ class Choice(NamedTuple):
 
     def cases(self, tenant: str, limit: int, offset: int, *, descending: bool) -> Statement:
         """A page of cases, by when they were opened."""
-        where, args = self._where("opened_at_ms")
-        order = "DESC" if descending else "ASC"
-        text = f"{_SELECT_CASES}WHERE {where} ORDER BY id {order} LIMIT ? OFFSET ?"
+        return self._page(_SELECT_CASES, "opened_at_ms", tenant, limit, offset, descending=descending)
+
+    def _page(
+        self, select: str, moment: str, tenant: str, limit: int, offset: int, *, descending: bool
+    ) -> Statement:
+        where, args = self._where(moment)
+        order, beyond = ("DESC", "<") if descending else ("ASC", ">")
+        if self.after is not None:
+            where, args, offset = f"{where} AND id {beyond} ?", [*args, self.after], 0
+        text = f"{select}WHERE {where} ORDER BY id {order} LIMIT ? OFFSET ?"
         return scoped(tenant, text, (*args, limit, offset))
 
     def _where(self, moment: str) -> tuple[str, list[Any]]:
