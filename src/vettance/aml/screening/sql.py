@@ -201,6 +201,11 @@ def select_rescreening(tenant: str, list_set: str) -> Statement:
     )
 
 
+def delete_batch_mark(tenant: str, name: str) -> Statement:
+    """Forget how far a batch has come."""
+    return scoped(tenant, "DELETE FROM import_mark WHERE tenant = ? AND digest = ?", (name,))
+
+
 def select_settings(tenant: str) -> Statement:
     """(profile, bounds) of a tenant, if any were made."""
     return scoped(tenant, "SELECT profile, bounds FROM aml_screening_setting WHERE tenant = ?")

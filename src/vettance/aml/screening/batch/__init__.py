@@ -1,0 +1,1 @@
+"""Batches: screening everybody in a file."""

@@ -1,0 +1,344 @@
+"""The command line of batches: screen everybody in a file."""
+
+import asyncio
+import contextlib
+import hashlib
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from vettance.aml import sql as aml_sql
+from vettance.aml.screening import sql
+from vettance.aml.screening.batch.journal import Journal, JournalBusy, Line
+from vettance.aml.screening.batch.row import COLUMNS, cells_of, details_of, request_of
+from vettance.aml.screening.request import ScreenRequest
+from vettance.aml.screening.screen import Found, Screener, saving
+from vettance.commands import data_option, fail, json_option, open_store, show
+from vettance.db.engine import Clash, Lost, Statement, Store
+from vettance.errors import Unprocessable
+from vettance.exchange.file import FORMATS, FormatFault, format_of, open_sink, rows_of
+from vettance.exchange.sql import ImportMark, move_import_mark, select_import_mark
+from vettance.ids import IdSource
+from vettance.settings import Settings
+from vettance.tenants.cli import find_tenant
+from vettance.watchlists.match import Match
+from vettance.watchlists.reach import Reach
+from vettance.watchlists.refresh import IndexKeeper
+from vettance.watchlists.screening import SHOWN_MIN, Decision, Profile, screen, screening_record
+from vettance.watchlists.shelf import EVERYBODY
+from vettance.watchlists.supervise import SearchFault, SearchProcess, searching
+from vettance.wire import JSON, decode, encode
+
+#: Rows searched by one process at a time, and written in one commit.
+_CHUNK: Final = 100
+_TRIES: Final = 8
+_PATH: Final = click.Path(path_type=Path, dir_okay=False)
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A row of the file: who is asked about, or why nobody is."""
+
+    number: int
+    line: int
+    request: ScreenRequest | None
+    refused: dict[str, Any] | None
+
+
+@click.command("screen")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option(
+    "--tenant", metavar="ID", help="Whose subjects these are: screenings, alerts and cases are kept."
+)
+@click.option("--profile", type=click.Choice(list(Profile)), help="Of rows that name none.")
+@click.option("--out", type=_PATH, help="Where the results go; FILE.screened.csv if left out.")
+@click.option("--format", "file_format", type=click.Choice(FORMATS), help="Told by the name if left out.")
+@click.option("--errors", type=_PATH, help="Where refused rows go; FILE.errors.ndjson if left out.")
+@click.option("--workers", type=click.IntRange(1, 64), help="Processes that search; one for each processor.")
+@click.option("--restart", is_flag=True, help="Begin anew instead of going on with a run that was cut off.")
+@json_option
+@data_option
+def screen_file(
+    file: Path,
+    tenant: str | None,
+    profile: str | None,
+    out: Path | None,
+    file_format: str | None,
+    errors: Path | None,
+    workers: int | None,
+    restart: bool,
+    as_json: bool,
+    data: str | None,
+) -> None:
+    """Screen everybody in a file (CSV, NDJSON or Parquet) and write the results as one of these.
+
+    Columns: name (or inputName), id (externalId), type, dob, nationality, aliases and documents (several by
+    `;`, documents as `passport:X123`), profile; only the name is required. Run again after an interruption,
+    it goes on where it stopped. With --tenant, each row is kept as POST /aml/screen keeps it.
+
+    Example: vettance screen customers.csv --tenant ten_0190… --out results.parquet
+    """
+    out = out or file.with_name(f"{file.stem}.screened.csv")
+    errors = errors or file.with_name(file.name + ".errors.ndjson")
+
+    async def work() -> JSON:
+        async with open_store(data) as (store, settings):
+            if tenant is not None:
+                await find_tenant(store, tenant)
+            batch = _Batch(store, settings, tenant, profile, file)
+            return await batch.run(out, file_format or format_of(out), errors, workers, restart=restart)
+
+    try:
+        result = asyncio.run(work())
+    except (FormatFault, SearchFault) as fault:
+        fail(str(fault))
+    except JournalBusy:
+        fail("this file is being screened by another command")
+    text = (
+        f"{result['screened']:,} screened ({result['confirmed']:,} confirmed, {result['review']:,} to "
+        f"review, {result['autoClear']:,} clear), {result['refused']:,} refused. Results: {out}"
+    )
+    show(result, text + (f"; refused: {errors}" if result["refused"] else ""), as_json=as_json)
+
+
+class _Batch:
+    """One file of one tenant, or of nobody."""
+
+    def __init__(
+        self, store: Store, settings: Settings, tenant: str | None, profile: str | None, file: Path
+    ) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._profile = profile
+        self._file = file
+        self._keeper = IndexKeeper(store, settings.data)
+        self._screener = Screener(store, IdSource(), self._keeper)
+
+    async def run(
+        self, out: Path, file_format: str, errors: Path, workers: int | None, *, restart: bool
+    ) -> JSON:
+        """Screen what is left of the file, and write all results."""
+        await self._keeper.reload()
+        reach = await self._keeper.reach(self._tenant or EVERYBODY)
+        if reach is None:
+            fail("no watchlist is loaded; `vettance watchlist import` loads one")
+        # Fails before an hour of work where a format is not installed.
+        with open(os.devnull, "wb") as nowhere:  # noqa: ASYNC230, PTH123
+            open_sink(file_format, nowhere, COLUMNS)  # type: ignore[arg-type]
+        digest = await asyncio.to_thread(_digest_of, self._file)
+        name = f"screen-{hashlib.sha256(f'{digest}|{self._tenant}|{self._profile}'.encode()).hexdigest()}"
+        journal = Journal(out.with_name(f"{out.name}.{name[-8:]}.part"), name)
+        try:
+            done = await self._resume(journal, name, restart=restart)
+            started = time.monotonic()
+            if not journal.is_done:
+                await self._screen(journal, name, reach, workers or os.cpu_count() or 1)
+                journal.finish()
+            screened = journal.rows - done
+            result = _write(journal, out, file_format, errors)
+            if self._tenant is not None:
+                await self._store.write(sql.delete_batch_mark(self._tenant, name))
+        except BaseException:
+            journal.close()
+            raise
+        finally:
+            self._screener.close()
+        journal.close(remove=True)
+        rate = round(screened / max(time.monotonic() - started, 0.001), 1)
+        return result | {"resumedAfter": done, "perSecond": rate, "out": str(out), "errors": str(errors)}
+
+    async def _resume(self, journal: Journal, name: str, *, restart: bool) -> int:
+        """Bring the journal in line with the store; returns how many rows are done."""
+        if self._tenant is None:
+            if restart:
+                journal.keep(0)
+            return journal.rows
+        rows = await self._store.read(select_import_mark(self._tenant, name))
+        kept = ImportMark._make(rows[0]).lines if rows else 0
+        if restart:
+            await self._store.write(sql.delete_batch_mark(self._tenant, name))
+            journal.keep(0)
+        elif journal.rows < kept:
+            fail(
+                f"{kept:,} rows of this file are screened, but their results are gone; --restart begins anew"
+            )
+        elif not journal.is_done:
+            journal.keep(kept)
+        return journal.rows
+
+    async def _screen(self, journal: Journal, name: str, reach: Reach, workers: int) -> None:
+        processes = [searching(reach.folders, SHOWN_MIN, reach.folders[0]) for _ in range(workers)]
+        chunks = _chunks(_rows(self._file, journal.rows, self._profile))
+        waiting: list[tuple[list[_Row], asyncio.Task[list[list[Match] | None]]]] = []
+        free = itertools.cycle(processes)
+        try:
+            with _progress(self._file, journal.rows) as advance:
+                for chunk in chunks:
+                    waiting.append((chunk, asyncio.create_task(_search(next(free), chunk))))
+                    if len(waiting) >= workers:
+                        advance(await self._take(journal, name, reach, *waiting.pop(0)))
+                while waiting:
+                    advance(await self._take(journal, name, reach, *waiting.pop(0)))
+        finally:
+            for _, task in waiting:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in waiting), return_exceptions=True)
+            await asyncio.gather(*(process.close() for process in processes))
+
+    async def _take(
+        self,
+        journal: Journal,
+        name: str,
+        reach: Reach,
+        rows: Sequence[_Row],
+        search: "asyncio.Task[list[list[Match] | None]]",
+    ) -> int:
+        """Keep a chunk once it is searched: its rows in the journal first, then all of it in one commit."""
+        found = [
+            (row, Found(reach.versions, reach.id, matches) if matches is not None else None)
+            for row, matches in zip(rows, await search, strict=True)
+        ]
+        before = journal.rows
+        for _ in range(_TRIES):
+            lines, statements = await self._judge(found)
+            journal.append(lines)
+            if self._tenant is None:
+                break
+            marks = ImportMark(before), ImportMark(journal.rows)
+            try:
+                await self._store.write(move_import_mark(self._tenant, name, *marks), *statements)
+            except (Clash, Lost):
+                journal.keep(before)  # An officer or the running service changed a case in between.
+                continue
+            break
+        else:
+            fail("others change the cases of these subjects at the moment; run it again to go on")
+        return len(rows)
+
+    async def _judge(self, found: Sequence[tuple[_Row, Found | None]]) -> tuple[list[Line], list[Statement]]:
+        lines: list[Line] = []
+        statements: list[Statement] = []
+        for row, one in found:
+            if row.request is None or one is None:
+                refused = row.refused or {"row": "could not be searched"}
+                lines.append(Line(row.number, row.line, None, refused))
+                continue
+            if self._tenant is None:
+                record = _record(row.request, one)
+            else:
+                record, written = await self._place(self._tenant, row.request, one)
+                statements += written
+            cells = cells_of(row.line, row.request.subject.name, record)
+            lines.append(Line(row.number, row.line, cells, None))
+        return lines, statements
+
+    async def _place(self, tenant: str, request: ScreenRequest, found: Found) -> tuple[JSON, list[Statement]]:
+        weighed = await self._screener.weigh(tenant, request, found)
+        before = None
+        if weighed.alerts:
+            rows = await self._store.read(aml_sql.select_open_case(tenant, request.external_id))
+            before = aml_sql.case_of(rows[0]) if rows else None
+        now_ms = time.time_ns() // 1_000_000
+        placed = self._screener.place(tenant, weighed, before, now_ms)
+        return decode(placed.answer), [*placed.statements, *saving(tenant, before, placed)]
+
+
+def _record(request: ScreenRequest, found: Found) -> JSON:
+    screening = screen(found, request.subject, request.profile or Profile.BALANCED)
+    return screening_record(screening, "", request.external_id, 0.0)
+
+
+async def _search(process: SearchProcess, rows: Sequence[_Row]) -> list[list[Match] | None]:
+    asked = [row.request.subject for row in rows if row.request is not None]
+    found = iter(await process.search(asked)) if asked else iter(())
+    return [next(found) if row.request is not None else None for row in rows]
+
+
+def _rows(file: Path, done: int, profile: str | None) -> Iterator[_Row]:
+    for number, (line, row) in enumerate(rows_of(format_of(file), file), 1):
+        if number <= done:
+            continue
+        if isinstance(row, str):
+            yield _Row(number, line, None, {"row": row})
+            continue
+        try:
+            yield _Row(number, line, request_of(row, number, profile), None)
+        except Unprocessable as refusal:
+            yield _Row(number, line, None, details_of(refusal))
+
+
+def _chunks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
+    """Cut rows into chunks; of one subject, a chunk has no more than one row, so that they meet in a case."""
+    chunk: list[_Row] = []
+    names: set[str] = set()
+    for row in rows:
+        name = row.request.external_id if row.request is not None else None
+        if len(chunk) >= _CHUNK or name in names:
+            yield chunk
+            chunk, names = [], set()
+        chunk.append(row)
+        if name is not None:
+            names.add(name)
+    if chunk:
+        yield chunk
+
+
+def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
+    """Write the results and the refused rows, each file whole or not at all, and count them."""
+    counts = dict.fromkeys(Decision, 0)
+    alerts: set[object] = set()
+    refused = 0
+    names = [column.name for column in COLUMNS]
+    decision, alert = names.index("decision"), names.index("alertId")
+    drafts = [path.with_name(f"{path.name}.{os.getpid()}.draft") for path in (out, errors)]
+    with drafts[0].open("wb") as results, drafts[1].open("wb") as faults:
+        sink = open_sink(file_format, results, COLUMNS)  # type: ignore[arg-type]
+        for line in journal.lines():
+            if line.cells is None:
+                refused += 1
+                faults.write(encode({"line": line.line, "details": line.refused}) + b"\n")
+                continue
+            counts[Decision(str(line.cells[decision]))] += 1
+            if line.cells[alert] is not None:
+                alerts.add(line.cells[alert])
+            sink.write([line.cells])
+        sink.close()
+    drafts[0].replace(out)
+    if refused:
+        drafts[1].replace(errors)
+    else:
+        drafts[1].unlink()
+    return {
+        "screened": sum(counts.values()),
+        "refused": refused,
+        "confirmed": counts[Decision.CONFIRMED],
+        "review": counts[Decision.REVIEW],
+        "autoClear": counts[Decision.AUTO_CLEAR],
+        "alerts": len(alerts),
+    }
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _progress(file: Path, done: int) -> Iterator[Callable[[int], None]]:
+    """Show a bar on standard error while it is a terminal; yields what to call with each number of rows."""
+    if not sys.stderr.isatty():
+        yield lambda _count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("Screening", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=sum(1 for _ in rows_of(format_of(file), file)), completed=done)
+        yield lambda count: bar.advance(task, count)
