@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -116,6 +117,12 @@ def cpu_s(pid: int) -> float:
 def resident_mb(pid: int) -> float:
     """Return the resident memory of one process in MB (10^6 bytes)."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES / 1e6
+
+
+def proportional_mb(pid: int) -> float:
+    """Return the memory of one process in MB (10^6 bytes), of shared pages only its part (Linux's PSS)."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return int(re.search(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE)[1]) * 1024 / 1e6  # type: ignore[index]
 
 
 def machine() -> dict[str, Any]:

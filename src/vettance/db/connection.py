@@ -13,7 +13,8 @@ STORE_FILE = "vettance.db"
 PAGE_BYTES = 8192
 # The writer appends; what it needs in memory are the right edges of a few trees.
 WRITER_CACHE_KIB = 8192
-READER_CACHE_KIB = 4096
+# Each reader keeps its own, and beneath it the system keeps the file: more is mostly the same pages again.
+READER_CACHE_KIB = 1024
 STATEMENTS_CACHED = 512
 # Above this size of the log the writer is held for the moment that moving its last pages takes, so that the
 # log starts over. It bounds the disk space, and what must be read again after a crash. The file keeps its
