@@ -2,8 +2,8 @@
 
 Sends invented traffic of 100,000 customers through POST /api/v1/decisions/evaluate with the default rules,
 all inside their windows, weighs the service as it goes, stops it, and starts it again on what it wrote: once
-with the snapshot of its memory, and once without, from the log alone. "web" is what is resident of the process
-that decides; "all" adds the others, pages that they share counted once.
+with the snapshot of its memory, and once without, from the log alone. "web" is what is resident of the
+process that decides; "all" adds the others, pages that they share counted once.
 
     python bench/memory.py [--events 1000000] [--customers 100000] [--json]
 """
@@ -57,7 +57,7 @@ def measure(folder: Path, events: int, customers: int) -> dict[str, Any]:
     with serving(folder, tenant, api_key) as service:
         start_s = time.perf_counter() - starting
         again = _weigh(service, decided)
-    shutil.rmtree(folder / SNAPSHOTS)
+    shutil.rmtree(folder / "memory")  # the snapshots
     starting = time.perf_counter()
     with serving(folder, tenant, api_key):
         replay_s = time.perf_counter() - starting
