@@ -28,6 +28,13 @@ class Verdict(NamedTuple):
     retry_after_s: float
 
 
+class Charge(NamedTuple):
+    """What both limits say about one request; it was counted when both admit it."""
+
+    rate: Verdict
+    use: Verdict
+
+
 class _Log:
     """The moments at which one caller was admitted, oldest first from `head` on."""
 

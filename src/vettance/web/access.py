@@ -3,12 +3,13 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from vettance.errors import Forbidden, LimitReached, Refusal, Unauthorized
-from vettance.state.limits import Quota, Throttle, Verdict
+from vettance.errors import Forbidden, LimitReached, Refusal, Unauthorized, Unavailable
+from vettance.state.limits import Charge, Quota, Throttle, Verdict
+from vettance.state.port import StateDown
 from vettance.tenants.tenant import QUOTA_WINDOW_S, THROTTLE_WINDOW_S, Key, Tenant
 from vettance.web.routing import Access, Route
 from vettance.websdk.token import Claims, TokenRefused, normal_origin
@@ -41,6 +42,15 @@ class TokenReader(Protocol):
         """Return what a token says at a moment in Unix seconds. Raises `TokenRefused`."""
 
 
+class SharedLimits(Protocol):
+    """Throttle and quota that several processes count together."""
+
+    async def charge(
+        self, tenant: str, caller: str, throttle: int, quota: int, *, looking: bool = False
+    ) -> Charge:
+        """Count a request if both limits let it in. Raises `StateDown`."""
+
+
 class Admission(msgspec.Struct, frozen=True, gc=False):
     """What the gate said: who calls, the limit headers of the answer, and the refusal if there is one."""
 
@@ -49,6 +59,16 @@ class Admission(msgspec.Struct, frozen=True, gc=False):
     headers: list[Header]
     refusal: Refusal | None = None
     claims: Claims | None = None
+
+
+class _Who(NamedTuple):
+    """Who calls: whose throttle is charged, and whether the product of the route is not theirs."""
+
+    tenant: Tenant
+    key: Key
+    claims: Claims | None
+    caller: str
+    is_barred: bool
 
 
 class Gate:
@@ -77,29 +97,30 @@ class Gate:
         answer carries the limit headers too.
         """
         now_s, mono_s = self._unix_s(), self._mono_s()
-        claims: Claims | None = None
-        if route.access is Access.TOKEN and not _comes_with_key(route, headers):
-            claims, key, tenant = self._identify_session(headers, sent, now_s)
-            caller, whose = f"{tenant.id} {claims.sdk_session}", "session"
-        else:
-            key, tenant = self._identify(headers, sent)
-            caller, whose = key.id, "key"
-            if route.key_setting is not None and not getattr(tenant, route.key_setting):
-                raise Unauthorized(_NO_TOKEN, headers=_BEARER)
+        who = self._find_out(route, headers, sent, now_s)
+        tenant, caller = who.tenant, who.caller
         throttle, quota = self._throttle, self._quota
-        refusal: Refusal | None = None
-        if route.product is not None and not getattr(tenant, route.product):
-            refusal = Forbidden("This product is not enabled for your account.")
+        if who.is_barred:
             rate = throttle.look(caller, tenant.throttle, mono_s)
             use = quota.look(tenant.id, tenant.quota, now_s)
         elif not (rate := throttle.admit(caller, tenant.throttle, mono_s)).admitted:
-            refusal = _limit_reached(f"The {whose} has made too many requests.", rate, THROTTLE_WINDOW_S)
             use = quota.look(tenant.id, tenant.quota, now_s)
         elif not (use := quota.admit(tenant.id, tenant.quota, now_s)).admitted:
-            refusal = _limit_reached("The quota of this hour is used up.", use, QUOTA_WINDOW_S)
             throttle.refund(caller)
             rate = throttle.look(caller, tenant.throttle, mono_s)
-        return Admission(tenant, key, _limit_headers(use, rate, now_s), refusal, claims)
+        return _admission(who, rate, use, now_s)
+
+    def _find_out(
+        self, route: Route, headers: Mapping[bytes, bytes], sent: Sequence[Header], now_s: float
+    ) -> _Who:
+        if route.access is Access.TOKEN and not _comes_with_key(route, headers):
+            claims, key, tenant = self._identify_session(headers, sent, now_s)
+            return _Who(tenant, key, claims, f"{tenant.id} {claims.sdk_session}", is_barred=False)
+        key, tenant = self._identify(headers, sent)
+        if route.key_setting is not None and not getattr(tenant, route.key_setting):
+            raise Unauthorized(_NO_TOKEN, headers=_BEARER)
+        is_barred = route.product is not None and not getattr(tenant, route.product)
+        return _Who(tenant, key, None, key.id, is_barred)
 
     def _identify(self, headers: Mapping[bytes, bytes], sent: Sequence[Header]) -> tuple[Key, Tenant]:
         """Find out who calls. Of two keys in one request neither is believed."""
@@ -129,6 +150,51 @@ class Gate:
             raise Unauthorized("The token is not valid.", headers=_BAD_TOKEN)
         _check_origin(headers.get(b"origin"), claims.origin, found[1])
         return claims, *found
+
+
+class SharedGate(Gate):
+    """The same gate before counters that several processes share."""
+
+    def __init__(
+        self,
+        keys: KeyRing,
+        limits: SharedLimits,
+        unix_s: Callable[[], float] = time.time,
+        tokens: TokenReader | None = None,
+    ) -> None:
+        super().__init__(keys, Throttle(), Quota(), unix_s, tokens=tokens)
+        self._limits = limits
+
+    async def admit_shared(
+        self, route: Route, headers: Mapping[bytes, bytes], sent: Sequence[Header]
+    ) -> Admission:
+        """Let a request through, or say why not, as `admit` does.
+
+        Raises `Unauthorized` (401), and `Unavailable` (503) when the counters cannot be reached: a request
+        that nobody can count is not let in.
+        """
+        now_s = self._unix_s()
+        who = self._find_out(route, headers, sent, now_s)
+        tenant = who.tenant
+        try:
+            charge = await self._limits.charge(
+                tenant.id, who.caller, tenant.throttle, tenant.quota, looking=who.is_barred
+            )
+        except StateDown:
+            raise Unavailable("The limits cannot be counted at the moment. Try again.") from None
+        return _admission(who, charge.rate, charge.use, now_s)
+
+
+def _admission(who: _Who, rate: Verdict, use: Verdict, now_s: float) -> Admission:
+    refusal: Refusal | None = None
+    if who.is_barred:
+        refusal = Forbidden("This product is not enabled for your account.")
+    elif not rate.admitted:
+        whose = "key" if who.claims is None else "session"
+        refusal = _limit_reached(f"The {whose} has made too many requests.", rate, THROTTLE_WINDOW_S)
+    elif not use.admitted:
+        refusal = _limit_reached("The quota of this hour is used up.", use, QUOTA_WINDOW_S)
+    return Admission(who.tenant, who.key, _limit_headers(use, rate, now_s), refusal, who.claims)
 
 
 def _comes_with_key(route: Route, headers: Mapping[bytes, bytes]) -> bool:

@@ -12,7 +12,7 @@ from vettance.db.engine import StoreDown
 from vettance.errors import InternalError, Invalid, MethodNotAllowed, NotFound, Refusal, Unavailable
 from vettance.ids import IdSource
 from vettance.ops.meters import Meters
-from vettance.web.access import Admission, Gate, Header
+from vettance.web.access import Admission, Gate, Header, SharedGate
 from vettance.web.body import ARRIVAL_S_MAX, Arrivals, Body, Disconnected, Message, Receive
 from vettance.web.browser import client_address, is_preflight, preflight_headers, sharing_headers
 from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Page, Reply, Route, RouteTable, is_id_name
@@ -84,6 +84,7 @@ class Edge:
         self.in_flight_max = in_flight_max
         self._find = routes.find
         self._admit = gate.admit
+        self._admit_shared = gate.admit_shared if isinstance(gate, SharedGate) else None
         self._make_id = ids.make
         self._log_error = log_error
         self._replays = replays
@@ -162,7 +163,7 @@ class Edge:
                 raise Unavailable("The service is about to stop. Try again.")
             if self.in_flight > self.in_flight_max:
                 raise Unavailable("The service is at its limit. Try again.")
-            admission: Admission = self._admit(route, headers, sent)
+            admission = await self._let_in(route, headers, sent)
             answering.append(_NO_STORE)
             answering += admission.headers
             if admission.refusal is not None:
@@ -188,6 +189,11 @@ class Edge:
         if route.idempotent and b"idempotency-key" in headers:
             return await self._replay(route, call, raw_path, body)
         return await _handle(route, call, body)
+
+    async def _let_in(self, route: Route, headers: dict[bytes, bytes], sent: list[Header]) -> Admission:
+        if self._admit_shared is None:
+            return self._admit(route, headers, sent)
+        return await self._admit_shared(route, headers, sent)
 
     async def _replay(self, route: Route, call: Call, raw_path: bytes, body: Body) -> Answer:
         """Answer a request that carries an `Idempotency-Key`: from memory, or by working once."""

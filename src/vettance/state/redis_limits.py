@@ -1,0 +1,73 @@
+"""Throttle and quota in Redis: exact over any number of processes, one script call for both."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from vettance.state.limits import Charge, Verdict
+from vettance.state.redis_line import Line, Script
+
+PREFIX: Final = "vettance"
+
+_CHARGE: Final = Script("limits.lua")
+_RESTORE: Final = Script("quota.lua")
+_THROTTLED: Final = 1
+_MICRO: Final = 1e6
+
+
+class SharedLimits:
+    """What `Throttle` and `Quota` say of a request, by counters that every process shares.
+
+    The clock is that of the Redis server, so that processes whose clocks differ count alike.
+    """
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    async def charge(
+        self, tenant: str, caller: str, throttle: int, quota: int, *, looking: bool = False
+    ) -> Charge:
+        """Count a request if both limits let it in; with `looking` only tell what they would say.
+
+        A refused request costs nothing. Raises `StateDown` when Redis does not answer.
+        """
+        keys = (_throttle_key(tenant, caller), _quota_key(tenant))
+        args = (b"%d" % throttle, b"%d" % quota, b"1" if looking else b"0")
+        refused, used, free, spent, ends_s, left = await self._line.run(_CHARGE, keys, args)
+        wait_s = free / _MICRO
+        rate = Verdict(
+            admitted=refused != _THROTTLED,
+            limit=throttle,
+            remaining=max(0, throttle - used),
+            reset_s=wait_s,
+            retry_after_s=wait_s if refused == _THROTTLED else 0.0,
+        )
+        is_spent = spent >= quota and (looking or refused != 0)
+        use = Verdict(
+            admitted=not is_spent,
+            limit=quota,
+            remaining=max(0, quota - spent),
+            reset_s=ends_s,
+            retry_after_s=left / _MICRO if is_spent else 0.0,
+        )
+        return Charge(rate, use)
+
+    async def used(self, tenants: Iterable[str]) -> list[tuple[str, int, int]]:
+        """Return (tenant, hour, requests counted in it) of those of whom anything is counted."""
+        found = []
+        for tenant in tenants:
+            hour, used = await self._line.call(b"HMGET", _quota_key(tenant), b"hour", b"used")
+            if hour is not None:
+                found.append((tenant, int(hour), int(used)))
+        return found
+
+    async def restore(self, tenant: str, hour: int, used: int) -> None:
+        """Take up what was counted before Redis lost it; what is counted in a later hour stays."""
+        await self._line.run(_RESTORE, (_quota_key(tenant),), (b"%d" % hour, b"%d" % used))
+
+
+def _throttle_key(tenant: str, caller: str) -> bytes:
+    return f"{PREFIX}:{{{tenant}}}:t:{caller}".encode()
+
+
+def _quota_key(tenant: str) -> bytes:
+    return f"{PREFIX}:{{{tenant}}}:q".encode()
