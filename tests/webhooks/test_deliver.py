@@ -241,3 +241,17 @@ async def test_a_claim_that_the_store_left_in_doubt_is_given_back_and_made_again
         await office.until(("delivered", 1), seconds=5)
         assert len(receiver.received) == 1
     assert next(failures, None) is None
+
+
+async def test_old_deliveries_are_forgotten_when_they_are_kept_for_a_time_only(office: Office) -> None:
+    async with receiving() as receiver:
+        await office.subscribe(receiver.url)
+        office.begin(keep_ms=3_600_000)
+        for _ in range(3):
+            await office.tell()
+        await office.until(*[("delivered", 1)] * 3)
+        await office.end()
+        office.begin(keep_ms=1)
+        # The newest row stays, so that its number is never given again.
+        await office.until(("delivered", 1))
+    assert len(await office.store.read(sql.select_attempts([1, 2, 3]))) == 1

@@ -32,8 +32,6 @@ _STORE_PAUSE_S: Final = 0.25
 LEASE_MS: Final = 30_000
 _FEED_ROWS: Final = 2_000
 _CANCEL_ROWS: Final = 1_000
-#: Deliveries and their attempts are kept this long.
-RETENTION_MS: Final = 30 * 86_400_000
 _FORGET_ROWS: Final = 1_000
 #: After SIGTERM: the longest attempt, and what settling it may take.
 DRAIN_S_MAX: Final = 10.5
@@ -54,6 +52,8 @@ class _Sent(NamedTuple):
 class Deliverer:
     """Sends the deliveries of every tenant. `alone` says that no other worker uses this store.
 
+    Deliveries and their attempts are forgotten when they are older than `keep_ms`; with None, never.
+
     A delivery is claimed (its lease is in the store) before it is sent and settled after. If this process
     dies in between, the attempt does not count and is made again; the receiver sees the same `webhook-id`.
     """
@@ -66,6 +66,7 @@ class Deliverer:
         *,
         policy: RetryPolicy | None = None,
         alone: bool = True,
+        keep_ms: int | None = None,
         now_ms: Callable[[], int] | None = None,
         meters: Meters | None = None,
     ) -> None:
@@ -75,6 +76,7 @@ class Deliverer:
         self._vault = vault
         self._policy = policy or RetryPolicy()
         self._alone = alone
+        self._keep_ms = keep_ms
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._lanes = Lanes()
         self._fed_through = 0
@@ -193,9 +195,10 @@ class Deliverer:
         now_ms = self._now_ms()
         for (subscription,) in await self._store.read(outbox.select_overdue_lanes(now_ms - _OVERDUE_MS)):
             self._lanes.lane(subscription).more = True
-        forgotten = await self._store.write(*outbox.forget(now_ms - RETENTION_MS, _FORGET_ROWS))
-        if forgotten[1]:
-            self._next_sweep = 0.0  # There may be more; deliveries come in between.
+        if self._keep_ms is not None:
+            forgotten = await self._store.write(*outbox.forget(now_ms - self._keep_ms, _FORGET_ROWS))
+            if forgotten[1]:
+                self._next_sweep = 0.0  # There may be more; deliveries come in between.
 
     async def _dispatch(self) -> bool:
         taken = self._lanes.take(self._now_ms())

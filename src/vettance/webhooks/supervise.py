@@ -103,6 +103,7 @@ def _environment(settings: Settings) -> dict[str, str]:
     """Give the worker the very settings of this process, wherever they came from."""
     environment = {**os.environ, "VETTANCE_ENV": settings.environment.value}
     environment["VETTANCE_LOG_LEVEL"] = settings.log_level
+    environment["VETTANCE_KEEP_DELIVERIES"] = str(settings.keep.deliveries)
     environment["VETTANCE_UNSAFE_WEBHOOKS"] = "1" if settings.unsafe_webhooks else "0"
     if settings.secret is not None:
         environment["VETTANCE_SECRET"] = settings.secret.hex()

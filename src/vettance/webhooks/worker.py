@@ -13,6 +13,7 @@ from vettance.db.relay import RelayedStore
 from vettance.db.sqlite import store_path
 from vettance.logs import configure_logs
 from vettance.ops.meters import take_place
+from vettance.retention.policy import DAY_MS
 from vettance.settings import Settings, SettingsError, load_secret, read_settings
 from vettance.vault import Vault
 from vettance.webhooks.deliver import Deliverer
@@ -36,7 +37,13 @@ async def work(settings: Settings, link: socket.socket) -> None:
         postman = tracing.postman(unsafe=settings.unsafe_webhooks)
     store = await RelayedStore.open(store_path(settings.data), link, lambda: _note(stopped))
     vault = Vault(load_secret(settings))
-    deliverer = Deliverer(store, postman, vault, meters=take_place("webhooks").meters)
+    deliverer = Deliverer(
+        store,
+        postman,
+        vault,
+        keep_ms=settings.keep.deliveries * DAY_MS or None,
+        meters=take_place("webhooks").meters,
+    )
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, deliverer.stop)
     running = asyncio.create_task(deliverer.run())
