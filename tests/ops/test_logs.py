@@ -70,7 +70,8 @@ def test_exceptions_behind_it_are_told_too_and_our_own_sentences_with_them() -> 
         ("logging.getLogger('some.library').warning('cannot reach %s', CANARY)", "cannot reach %s"),
         (
             "async def fail():\n    raise ValueError(CANARY)\n"
-            "async def main():\n    task = asyncio.create_task(fail())\n    await asyncio.sleep(0)\n    del task\n"
+            "async def main():\n    task = asyncio.create_task(fail())\n"
+            "    await asyncio.sleep(0)\n    del task\n"
             "asyncio.run(main())",
             "Task exception was never retrieved",
         ),
