@@ -258,9 +258,24 @@ def load_secret(settings: Settings) -> bytes:
     path = open_data_folder(settings) / SECRET_FILE
     try:
         _make_secret_file(path)
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be made: {error.strerror}") from None
+    return _read_secret_file(path)
+
+
+def known_secret(settings: Settings) -> bytes | None:
+    """Return the secret of this deployment, or None when it has none yet. Raises `SettingsError`."""
+    path = settings.data / SECRET_FILE
+    if settings.secret is not None or not path.exists():
+        return settings.secret
+    return _read_secret_file(path)
+
+
+def _read_secret_file(path: Path) -> bytes:
+    try:
         secret = bytes.fromhex(path.read_text("ascii").strip())
-    except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} cannot be read as a secret: {error}") from None
+    except (OSError, ValueError):
+        raise SettingsError(f"{path} cannot be read as a secret") from None
     if len(secret) != SECRET_BYTES:
         raise SettingsError(f"{path} does not hold 64 hexadecimal digits")
     return secret

@@ -1,0 +1,113 @@
+"""The commands of operators: backups and the doctor."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from vettance.commands import data_option, fail, json_option, settings_of, show
+from vettance.db.engine import StoreDown
+from vettance.ops.backup import BackupFault, Manifest, Progress, check_backup, make_backup, restore_backup
+from vettance.settings import Settings, SettingsError, known_secret, load_secret
+from vettance.wire import timestamp
+
+
+@click.command()
+@click.argument("target", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("--with-secret", is_flag=True, help="Put the secret into it too; then guard it as such.")
+@json_option
+@data_option
+def backup(target: Path, with_secret: bool, as_json: bool, data: str | None) -> None:
+    """Copy store and watchlists into a new folder, as they are at this moment, and verify the copy.
+
+    Works beside a running server. The secret (VETTANCE_SECRET or secret.key) is left out unless asked for:
+    keep it apart, because without it no API key of the backup works.
+
+    Example: vettance backup /backups/vettance-2026-11-21 --data ./vettance-data
+    """
+    settings = _embedded(data)
+    try:
+        manifest = make_backup(
+            settings.data,
+            target,
+            load_secret(settings),
+            timestamp(time.time_ns() // 1_000_000),
+            _progress(),
+            with_secret=with_secret,
+        )
+    except (BackupFault, StoreDown, SettingsError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"the backup cannot be written: {error.strerror or error}")
+    text = f"{target} holds {_words(manifest)}."
+    if not with_secret:
+        text += " The secret is not in it; keep that apart."
+    show(_told(target, manifest), text, as_json=as_json)
+
+
+@click.command()
+@click.argument("source", metavar="FOLDER", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option("--check", is_flag=True, help="Verify the backup and change nothing.")
+@click.option("--other-secret", is_flag=True, help="Restore although the secret is another one.")
+@json_option
+@data_option
+def restore(source: Path, check: bool, other_secret: bool, as_json: bool, data: str | None) -> None:
+    """Put a backup into a data folder that holds no store yet, after verifying it.
+
+    Example: vettance restore /backups/vettance-2026-11-21 --data ./restored
+    """
+    try:
+        if check:
+            manifest = check_backup(source, _progress())
+            text = f"{source} is sound: {_words(manifest)}."
+        else:
+            settings = _embedded(data)
+            manifest = restore_backup(
+                source, settings.data, known_secret(settings), _progress(), other_secret=other_secret
+            )
+            text = f"{settings.data} holds {_words(manifest)}. Start the server on it."
+    except (BackupFault, StoreDown, SettingsError) as error:
+        fail(str(error))
+    except OSError as error:
+        fail(f"the backup cannot be restored: {error.strerror or error}")
+    show(_told(source, manifest), text, as_json=as_json)
+
+
+def _embedded(data: str | None) -> Settings:
+    """Read the settings of a deployment whose store is a file of ours."""
+    if os.environ.get("VETTANCE_DATABASE_URL", "").startswith("postgres"):
+        fail("PostgreSQL is backed up by its own tools (pg_dump, pg_basebackup): see docs/operations.md")
+    return settings_of(data)
+
+
+def _words(manifest: Manifest) -> str:
+    newest = "none" if manifest.newest_at_ms is None else timestamp(manifest.newest_at_ms)
+    files = len(manifest.files)
+    return f"{manifest.events:,} events (the newest: {newest}), {files} files, schema {manifest.schema}"
+
+
+def _told(folder: Path, manifest: Manifest) -> dict[str, object]:
+    return {
+        "backup": str(folder),
+        "madeAt": manifest.made_at,
+        "events": manifest.events,
+        "newestAt": None if manifest.newest_at_ms is None else timestamp(manifest.newest_at_ms),
+        "schema": manifest.schema,
+        "files": len(manifest.files),
+        "bytes": sum(entry.bytes for entry in manifest.files.values()),
+    }
+
+
+def _progress() -> Progress:
+    if not sys.stderr.isatty():
+        return lambda _step, _done, _of: None
+
+    def tell(step: str, done: int, of: int) -> None:
+        share = f" {done * 100 // of} %" if of > 1 else ""
+        click.echo(f"\r\x1b[K{step}{share}", err=True, nl=False)
+        if done >= of:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+    return tell

@@ -1,0 +1,170 @@
+"""Backups are consistent while everything runs, verified, and restored to a service that works."""
+
+import json
+import shutil
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from live import Service, run_cli
+from vettance.db.backup import copy_store
+from vettance.db.connection import open_writer
+from vettance.db.migrate import migrate
+
+LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer": {"externalId": "c-1"}}
+DECIDE = "/api/v1/decisions/evaluate"
+
+
+def restored(service: Service, backup: Path, data: Path, *options: str) -> Service:
+    """Restore a backup into a folder and start a service on it, with the key of the first one."""
+    run_cli(data, "restore", str(backup), *options, "--json")
+    again = Service(data)
+    again.tenant_id, again.api_key = service.tenant_id, service.api_key
+    again.start()
+    return again
+
+
+def test_a_backup_under_load_holds_all_that_was_acknowledged_before_it_and_nothing_half(
+    own_service: Service, tmp_path: Path
+) -> None:
+    service = own_service
+    service.cli("watchlist", "import", "--source", "sample")
+    acknowledged: list[str] = []
+    enough, stopping = threading.Event(), threading.Event()
+
+    def load() -> None:
+        while not stopping.is_set():
+            answer = service.post(DECIDE, LOGIN)
+            assert answer.status == 200
+            acknowledged.append(answer.json["correlationIds"]["eventId"])
+            if len(acknowledged) > 100:
+                enough.set()
+
+    threads = [threading.Thread(target=load) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    assert enough.wait(60)
+    before = list(acknowledged)
+    target = tmp_path / "backup"
+    told = service.cli("backup", str(target), "--with-secret", "--json")
+    stopping.set()
+    for thread in threads:
+        thread.join(30)
+
+    with closing(sqlite3.connect(target / "vettance.db")) as copy:
+        events = {row[0] for row in copy.execute("SELECT id FROM event")}
+        decisions = {row[0] for row in copy.execute("SELECT id FROM decision")}
+    assert events == decisions
+    assert set(before) <= events
+    assert told["events"] == len(events)
+    assert not list(tmp_path.glob(".backup*"))
+    assert (target / "secret.key").stat().st_mode & 0o777 == 0o600
+
+    again = restored(service, target, tmp_path / "restored")
+    try:
+        assert again.get(f"/api/v1/decisions/{before[-1]}").status == 200
+        assert again.post(DECIDE, LOGIN).status == 200
+        assert not list((tmp_path / "restored").glob(".*"))
+        assert (tmp_path / "restored" / "watchlists" / "sample").is_dir()
+    finally:
+        assert again.stop() == 0
+
+
+def test_a_copy_in_many_steps_shows_one_moment_although_others_commit_in_between(tmp_path: Path) -> None:
+    source, target = tmp_path / "vettance.db", tmp_path / "copy.db"
+    migrate(source)
+    rows = "SELECT count(*) FROM change"
+    insert = "INSERT INTO change (area, tenant, subject, at_ms) VALUES ('x', 'x', ?, 0)"
+    steps = 0
+    with closing(open_writer(source)) as writer:
+        writer.executemany(insert, [("x" * 4000,)] * 200)
+
+        def commit(_done: int, _of: int) -> None:
+            nonlocal steps
+            steps += 1
+            writer.execute(insert, ("x" * 4000,))
+
+        copy_store(source, target, commit, pages=10)
+        assert writer.execute(rows).fetchone() == (200 + steps,)
+    assert steps > 10
+    with closing(sqlite3.connect(target)) as copy:
+        assert copy.execute(rows).fetchone() == (200,)
+        assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.fixture
+def backup(tmp_path: Path) -> Path:
+    """A backup of a folder with a tenant, its secret apart."""
+    data = tmp_path / "data"
+    run_cli(data, "tenant", "create", "Shop", "--json")
+    run_cli(data, "backup", str(tmp_path / "backup"), "--json")
+    return tmp_path / "backup"
+
+
+def test_a_backup_never_overwrites_anything(backup: Path, tmp_path: Path) -> None:
+    before = sorted((path.name, path.stat().st_mtime_ns) for path in backup.iterdir())
+    done = run_cli(tmp_path / "data", "backup", str(backup), ok=False)
+    assert done.returncode != 0
+    assert "never overwrites" in done.stderr
+    assert sorted((path.name, path.stat().st_mtime_ns) for path in backup.iterdir()) == before
+
+
+def test_a_restore_never_overwrites_anything(backup: Path, tmp_path: Path) -> None:
+    done = run_cli(tmp_path / "data", "restore", str(backup), ok=False)
+    assert done.returncode != 0
+    assert "holds vettance.db already" in done.stderr
+
+
+def test_a_restore_asks_for_the_secret_that_belongs_to_the_backup(backup: Path, tmp_path: Path) -> None:
+    assert not (backup / "secret.key").exists()
+    folder = tmp_path / "restored"
+    done = run_cli(folder, "restore", str(backup), ok=False)
+    assert "set VETTANCE_SECRET" in done.stderr
+    done = run_cli(folder, "restore", str(backup), ok=False, env={"VETTANCE_SECRET": "ab" * 32})
+    assert "not the one of this backup" in done.stderr
+    assert not (folder / "vettance.db").exists()
+    secret = (tmp_path / "data" / "secret.key").read_text().strip()
+    run_cli(folder, "restore", str(backup), "--json", env={"VETTANCE_SECRET": secret})
+    assert run_cli(folder, "tenant", "list", "--json")[0]["name"] == "Shop"
+
+
+def test_a_damaged_backup_is_refused_and_leaves_nothing(backup: Path, tmp_path: Path) -> None:
+    store = backup / "vettance.db"
+    content = bytearray(store.read_bytes())
+    content[len(content) // 2] ^= 1
+    store.write_bytes(content)
+    for arguments in (("restore", str(backup), "--check"), ("restore", str(backup), "--other-secret")):
+        done = run_cli(tmp_path / "restored", *arguments, ok=False)
+        assert done.returncode != 0
+        assert "is not what was backed up" in done.stderr
+    assert not (tmp_path / "restored" / "vettance.db").exists()
+
+
+@pytest.mark.parametrize("fault", ["missing file", "no manifest", "another format", "a way out"])
+def test_what_is_no_backup_is_told_in_one_line(backup: Path, tmp_path: Path, fault: str) -> None:
+    manifest = json.loads((backup / "manifest.json").read_text())
+    if fault == "missing file":
+        (backup / "vettance.db").unlink()
+    elif fault == "no manifest":
+        (backup / "manifest.json").unlink()
+    elif fault == "another format":
+        (backup / "manifest.json").write_text(json.dumps({**manifest, "format": 99}))
+    else:
+        manifest["files"]["../outside"] = {"bytes": 0, "sha256": ""}
+        (backup / "manifest.json").write_text(json.dumps(manifest))
+    done = run_cli(tmp_path / "restored", "restore", str(backup), "--check", ok=False)
+    assert done.returncode == 1
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_backup_that_cannot_be_written_leaves_nothing(backup: Path, tmp_path: Path) -> None:
+    shutil.rmtree(backup)
+    done = run_cli(tmp_path / "data", "backup", str(tmp_path / "nowhere" / "backup"), ok=False)
+    assert done.returncode == 1
+    assert "is no folder" in done.stderr
+    done = run_cli(tmp_path / "empty", "backup", str(tmp_path / "backup"), ok=False)
+    assert "holds no store" in done.stderr
+    assert not list(tmp_path.glob("*backup*"))
