@@ -22,7 +22,7 @@ from vettance.aml.features import aml_schema
 from vettance.aml.graph import HOUR_MS, Graph
 from vettance.aml.judge import Finding, judge
 from vettance.aml.memory import AmlMemory
-from vettance.aml.monitor import REPEAT_MS
+from vettance.aml.desk import REPEAT_MS
 from vettance.demo.launch import command, launched, make_fresh
 from vettance.generate.aml import Watch, aml_events
 from vettance.rules.packs import load_pack

@@ -103,10 +103,11 @@ class Service:
         countries = Jurisdictions(
             settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned
         )
-        self.aml = assemble(store, connect_velocity(settings), self.ids, settings.data, countries)
         self.watchlists = IndexKeeper(store, settings.data)
         self.screening = ScreeningDoors(store, self.ids, self.watchlists)
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
+        velocity, screener = connect_velocity(settings), self.screening.screener
+        self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries)
         self.worker = WorkerProcess(settings, store, self.place)
         self.postman = Postman(unsafe=settings.unsafe_webhooks)
         webhooks = WebhookDoors(
@@ -211,6 +212,7 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.worker.stop()
+        self.aml.names.close()
         self.screening.screener.close()
         await self.postman.close()
         with contextlib.suppress(StoreDown, OSError, TimeoutError):

@@ -50,3 +50,8 @@ def is_id(text: str, prefix: str) -> bool:
     """Tell whether `text` has the shape of an id of this type. A malformed id is simply not found."""
     head, _, digits = text.partition("_")
     return head == prefix and _SHAPE.fullmatch(digits) is not None
+
+
+def made_at_ms(made: str) -> int:
+    """Return the moment an id was made at, as it says itself (Unix ms)."""
+    return int(made.rpartition("_")[2], 16) >> 80

@@ -7,11 +7,13 @@ from vettance.aml import sql
 from vettance.aml.api import AmlDoors
 from vettance.aml.features import aml_schema
 from vettance.aml.figures import Teller
+from vettance.aml.find import InlineScreener
 from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.memory import AmlMemory, Velocity
 from vettance.aml.monitor import Monitor
 from vettance.aml.rebuild import AmlRebuilder
 from vettance.aml.review import Reviewer
+from vettance.aml.screening.screen import Screener
 from vettance.db.engine import Store
 from vettance.decisions.active import RuleCache
 from vettance.decisions.preserve import Preserver
@@ -31,10 +33,16 @@ class Aml(NamedTuple):
     reviewer: Reviewer
     doors: AmlDoors
     preserver: Preserver
+    names: InlineScreener
 
 
 def assemble(
-    store: Store, velocity: Velocity, ids: IdSource, data: Path, jurisdictions: Jurisdictions | None = None
+    store: Store,
+    velocity: Velocity,
+    ids: IdSource,
+    data: Path,
+    screener: Screener,
+    jurisdictions: Jurisdictions | None = None,
 ) -> Aml:
     """Build the pipeline on a store; snapshots go into a folder of their own in the folder `data`.
 
@@ -44,9 +52,10 @@ def assemble(
     shelf.sweep()
     schema = aml_schema(jurisdictions)
     memory = AmlMemory(velocity)
-    monitor = Monitor(store, memory, ids, Teller(schema))
+    names = InlineScreener(screener)
+    monitor = Monitor(store, memory, ids, Teller(schema), names)
     cache = RuleCache(lambda document: compile_document(document, schema))
     preserver = Preserver(store, memory, monitor, shelf, sql.select_last_event, WORTH_EVENTS)
     rebuilder = AmlRebuilder(store, memory, monitor, cache, preserver.restore)
     reviewer = Reviewer(store, rebuilder.reload)
-    return Aml(monitor, rebuilder, reviewer, AmlDoors(store, monitor, reviewer), preserver)
+    return Aml(monitor, rebuilder, reviewer, AmlDoors(store, monitor, reviewer), preserver, names)

@@ -13,16 +13,18 @@ from vettance.aml import sql
 from vettance.aml.case import Settings
 from vettance.aml.features import aml_schema
 from vettance.aml.jurisdiction import Jurisdictions
+from vettance.aml.rebuild import PACK
 from vettance.aml.screening.cli import set_screening
 from vettance.aml.trial import Trial
-from vettance.commands import data_option, fail, json_option, open_store, settings_of, show
+from vettance.commands import data_option, fail, json_option, open_store, settings_of, show, show_table
 from vettance.db.engine import Clash, Store
 from vettance.rules.compiler import Compiled
 from vettance.rules.packs import load_pack_text
-from vettance.rules.ruleset import RuleSetRefused, admit, read_ruleset
+from vettance.rules.ruleset import RuleSetRefused, admit, diff, read_ruleset
 from vettance.state.memory import MemoryVelocity
 from vettance.tenants.cli import find_tenant
 from vettance.tenants.sql import note_change
+from vettance.wire import timestamp
 
 _tenant_option = click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose.")
 _file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -31,7 +33,7 @@ _SWITCH = click.Choice(["on", "off"])
 
 @click.group()
 def aml() -> None:
-    """Set how officers work; check, push and pull AML rules."""
+    """Set how officers work; check, push, pull, list and compare AML rules."""
 
 
 aml.add_command(set_screening)
@@ -53,19 +55,26 @@ def _run(data: str | None, tenant_id: str, work: Callable[[Store], Coroutine[Any
 @aml.command("set")
 @_tenant_option
 @click.option("--four-eyes", type=_SWITCH, help="Whether closing a case needs two officers.")
+@click.option(
+    "--inline-screening", type=_SWITCH, help="Whether names in AML events are compared with the watchlists."
+)
 @json_option
 @data_option
-def set_settings(tenant_id: str, four_eyes: str | None, as_json: bool, data: str | None) -> None:
-    """Change how a tenant's officers work; a running server follows within seconds.
+def set_settings(
+    tenant_id: str, four_eyes: str | None, inline_screening: str | None, as_json: bool, data: str | None
+) -> None:
+    """Show or change how AML works for a tenant; a running server follows within seconds.
 
-    Example: vettance aml set --tenant ten_0190… --four-eyes on
+    Example: vettance aml set --tenant ten_0190… --four-eyes on --inline-screening on
     """
-    if four_eyes is None:
-        fail("nothing to change; name --four-eyes")
+    wanted = {"four_eyes": four_eyes, "inline_screening": inline_screening}
+    new = {name: value == "on" for name, value in wanted.items() if value is not None}
 
     async def work(store: Store) -> Settings:
         known = sql.settings_of(await store.read(sql.select_settings(tenant_id)))
-        changed = msgspec.structs.replace(known, four_eyes=four_eyes == "on")
+        changed = msgspec.structs.replace(known, **new)
+        if not new:
+            return known
         await store.write(
             sql.save_settings(tenant_id, changed),
             note_change(sql.AREA, tenant_id, "settings", _now_ms()),
@@ -73,22 +82,34 @@ def set_settings(tenant_id: str, four_eyes: str | None, as_json: bool, data: str
         return changed
 
     changed: Settings = _run(data, tenant_id, work)
-    text = f"Closing a case needs {'two officers' if changed.four_eyes else 'one officer'}."
-    show({"tenantId": tenant_id, "fourEyes": changed.four_eyes}, text, as_json=as_json)
+    text = (
+        f"Closing a case needs {'two officers' if changed.four_eyes else 'one officer'}; "
+        f"names in events are {'' if changed.inline_screening else 'not '}screened."
+    )
+    found = {
+        "tenantId": tenant_id,
+        "fourEyes": changed.four_eyes,
+        "inlineScreening": changed.inline_screening,
+    }
+    show(found, text, as_json=as_json)
 
 
 def _admitted(file: Path, data: str | None) -> tuple[str, Compiled]:
     """Pass a rule set through the gate; any fault ends the command."""
     settings = settings_of(data)
     countries = Jurisdictions(settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned)
-    trial = Trial(MemoryVelocity())
+    trial, document = Trial(MemoryVelocity()), _read(file)
     try:
-        document = file.read_text("utf-8")
         return document, admit(read_ruleset(document), aml_schema(countries), trial.parse, trial.maker())
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"{file} cannot be read as UTF-8 text: {error}")
     except RuleSetRefused as refused:
         fail(f"{file} is refused.\n{refused}")
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"{file} cannot be read as UTF-8 text: {error}")
 
 
 @aml.command("check")
@@ -136,15 +157,83 @@ def push_file(file: Path, tenant_id: str, note: str, as_json: bool, data: str | 
 
 @aml.command("pull")
 @_tenant_option
+@click.option("--version", type=click.IntRange(1), help="Which version; the one in force when left out.")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output."
+)
 @data_option
-def pull_file(tenant_id: str, data: str | None) -> None:
+def pull_file(tenant_id: str, version: int | None, output: Path | None, data: str | None) -> None:
     """Write the AML rules in force; those of the default pack when the tenant has none of its own yet.
 
-    Example: vettance aml pull --tenant ten_0190… > aml-rules.yaml
+    Example: vettance aml pull --tenant ten_0190… --output aml-rules.yaml
     """
+    document: str = _run(data, tenant_id, lambda store: _document(store, tenant_id, version))
+    if output is None:
+        click.echo(document, nl=False)
+    else:
+        output.write_text(document, "utf-8")
 
-    async def work(store: Store) -> str:
+
+async def _document(store: Store, tenant_id: str, version: int | None) -> str:
+    if version is None:
         rows = await store.read(sql.select_ruleset(tenant_id))
-        return str(rows[0][1]) if rows else load_pack_text("aml")
+        return str(rows[0][1]) if rows else load_pack_text(PACK)
+    rows = await store.read(sql.select_ruleset_version(tenant_id, version))
+    if not rows:
+        fail("there is no such version; `vettance aml list` shows them")
+    return str(rows[0][0])
 
-    click.echo(_run(data, tenant_id, work), nl=False)
+
+@aml.command("list")
+@_tenant_option
+@json_option
+@data_option
+def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
+    """List the versions of a tenant's AML rules, newest first; the first is in force.
+
+    Example: vettance aml list --tenant ten_0190…
+    """
+    found = _run(data, tenant_id, lambda store: store.read(sql.select_ruleset_versions(tenant_id)))
+    rows = [
+        {"version": row[0], "digest": row[1][:12], "note": row[2], "createdAt": timestamp(row[3])}
+        for row in found
+    ]
+    show_table("Versions", rows, as_json=as_json)
+
+
+@aml.command("diff")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+@_tenant_option
+@click.option(
+    "--version", type=click.IntRange(1), help="Compare with this version instead of the one in force."
+)
+@click.option(
+    "--to", "to_version", type=click.IntRange(1), help="Compare two stored versions, without a file."
+)
+@json_option
+@data_option
+def diff_file(
+    file: Path | None,
+    tenant_id: str,
+    version: int | None,
+    to_version: int | None,
+    as_json: bool,
+    data: str | None,
+) -> None:
+    """Show what FILE (or version --to) changes against a tenant's AML rules.
+
+    Example: vettance aml diff aml-rules.yaml --tenant ten_0190…
+    """
+    if (file is None) == (to_version is None):
+        fail("name a FILE or --to, and not both")
+
+    async def work(store: Store) -> tuple[str, str]:
+        old = await _document(store, tenant_id, version)
+        return old, _read(file) if file is not None else await _document(store, tenant_id, to_version)
+
+    old, new = _run(data, tenant_id, work)
+    try:
+        changes = diff(read_ruleset(old), read_ruleset(new))
+    except RuleSetRefused as refused:
+        fail(f"{file or 'A stored version'} is refused.\n{refused}")
+    show_table("Changes", [change._asdict() for change in changes], as_json=as_json)

@@ -6,48 +6,23 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
-import msgspec
-
 from vettance.aml import sql
-from vettance.aml.case import (
-    SERVICE,
-    Alert,
-    AlertState,
-    Case,
-    Entry,
-    EntryKind,
-    Resolution,
-    Settings,
-    open_case,
-    with_alert,
-)
+from vettance.aml.case import Settings
+from vettance.aml.desk import QUIET_MS, AlertAnswer, Desk, Thought
 from vettance.aml.event import AmlEvent
-from vettance.aml.figures import Figures, Teller
-from vettance.aml.judge import Finding, judge
+from vettance.aml.figures import Teller
+from vettance.aml.find import InlineScreener, Named
+from vettance.aml.judge import judge
 from vettance.aml.memory import AmlMemory
 from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
 from vettance.decisions.active import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
-from vettance.wire import encode, timestamp
+from vettance.wire import encode
 
-DAY_MS: Final = 86_400_000
-#: An event that repeats an open alert of the same customer and typology within this time joins it.
-REPEAT_MS: Final = 7 * DAY_MS
-#: After an alert of a customer and typology was closed as a mistake, such findings are only recorded.
-QUIET_MS: Final = 30 * DAY_MS
 _TRIES: Final = 5
+_SETTINGS: Final = Settings()
 _WAIT_S: Final = 30.0
-
-
-class AlertAnswer(msgspec.Struct, rename="camel", frozen=True):
-    """An alert as events answer it."""
-
-    id: str
-    severity: str
-    summary: str
-    rule_id: str
-    created_at: str
 
 
 class Monitor:
@@ -62,12 +37,14 @@ class Monitor:
         memory: AmlMemory,
         ids: IdSource,
         teller: Teller,
+        names: InlineScreener | None = None,
         now_ms: Callable[[], int] | None = None,
     ) -> None:
         self._store = store
         self._memory = memory
         self._ids = ids
         self._teller = teller
+        self._names = names
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self.rules: dict[str, ActiveRules] = {}
         self.weights: dict[str, dict[str, float]] = {}
@@ -123,7 +100,8 @@ class Monitor:
                 raise Unavailable("New rules are being put into force.") from None
         self._under_way[tenant] = self._under_way.get(tenant, 0) + 1
         try:
-            return await self._think_and_write(tenant, event, digest, sent)
+            named = await self._look_up_names(tenant, event)
+            return await self._think_and_write(tenant, event, digest, sent, named)
         except Conflict:
             raise
         except BaseException as error:
@@ -138,8 +116,16 @@ class Monitor:
             if not self._under_way[tenant] and tenant in self._quiet:
                 self._quiet.pop(tenant).set()
 
+    async def _look_up_names(self, tenant: str, event: AmlEvent) -> list[Named]:
+        """Look for the names of an event on the watchlists, if the tenant wants that; before it is thought
+        about, so that events are stored in the order in which the memory has seen them.
+        """
+        if self._names is None or not self.settings.get(tenant, _SETTINGS).inline_screening:
+            return []
+        return await self._names.look(tenant, event)
+
     async def _think_and_write(
-        self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes
+        self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, named: list[Named]
     ) -> sql.StoredEvent:
         active = self.rules[tenant]
         compiled = active.compiled
@@ -158,11 +144,11 @@ class Monitor:
             failed=failed,
         )
         stored = sql.StoredEvent(event_id, event.external_id, event.received_at_ms, digest, "CLEAR", b"[]")
-        thought = _Thought(event, stored, sent, record, active, findings)
-        if not findings:
+        thought = Thought(event, stored, sent, record, active, findings, named)
+        if not findings and not named:
             return await self._write(tenant, thought, stored, ())
         async with AsyncExitStack() as locks:
-            for subject in sorted({finding.subject for finding in findings}):
+            for subject in sorted(thought.subjects):
                 # A lock nobody waits for is made anew; what counts is that the subject's alerts take turns.
                 lock = self._customers.setdefault((tenant, subject), asyncio.Lock())
                 await locks.enter_async_context(lock)
@@ -174,7 +160,7 @@ class Monitor:
         if lock is not None and not getattr(lock, "_waiters", None):
             self._customers.pop((tenant, subject), None)
 
-    async def _alert(self, tenant: str, thought: "_Thought") -> sql.StoredEvent:
+    async def _alert(self, tenant: str, thought: Thought) -> sql.StoredEvent:
         """Store an event with its alerts; try again when another process changed a case in between."""
         for _ in range(_TRIES - 1):
             stored, statements = await self._raise_alerts(tenant, thought)
@@ -188,7 +174,7 @@ class Monitor:
         return await self._write(tenant, thought, stored, statements)
 
     async def _write(
-        self, tenant: str, thought: "_Thought", stored: sql.StoredEvent, more: Sequence[Statement]
+        self, tenant: str, thought: Thought, stored: sql.StoredEvent, more: Sequence[Statement]
     ) -> sql.StoredEvent:
         try:
             await self._store.write(
@@ -205,89 +191,31 @@ class Monitor:
             return found
         return stored
 
-    async def _raise_alerts(
-        self, tenant: str, thought: "_Thought"
-    ) -> tuple[sql.StoredEvent, list[Statement]]:
+    async def _raise_alerts(self, tenant: str, thought: Thought) -> tuple[sql.StoredEvent, list[Statement]]:
         """Decide, with the store at hand, which findings are new alerts, and which repeat one."""
         now_ms = self._now_ms()
         statements: list[Statement] = []
         answers: list[AlertAnswer] = []
-        for subject in dict.fromkeys(finding.subject for finding in thought.findings):
-            findings = [finding for finding in thought.findings if finding.subject == subject]
-            rows = await self._store.read(sql.select_customer_alerts(tenant, subject, now_ms - QUIET_MS))
-            known = [sql.alert_of(row) for row in rows]
-            rows = await self._store.read(sql.select_open_case(tenant, subject))
-            case = sql.case_of(rows[0]) if rows else None
-            alerts, written = self._place(tenant, thought, findings, known, case, now_ms)
-            answers += [_answer(alert) for alert in alerts]
-            statements += written
+        for subject in thought.subjects:
+            alerts, rows = await asyncio.gather(
+                self._store.read(sql.select_customer_alerts(tenant, subject, now_ms - QUIET_MS)),
+                self._store.read(sql.select_open_case(tenant, subject)),
+            )
+            before = sql.case_of(rows[0]) if rows else None
+            known = [sql.alert_of(row) for row in alerts]
+            desk = Desk(self._ids, self._teller, tenant, thought, known, before, now_ms)
+            for finding in thought.findings:
+                if finding.subject == subject:
+                    desk.place(finding)
+            for named in thought.named:
+                if named.request.external_id == subject and self._names is not None:
+                    screener = self._names.screener
+                    weighed = await screener.weigh(tenant, named.request, named.found)
+                    desk.place_name(weighed, screener)
+            answers += desk.answers
+            statements += desk.all_statements()
         status = "ALERTED" if answers else "CLEAR"
         return thought.stored._replace(status=status, alerts=encode(answers)), statements
-
-    def _place(
-        self,
-        tenant: str,
-        thought: "_Thought",
-        findings: Sequence[Finding],
-        known: Sequence[Alert],
-        before: Case | None,
-        now_ms: int,
-    ) -> tuple[list[Alert], list[Statement]]:
-        """Return the alerts of one subject, new and repeated, and what is to be written."""
-        event = thought.event
-        alerts: list[Alert] = []
-        statements: list[Statement] = []
-        entries: list[Entry] = []
-        case = before
-        for finding in findings:
-            rule_id = thought.active.ruleset.running[finding.rule].id
-            repeated = _repeated(finding, known, event)
-            if repeated is not None:
-                statements.append(sql.repeat_alert(tenant, repeated.id, event.occurred_at_ms))
-                statements.append(sql.insert_alert_event(tenant, repeated.id, thought.stored.id, rule_id))
-                alerts.append(repeated)
-                continue
-            if not finding.mandatory and _mistaken(finding, known):
-                continue
-            if case is None:
-                case = open_case(self._ids.make("cas", now_ms), finding.subject, now_ms)
-                entries.append(Entry(now_ms, EntryKind.OPENED, SERVICE, f"Opened for {finding.subject}."))
-            alert = self._new_alert(thought, finding, case.id, now_ms)
-            case, entry = (step := with_alert(case, alert, now_ms)).case, step.entry
-            entries.append(entry)
-            statements.append(sql.insert_alert(tenant, alert))
-            statements.append(sql.insert_alert_event(tenant, alert.id, thought.stored.id, rule_id))
-            alerts.append(alert)
-        if case is not None and case is not before:
-            saved = sql.insert_case(tenant, case) if before is None else sql.update_case(tenant, before, case)
-            statements.append(saved)
-            statements += [sql.insert_entry(tenant, case.id, entry) for entry in entries]
-        return alerts, statements
-
-    def _new_alert(self, thought: "_Thought", finding: Finding, case_id: str, now_ms: int) -> Alert:
-        running = thought.active.ruleset.running
-        rule, event, record = running[finding.rule], thought.event, thought.record
-        summary, values = self._teller.tell(
-            rule, thought.active.compiled, record.facts, record.answers, event
-        )
-        others = tuple(running[index].name for index in finding.others)
-        if others:
-            summary = f"{summary} With it: {'; '.join(others)}."[:1000]
-        figures = Figures(
-            rule.id, rule.name, values, event.trail.path, tuple(running[i].id for i in finding.others)
-        )
-        return Alert(
-            id=self._ids.make("alr", now_ms),
-            case_id=case_id,
-            customer=finding.subject,
-            typology=finding.typology,
-            rule_id=rule.id,
-            severity=finding.severity,
-            summary=summary,
-            created_at_ms=now_ms,
-            last_at_ms=event.occurred_at_ms,
-            figures=encode(figures),
-        )
 
     async def pause(self, tenant: str) -> None:
         """Hold back new events of a tenant, and wait until those under way are stored."""
@@ -301,40 +229,6 @@ class Monitor:
         gate = self._paused.pop(tenant, None)
         if gate is not None:
             gate.set()
-
-
-class _Thought(msgspec.Struct, frozen=True):
-    """One event after thinking: everything that is stored of it, and what was found."""
-
-    event: AmlEvent
-    stored: sql.StoredEvent
-    sent: bytes
-    record: sql.Record
-    active: ActiveRules
-    findings: list[Finding]
-
-
-def _repeated(finding: Finding, known: Sequence[Alert], event: AmlEvent) -> Alert | None:
-    """Find the open alert of the same typology that this event belongs to."""
-    for alert in known:
-        near = abs(event.occurred_at_ms - alert.last_at_ms) <= REPEAT_MS
-        if near and alert.state is AlertState.OPEN and alert.typology == finding.typology:
-            return alert
-    return None
-
-
-def _mistaken(finding: Finding, known: Sequence[Alert]) -> bool:
-    """Tell whether such an alert of the customer was closed as a mistake lately."""
-    return any(
-        alert.typology == finding.typology and alert.resolution is Resolution.FALSE_POSITIVE
-        for alert in known
-    )
-
-
-def _answer(alert: Alert) -> AlertAnswer:
-    return AlertAnswer(
-        alert.id, alert.severity.value, alert.summary, alert.rule_id, timestamp(alert.created_at_ms)
-    )
 
 
 async def _not_ready(_tenant: str) -> None:

@@ -366,6 +366,14 @@ def select_ruleset_version(tenant: str, version: int) -> Statement:
     return scoped(tenant, "SELECT document FROM aml_ruleset WHERE tenant = ? AND version = ?", (version,))
 
 
+def select_ruleset_versions(tenant: str) -> Statement:
+    """(version, digest, note, created_at_ms) of every version, newest first."""
+    return scoped(
+        tenant,
+        "SELECT version, digest, note, created_at_ms FROM aml_ruleset WHERE tenant = ? ORDER BY version DESC",
+    )
+
+
 def select_settings(tenant: str) -> Statement:
     """The settings of a tenant, if any were made."""
     return scoped(tenant, "SELECT four_eyes, inline_screening FROM aml_setting WHERE tenant = ?")
