@@ -44,6 +44,7 @@ from vettance.ops.measure import Measurer
 from vettance.ops.meters import Place, take_place
 from vettance.refresh import Refresher, Reload
 from vettance.replays.replay import StoredReplays
+from vettance.retention import sql as retention_sql
 from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
 from vettance.settings import Settings, load_secret
@@ -118,18 +119,18 @@ class Service:
             self._subscribed,
             unsafe=settings.unsafe_webhooks,
         )
+        self.finder = Finder(store)
         self.refresher = Refresher(store, self._reloads())
         self.replays = StoredReplays(store, vault)
         self.jobs = Worker(store, self.evaluator, self.ids)
-        finder = Finder(store)
-        explainer = Explainer(store, self.evaluator, cache, Relater(store, finder))
+        explainer = Explainer(store, self.evaluator, cache, Relater(store, self.finder))
         routes = (
             *DecisionDoors(self.evaluator, explainer).routes(),
             *self.lists.routes(),
             *webhooks.routes(),
             *BrowserDoors(store, self.ids, self.tokens, self.evaluator, self.follower).routes(),
             *sdk_routes(),
-            *HistoryDoors(finder, Accountant(store, finder), explainer).routes(),
+            *HistoryDoors(self.finder, Accountant(store, self.finder), explainer).routes(),
             *FeedbackDoors(store, self.ids).routes(),
             *JobDoors(store, self.ids, self.jobs).routes(),
             *self.aml.doors.routes(),
@@ -159,6 +160,7 @@ class Service:
             websdk_sql.AREA: self._reload_tokens,
             aml_sql.AREA: self.aml.rebuilder.reload,
             watchlists_sql.AREA: self.watchlists.reload,
+            retention_sql.DONE: self._forget_names,
         }
 
     async def start(self) -> None:
@@ -236,6 +238,12 @@ class Service:
     async def _reload_webhooks(self, _tenant: str, _subject: str) -> None:
         for row in await self.store.read(webhooks_sql.select_listeners()):
             self._subscribed(row[0])
+
+    async def _forget_names(self, tenant: str, _subject: str) -> None:
+        """Make what is remembered of a tenant anew from the log: a customer was erased from it."""
+        self.finder.forget(tenant)
+        self.preserver.forget(tenant)
+        self.evaluator.astray.add(tenant)
 
     def _subscribed(self, tenant: str) -> None:
         self.evaluator.listeners.add(tenant)

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from past import DAY_MS, MADE, START_MS, Archive
+from past import DAY_MS, MADE, START_MS, Archive, Past
 from test_recount import SEALS, SEARCHES, WANTED, expected, listed
 
 from live import Caller, Service
 from vettance.db.engine import Statement
 from vettance.history.filter import Order
+from vettance.retention.erase import Eraser
 from vettance.retention.policy import Policy
 from vettance.retention.pseudonym import pseudonym, renamed
 from vettance.retention.retain import Retainer
@@ -86,6 +87,8 @@ def test_an_erased_customer_is_named_nowhere_and_counted_as_before(service: Serv
         }
         body = {
             "eventName": "user.login",
+            "sessionId": f"{name}-session" if number < 3 else "s",
+            "device": {"externalId": f"phone of {name}" if number < 3 else "d"},
             "customer": {**customer, "metadata": {"surname": "Mustermann"}},
             "metadata": {
                 "note": f"call {email.upper()} about {name}" if number < 3 else "",
@@ -93,7 +96,7 @@ def test_an_erased_customer_is_named_nowhere_and_counted_as_before(service: Serv
             },
         }
         ids.append(caller.post("/api/v1/events", body).json["eventId"])
-    feedback = {"label": "FRAUD", "notes": f"{name} said so"}
+    feedback = {"label": "FRAUD", "notes": f"{name} said so", "externalCaseId": f"case-{name}"}
     assert caller.post(f"/api/v1/feedback/event/{ids[0]}", feedback).status == 201
     before = caller.get("/api/v1/events/stats").json
     done = service.cli("customer", "erase", "--tenant", caller.id, "--external-id", name, "--json")
@@ -101,7 +104,7 @@ def test_an_erased_customer_is_named_nowhere_and_counted_as_before(service: Serv
     assert done["pseudonym"].startswith("erased_")
     assert {kept["what"] for kept in done["kept"]} >= {"backups and exported files"}
     assert caller.get("/api/v1/events/stats").json == before
-    for table in ("event", "decision", "term", "feedback", "job"):
+    for table in ("event", "decision", "term", "feedback", "job", "change"):
         mine = f"SELECT * FROM {table} WHERE tenant = '{caller.id}'"
         text = "\n".join(str(row) for row in rows(service, mine)).lower()
         assert name.lower() not in text, table
@@ -114,8 +117,100 @@ def test_an_erased_customer_is_named_nowhere_and_counted_as_before(service: Serv
     assert explained["linkedEntities"]["customer"]["id"] == done["pseudonym"]
     assert explained["linkedEntities"]["customer"]["events"] == 3
     assert "erased_" in explained["feedback"][0]["notes"]
+    assert caller.get(f"/api/v1/decisions?sessionId={done['pseudonym']}-session").json["total"] == 3
     kept = caller.get(f"/api/v1/events/{ids[3]}").json["customer"]
     assert kept["externalId"] == "somebody-else"
+
+
+def count_before(caller: Caller, customer: str) -> int:
+    """Return how many earlier events the memory knows of the customer of a new one."""
+    body = {
+        "eventName": "user.login",
+        "customer": {"externalId": customer},
+        "device": {"fingerprint": f"device of {customer}"},
+        "ip": "192.0.2.1",
+        "metadata": {"outcome": "failure"},
+    }
+    event_id = caller.post("/api/v1/events", body).json["eventId"]
+    features = caller.get(f"/api/v1/decisions/{event_id}").json["inputs"]["features"]
+    count: int = features['count(event.login_failed, by=customer.key, within="15m")']
+    return count
+
+
+def test_the_memory_of_a_running_service_forgets_an_erased_customer(own_service: Service) -> None:
+    caller = Caller(own_service, own_service.tenant_id, own_service.api_key)
+    assert [count_before(caller, "gone-1") for _ in range(3)] == [0, 1, 2]
+    assert [count_before(caller, "stays-1") for _ in range(2)] == [0, 1]
+    own_service.stop()
+    own_service.start()
+    assert list((own_service.data / "memory").glob("*.memory"))
+    done = own_service.cli("customer", "erase", "--tenant", caller.id, "--external-id", "gone-1", "--json")
+    own_service.wait_for(lambda: count_before(caller, done["pseudonym"]) >= 3, 30)
+    assert count_before(caller, "gone-1") == 0
+    assert count_before(caller, "stays-1") == 2
+    assert not list((own_service.data / "memory").glob("*.memory"))
+
+
+ERASED = st.sampled_from(["a", "b", "Ab1", "x@mail.example", "4711", "b"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(LIVED, SEALS, WANTED, SEARCHES, ERASED, st.sampled_from(Order))
+def test_lists_and_links_are_true_to_what_an_erasure_leaves(
+    archive: Archive, lived, seals, wanted, search, external_id, order
+) -> None:
+    tenants = [archive.tenant(), archive.tenant()]
+
+    async def scene() -> None:
+        pasts = await archive.live(tenants, lived, seals)
+        before = [await archive.accountant.uniques(tenant, None, None) for tenant in tenants]
+        done = await Eraser(archive.store, b"s" * 32, START_MS).erase(tenants[0], external_id)
+        for tenant in tenants:
+            archive.finder.forget(tenant)
+        left = erased(pasts[0], external_id, tenants[0])
+        assert done.events == sum(one is not other for one, other in zip(pasts[0], left, strict=True))
+        for tenant, past in zip(tenants, (left, pasts[1]), strict=True):
+            for found in (wanted, wanted.__class__(search=search), wanted.__class__(customer=external_id)):
+                ids, total = await listed(archive, tenant, found, order, 9, descending=True)
+                assert ids == expected(past, found, order, descending=True)
+                assert total == len(ids)
+        after = [await archive.accountant.uniques(tenant, None, None) for tenant in tenants]
+        assert after == [uniques_of(past) for past in (left, pasts[1])]
+        assert before == [uniques_of(past) for past in pasts]
+
+    archive.runner.run(scene())
+
+
+def uniques_of(past: list[Past]) -> tuple[int, int]:
+    customers = {one.made.customer_id or one.made.email for one in past} - {None}
+    devices = {one.made.fingerprint or one.made.device_id for one in past} - {None}
+    return len(customers), len(devices)
+
+
+def erased(past: list[Past], external_id: str, tenant: str) -> list[Past]:
+    """Rename by hand what an erasure renames: events of the customer and of addresses nobody else has."""
+
+    def named(one: Past, text: str) -> bool:
+        return text == one.made.customer_id or text.strip().lower() == one.made.email
+
+    seen = {one.made.email for one in past if one.made.customer_id == external_id} - {None}
+    own = {
+        email
+        for email in seen
+        if all(one.made.customer_id in (external_id, None) for one in past if named(one, email))
+    }
+    names = {
+        text.casefold(): pseudonym(b"s" * 32, tenant, text, START_MS) for text in (external_id, *sorted(seen))
+    }
+    fields = ("customer_id", "email", "device_id", "fingerprint", "session_id")
+    left = []
+    for one in past:
+        if not any(named(one, text) for text in (external_id, *own)):
+            left.append(one)
+            continue
+        texts = {name: renamed(getattr(one.made, name), names) for name in fields}
+        left.append(one._replace(made=one.made._replace(**texts)))
+    return left
 
 
 def test_erasing_for_an_unknown_tenant_is_refused(service: Service) -> None:

@@ -31,6 +31,7 @@ VERBS = {
     "count.py",
     "retain.py",
     "erase.py",
+    "rename.py",
     "app.py",
     "connect.py",
     "serve.py",

@@ -120,6 +120,11 @@ class Preserver:
             raise
         self._kept[tenant] = seq
 
+    def forget(self, tenant: str) -> None:
+        """Remove a tenant's snapshots: they hold names that are to be forgotten."""
+        self._shelf.remove(tenant)
+        self._kept.pop(tenant, None)
+
     async def save_all(self) -> None:
         """Write a snapshot of every tenant's memory, without rest; for the moment of stopping."""
         for tenant in tuple(self._evaluator.rules):

@@ -59,6 +59,10 @@ class Finder:
         self._shelf = shelf or Shelf()
         self._loading: dict[tuple[str, str], asyncio.Lock] = {}
 
+    def forget(self, tenant: str) -> None:
+        """Read a tenant's columns anew from now on."""
+        self._shelf.drop(tenant)
+
     async def find(
         self,
         tenant: str,
@@ -192,10 +196,10 @@ class Finder:
             hits = await self._store.read(terms_sql.search_ids(part.anywhere, _HITS + 1))
             if len(hits) <= _HITS:
                 seqs = np.unique(np.array(hits, np.int64))
-                return Sought(terms, await self._places(tenant, layout, seqs))
+                return Sought(terms, await self.places(tenant, layout, seqs))
         return Sought(terms, nowhere, part.anywhere)
 
-    async def _places(self, tenant: str, layout: Layout, seqs: Array) -> Array:
+    async def places(self, tenant: str, layout: Layout, seqs: Array) -> Array:
         """Return where some decisions stand; those of other tenants and those in no chunk are left out."""
         if layout.dense:
             return layout.dense_places(seqs)

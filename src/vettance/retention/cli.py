@@ -10,6 +10,7 @@ from vettance.db.engine import Lost
 from vettance.retention.erase import Erased, Eraser
 from vettance.retention.retain import Retainer
 from vettance.settings import load_secret
+from vettance.state.shelf import Shelf
 from vettance.tenants.sql import select_tenant
 from vettance.wire import decode, encode
 
@@ -61,7 +62,10 @@ def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> Non
             if not await store.read(select_tenant(tenant)):
                 fail("there is no such tenant; `vettance tenant list` shows them")
             eraser = Eraser(store, load_secret(settings), time.time_ns() // 1_000_000)
-            return await eraser.erase(tenant, external_id)
+            erased = await eraser.erase(tenant, external_id)
+            # A running service does so itself, too; without one, the next start makes its memory of the log.
+            Shelf(settings.data / "memory").remove(tenant)
+            return erased
 
     try:
         erased = asyncio.run(work())

@@ -4,17 +4,15 @@ from collections.abc import Sequence
 
 import msgspec
 
-from vettance.db.engine import Lost, Store
-from vettance.history.column import SEARCHED_BITS
+from vettance.db.engine import Store
 from vettance.history.filter import Order, Wanted
 from vettance.history.find import Finder, Place
-from vettance.history.seal import Sealer
 from vettance.retention import sql
 from vettance.retention.pseudonym import pseudonym, renamed_event, renamed_json, renamed_text
-from vettance.terms import sql as terms_sql
+from vettance.retention.rename import Renamer
+from vettance.tenants.sql import note_change
 
 _PAGE = 100
-_TRIES = 20
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -41,26 +39,37 @@ class Eraser:
         self._secret = secret
         self._now_ms = now_ms
         self._finder = Finder(store)
-        self._sealer = Sealer(store, {})
+        self._renamer = Renamer(store, self._finder)
 
     async def erase(self, tenant: str, external_id: str) -> Erased:
-        """Erase the customer known by an external id, with the e-mail addresses seen with it."""
+        """Erase the customer known by an external id, with the e-mail addresses seen with it.
+
+        An erasure that was interrupted is taken up again with the same pseudonyms.
+        """
+        subject = pseudonym(self._secret, tenant, external_id, 0)
+        at_ms = await self._begin(tenant, subject)
         seqs = await self._seqs(tenant, external_id)
         emails = await self._emails(tenant, external_id, seqs)
         texts = [external_id, *sorted({*emails.own, *emails.shared})]
-        names = {text.casefold(): pseudonym(self._secret, tenant, text, self._now_ms) for text in texts}
-        own = {text: names[text.casefold()] for text in (external_id, *emails.own)}
+        names = {text.casefold(): pseudonym(self._secret, tenant, text, at_ms) for text in texts}
         for email in sorted(emails.own):
             seqs += [seq for seq in await self._seqs(tenant, email) if seq not in set(seqs)]
-        cut = await self._rewrite(tenant, sorted(seqs), names)
-        await self._rename(tenant, own)
-        if emails.shared:
-            for first, last in cut:
-                await self._sealer.seal_again(tenant, first, last)
+        await self._rewrite(tenant, sorted(seqs), names)
+        await self._renamer.rename(tenant, sorted(seqs), lambda text: renamed_text(text, names))
         rows = await self._others(tenant, names)
-        return Erased(
-            own[external_id], len(seqs), rows, await self._kept(tenant, sorted(emails.own | emails.shared))
-        )
+        kept = await self._kept(tenant, external_id, sorted(emails.own | emails.shared))
+        # Running services let go of the names that they remember.
+        await self._store.write(note_change(sql.DONE, tenant, subject, self._now_ms))
+        return Erased(names[external_id.casefold()], len(seqs), rows, kept)
+
+    async def _begin(self, tenant: str, subject: str) -> int:
+        """Return the moment of the erasure: that of an earlier one when it did not come to its end."""
+        found = await self._store.read(sql.select_erasure(tenant, subject))
+        if found and found[0][0] == sql.BEGUN:
+            at_ms: int = found[0][1]
+            return at_ms
+        await self._store.write(note_change(sql.BEGUN, tenant, subject, self._now_ms))
+        return self._now_ms
 
     async def _seqs(self, tenant: str, name: str) -> list[int]:
         """Return the places in the log of the events that name a customer, by id or e-mail address."""
@@ -80,8 +89,9 @@ class Eraser:
         found: set[str] = set()
         for start in range(0, len(seqs), _PAGE):
             for row in await self._store.read(sql.select_events(tenant, seqs[start : start + _PAGE])):
-                if row[1] == external_id and row[2] is not None:
-                    found.add(row[2])
+                one = sql.Named._make(row)
+                if one.customer_id == external_id and one.email is not None:
+                    found.add(one.email)
         shared = set()
         for email in found:
             others = await self._seqs(tenant, email)
@@ -92,51 +102,24 @@ class Eraser:
                     break
         return _Emails(frozenset(found - shared), frozenset(shared))
 
-    async def _rewrite(
-        self, tenant: str, seqs: Sequence[int], names: dict[str, str]
-    ) -> list[tuple[int, int]]:
-        """Rewrite events; returns the first and last places of the chunks they stand in."""
+    async def _rewrite(self, tenant: str, seqs: Sequence[int], names: dict[str, str]) -> None:
         for start in range(0, len(seqs), _PAGE):
             statements = []
-            for event_id, customer, email, sent, record, signals in await self._store.read(
-                sql.select_events(tenant, seqs[start : start + _PAGE])
-            ):
-                statements += sql.rewrite_event(
-                    tenant,
-                    event_id,
-                    renamed_text(customer, names) if customer is not None else None,
-                    renamed_text(email, names) if email is not None else None,
-                    renamed_event(sent, names),
-                    renamed_json(record, names),
-                    renamed_json(signals, names) if signals is not None else None,
+            for row in await self._store.read(sql.select_events(tenant, seqs[start : start + _PAGE])):
+                one = sql.Named._make(row)
+                texts = {
+                    name: renamed_text(text, names)
+                    for name in sql.NAMING
+                    if (text := getattr(one, name)) is not None
+                }
+                renamed = one._replace(
+                    **texts,
+                    sent=renamed_event(one.sent, names),
+                    record=renamed_json(one.record, names),
+                    signals=renamed_json(one.signals, names) if one.signals is not None else None,
                 )
+                statements += sql.rewrite_event(tenant, renamed)
             await self._store.write(*statements)
-        layout = await self._finder.layout(tenant)
-        touched = {layout.chunk_of_seq(seq) for seq in seqs}
-        return [
-            (layout.chunks[index].first_seq, layout.chunks[index].id)
-            for index in sorted(touched)
-            if index < len(layout.chunks)
-        ]
-
-    async def _rename(self, tenant: str, own: dict[str, str]) -> None:
-        """Rename the terms of names that are this customer's alone."""
-        for _ in range(_TRIES):
-            epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
-            layout = await self._finder.layout(tenant)
-            statements = [sql.raise_epoch(tenant, epoch, layout.through)]
-            for row in await self._store.read(terms_sql.select_terms(tenant, list(own))):
-                term = terms_sql.Term._make(row)
-                statements.append(sql.rename_term(tenant, term.id, own[term.value]))
-                if term.fields & SEARCHED_BITS:
-                    statements.append(terms_sql.delete_term_search(term))
-                    statements += terms_sql.insert_term_search([term._replace(value=own[term.value])])
-            try:
-                await self._store.write(*statements)
-            except Lost:
-                continue
-            return
-        raise Lost("the history was being laid out all the time; try again")
 
     async def _others(self, tenant: str, names: dict[str, str]) -> int:
         """Rewrite what names the customer beside the log; returns how many rows did."""
@@ -155,7 +138,7 @@ class Eraser:
                     count += len(statements)
         return count
 
-    async def _kept(self, tenant: str, emails: Sequence[str]) -> list[Kept]:
+    async def _kept(self, tenant: str, external_id: str, emails: Sequence[str]) -> list[Kept]:
         kept = [
             Kept("decisions, scores and counts", "they name nobody now and keep statistics true"),
             Kept(
@@ -163,9 +146,23 @@ class Eraser:
                 "they recognise fraud by others; nothing leads from them to the erased names",
             ),
             Kept("free text of other customers' events", "only events of this customer are rewritten"),
-            Kept("answers kept under an Idempotency-Key", "retries need them; they go within 24 hours"),
+            Kept(
+                "answers kept under an Idempotency-Key, signals queued by browsers",
+                "retries and open sessions need them; they go within 24 hours",
+            ),
+            Kept("what receivers answered to webhooks", "it is theirs; retention removes it"),
+            Kept("freed space inside the store's files", "what stood there is lost as it is written over"),
             Kept("backups and exported files", "they are outside of the store"),
         ]
+        cases, screenings, has_events = (await self._store.read(sql.count_aml_of(tenant, external_id)))[0]
+        if cases or screenings or has_events:
+            kept.append(
+                Kept(
+                    f"{cases} AML cases, {screenings} screenings and the AML events of the customer",
+                    "the law against money laundering has them kept, in the EU for five years after the "
+                    "relationship ends (Directive (EU) 2015/849, Article 40)",
+                )
+            )
         entries: dict[str, int] = {}
         if emails:
             entries.update(await self._store.read(sql.select_entries_of(tenant, emails)))

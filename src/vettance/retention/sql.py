@@ -101,35 +101,47 @@ def raise_epoch(tenant: str, epoch: int, newest_chunk: int) -> Statement:
 
 
 def select_events(tenant: str, seqs: Sequence[int]) -> Statement:
-    """(id, customer, email, sent, record, signals) of some events by their places."""
+    """Some events by their places: see `Named`."""
     places = ", ".join("?" * len(seqs))
     return scoped(
         tenant,
-        "SELECT decision.id, decision.customer_id, decision.email, event.sent, decision.record, "
-        "event.signals FROM decision JOIN event ON event.id = decision.id "
+        "SELECT decision.id, decision.customer_id, decision.email, decision.device_id, decision.fingerprint, "
+        "decision.session_id, event.sent, decision.record, event.signals "
+        "FROM decision JOIN event ON event.id = decision.id "
         f"WHERE decision.tenant = ? AND decision.seq IN ({places})",
         seqs,
     )
 
 
-def rewrite_event(
-    tenant: str,
-    event_id: str,
-    customer_id: str | None,
-    email: str | None,
-    sent: bytes,
-    record: bytes,
-    signals: bytes | None,
-) -> list[Statement]:
-    """Put other names into an event and its decision."""
+class Named(NamedTuple):
+    """An event with everything in it that may name its customer."""
+
+    id: str
+    customer_id: str | None
+    email: str | None
+    device_id: str | None
+    fingerprint: str | None
+    session_id: str | None
+    sent: bytes
+    record: bytes
+    signals: bytes | None
+
+
+#: The columns of a decision that may name a customer.
+NAMING: Final = ("customer_id", "email", "device_id", "fingerprint", "session_id")
+
+
+def rewrite_event(tenant: str, event: Named) -> list[Statement]:
+    """Store an event and its decision with what they are named by now."""
+    texts = ", ".join(f"{name} = ?" for name in NAMING)
     return [
         Statement(
-            "UPDATE decision SET customer_id = ?, email = ?, record = ? WHERE tenant = ? AND id = ?",
-            (customer_id, email, record, tenant, event_id),
+            f"UPDATE decision SET {texts}, record = ? WHERE tenant = ? AND id = ?",
+            (*event[1:6], event.record, tenant, event.id),
         ),
         Statement(
             "UPDATE event SET sent = ?, signals = ? WHERE tenant = ? AND id = ?",
-            (sent, signals, tenant, event_id),
+            (event.sent, event.signals, tenant, event.id),
         ),
     ]
 
@@ -150,9 +162,11 @@ class Place(NamedTuple):
     only: str = "1 = 1"
 
 
-#: Beside the log: notes of feedback, waiting and failed jobs, settled deliveries.
+#: Beside the log: what people wrote, waiting and failed jobs, settled deliveries.
 PLACES: Final = (
     Place("feedback", "id", "notes", "notes IS NOT NULL"),
+    Place("feedback", "id", "external_case_id", "external_case_id IS NOT NULL"),
+    Place("list_entry", "id", "reason", "reason IS NOT NULL"),
     Place("job", "id", "sent", "sent IS NOT NULL"),
     Place("delivery", "id", "body", "state <> 'pending'"),
 )
@@ -190,3 +204,28 @@ def select_entries_of(tenant: str, emails: Sequence[str]) -> Statement:
 def count_pending_of(tenant: str) -> Statement:
     """How many deliveries of a tenant are still to be sent, byte by byte as they are."""
     return scoped(tenant, "SELECT COUNT(*) FROM delivery WHERE tenant = ? AND state = 'pending'")
+
+
+#: What the change table calls the beginning and the end of an erasure; its subject stands for the customer.
+BEGUN: Final = "erasing"
+DONE: Final = "erased"
+
+
+def select_erasure(tenant: str, subject: str) -> Statement:
+    """(area, at_ms) of the newest thing noted of the erasures of a customer."""
+    return scoped(
+        tenant,
+        f"SELECT area, at_ms FROM change WHERE tenant = ? AND subject = ? AND area IN ('{BEGUN}', '{DONE}') "
+        "ORDER BY seq DESC LIMIT 1",
+        (subject,),
+    )
+
+
+def count_aml_of(tenant: str, external_id: str) -> Statement:
+    """How many AML cases and screenings name a customer, and whether the tenant has AML events at all."""
+    return Statement(
+        "SELECT (SELECT COUNT(*) FROM aml_case WHERE tenant = ? AND customer = ?), "
+        "(SELECT COUNT(*) FROM aml_screening WHERE tenant = ? AND external_id = ?), "
+        "(SELECT COUNT(*) FROM (SELECT 1 FROM aml_event WHERE tenant = ? LIMIT 1) AS one)",
+        (tenant, external_id, tenant, external_id, tenant),
+    )

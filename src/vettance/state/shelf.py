@@ -63,6 +63,11 @@ class Shelf:
             return None
         return found[0][1], found[0][2]
 
+    def remove(self, tenant: str) -> None:
+        """Take every snapshot of a tenant away."""
+        for _, _, path in _snapshots(self._folder, tenant):
+            path.unlink(missing_ok=True)
+
     def sweep(self) -> None:
         """Remove drafts that a crash left behind; call it when no other process writes here."""
         with contextlib.suppress(FileNotFoundError):

@@ -33,6 +33,13 @@ def select_term_values(tenant: str, terms: Sequence[int]) -> Statement:
     return scoped(tenant, f"SELECT id, value FROM term WHERE tenant = ? AND id IN ({_places(terms)})", terms)
 
 
+def select_terms_by_number(tenant: str, terms: Sequence[int]) -> Statement:
+    """Some terms by their numbers."""
+    return scoped(
+        tenant, f"SELECT id, value, fields FROM term WHERE tenant = ? AND id IN ({_places(terms)})", terms
+    )
+
+
 def select_last_term() -> Statement:
     """The highest number of a term of any tenant."""
     return Statement("SELECT COALESCE(MAX(id), 0) FROM term")
