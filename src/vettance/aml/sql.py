@@ -8,7 +8,7 @@ import msgspec
 
 from vettance.aml.case import Alert, Case, Entry, EntryKind, Resolution, Settings
 from vettance.aml.event import AmlEvent
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 from vettance.rules.sql import document_digest
 from vettance.state.port import Value
 
@@ -93,7 +93,7 @@ def select_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
 
 def select_log_of_all(after: int, since_ms: int, limit: int) -> Statement:
     """(seq, tenant, id, external_id, received_at_ms, sent) of all events since a moment, as in the log."""
-    return Statement(
+    return everyone(
         f"SELECT seq, tenant, {_LOG}WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
         (after, since_ms, limit),
     )
@@ -110,7 +110,7 @@ def select_external_ids(tenant: str, after: str, limit: int) -> Statement:
 
 def select_last_event() -> Statement:
     """(seq, id) of the newest event of the log."""
-    return Statement("SELECT seq, id FROM aml_event ORDER BY seq DESC LIMIT 1")
+    return everyone("SELECT seq, id FROM aml_event ORDER BY seq DESC LIMIT 1")
 
 
 def select_events_of_case(tenant: str, case_id: str, limit: int) -> Statement:
@@ -348,7 +348,7 @@ def insert_ruleset(tenant: str, version: int, document: str, note: str, now_ms: 
 
 def select_newest_rulesets() -> Statement:
     """(tenant, version, document) of the AML rules in force of every tenant."""
-    return Statement(
+    return everyone(
         "SELECT tenant, version, document FROM aml_ruleset AS newest WHERE version = "
         "(SELECT MAX(version) FROM aml_ruleset WHERE tenant = newest.tenant) ORDER BY tenant"
     )

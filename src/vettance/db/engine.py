@@ -5,17 +5,24 @@ from typing import Any, NamedTuple, Protocol
 
 Row = tuple[Any, ...]
 
+#: What stands in place of a tenant where the service keeps its own house, over the rows of all tenants.
+EVERYBODY = "*"
+
 
 class Statement(NamedTuple):
     """One SQL statement and its arguments (placeholders are `?`).
 
     `rows`, when given, is a condition: the whole write is undone unless exactly that many rows changed.
-    Built by `scoped` when it touches a tenant's rows, so that no query can forget its tenant.
+    Built by `scoped` when it touches a tenant's rows, so that no query can forget its tenant. `tenant` says
+    whose rows those are: a store with walls between tenants shows and takes no others, and none without it.
+    `postgres` says the same to PostgreSQL, where that has no words in common with SQLite.
     """
 
     sql: str
     args: Sequence[Any] = ()
     rows: int | None = None
+    tenant: str | None = None
+    postgres: "Statement | None" = None
 
 
 class Clash(Exception):
@@ -66,4 +73,9 @@ def scoped(tenant: str, sql: str, args: Sequence[Any] = (), rows: int | None = N
     """
     if "tenant" not in sql or not tenant:
         raise ValueError("a scoped statement must name its tenant")
-    return Statement(sql, (tenant, *args), rows)
+    return Statement(sql, (tenant, *args), rows, tenant)
+
+
+def everyone(sql: str, args: Sequence[Any] = (), rows: int | None = None) -> Statement:
+    """Build a statement of the service's own housekeeping, which concerns the rows of all tenants."""
+    return Statement(sql, args, rows, EVERYBODY)

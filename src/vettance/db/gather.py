@@ -93,7 +93,7 @@ class Gatherer:
             raise StoreDown(self._refusal)
         if len(self._waiting) >= WAITING_MAX or self._waiting_bytes >= WAITING_BYTES_MAX:
             raise StoreDown(_OVERLOADED)
-        shape = tuple([statement[::2] for statement in statements])
+        shape = tuple([statement[0:3:2] for statement in statements])
         name = self._shapes.get(shape)
         try:
             write = _encode([self._introduce(shape) if name is None else name, *[s[1] for s in statements]])

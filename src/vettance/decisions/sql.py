@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 from vettance.decisions.decision import Decision, Record
 from vettance.events.event import Event, Source
 
@@ -149,7 +149,7 @@ def stored_of(row: Row) -> Stored:
 
 def select_log(after: int, since_ms: int, limit: int) -> Statement:
     """(seq, tenant, id, received_at_ms, sent, signals) of events received since a moment, in log order."""
-    return Statement(
+    return everyone(
         "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
         "WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
         (after, since_ms, limit),
@@ -173,9 +173,9 @@ def select_tenant_places(tenant: str) -> Statement:
 
 def select_last_evaluated() -> Statement:
     """When the newest decision of the log was made (Unix milliseconds)."""
-    return Statement("SELECT evaluated_at_ms FROM decision ORDER BY seq DESC LIMIT 1")
+    return everyone("SELECT evaluated_at_ms FROM decision ORDER BY seq DESC LIMIT 1")
 
 
 def select_last_event() -> Statement:
     """(seq, id) of the newest event of the log."""
-    return Statement("SELECT seq, id FROM event ORDER BY seq DESC LIMIT 1")
+    return everyone("SELECT seq, id FROM event ORDER BY seq DESC LIMIT 1")

@@ -113,4 +113,5 @@ def move_import_mark(tenant: str, digest: str, before: ImportMark, after: Import
         "WHERE tenant = ? AND digest = ? AND lines = ?",
         args,
         rows=1,
+        tenant=tenant,
     )

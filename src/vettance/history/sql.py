@@ -71,6 +71,7 @@ def select_counts(tenant: str, parts: Sequence[Part], bucket_s: int) -> Statemen
         + " UNION ALL ".join([one] * len(parts))
         + ") AS part GROUP BY bucket_s, code ORDER BY bucket_s",
         args,
+        tenant=tenant,
     )
 
 
@@ -131,6 +132,7 @@ def select_newer_keys(tenant: str, after: int, kind: str, from_ms: int, to_ms: i
         "LEFT JOIN term ON term.tenant = ? AND term.value = newer.value "
         "WHERE newer.value IS NOT NULL GROUP BY term.id",
         (tenant, after, from_ms, to_ms, tenant),
+        tenant=tenant,
     )
 
 
@@ -231,6 +233,7 @@ def insert_chunk(tenant: str, chunk: Chunk, columns: Mapping[str, Array]) -> lis
         Statement(
             "INSERT INTO chunk_column (chunk, name, data) VALUES (?, ?, ?)",
             (chunk.id, name, column.tobytes()),
+            tenant=tenant,
         )
         for name, column in columns.items()
     ]

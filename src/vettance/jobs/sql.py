@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 
 
 class Accepted(NamedTuple):
@@ -48,7 +48,7 @@ def insert_job(
 
 def select_accepted(after: int, limit: int) -> Statement:
     """The jobs of all tenants that wait, in the order of their receipt."""
-    return Statement(
+    return everyone(
         "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
         "WHERE state = 'accepted' AND seq > ? ORDER BY seq LIMIT ?",
         (after, limit),
@@ -62,6 +62,7 @@ def complete_job(tenant: str, job_id: str, event_id: str, now_ms: int) -> Statem
         "WHERE tenant = ? AND id = ? AND state = 'accepted'",
         (event_id, now_ms, tenant, job_id),
         rows=1,
+        tenant=tenant,
     )
 
 
@@ -71,6 +72,7 @@ def fail_job(tenant: str, job_id: str, error: bytes, now_ms: int) -> Statement:
         "UPDATE job SET state = 'failed', error = ?, settled_at_ms = ? "
         "WHERE tenant = ? AND id = ? AND state = 'accepted'",
         (error, now_ms, tenant, job_id),
+        tenant=tenant,
     )
 
 
@@ -86,4 +88,4 @@ def job_of(row: Row) -> Job:
 
 def count_accepted() -> Statement:
     """How many jobs of all tenants wait."""
-    return Statement("SELECT COUNT(*) FROM job WHERE state = 'accepted'")
+    return everyone("SELECT COUNT(*) FROM job WHERE state = 'accepted'")

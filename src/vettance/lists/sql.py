@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 from vettance.lists.entry import EntryType, ListEntry, ListType
 
 AREA = "list"
@@ -59,7 +59,7 @@ def select_by_value(tenant: str, entry_type: EntryType, value: str, now_ms: int)
 
 def select_all() -> Statement:
     """Every entry of every tenant, for the mirror."""
-    return Statement(f"SELECT {_COLUMNS} FROM list_entry ORDER BY id")
+    return everyone(f"SELECT {_COLUMNS} FROM list_entry ORDER BY id")
 
 
 def entry_of(row: Row) -> ListEntry:

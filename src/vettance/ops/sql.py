@@ -1,6 +1,6 @@
 """What is asked of the store to tell how far behind it is. Nothing here names a tenant or shows a row."""
 
-from vettance.db.engine import Statement
+from vettance.db.engine import Statement, everyone
 
 #: Counting stops here: whether a hundred thousand or a million wait, somebody has to look.
 COUNT_MAX = 100_000
@@ -8,19 +8,19 @@ COUNT_MAX = 100_000
 
 def count_waiting_jobs() -> Statement:
     """How many accepted events wait for their decision, at most `COUNT_MAX`."""
-    return Statement(
+    return everyone(
         "SELECT COUNT(*) FROM (SELECT 1 FROM job WHERE state = 'accepted' LIMIT ?) AS waiting", (COUNT_MAX,)
     )
 
 
 def select_oldest_job() -> Statement:
     """(received_at_ms,) of the accepted event that has waited longest, if there is one."""
-    return Statement("SELECT received_at_ms FROM job WHERE state = 'accepted' ORDER BY seq LIMIT 1")
+    return everyone("SELECT received_at_ms FROM job WHERE state = 'accepted' ORDER BY seq LIMIT 1")
 
 
 def count_waiting_deliveries() -> Statement:
     """(how many deliveries wait, at most `COUNT_MAX`; when the one longest due was due, or null)."""
-    return Statement(
+    return everyone(
         "SELECT COUNT(*), MIN(due_at_ms) FROM "
         "(SELECT due_at_ms FROM delivery WHERE state = 'pending' LIMIT ?) AS waiting",
         (COUNT_MAX,),

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -63,7 +63,7 @@ def kept_of(row: Row) -> Kept:
 
 def forget_expired(now_ms: int, limit: int) -> Statement:
     """Remove up to `limit` answers that have expired."""
-    return Statement(
+    return everyone(
         "DELETE FROM answer WHERE (tenant, path, key) IN "
         "(SELECT tenant, path, key FROM answer WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?)",
         (now_ms, limit),

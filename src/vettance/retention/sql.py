@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, scoped
+from vettance.db.engine import Statement, everyone, scoped
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -32,17 +32,19 @@ _KEYS: Final = {"job": "seq", "delivery": "seq", "rollup": "tenant, width_s, sta
 
 def count_old(one: Class, before: int) -> Statement:
     """How many rows of a class are too old."""
-    return Statement(f"SELECT COUNT(*) FROM {one.table} WHERE {one.old}", (before,))
+    return everyone(f"SELECT COUNT(*) FROM {one.table} WHERE {one.old}", (before,))
 
 
 def remove_old(one: Class, before: int) -> list[Statement]:
     """Remove some rows of a class that are too old; the last statement tells how many."""
     keys = _KEYS[one.table]
-    some = f"SELECT {keys} FROM {one.table} WHERE {one.old} LIMIT {STEP}"
+    # Both statements must mean the same rows, and only an order makes sure of that.
+    order = " ORDER BY seq" if one.table == "delivery" else ""
+    some = f"SELECT {keys} FROM {one.table} WHERE {one.old}{order} LIMIT {STEP}"
     statements = []
     if one.table == "delivery":
-        statements.append(Statement(f"DELETE FROM attempt WHERE delivery IN ({some})", (before,)))
-    statements.append(Statement(f"DELETE FROM {one.table} WHERE ({keys}) IN ({some})", (before,)))
+        statements.append(everyone(f"DELETE FROM attempt WHERE delivery IN ({some})", (before,)))
+    statements.append(everyone(f"DELETE FROM {one.table} WHERE ({keys}) IN ({some})", (before,)))
     return statements
 
 
@@ -97,6 +99,7 @@ def raise_epoch(tenant: str, epoch: int, newest_chunk: int) -> Statement:
         "AND (SELECT COALESCE(MAX(id), 0) FROM chunk WHERE tenant = ?) = ?",
         (epoch, tenant, newest_chunk),
         rows=1,
+        tenant=tenant,
     )
 
 
@@ -136,12 +139,23 @@ def rewrite_event(tenant: str, event: Named) -> list[Statement]:
     texts = ", ".join(f"{name} = ?" for name in NAMING)
     return [
         Statement(
+<<<<<<< HEAD
             f"UPDATE decision SET {texts}, record = ? WHERE tenant = ? AND id = ?",
             (*event[1:6], event.record, tenant, event.id),
         ),
         Statement(
             "UPDATE event SET sent = ?, signals = ? WHERE tenant = ? AND id = ?",
             (event.sent, event.signals, tenant, event.id),
+=======
+            "UPDATE decision SET customer_id = ?, email = ?, record = ? WHERE tenant = ? AND id = ?",
+            (customer_id, email, record, tenant, event_id),
+            tenant=tenant,
+        ),
+        Statement(
+            "UPDATE event SET sent = ?, signals = ? WHERE tenant = ? AND id = ?",
+            (sent, signals, tenant, event_id),
+            tenant=tenant,
+>>>>>>> 7495e11 (wip)
         ),
     ]
 
@@ -149,7 +163,9 @@ def rewrite_event(tenant: str, event: Named) -> list[Statement]:
 def rename_term(tenant: str, term_id: int, value: str) -> Statement:
     """Give a term another text."""
     return Statement(
-        "UPDATE term SET value = ?, folded = NULL WHERE tenant = ? AND id = ?", (value, tenant, term_id)
+        "UPDATE term SET value = ?, folded = NULL WHERE tenant = ? AND id = ?",
+        (value, tenant, term_id),
+        tenant=tenant,
     )
 
 
@@ -187,6 +203,7 @@ def rewrite_place(tenant: str, place: Place, key: str, content: Any) -> Statemen
     return Statement(
         f"UPDATE {place.table} SET {place.column} = ? WHERE tenant = ? AND {place.key} = ?",
         (content, tenant, key),
+        tenant=tenant,
     )
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from vettance.db.engine import Statement, scoped
+from vettance.db.engine import Statement, everyone, scoped
 
 AREA = "ruleset"
 
@@ -24,7 +24,7 @@ def insert_version(tenant: str, version: int, document: str, note: str, now_ms: 
 
 def select_newest() -> Statement:
     """(tenant, version, document) of the rule set in force for every tenant."""
-    return Statement(
+    return everyone(
         "SELECT tenant, version, document FROM ruleset WHERE version = "
         "(SELECT MAX(version) FROM ruleset AS other WHERE other.tenant = ruleset.tenant)"
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 from vettance.tenants.tenant import Key, Tenant
 
 AREA = "tenant"
@@ -17,6 +17,7 @@ def insert_tenant(tenant: Tenant, now_ms: int) -> Statement:
     return Statement(
         f"INSERT INTO tenant ({_TENANT}, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (tenant.id, *_settings_of(tenant), now_ms),
+        tenant=tenant.id,
     )
 
 
@@ -27,6 +28,7 @@ def update_tenant(tenant: Tenant) -> Statement:
         "WHERE id = ?",
         (*_settings_of(tenant), tenant.id),
         rows=1,
+        tenant=tenant.id,
     )
 
 
@@ -43,12 +45,12 @@ def _settings_of(tenant: Tenant) -> tuple[Any, ...]:
 
 def select_tenants() -> Statement:
     """Every tenant, oldest first."""
-    return Statement(f"SELECT {_TENANT} FROM tenant ORDER BY id")
+    return everyone(f"SELECT {_TENANT} FROM tenant ORDER BY id")
 
 
 def select_tenant(tenant_id: str) -> Statement:
     """One tenant by its id."""
-    return Statement(f"SELECT {_TENANT} FROM tenant WHERE id = ?", (tenant_id,))
+    return Statement(f"SELECT {_TENANT} FROM tenant WHERE id = ?", (tenant_id,), tenant=tenant_id)
 
 
 def tenant_of(row: Row) -> Tenant:
@@ -75,7 +77,7 @@ def insert_key(key: Key) -> Statement:
 
 def revoke_key(key_id: str, now_ms: int) -> Statement:
     """Revoke a key that is not revoked yet; `Lost` when there is none."""
-    return Statement(
+    return everyone(
         "UPDATE api_key SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL",
         (now_ms, key_id),
         rows=1,
@@ -84,12 +86,12 @@ def revoke_key(key_id: str, now_ms: int) -> Statement:
 
 def select_keys() -> Statement:
     """Every key of every tenant, for the mirror and for listing."""
-    return Statement(f"SELECT {_KEY} FROM api_key ORDER BY id")
+    return everyone(f"SELECT {_KEY} FROM api_key ORDER BY id")
 
 
 def select_key(key_id: str) -> Statement:
     """One key by its id."""
-    return Statement(f"SELECT {_KEY} FROM api_key WHERE id = ?", (key_id,))
+    return everyone(f"SELECT {_KEY} FROM api_key WHERE id = ?", (key_id,))
 
 
 def key_of(row: Row) -> Key:
@@ -106,13 +108,13 @@ def save_quota_use(hour: int, used: Iterable[tuple[str, int]]) -> list[Statement
         "ON CONFLICT (tenant, hour) DO UPDATE SET used = excluded.used"
     )
     statements = [scoped(tenant, upsert, (hour, count)) for tenant, count in used]
-    statements.append(Statement("DELETE FROM quota_use WHERE hour < ?", (hour,)))
+    statements.append(everyone("DELETE FROM quota_use WHERE hour < ?", (hour,)))
     return statements
 
 
 def select_quota_use(hour: int) -> Statement:
     """(tenant, used) for an hour of the clock (Unix hours)."""
-    return Statement("SELECT tenant, used FROM quota_use WHERE hour = ?", (hour,))
+    return everyone("SELECT tenant, used FROM quota_use WHERE hour = ?", (hour,))
 
 
 def note_change(area: str, tenant: str, subject: str, now_ms: int) -> Statement:
@@ -123,9 +125,9 @@ def note_change(area: str, tenant: str, subject: str, now_ms: int) -> Statement:
 
 def select_changes(after: int) -> Statement:
     """(seq, area, tenant, subject) of every change noted after `after`, in order."""
-    return Statement("SELECT seq, area, tenant, subject FROM change WHERE seq > ? ORDER BY seq", (after,))
+    return everyone("SELECT seq, area, tenant, subject FROM change WHERE seq > ? ORDER BY seq", (after,))
 
 
 def select_last_change() -> Statement:
     """The number of the newest change, 0 when there is none."""
-    return Statement("SELECT COALESCE(MAX(seq), 0) FROM change")
+    return everyone("SELECT COALESCE(MAX(seq), 0) FROM change")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, scoped
+from vettance.db.engine import Statement, everyone, scoped
 
 ASKED: Final = 400  # Texts looked up in one query.
 
@@ -42,7 +42,7 @@ def select_terms_by_number(tenant: str, terms: Sequence[int]) -> Statement:
 
 def select_last_term() -> Statement:
     """The highest number of a term of any tenant."""
-    return Statement("SELECT COALESCE(MAX(id), 0) FROM term")
+    return everyone("SELECT COALESCE(MAX(id), 0) FROM term")
 
 
 def insert_terms(tenant: str, terms: Sequence[Term]) -> Iterator[Statement]:
@@ -62,7 +62,11 @@ def _folded(value: str) -> str | None:
 
 def widen_term(tenant: str, term: Term) -> Statement:
     """Note that a term was seen in more fields."""
-    return Statement("UPDATE term SET fields = ? WHERE tenant = ? AND id = ?", (term.fields, tenant, term.id))
+    return Statement(
+        "UPDATE term SET fields = ? WHERE tenant = ? AND id = ?",
+        (term.fields, tenant, term.id),
+        tenant=tenant,
+    )
 
 
 def insert_term_search(terms: Iterable[Term]) -> Iterator[Statement]:
@@ -79,6 +83,7 @@ def delete_term_search(term: Term) -> Statement:
     return Statement(
         "INSERT INTO term_search (term_search, rowid, value) VALUES ('delete', ?, ?)",
         (term.id, term.value.casefold()),
+        postgres=Statement("DELETE FROM term_search WHERE rowid = ?", (term.id,)),
     )
 
 
@@ -98,12 +103,19 @@ def search_terms(tenant: str, part: str) -> Statement:
         "SELECT term.id, term.fields FROM term_search CROSS JOIN term ON term.id = term_search.rowid "
         "WHERE term_search MATCH ? AND term.tenant = ?",
         (_phrase(part), tenant),
+        tenant=tenant,
+        postgres=scoped(
+            tenant,
+            "SELECT term.id, term.fields FROM term JOIN term_search ON term_search.rowid = term.id "
+            "WHERE term.tenant = ? AND term_search.value LIKE ?",
+            (_like(part, "\\"),),
+        ),
     )
 
 
 def scan_terms(tenant: str, part: str) -> Statement:
     """(id, fields) of the terms that hold a text of one or two characters, which has no trigram."""
-    pattern = _like(part)
+    pattern = _like(part, "!")
     return scoped(
         tenant,
         "SELECT id, fields FROM term WHERE tenant = ? AND "
@@ -112,13 +124,19 @@ def scan_terms(tenant: str, part: str) -> Statement:
     )
 
 
-def _like(part: str) -> str:
-    return "%" + "".join("!" + letter if letter in "!%_" else letter for letter in part) + "%"
+def _like(part: str, escape: str) -> str:
+    return "%" + "".join(escape + letter if letter in (escape, "%", "_") else letter for letter in part) + "%"
 
 
 def search_ids(part: str, limit: int) -> Statement:
     """Places in the log of some decisions, of any tenant, whose digits hold these (three or more)."""
-    return Statement("SELECT rowid FROM id_search WHERE id_search MATCH ? LIMIT ?", (_phrase(part), limit))
+    return Statement(
+        "SELECT rowid FROM id_search WHERE id_search MATCH ? LIMIT ?",
+        (_phrase(part), limit),
+        postgres=Statement(
+            "SELECT rowid FROM id_search WHERE digits LIKE ? LIMIT ?", (_like(part, "\"), limit)
+        ),
+    )
 
 
 def _phrase(text: str) -> str:

@@ -5,14 +5,14 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement
+from vettance.db.engine import Row, Statement, everyone
 from vettance.webhooks.sql import SECRETS, Secrets
 from vettance.webhooks.webhook import DeliveryState, Outcome
 
 
 def select_feed(after: int, limit: int) -> Statement:
     """(seq, subscription, due_at_ms, state) of deliveries queued after a number, in order."""
-    return Statement(
+    return everyone(
         "SELECT seq, subscription, due_at_ms, state FROM delivery WHERE seq > ? ORDER BY seq LIMIT ?",
         (after, limit),
     )
@@ -20,17 +20,17 @@ def select_feed(after: int, limit: int) -> Statement:
 
 def select_last_delivery() -> Statement:
     """The number of the newest delivery, 0 when there is none."""
-    return Statement("SELECT COALESCE(MAX(seq), 0) FROM delivery")
+    return everyone("SELECT COALESCE(MAX(seq), 0) FROM delivery")
 
 
 def select_pending_lanes() -> Statement:
     """The subscriptions that something waits for."""
-    return Statement("SELECT DISTINCT subscription FROM delivery WHERE state = 'pending'")
+    return everyone("SELECT DISTINCT subscription FROM delivery WHERE state = 'pending'")
 
 
 def select_lane(subscription_id: str, now_ms: int, limit: int) -> Statement:
     """(seq, due_at_ms) of what waits for one subscription and nobody holds, what is due first."""
-    return Statement(
+    return everyone(
         "SELECT seq, due_at_ms FROM delivery WHERE subscription = ? AND state = 'pending' "
         "AND (lease IS NULL OR leased_until_ms <= ?) ORDER BY due_at_ms, seq LIMIT ?",
         (subscription_id, now_ms, limit),
@@ -39,7 +39,7 @@ def select_lane(subscription_id: str, now_ms: int, limit: int) -> Statement:
 
 def select_overdue_lanes(overdue_ms: int) -> Statement:
     """The subscriptions of what has been due since a moment. Leases are not looked at: the index has none."""
-    return Statement(
+    return everyone(
         "SELECT DISTINCT subscription FROM delivery WHERE state = 'pending' AND due_at_ms <= ?",
         (overdue_ms,),
     )
@@ -58,7 +58,7 @@ def _padded(numbers: Sequence[int]) -> list[int]:
 def claim(numbers: Sequence[int], lease: str, now_ms: int, until_ms: int) -> Statement:
     """Take the lease of those of these deliveries that are due, free, and still subscribed to."""
     padded = _padded(numbers)
-    return Statement(
+    return everyone(
         "UPDATE delivery SET lease = ?, leased_until_ms = ? "
         f"WHERE seq IN ({', '.join('?' * len(padded))}) AND state = 'pending' AND due_at_ms <= ? "
         "AND (lease IS NULL OR leased_until_ms <= ?) "
@@ -85,7 +85,7 @@ class Claimed(NamedTuple):
 def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
     """Those of these deliveries that a lease holds."""
     padded = _padded(numbers)
-    return Statement(
+    return everyone(
         "SELECT seq, delivery.id, delivery.tenant, subscription, type, attempts, attempts_ever, body, url, "
         f"{SECRETS} FROM delivery JOIN subscription ON subscription.id = delivery.subscription "
         f"WHERE seq IN ({', '.join('?' * len(padded))}) AND lease = ?",
@@ -104,14 +104,14 @@ def settle(
     """Record an attempt and what follows from it; `Lost` when the lease is not held any more."""
     settled_at_ms = None if state is DeliveryState.PENDING else outcome.ended_at_ms
     return (
-        Statement(
+        everyone(
             "UPDATE delivery SET state = ?, due_at_ms = ?, settled_at_ms = ?, attempts = attempts + 1, "
             "attempts_ever = attempts_ever + 1, lease = NULL, leased_until_ms = NULL "
             "WHERE seq = ? AND lease = ?",
             (state.value, due_at_ms, settled_at_ms, one.seq, lease),
             rows=1,
         ),
-        Statement(
+        everyone(
             "INSERT INTO attempt (delivery, number, started_at_ms, duration_ms, status, error, answer) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -130,7 +130,7 @@ def settle(
 def release(numbers: Sequence[int], lease: str) -> Statement:
     """Give a lease back without an attempt."""
     padded = _padded(numbers)
-    return Statement(
+    return everyone(
         "UPDATE delivery SET lease = NULL, leased_until_ms = NULL "
         f"WHERE seq IN ({', '.join('?' * len(padded))}) AND lease = ?",
         (*padded, lease),
@@ -139,7 +139,7 @@ def release(numbers: Sequence[int], lease: str) -> Statement:
 
 def release_all() -> Statement:
     """Give every lease back: at the start of the only worker of a store, all of them are of dead ones."""
-    return Statement(
+    return everyone(
         "UPDATE delivery SET lease = NULL, leased_until_ms = NULL "
         "WHERE state = 'pending' AND lease IS NOT NULL"
     )
@@ -159,7 +159,7 @@ class Tally(NamedTuple):
 def note_health(tally: Tally) -> Statement:
     """Add a tally to a subscription's health. `failures` in a row go on unless there was a success."""
     in_a_row = "?" if tally.success_at_ms is not None else "failures_in_a_row + ?"
-    return Statement(
+    return everyone(
         "UPDATE subscription SET last_triggered_at_ms = ?, "
         "last_success_at_ms = COALESCE(?, last_success_at_ms), "
         "last_failure_at_ms = COALESCE(?, last_failure_at_ms), last_error = COALESCE(?, last_error), "
@@ -177,7 +177,7 @@ def note_health(tally: Tally) -> Statement:
 
 def cancel_orphans(subscription_id: str, now_ms: int, limit: int) -> Statement:
     """Cancel what still waits for a subscription that is gone, `limit` rows at a time."""
-    return Statement(
+    return everyone(
         "UPDATE delivery SET state = 'canceled', settled_at_ms = ? WHERE seq IN (SELECT seq FROM delivery "
         "WHERE subscription = ? AND state = 'pending' "
         "AND NOT EXISTS (SELECT 1 FROM subscription WHERE id = ?) LIMIT ?)",
@@ -196,6 +196,6 @@ def forget(before_ms: int, limit: int) -> list[Statement]:
         "AND seq < (SELECT MAX(seq) FROM delivery) AND created_at_ms < ? AND lease IS NULL"
     )
     return [
-        Statement(f"DELETE FROM attempt WHERE delivery IN ({old})", (limit, before_ms)),
-        Statement(f"DELETE FROM delivery WHERE seq IN ({old})", (limit, before_ms)),
+        everyone(f"DELETE FROM attempt WHERE delivery IN ({old})", (limit, before_ms)),
+        everyone(f"DELETE FROM delivery WHERE seq IN ({old})", (limit, before_ms)),
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 from vettance.outbox import MessageType
 from vettance.vault import Vault
 from vettance.webhooks.webhook import DeliveryState, Subscription
@@ -74,7 +74,7 @@ def subscription_of(row: Row) -> Subscription:
 
 def select_listeners() -> Statement:
     """(tenant,) of every tenant with a subscription."""
-    return Statement("SELECT DISTINCT tenant FROM subscription")
+    return everyone("SELECT DISTINCT tenant FROM subscription")
 
 
 class Secrets(NamedTuple):
@@ -219,7 +219,7 @@ class DeliveryFilter:
 
 def select_attempts(numbers: Sequence[int]) -> Statement:
     """The attempts of some deliveries of one tenant, in order; `numbers` come from that tenant's rows."""
-    return Statement(
+    return everyone(
         "SELECT delivery, number, started_at_ms, duration_ms, status, error, answer FROM attempt "
         f"WHERE delivery IN ({', '.join('?' * len(numbers))}) ORDER BY delivery, number",
         tuple(numbers),

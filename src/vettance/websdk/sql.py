@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 from vettance.websdk.token import SigningKey
 
 AREA: Final = "websdk"
@@ -70,7 +70,7 @@ def select_batch(tenant: str, sdk_session: str, batch_id: str) -> Statement:
 
 def select_batches(after: int, since_ms: int, limit: int) -> Statement:
     """The batches stored after one, received since a moment, in the order in which they were stored."""
-    return Statement(
+    return everyone(
         "SELECT seq, tenant, sdk_session, tenant_session, received_at_ms, signals FROM signal_batch "
         "WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
         (after, since_ms, limit),
@@ -84,7 +84,7 @@ def batch_of(row: Row) -> Batch:
 
 def delete_batches(before_ms: int, limit: int) -> Statement:
     """Delete some of the batches received before a moment."""
-    return Statement(
+    return everyone(
         "DELETE FROM signal_batch WHERE seq IN "
         "(SELECT seq FROM signal_batch WHERE received_at_ms < ? ORDER BY received_at_ms LIMIT ?)",
         (before_ms, limit),

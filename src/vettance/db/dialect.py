@@ -1,0 +1,147 @@
+"""Dialect: turns the statements of the house into what PostgreSQL takes, and knows which of them commute."""
+
+# ruff: noqa: S608 - only texts of ours, from the files that hold SQL, are put together here
+
+import functools
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from vettance.db.engine import Statement
+
+_PIECE: Final = re.compile(r"'(?:[^']|'')*'|\?")
+_TABLE: Final = re.compile(r"\b(?:INTO|UPDATE|FROM|JOIN)\s+([a-z_]+)", re.ASCII)
+_UPSERT_SET: Final = re.compile(r"\bDO\s+UPDATE\s+SET\b", re.ASCII)
+_INSERT: Final = re.compile(
+    r"\s*(INSERT INTO ([a-z_]+)\s*\([^()]*\))\s*VALUES\s*(\([^()]*\)(?:\s*,\s*\([^()]*\))*)"
+    r"\s*(ON CONFLICT\s*\([^()]*\)\s*DO UPDATE SET\b(?:(?!\bWHERE\b).)*)?",
+    re.ASCII | re.DOTALL,
+)
+_ROW: Final = re.compile(r"\([^()]*\)")
+_CHANGES: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE)\b", re.ASCII)
+
+#: Tables that a statement on another one touches without naming them: by a reference, or by its wall.
+BESIDE: Final = {
+    "api_key": "tenant",
+    "interest": "subscription",
+    "attempt": "delivery",
+    "chunk_column": "chunk",
+}
+
+
+class Form(NamedTuple):
+    """How a statement is sent.
+
+    `width`, for an insert of given rows, is how many arguments one row takes; the text inserts one row then,
+    and as many rows change as are given. `many` inserts any number of rows, given as one list for each
+    argument (`{0}` … stand for the types of the arguments), and is there where rows of one statement cannot
+    update each other. `counted` answers with the number of rows that changed, for any other change.
+    """
+
+    text: str
+    tables: frozenset[str]
+    width: int = 0
+    many: str | None = None
+    counted: str | None = None
+
+
+@functools.lru_cache(maxsize=2_000)
+def form_of(sql: str) -> Form:
+    """Read a text and tell how it is sent; texts are few, and each is read once."""
+    tables = set(_TABLE.findall(_UPSERT_SET.sub("", sql)))
+    tables |= {BESIDE[name] for name in tables if name in BESIDE}
+    insert = _INSERT.fullmatch(sql)
+    if insert is not None:
+        rows = set(_ROW.findall(insert.group(3)))
+        row = rows.pop()
+        width = row.count("?")
+        if width and not rows:
+            rest = f" {insert.group(4)}" if insert.group(4) else ""
+            text = numbered(f"{insert.group(1)} VALUES {row}{rest}")
+            many = None if rest else _many(insert.group(1), row, width)
+            return Form(text, frozenset(tables), width, many)
+    text = numbered(sql)
+    counted = None
+    if _CHANGES.match(text):
+        counted = f"WITH changed AS ({text} RETURNING 1) SELECT count(*) FROM changed"
+    return Form(text, frozenset(tables), counted=counted)
+
+
+def numbered(sql: str) -> str:
+    """Number the placeholders, but for question marks inside texts."""
+    count = 0
+
+    def place(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[0] != "?":
+            return found[0]
+        count += 1
+        return f"${count}"
+
+    return _PIECE.sub(place, sql)
+
+
+def _many(head: str, row: str, width: int) -> str:
+    """Build the insert of many rows, column by column; the order of the rows is kept."""
+    count = 0
+
+    def place(found: re.Match[str]) -> str:
+        nonlocal count
+        if found[0] != "?":
+            return found[0]
+        count += 1
+        return f"given.c{count}"
+
+    chosen = _PIECE.sub(place, row[1:-1])
+    lists = ", ".join(f"${number}::{{{number - 1}}}[]" for number in range(1, width + 1))
+    columns = ", ".join(f"c{number}" for number in range(1, width + 1))
+    return (
+        f"{head} SELECT {chosen.replace('{', '{{').replace('}', '}}')} "
+        f"FROM unnest({lists}) WITH ORDINALITY AS given ({columns}, place) ORDER BY given.place"
+    )
+
+
+class Step(NamedTuple):
+    """Executions of one text in a row, each with the number of its write and its place there."""
+
+    form: Form
+    write: list[int]
+    place: list[int]
+    args: list[Sequence[Any]]
+
+
+def arrange(writes: Sequence[Sequence[Statement]]) -> list[Step]:
+    """Sort the statements of a batch so that as many as possible share an execution.
+
+    Statements commute when they touch no table in common, directly or by way of others of the batch; each
+    such group of tables gets its statements in the order in which they were given.
+    """
+    owner: dict[str, str] = {}
+
+    def root(table: str) -> str:
+        while owner.setdefault(table, table) != table:
+            table = owner[table]
+        return table
+
+    forms = [[form_of(one.sql) for one in write] for write in writes]
+    for form in {form for row in forms for form in row}:
+        first, *others = form.tables or ("",)
+        for other in others:
+            owner[root(other)] = root(first)
+    groups: dict[str, list[Step]] = {}
+    for number, (write, row) in enumerate(zip(writes, forms, strict=True)):
+        for place, (one, form) in enumerate(zip(write, row, strict=True)):
+            steps = groups.setdefault(root(next(iter(form.tables), "")), [])
+            if not steps or steps[-1].form is not form:
+                steps.append(Step(form, [], [], []))
+            for args in _rows(form, one.args):
+                steps[-1].write.append(number)
+                steps[-1].place.append(place)
+                steps[-1].args.append(args)
+    return [step for steps in groups.values() for step in steps]
+
+
+def _rows(form: Form, args: Sequence[Any]) -> list[Sequence[Any]]:
+    if not form.width or len(args) <= form.width:
+        return [args]
+    return [args[start : start + form.width] for start in range(0, len(args), form.width)]

@@ -1,0 +1,287 @@
+"""The store for many processes: PostgreSQL, one writing connection for each process, and a few that read."""
+
+import asyncio
+import contextlib
+from collections import deque
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+from vettance.db import gather
+from vettance.db.dialect import form_of
+from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown
+from vettance.db.postgres_batch import Batch, Batcher, Reply
+from vettance.db.postgres_link import ERRORS, connect, failure, part
+from vettance.db.postgres_schema import migrate, prepare, tend
+from vettance.db.readers import ANSWER_S_MAX, READERS, WAITING_MAX
+
+#: How long a batch may take, the wait for those of other processes included.
+BATCH_S_MAX: Final = 8.0
+_DRAIN_S_MAX: Final = 20.0
+_REVIVE_S_MIN: Final = 0.05
+_REVIVE_S_MAX: Final = 1.0
+#: How often the partitions of months to come are looked after.
+TEND_S: Final = 3_600.0
+
+_CLOSED: Final = "the store is closed"
+_ASIDE: Final = "BEGIN READ ONLY"
+_TENANT: Final = "SELECT set_config('vettance.tenant', $1, true)"
+
+
+class _Waiting(NamedTuple):
+    caller: "asyncio.Future[list[int]]"
+    statements: tuple[Statement, ...]
+    since_s: float
+
+
+class PostgresStore:
+    """Implements `Store` on a database. Make one with `await PostgresStore.open(...)`; `close()` it.
+
+    Writes of one process share a commit, and one batch at a time is applied in the whole database: places in
+    the log are in the order of the commits, and batches cannot block each other half-way.
+    """
+
+    def __init__(self, url: str, read_s_max: float) -> None:
+        self._url = url
+        self._read_s_max = read_s_max
+        self._loop = asyncio.get_running_loop()
+        self._batcher = Batcher()
+        self._writer: Any = None
+        self._waiting: deque[_Waiting] = deque()
+        self._in_flight: list[_Waiting] = []
+        self._awake = asyncio.Event()
+        self._idle: list[Any] = []
+        self._reading = asyncio.Semaphore(READERS)
+        self._reads = 0
+        self._closed = False
+        self._tasks: list[asyncio.Task[None]] = []
+        #: One line that says why writes fail at the moment, or None.
+        self.trouble: str | None = None
+
+    @classmethod
+    async def open(cls, url: str, *, read_s_max: float = ANSWER_S_MAX, tends: bool = False) -> Self:
+        """Connect to a database; its schema is left to `migrate`. Raises `StoreDown` when that fails.
+
+        `read_s_max` bounds a query, in seconds. With `tends`, months to come get their partitions while it is
+        open.
+        """
+        await prepare(url)
+        store = cls(url, read_s_max)
+        store._writer = await connect(url, statement_s_max=BATCH_S_MAX, writes=True)
+        store._tasks.append(asyncio.create_task(store._write_for_ever()))
+        if tends:
+            store._tasks.append(asyncio.create_task(store._tend_for_ever()))
+        return store
+
+    @property
+    def pending(self) -> int:
+        """How many writes wait for their commit."""
+        return len(self._waiting) + len(self._in_flight)
+
+    def healthy(self) -> bool:
+        """Tell whether writes are being kept, as far as is known. Recovers by itself, within a second."""
+        return self.trouble is None and not self._closed
+
+    async def read(self, statement: Statement) -> list[Row]:
+        """Return the rows of a query, seeing every write that has returned before."""
+        if self._reads >= WAITING_MAX:
+            raise StoreDown("the store is overloaded with reads")
+        self._reads += 1
+        try:
+            async with asyncio.timeout(self._read_s_max + 1), self._reading:
+                return await self._read(statement)
+        except TimeoutError:
+            raise StoreDown(f"a read took longer than {self._read_s_max:g} s") from None
+        finally:
+            self._reads -= 1
+
+    async def _read(self, statement: Statement) -> list[Row]:
+        if self._closed:
+            raise StoreDown(_CLOSED)
+        connection = self._idle.pop() if self._idle else None
+        if connection is None or connection.is_closed():
+            connection = await connect(self._url, statement_s_max=self._read_s_max, writes=False)
+        whole = False
+        try:
+            rows = await _fetch(connection, statement)
+            whole = True
+        except ERRORS as error:
+            reason = failure(error)
+            whole = isinstance(reason, Misuse | Clash) and not connection.is_closed()
+            if isinstance(error, TimeoutError):
+                raise
+            if getattr(error, "sqlstate", None) == "57014":
+                whole = not connection.is_closed()
+                reason = StoreDown(f"a read took longer than {self._read_s_max:g} s")
+            raise (Misuse(str(reason)) if isinstance(reason, Clash) else reason) from None
+        finally:
+            if whole:
+                await self._put_back(connection)
+            else:
+                # Whatever it is still doing, nobody wants it; the server is told by the end of the line.
+                connection.terminate()
+        return rows
+
+    async def _put_back(self, connection: Any) -> None:
+        try:
+            if connection.is_in_transaction():
+                await connection.execute("ROLLBACK")
+        except (*ERRORS, asyncio.CancelledError):
+            connection.terminate()
+            raise
+        if self._closed:
+            connection.terminate()
+        else:
+            self._idle.append(connection)
+
+    async def write(self, *statements: Statement) -> list[int]:
+        """Apply the statements in one commit and return how many rows each changed; see `Store.write`."""
+        if not statements:
+            return []
+        if self._closed:
+            raise StoreDown(_CLOSED)
+        if self._writer is None:
+            raise StoreDown(self.trouble or "PostgreSQL cannot be reached")
+        if len(self._waiting) >= gather.WAITING_MAX:
+            raise StoreDown("the store is overloaded")
+        caller: asyncio.Future[list[int]] = self._loop.create_future()
+        self._waiting.append(_Waiting(caller, statements, self._loop.time()))
+        self._awake.set()
+        return await caller
+
+    async def migrate(self) -> int:
+        """Bring the schema to the newest version and return that version's number."""
+        version = await migrate(self._url)
+        if self._writer is not None:
+            # What was prepared for the schema before is not of use any more.
+            await self._writer.reload_schema_state()
+        return version
+
+    async def close(self) -> None:
+        """Finish the writes that wait, then let go of every connection. Safe to call twice."""
+        if self._closed:
+            return
+        self._closed = True
+        give_up_at = self._loop.time() + _DRAIN_S_MAX
+        while self.pending and self._writer is not None and self._loop.time() < give_up_at:
+            callers = [one.caller for one in (*self._in_flight, *self._waiting) if not one.caller.done()]
+            if not callers:
+                break
+            await asyncio.wait(callers, timeout=0.25)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._fail_all(StoreDown(_CLOSED))
+        open_ones = [*self._idle, *([self._writer] if self._writer is not None else [])]
+        self._idle, self._writer = [], None
+        await asyncio.gather(*(part(connection) for connection in open_ones))
+
+    async def _write_for_ever(self) -> None:
+        while True:
+            await self._awake.wait()
+            self._awake.clear()
+            while self._waiting:
+                # Callers of the same turn of the loop share a batch.
+                await asyncio.sleep(0)
+                try:
+                    async with asyncio.timeout(BATCH_S_MAX + 1):
+                        await self._commit()
+                except ERRORS as error:
+                    await self._revive(failure(error))
+                except Exception as error:  # noqa: BLE001
+                    # A bug of ours: the callers hear of it, and the loop goes on.
+                    await self._revive(StoreDown(f"the store failed inside: {type(error).__name__}"))
+
+    async def _commit(self) -> None:
+        """Apply one batch: what waits when it is this process's turn."""
+        await self._batcher.begin(self._writer)
+        batch = self._take()
+        if not batch.writes:
+            await self._writer.execute("ROLLBACK")
+            return
+        replies = await self._batcher.apply(self._writer, batch)
+        self.trouble = None
+        callers, self._in_flight = self._in_flight, []
+        for one, reply in zip(callers, replies, strict=True):
+            _answer(one.caller, reply)
+
+    def _take(self) -> Batch:
+        """Take the next writes, as long as they are all of tenants or all of the house."""
+        batch = Batch([], set())
+        statements = 0
+        while self._waiting and len(batch.writes) < gather.BATCH_WRITES_MAX and statements < 4_000:
+            one = self._waiting[0]
+            if one.caller.done():
+                # It was cancelled, and wants nothing any more.
+                self._waiting.popleft()
+                continue
+            about = {statement.tenant for statement in one.statements if statement.tenant is not None}
+            if batch.writes and (EVERYBODY in about) != (EVERYBODY in batch.tenants):
+                break
+            self._waiting.popleft()
+            self._in_flight.append(one)
+            batch.writes.append([statement.postgres or statement for statement in one.statements])
+            batch.tenants.update(about)
+            statements += len(one.statements)
+        return batch
+
+    async def _revive(self, reason: Exception) -> None:
+        """Fail everything that waits, and connect again, however long that takes."""
+        self.trouble = str(reason) or "PostgreSQL cannot be reached"
+        writer, self._writer = self._writer, None
+        self._fail_all(StoreDown(self.trouble))
+        if writer is not None:
+            writer.terminate()
+        pause_s = _REVIVE_S_MIN
+        while True:
+            try:
+                self._writer = await connect(self._url, statement_s_max=BATCH_S_MAX, writes=True)
+            except StoreDown as error:
+                self.trouble = str(error)
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _REVIVE_S_MAX)
+            else:
+                self.trouble = None
+                return
+
+    def _fail_all(self, reason: StoreDown) -> None:
+        callers = [one.caller for one in (*self._in_flight, *self._waiting)]
+        self._in_flight = []
+        self._waiting.clear()
+        for caller in callers:
+            if not caller.done():
+                caller.set_exception(StoreDown(str(reason)))
+
+    async def _tend_for_ever(self) -> None:
+        while True:
+            with contextlib.suppress(StoreDown):
+                await tend(self._url)
+            await asyncio.sleep(TEND_S)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+async def _fetch(connection: Any, statement: Statement) -> list[Row]:
+    statement = statement.postgres or statement
+    text = form_of(statement.sql).text
+    if statement.tenant is None:
+        return [tuple(row) for row in await connection.fetch(text, *statement.args)]
+    await connection.execute(_ASIDE)
+    await connection.fetchval(_TENANT, statement.tenant)
+    rows = [tuple(row) for row in await connection.fetch(text, *statement.args)]
+    await connection.execute("COMMIT")
+    return rows
+
+
+def _answer(caller: "asyncio.Future[list[int]]", reply: Reply) -> None:
+    if caller.done():
+        return
+    if isinstance(reply, Clash | Lost | Misuse | StoreDown):
+        caller.set_exception(reply)
+    else:
+        caller.set_result(reply)

@@ -1,0 +1,154 @@
+"""Group commit on PostgreSQL: applies the writes of many callers in one transaction and answers each."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from vettance.db.dialect import Form, Step, arrange
+from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
+from vettance.db.postgres_link import ERRORS, failure
+
+#: How many rows each statement of a write changed, or why none of it was kept.
+Reply = list[int] | Clash | Lost | Misuse | StoreDown
+
+# One batch at a time in the whole database. Places in the log are then in the order of the commits, so that
+# who has read up to one has missed none; and batches, which touch the same counts in any order, cannot
+# deadlock. The number is the word "vettance" in ASCII, so that nobody else will take the same one.
+TURN: Final = 0x76657474616E6365
+_BEGIN: Final = f"BEGIN; SELECT pg_advisory_xact_lock({TURN})"
+_TENANTS: Final = "SELECT set_config('vettance.tenant', $1, true)"
+
+
+class Batch(NamedTuple):
+    """Writes that are committed together, and the tenants whose rows they are about."""
+
+    writes: list[Sequence[Statement]]
+    tenants: set[str]
+
+
+class _Unmet(Exception):
+    """A statement changed another number of rows than its write demands."""
+
+
+class Batcher:
+    """Applies batches on a connection that is handed to it; remembers how texts are sent in bulk."""
+
+    def __init__(self) -> None:
+        self._bulk: dict[str, str] = {}
+
+    async def begin(self, connection: Any) -> None:
+        """Open a transaction and wait for this process's turn."""
+        await connection.execute(_BEGIN)
+
+    async def apply(self, connection: Any, batch: Batch) -> list[Reply]:
+        """Commit all writes at once; if one fails, undo them and commit them apart, so that only it fails.
+
+        Raises what the driver raises when it is the store that failed.
+        """
+        if any("," in tenant for tenant in batch.tenants):
+            await connection.execute("ROLLBACK")
+            return [Misuse("a tenant's name holds a comma")] * len(batch.writes)
+        tenants = ",".join(sorted(batch.tenants))
+        try:
+            if tenants:
+                await connection.fetchval(_TENANTS, tenants)
+            replies = await self._together(connection, batch.writes)
+        except _Unmet as unmet:
+            guilty: Exception = Lost(str(unmet))
+        except ERRORS as error:
+            guilty = failure(error)
+            if isinstance(guilty, StoreDown) or connection.is_closed():
+                raise
+        else:
+            await connection.execute("COMMIT")
+            return replies
+        await connection.execute("ROLLBACK")
+        if len(batch.writes) == 1:
+            return [_reply(guilty)]
+        await self.begin(connection)
+        if tenants:
+            await connection.fetchval(_TENANTS, tenants)
+        replies = await self._apart(connection, batch.writes)
+        await connection.execute("COMMIT")
+        return replies
+
+    async def _together(self, connection: Any, writes: Sequence[Sequence[Statement]]) -> list[Reply]:
+        counts = [[0] * len(write) for write in writes]
+        for step in arrange(writes):
+            for number, place, changed in zip(
+                step.write, step.place, await self._run(connection, step), strict=True
+            ):
+                counts[number][place] += changed
+        for write, changed_rows in zip(writes, counts, strict=True):
+            _insist(write, changed_rows)
+        return list(counts)
+
+    async def _run(self, connection: Any, step: Step) -> list[int]:
+        form, rows = step.form, step.args
+        if len(rows) == 1:
+            return [_changed(await connection.execute(form.text, *rows[0]))]
+        if form.many is not None:
+            text = self._bulk.get(form.text) or await self._prepare(connection, form)
+            await connection.execute(text, *[list(column) for column in zip(*rows, strict=True)])
+            return [1] * len(rows)
+        if form.width:
+            await connection.executemany(form.text, rows)
+            return [1] * len(rows)
+        if form.counted is not None:
+            return [row[0] for row in await connection.fetchmany(form.counted, rows)]
+        return [_changed(await connection.execute(form.text, *args)) for args in rows]
+
+    async def _prepare(self, connection: Any, form: Form) -> str:
+        """Learn the types of an insert's arguments, and build the text that takes them as lists."""
+        prepared = await connection.prepare(form.text)
+        types = [kind.name for kind in prepared.get_parameters()]
+        text = self._bulk[form.text] = str(form.many).format(*types)
+        return text
+
+    async def _apart(self, connection: Any, writes: Sequence[Sequence[Statement]]) -> list[Reply]:
+        replies: list[Reply] = []
+        for write in writes:
+            await connection.execute("SAVEPOINT one")
+            try:
+                counts = [0] * len(write)
+                for step in _in_order(write):
+                    for place, changed in zip(step.place, await self._run(connection, step), strict=True):
+                        counts[place] += changed
+                _insist(write, counts)
+            except _Unmet as unmet:
+                replies.append(Lost(str(unmet)))
+            except ERRORS as error:
+                guilty = failure(error)
+                if isinstance(guilty, StoreDown) or connection.is_closed():
+                    raise
+                replies.append(_reply(guilty))
+            else:
+                await connection.execute("RELEASE SAVEPOINT one")
+                replies.append(counts)
+                continue
+            await connection.execute("ROLLBACK TO SAVEPOINT one; RELEASE SAVEPOINT one")
+        return replies
+
+
+def _in_order(write: Sequence[Statement]) -> list[Step]:
+    """Arrange one write, each statement after the one before it."""
+    steps: list[Step] = []
+    for place, one in enumerate(write):
+        steps += [step._replace(place=[place] * len(step.place)) for step in arrange([[one]])]
+    return steps
+
+
+def _insist(write: Sequence[Statement], counts: Sequence[int]) -> None:
+    for one, changed in zip(write, counts, strict=True):
+        if one.rows is not None and one.rows != changed:
+            raise _Unmet(f"{changed} rows changed where {one.rows} must")
+
+
+def _changed(status: str) -> int:
+    """Read the count from a command's status: INSERT 0 n, UPDATE n, DELETE n."""
+    word = status.rpartition(" ")[2]
+    return int(word) if word.isdigit() else 0
+
+
+def _reply(guilty: Exception) -> Reply:
+    assert isinstance(guilty, Clash | Lost | Misuse | StoreDown)
+    return guilty

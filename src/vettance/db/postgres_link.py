@@ -1,0 +1,144 @@
+"""Connections to PostgreSQL: every setting that durability or patience depends on, and what errors mean."""
+
+import asyncio
+import contextlib
+from typing import Any, Final
+
+import asyncpg
+
+from vettance.db.engine import Clash, Misuse, StoreDown
+
+CONNECT_S_MAX: Final = 3.0
+STATEMENTS_CACHED: Final = 512
+#: The role that does the daily work where the service was given one that no policy binds.
+ROLE: Final = "vettance_service"
+
+# A server or client that went away without a word is noticed within this time, and its transaction undone.
+_SILENCE: Final = {
+    "tcp_keepalives_idle": "3",
+    "tcp_keepalives_interval": "1",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "5000",
+}
+#: A process that stops in the middle of a batch holds up every other one for this long, and no longer.
+HOLD_MS_MAX: Final = 4_000
+
+#: Classes and codes that say the store failed, not the statement
+#: (postgresql.org/docs/15/errcodes-appendix.html).
+_DOWN: Final = {
+    "08": "the connection to PostgreSQL failed",
+    "28": "PostgreSQL refused the user",
+    "3D": "the database does not exist",
+    "40": "PostgreSQL undid the transaction",
+    "53": "PostgreSQL is out of resources",
+    "55": "something in PostgreSQL is locked",
+    "57": "PostgreSQL ended the request",
+    "58": "the system of PostgreSQL failed",
+    "XX": "PostgreSQL failed inside",
+    "25006": "the store is read-only",
+    "25P02": "PostgreSQL undid the transaction",
+    "25P03": "PostgreSQL ended a transaction that stood still",
+    "0A000": "a statement was prepared for an older schema",
+    "26000": "a prepared statement is gone",
+    "57014": "the request to the store took too long",
+}
+
+
+def failure(error: BaseException) -> Exception:
+    """Tell what an error means: a `Clash`, a `Misuse` or a `StoreDown`; sentences hold no stored values."""
+    if isinstance(error, asyncpg.PostgresError):
+        return _refusal(error)
+    if isinstance(error, OSError | TimeoutError | EOFError):
+        return StoreDown("PostgreSQL cannot be reached")
+    if isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
+        if "connection" in str(error):
+            return StoreDown("the connection to PostgreSQL failed")
+        return Misuse("the arguments do not fit the statement")
+    return Misuse(f"an argument cannot be stored ({type(error).__name__})")
+
+
+def _refusal(error: Any) -> Exception:
+    code = error.sqlstate or ""
+    if code == "23505":
+        return Clash(error.message or "a unique constraint refused the write")
+    said = _DOWN.get(code) or _DOWN.get(code[:2])
+    if said is not None:
+        return StoreDown(said)
+    if code[:2] in ("22", "23"):
+        # Texts of these classes hold the values that were refused.
+        return Misuse(f"PostgreSQL does not take a value ({type(error).__name__})")
+    return Misuse(" ".join(str(error.message or type(error).__name__).split()))
+
+
+#: Whatever may come out of the driver.
+ERRORS: Final = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    EOFError,
+    TimeoutError,
+    ValueError,
+    TypeError,
+    OverflowError,
+)
+
+
+async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool = False) -> Any:
+    """Open a connection. Raises `StoreDown`. With `plain` it keeps the rights of its user, for the schema.
+
+    Commits return when the log is on the disk, whatever the default of the database is.
+    """
+    settings = {
+        **_SILENCE,
+        "application_name": "vettance",
+        "statement_timeout": str(int(statement_s_max * 1000)),
+        "idle_in_transaction_session_timeout": str(HOLD_MS_MAX),
+        "synchronous_commit": "on",
+        "default_transaction_read_only": "off" if writes else "on",
+        "jit": "off",  # No statement here runs long enough to be worth compiling.
+        "search_path": "public",
+    }
+    connection = None
+    try:
+        connection = await asyncpg.connect(
+            url,
+            timeout=CONNECT_S_MAX,
+            statement_cache_size=STATEMENTS_CACHED,
+            max_cached_statement_lifetime=0,
+            server_settings=settings,
+        )
+        # Sums of whole numbers are of this type, and are whole numbers here too.
+        await connection.set_type_codec(
+            "numeric", schema="pg_catalog", encoder=str, decoder=_number, format="text"
+        )
+        if not plain and await is_above_walls(connection):
+            await connection.execute(f"SET ROLE {ROLE}")
+    except ERRORS as error:
+        if connection is not None:
+            connection.terminate()
+        reason = failure(error)
+        raise reason if isinstance(reason, StoreDown) else StoreDown(str(reason)) from None
+    except asyncio.CancelledError:
+        if connection is not None:
+            connection.terminate()
+        raise
+    return connection
+
+
+def _number(text: str) -> int | float:
+    return float(text) if "." in text or "a" in text else int(text)
+
+
+async def part(connection: Any) -> None:
+    """Let go of a connection, politely if it still listens."""
+    with contextlib.suppress(*ERRORS):
+        await asyncio.wait_for(connection.close(), 1.0)
+    if not connection.is_closed():
+        connection.terminate()
+
+
+async def is_above_walls(connection: Any) -> bool:
+    """Tell whether the user of a connection is bound by no policy, so that walls would be none to it."""
+    above = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+    return bool(await connection.fetchval(above))

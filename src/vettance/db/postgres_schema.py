@@ -1,0 +1,190 @@
+"""The schema on PostgreSQL: migrations, the partitions of months, and the role that the walls bind."""
+
+# ruff: noqa: S608 - only names of ours are put into the texts
+
+import contextlib
+import datetime
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+
+from vettance.db.engine import StoreDown
+from vettance.db.migrate import Migration, SchemaRefused, migrations
+from vettance.db.postgres_link import ERRORS, ROLE, connect, failure, is_above_walls, part
+
+FOLDER: Final = Path(__file__).parent / "schema" / "postgres"
+PATIENCE_S: Final = 60.0
+# One process at a time changes the schema. The number is "schema" in ASCII.
+_TURN: Final = 0x736368656D61
+#: Months that have their partitions before they begin.
+AHEAD: Final = 2
+#: Tables with a partition for each month; their ids begin with this prefix and the moment in hex digits.
+PARTITIONED: Final = {"event": "evt", "decision": "evt"}
+
+_TABLE: Final = """CREATE TABLE IF NOT EXISTS schema_version (
+    version BIGINT PRIMARY KEY,
+    name TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    applied_at_ms BIGINT NOT NULL
+)"""
+
+
+async def migrate(url: str, folder: Path = FOLDER) -> int:
+    """Apply what is pending, each migration in one transaction, and return the version reached.
+
+    Two processes may do so at once. Raises `SchemaRefused` when the database is newer than this program or
+    was made from other migrations, `StoreDown` when it cannot be used.
+    """
+    known = migrations(folder)
+    async with _owner(url) as connection:
+        await connection.execute(f"SELECT pg_advisory_lock({_TURN})")
+        applied = await _applied(connection, known)
+        for migration in known[applied:]:
+            await _apply(connection, migration)
+        await _partition(connection)
+        if await is_above_walls(connection):
+            await _let_work(connection, anew=applied < len(known))
+    return len(known)
+
+
+async def check(url: str, folder: Path = FOLDER) -> list[str]:
+    """Name the pending migrations without applying any."""
+    known = migrations(folder)
+    async with _owner(url) as connection:
+        return [migration.name for migration in known[await _applied(connection, known) :]]
+
+
+async def tend(url: str) -> None:
+    """Make the partitions of the months to come, and drop those of the past that retention has emptied."""
+    async with _owner(url) as connection:
+        await connection.execute(f"SELECT pg_advisory_lock({_TURN})")
+        await _partition(connection)
+        await _drop_empty(connection)
+
+
+@contextlib.asynccontextmanager
+async def _owner(url: str) -> AsyncIterator[Any]:
+    """Connect with the rights of the user that was given, to change the schema."""
+    connection = await connect(url, statement_s_max=PATIENCE_S, writes=True, plain=True)
+    try:
+        await connection.execute("SET idle_in_transaction_session_timeout = 0")
+        yield connection
+    except ERRORS as error:
+        reason = failure(error)
+        raise reason if isinstance(reason, StoreDown) else StoreDown(f"PostgreSQL: {reason}") from None
+    finally:
+        await part(connection)
+
+
+async def _applied(connection: Any, known: list[Migration]) -> int:
+    """Count the migrations that the database has seen, holding each against the one we know."""
+    if await connection.fetchval("SELECT to_regclass('schema_version')") is None:
+        return 0
+    rows = await connection.fetch("SELECT version, name, digest FROM schema_version ORDER BY version")
+    if len(rows) > len(known):
+        raise SchemaRefused(f"the database has schema version {len(rows)}, this program only {len(known)}")
+    for (version, name, digest), migration in zip(rows, known, strict=False):
+        if (version, digest) != (migration.version, migration.digest):
+            raise SchemaRefused(f"migration {name} was changed after it had been applied to the database")
+    return len(rows)
+
+
+async def _apply(connection: Any, migration: Migration) -> None:
+    try:
+        async with connection.transaction():
+            # The walls bind the owner of the tables too.
+            await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
+            await connection.execute(_TABLE)
+            await connection.execute(migration.text)
+            await connection.execute(
+                "INSERT INTO schema_version (version, name, digest, applied_at_ms) VALUES ($1, $2, $3, $4)",
+                *(migration.version, migration.name, migration.digest, time.time_ns() // 1_000_000),
+            )
+    except ERRORS as error:
+        reason = failure(error)
+        if isinstance(reason, StoreDown):
+            raise reason from None
+        raise SchemaRefused(f"migration {migration.name}: {reason}") from None
+
+
+async def prepare(url: str) -> None:
+    """Where the user that was given is bound by no policy, have a role that is, for the daily work."""
+    async with _owner(url) as connection:
+        if await is_above_walls(connection) and not await connection.fetchval(
+            "SELECT 1 FROM pg_roles WHERE rolname = $1", ROLE
+        ):
+            # Another database of this server may be set up at the same moment.
+            with contextlib.suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError):
+                await connection.execute(f"CREATE ROLE {ROLE} NOLOGIN; GRANT {ROLE} TO CURRENT_USER")
+
+
+async def _let_work(connection: Any, *, anew: bool) -> None:
+    """Give that role what it needs in this database."""
+    if not anew and await connection.fetchval("SELECT has_table_privilege($1, 'tenant', 'INSERT')", ROLE):
+        return
+    await connection.execute(
+        f"GRANT USAGE ON SCHEMA public TO {ROLE};"
+        f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {ROLE};"
+        f"GRANT USAGE, SELECT, UPDATE ON ALL SEQUENCES IN SCHEMA public TO {ROLE}"
+    )
+
+
+def month_of(moment: datetime.datetime, later: int) -> datetime.datetime:
+    """Return the first instant of the month that is `later` months after that of a moment (UTC)."""
+    months = moment.year * 12 + moment.month - 1 + later
+    return datetime.datetime(months // 12, months % 12 + 1, 1, tzinfo=datetime.UTC)
+
+
+def bound(prefix: str, month: datetime.datetime) -> str:
+    """Return the least id of a month: its prefix and 48 bits of Unix milliseconds (RFC 9562, section 5.7)."""
+    return f"{prefix}_{int(month.timestamp() * 1000):012x}"
+
+
+async def _partition(connection: Any) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    for table, prefix in PARTITIONED.items():
+        for later in range(AHEAD + 1):
+            first, end = month_of(now, later), month_of(now, later + 1)
+            name = f"{table}_{first:%Y_%m}"
+            if await connection.fetchval("SELECT to_regclass($1)", name) is not None:
+                continue
+            try:
+                await connection.execute(
+                    f"CREATE TABLE {name} PARTITION OF {table} "
+                    f"FOR VALUES FROM ('{bound(prefix, first)}') TO ('{bound(prefix, end)}')"
+                )
+            except asyncpg.CheckViolationError:
+                # Rows of this month stand in the last partition already, where they are as safe as anywhere.
+                continue
+
+
+async def _drop_empty(connection: Any) -> None:
+    """Drop the partitions of months that are over for long and hold nothing any more."""
+    before = f"{month_of(datetime.datetime.now(datetime.UTC), -2):%Y_%m}"
+    for table in PARTITIONED:
+        rows = await connection.fetch(
+            "SELECT child.relname FROM pg_inherits JOIN pg_class AS child ON child.oid = inhrelid "
+            "WHERE inhparent = $1::regclass ORDER BY 1",
+            table,
+        )
+        for (name,) in rows:
+            month = name.removeprefix(f"{table}_")
+            if month == "rest" or month >= before:
+                continue
+            async with connection.transaction():
+                await connection.execute("SET LOCAL lock_timeout = '1s'")
+                await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
+                await connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+                if not await connection.fetchval(
+                    f"SELECT EXISTS (SELECT 1 FROM {table} WHERE id >= $1 AND id < $2)", *_span(table, month)
+                ):
+                    await connection.execute(f"DROP TABLE {name}")
+
+
+def _span(table: str, month: str) -> tuple[str, str]:
+    year, number = month.split("_")
+    first = datetime.datetime(int(year), int(number), 1, tzinfo=datetime.UTC)
+    return bound(PARTITIONED[table], first), bound(PARTITIONED[table], month_of(first, 1))
