@@ -139,23 +139,14 @@ def rewrite_event(tenant: str, event: Named) -> list[Statement]:
     texts = ", ".join(f"{name} = ?" for name in NAMING)
     return [
         Statement(
-<<<<<<< HEAD
             f"UPDATE decision SET {texts}, record = ? WHERE tenant = ? AND id = ?",
             (*event[1:6], event.record, tenant, event.id),
+            tenant=tenant,
         ),
         Statement(
             "UPDATE event SET sent = ?, signals = ? WHERE tenant = ? AND id = ?",
             (event.sent, event.signals, tenant, event.id),
-=======
-            "UPDATE decision SET customer_id = ?, email = ?, record = ? WHERE tenant = ? AND id = ?",
-            (customer_id, email, record, tenant, event_id),
             tenant=tenant,
-        ),
-        Statement(
-            "UPDATE event SET sent = ?, signals = ? WHERE tenant = ? AND id = ?",
-            (sent, signals, tenant, event_id),
-            tenant=tenant,
->>>>>>> 7495e11 (wip)
         ),
     ]
 
@@ -245,4 +236,5 @@ def count_aml_of(tenant: str, external_id: str) -> Statement:
         "(SELECT COUNT(*) FROM aml_screening WHERE tenant = ? AND external_id = ?), "
         "(SELECT COUNT(*) FROM (SELECT 1 FROM aml_event WHERE tenant = ? LIMIT 1) AS one)",
         (tenant, external_id, tenant, external_id, tenant),
+        tenant=tenant,
     )

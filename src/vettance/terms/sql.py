@@ -134,7 +134,7 @@ def search_ids(part: str, limit: int) -> Statement:
         "SELECT rowid FROM id_search WHERE id_search MATCH ? LIMIT ?",
         (_phrase(part), limit),
         postgres=Statement(
-            "SELECT rowid FROM id_search WHERE digits LIKE ? LIMIT ?", (_like(part, "\"), limit)
+            "SELECT rowid FROM id_search WHERE digits LIKE ? LIMIT ?", (_like(part, "\\"), limit)
         ),
     )
 

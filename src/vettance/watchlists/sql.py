@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 from vettance.watchlists.shelf import EVERYBODY, Version
 
 AREA = "watchlist"
@@ -55,7 +55,7 @@ def select_versions(owner: str | None = None) -> Statement:
     """Every version of every list, the newest of each first; of one owner, or of all."""
     order = "ORDER BY tenant, source, imported_at_ms DESC, version"
     if owner is None:
-        return Statement(f"SELECT {_COLUMNS} FROM watchlist_version {order}")
+        return everyone(f"SELECT {_COLUMNS} FROM watchlist_version {order}")
     return scoped(owner, f"SELECT {_COLUMNS} FROM watchlist_version WHERE tenant = ? {order}")
 
 
@@ -68,7 +68,7 @@ def select_current(owner: str = EVERYBODY) -> Statement:
 
 def select_all_current() -> Statement:
     """The version of each list that counts, whoever owns it."""
-    return Statement(f"SELECT {_COLUMNS} FROM watchlist_version WHERE current = 1 ORDER BY tenant, source")
+    return everyone(f"SELECT {_COLUMNS} FROM watchlist_version WHERE current = 1 ORDER BY tenant, source")
 
 
 def version_of(row: Row) -> StoredVersion:
@@ -87,13 +87,14 @@ def insert_index(
     owner: str, identity: str, versions: Mapping[str, str], entities: int, names: int, now_ms: int
 ) -> Statement:
     """Make an index the one that counts for an owner: the newest row does."""
+    # Numbers are given to the indexes of all owners together.
     return scoped(
         owner,
         "INSERT INTO watchlist_index (tenant, seq, id, versions, entities, names, built_at_ms) VALUES "
         "(?, (SELECT COALESCE(MAX(seq), 0) + 1 FROM watchlist_index), ?, ?, ?, ?, ?) "
         "ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, built_at_ms = excluded.built_at_ms",
         (identity, msgspec.json.encode(dict(versions)).decode(), entities, names, now_ms),
-    )
+    )._replace(tenant=EVERYBODY)
 
 
 def select_index(owner: str = EVERYBODY) -> Statement:
@@ -107,6 +108,6 @@ def select_index(owner: str = EVERYBODY) -> Statement:
 
 def select_owners() -> Statement:
     """(tenant,) of every tenant that has a list of its own."""
-    return Statement(
+    return everyone(
         "SELECT DISTINCT tenant FROM watchlist_version WHERE current = 1 AND tenant <> ?", (EVERYBODY,)
     )

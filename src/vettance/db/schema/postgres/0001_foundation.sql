@@ -344,9 +344,10 @@ CREATE INDEX signal_batch_age ON signal_batch (received_at_ms);
 -- The queued signals of the session as they stood when the event was decided: a replay must see the same.
 
 -- Versions of watchlists, and the index that is made of the newest of each. What they hold lies in files of the
--- data folder; here stands which of them count. Lists belong to the deployment, not to a tenant.
+-- data folder; here stands which of them count. `tenant` is '*' for the lists that everybody is screened against.
 
 CREATE TABLE watchlist_version (
+    tenant TEXT COLLATE "C" NOT NULL,
     source TEXT COLLATE "C" NOT NULL,
     version TEXT COLLATE "C" NOT NULL,
     current BIGINT NOT NULL,
@@ -355,7 +356,7 @@ CREATE TABLE watchlist_version (
     files TEXT COLLATE "C" NOT NULL,
     imported_at_ms BIGINT NOT NULL,
     checked_at_ms BIGINT NOT NULL,
-    PRIMARY KEY (source, version)
+    PRIMARY KEY (tenant, source, version)
 );
 
 CREATE TABLE watchlist_index (
@@ -364,8 +365,10 @@ CREATE TABLE watchlist_index (
     versions TEXT COLLATE "C" NOT NULL,
     entities BIGINT NOT NULL,
     names BIGINT NOT NULL,
-    built_at_ms BIGINT NOT NULL
+    built_at_ms BIGINT NOT NULL,
+    tenant TEXT COLLATE "C" NOT NULL DEFAULT '*'
 );
+CREATE INDEX watchlist_index_newest ON watchlist_index (tenant, seq);
 
 -- Watching for money laundering: events, alerts, cases. Apart from fraud; nothing here is told to webhooks.
 -- Moments are Unix milliseconds.
@@ -495,6 +498,8 @@ CREATE TABLE aml_alert_entity (
     alert TEXT COLLATE "C" NOT NULL,
     entity TEXT COLLATE "C" NOT NULL,
     digest TEXT COLLATE "C" NOT NULL,
+    -- Empty where the subject of the alert is the customer itself, else which other party it is.
+    role TEXT COLLATE "C" NOT NULL DEFAULT '',
     PRIMARY KEY (tenant, alert, entity)
 );
 
@@ -504,6 +509,38 @@ CREATE TABLE aml_screening_setting (
     tenant TEXT COLLATE "C" PRIMARY KEY,
     profile TEXT COLLATE "C" NOT NULL,
     bounds TEXT COLLATE "C" NOT NULL
+);
+
+-- Sets of list versions (JSON, list to version) that somebody was screened against.
+CREATE TABLE aml_list_set (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    versions TEXT COLLATE "C" NOT NULL
+);
+
+-- Everybody who was screened, as the last screening asked (`sent`, JSON) and against which set of versions
+-- (`list_set`). Whoever stands under another set than the current one is still to be screened again.
+CREATE TABLE aml_subject (
+    tenant TEXT COLLATE "C" NOT NULL,
+    external_id TEXT COLLATE "C" NOT NULL,
+    role TEXT COLLATE "C" NOT NULL,
+    list_set TEXT COLLATE "C" NOT NULL,
+    screening TEXT COLLATE "C" NOT NULL,
+    screened_at_ms BIGINT NOT NULL,
+    sent BYTEA NOT NULL,
+    PRIMARY KEY (tenant, external_id, role)
+);
+CREATE INDEX aml_subject_behind ON aml_subject (tenant, list_set);
+
+-- How often a tenant's subjects were screened again, for each set of versions. `finished_at_ms` is set when none
+-- stands under another set.
+CREATE TABLE aml_rescreening (
+    tenant TEXT COLLATE "C" NOT NULL,
+    list_set TEXT COLLATE "C" NOT NULL,
+    started_at_ms BIGINT NOT NULL,
+    finished_at_ms BIGINT,
+    subjects BIGINT NOT NULL,
+    alerts BIGINT NOT NULL,
+    PRIMARY KEY (tenant, list_set)
 );
 
 -- The second wall between tenants. The service says at the start of each transaction whose rows it is about
@@ -527,8 +564,15 @@ SELECT vettance_wall(
     'api_key', 'quota_use', 'change', 'list_entry', 'ruleset', 'event', 'decision', 'subscription',
     'interest', 'delivery', 'feedback', 'answer', 'job', 'rollup', 'term', 'chunk', 'roster',
     'import_mark', 'signal_batch', 'aml_ruleset', 'aml_setting', 'aml_event', 'aml_case', 'aml_alert',
-    'aml_alert_event', 'aml_case_entry', 'aml_screening', 'aml_alert_entity', 'aml_screening_setting'
+    'aml_alert_event', 'aml_case_entry', 'aml_screening', 'aml_alert_entity', 'aml_screening_setting',
+    'aml_subject', 'aml_rescreening'
 ]) AS one;
+-- Lists of the deployment are everybody's.
+SELECT vettance_wall(
+    one,
+    'tenant = ''*'' '
+    'OR tenant = ANY ((SELECT string_to_array(current_setting(''vettance.tenant'', true), '',''))::TEXT[])'
+) FROM unnest(ARRAY['watchlist_version', 'watchlist_index']) AS one;
 SELECT vettance_wall(
     'tenant', 'id = ANY ((SELECT string_to_array(current_setting(''vettance.tenant'', true), '',''))::TEXT[])'
 );
