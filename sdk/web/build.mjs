@@ -14,7 +14,7 @@ const LIMITS = { core: 6 * 1024, full: 25 * 1024 }
 
 rmSync(out, { recursive: true, force: true })
 mkdirSync(out, { recursive: true })
-const manifest = {}
+const files = {}
 for (const [name, limit] of Object.entries(LIMITS)) {
   for (const [format, suffix] of [['esm', '.mjs'], ['iife', '.js']]) {
     const file = `vettance-${name}${suffix}`
@@ -33,7 +33,7 @@ for (const [name, limit] of Object.entries(LIMITS)) {
     const gzip = gzipSync(content, { level: 9 }).length
     if (gzip > limit) throw new Error(`${file} has ${gzip} bytes gzipped, more than ${limit}`)
     const integrity = 'sha384-' + createHash('sha384').update(content).digest('base64')
-    manifest[file] = { bytes: content.length, gzip, integrity }
+    files[file] = { bytes: content.length, gzip, integrity }
     console.log(`${file}: ${content.length} bytes, ${gzip} gzipped of ${limit}`)
   }
 }
@@ -42,4 +42,4 @@ const tail =
   '\nexport declare const VERSION: string\nexport declare const createVettance: (options: Options) => Vettance\n'
 writeFileSync(join(out, 'vettance.d.ts'), types + tail)
 writeFileSync(join(out, 'NOTICE.txt'), readFileSync(join(here, 'NOTICE.txt')))
-writeFileSync(join(out, 'manifest.json'), JSON.stringify(manifest, null, 2) + '\n')
+writeFileSync(join(out, 'manifest.json'), JSON.stringify({ version, files }, null, 2) + '\n')

@@ -20,7 +20,9 @@ LIMITS = {"core": 6 * 1024, "full": 25 * 1024}
 
 @pytest.mark.parametrize("manifest", MANIFESTS, ids=lambda path: path.parent.name)
 def test_the_files_of_a_version_are_those_of_its_manifest(manifest: Path) -> None:
-    for name, said in json.loads(manifest.read_text()).items():
+    told = json.loads(manifest.read_text())
+    assert told["version"] == manifest.parent.name
+    for name, said in told["files"].items():
         content = (manifest.parent / name).read_bytes()
         assert said["bytes"] == len(content)
         digest = base64.b64encode(hashlib.sha384(content).digest()).decode()
@@ -65,6 +67,20 @@ def test_a_version_may_be_cached_for_ever_and_the_newest_is_asked_for_again(serv
         "GET", f"/sdk/v1/{name}", key=None, headers={"If-None-Match": newest.headers["etag"]}
     )
     assert (again.status, again.body) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    ("header", "zipped"),
+    [("gzip, deflate, br", True), ("br;q=1.0, gzip;q=0.8", True), ("gzip;q=0", False), ("identity", False)],
+)
+def test_a_script_is_sent_small_to_those_who_take_it_so(service: Service, header: str, zipped: bool) -> None:
+    path = f"/sdk/v1/{newest_version()}/vettance-core.js"
+    answer = service.call("GET", path, key=None, headers={"Accept-Encoding": header})
+    plain = (NEWEST / "vettance-core.js").read_bytes()
+    assert ("content-encoding" in answer.headers) is zipped
+    assert answer.headers["vary"] == "accept-encoding"
+    assert (gzip.decompress(answer.body) if zipped else answer.body) == plain
+    assert not zipped or len(answer.body) <= LIMITS["core"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,17 @@ const TYPING_PAUSE_MS = 2000
 const KEPT = 256
 // Input without a key this shortly before was put there by something else.
 const KEY_MS = 1000
+// A hand takes a mouse across this many pixels in more than this many moves.
+const JUMP_PX = 60
+const JUMP_MOVES = 3
+
+/** A key that went down in a field; when it was let go, and when the next went down before that. */
+interface Key {
+  field: Field | null
+  at: number
+  up?: number
+  next?: number
+}
 
 /** A list of which the newest numbers are kept, and which knows what is new since it was last sent. */
 const series = () => {
@@ -38,16 +49,19 @@ export const behaviour = () => {
   let sent: Record<string, number> = {}
   const intervals = series()
   const dwells = series()
+  const gaps = series()
   const presses = series()
   const moves = mouse()
   const filled = fields()
-  const down = new Map<string, number>()
+  const down = new Map<string, Key>()
   let flags: Record<string, boolean> = {}
   let shownAt = 0
   let firstInputAt = 0
   let lastInputAt = 0
-  let lastKey: { field: Field | null; at: number } = { field: null, at: 0 }
+  let lastKey: Key = { field: null, at: 0 }
   let pressedAt = 0
+  let restedAt: [x: number, y: number] | null = null
+  let movesSince = 0
   let touched = false
 
   const count = (name: string): void => {
@@ -60,20 +74,29 @@ export const behaviour = () => {
       // A key that is held down repeats at a fixed pace and says nothing.
       if (event.repeat) return
       count('keyCount')
-      down.set(event.code, event.timeStamp)
+      const at = event.timeStamp
+      const key: Key = { field, at }
       if (down.size > 20) down.clear()
+      down.set(event.code, key)
       if (!field) return
       // Keys that only change others (Shift) or lead away (Tab, Enter) are no typing; which of the rest it is
       // does not matter.
       if (event.key.length > 1 && !/^(Backspace|Delete|Unidentified|Process)$/.test(event.key)) return
-      const pause = event.timeStamp - lastKey.at
-      if (lastKey.field === field && pause < TYPING_PAUSE_MS) intervals.add(pause)
-      lastKey = { field, at: event.timeStamp }
+      if (lastKey.field === field && at - lastKey.at < TYPING_PAUSE_MS) {
+        intervals.add(at - lastKey.at)
+        // The gap to a key that is still held is known when that one is let go.
+        if (lastKey.up) gaps.add(at - lastKey.up)
+        else lastKey.next = at
+      }
+      lastKey = key
     },
     keyup(event: KeyboardEvent) {
-      const since = down.get(event.code)
+      const key = down.get(event.code)
       down.delete(event.code)
-      if (since !== undefined) dwells.add(event.timeStamp - since)
+      if (!key) return
+      key.up = event.timeStamp
+      dwells.add(key.up - key.at)
+      if (key.next) gaps.add(key.next - key.up)
     },
     input(event: InputEvent) {
       const field = fieldOf(event)
@@ -96,6 +119,7 @@ export const behaviour = () => {
     pointermove(event: PointerEvent) {
       if (event.pointerType !== 'mouse') return
       count('mouseMoves')
+      movesSince++
       // Browsers hand moves over once a frame; what lies between is the way of the hand itself.
       const between = event.getCoalescedEvents ? event.getCoalescedEvents() : []
       for (const each of between.length ? between : [event]) moves.move(each.clientX, each.clientY, each.timeStamp)
@@ -104,6 +128,13 @@ export const behaviour = () => {
       moves.finish()
       pressedAt = event.timeStamp
       count('pressCount')
+      if (event.pointerType === 'mouse') {
+        const { clientX: x, clientY: y } = event
+        // Pressed far from where it was pressed before, and next to no way between.
+        if (restedAt && movesSince < JUMP_MOVES && Math.hypot(x - restedAt[0], y - restedAt[1]) > JUMP_PX) count('jumpCount')
+        restedAt = [x, y]
+        movesSince = 0
+      }
       if (event.pointerType === 'touch') {
         touched = flags.touch = true
         count('touchCount')
@@ -147,8 +178,9 @@ export const behaviour = () => {
     for (const name in counts) delete counts[name]
     sent = {}
     flags = {}
-    for (const each of [intervals, dwells, presses, moves, filled]) each.reset()
+    for (const each of [intervals, dwells, gaps, presses, moves, filled]) each.reset()
     firstInputAt = lastInputAt = pressedAt = 0
+    restedAt = null
     lastKey = { field: null, at: 0 }
     shownAt = performance.now()
   }
@@ -191,6 +223,7 @@ export const behaviour = () => {
         ...counts,
         keystrokeIntervals: intervals.all(),
         keystrokeDwells: dwells.all(),
+        keystrokeGaps: gaps.all(),
         pressDwells: presses.all(),
         paste: false,
         touch: touched,
@@ -206,6 +239,7 @@ export const behaviour = () => {
       const lists: Record<string, number[]> = {
         keystrokeIntervals: intervals.take(),
         keystrokeDwells: dwells.take(),
+        keystrokeGaps: gaps.take(),
         pressDwells: presses.take(),
       }
       for (const name in fresh) if (!fresh[name]) delete fresh[name]

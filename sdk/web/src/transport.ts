@@ -45,7 +45,8 @@ export const transport = (
   const renew = (): Promise<Token> =>
     (asking =
       asking ||
-      getToken().then(
+      // A function of the page may throw at once as well.
+      Promise.resolve().then(getToken).then(
         (fresh) => {
           asking = null
           token = fresh

@@ -18,6 +18,7 @@ from vettance.rules.schema import Field, Type
 _READ_MAX: Final = 512  # More numbers than a form gives; the rest would only cost time.
 _INTERVAL_MS_MAX: Final = 3_600_000
 _DWELLS: Final = ("keystrokeDwells", "keystroke_dwells")
+_GAPS: Final = ("keystrokeGaps", "keystroke_gaps")
 _PRESSES: Final = ("pressDwells", "press_dwells")
 
 
@@ -28,17 +29,27 @@ class Behaviour(NamedTuple):
     keystroke_min_ms: float | None = None
     keystroke_log_sd: float | None = None
     keystroke_spread: float | None = None
+    keystroke_low_spread: float | None = None
+    dwell_count: float | None = None
+    dwell_low_ms: float | None = None
     dwell_median_ms: float | None = None
     dwell_cv: float | None = None
+    keystroke_gap_count: float | None = None
+    keystroke_gap_median_ms: float | None = None
+    keystroke_gap_spread_ms: float | None = None
+    keystroke_overlap: float | None = None
     press_count: float | None = None
     press_median_ms: float | None = None
+    press_jumps: float | None = None
     interactions: float | None = None
+    session_interactions: float | None = None
     untrusted: float | None = None
     untrusted_clicks: float | None = None
     fields_filled: float | None = None
     fields_typed: float | None = None
     fields_pasted: float | None = None
     fields_autofilled: float | None = None
+    fields_inserted: float | None = None
     fields_injected: float | None = None
     fill_seconds: float | None = None
     mouse_strokes: float | None = None
@@ -55,17 +66,27 @@ _DOCS: Final = {
     "keystroke_min_ms": "Shortest interval between keystrokes in milliseconds.",
     "keystroke_log_sd": "Standard deviation of the natural logarithms of the intervals between keystrokes.",
     "keystroke_spread": "Range of the middle half of the keystroke intervals, as a share of their median.",
+    "keystroke_low_spread": "How far the lowest tenth of keystroke intervals is below the median, a share.",
+    "dwell_count": "How many times a key was held down and let go.",
+    "dwell_low_ms": "Time below which a quarter of the keys were held down, in milliseconds.",
     "dwell_median_ms": "Median time that a key was held down, in milliseconds.",
     "dwell_cv": "Spread of the times that keys were held down: standard deviation divided by mean.",
+    "keystroke_gap_count": "How many gaps between one key's release and the next key's press were measured.",
+    "keystroke_gap_median_ms": "Median gap from one key's release to the next key's press in milliseconds.",
+    "keystroke_gap_spread_ms": "Range of the middle half of these gaps in milliseconds.",
+    "keystroke_overlap": "Share of these gaps that are negative: the next key went down first.",
     "press_count": "How many presses of mouse, pen or finger were measured.",
     "press_median_ms": "Median time that mouse, pen or finger was held down, in milliseconds.",
+    "press_jumps": "How many presses of the mouse came far from the one before, with no way between them.",
     "interactions": "How many actions of a person the browser itself vouched for: keys, presses, scrolling.",
+    "session_interactions": "How many such actions there were on this page or before it in the session.",
     "untrusted": "How many input events a script made up.",
     "untrusted_clicks": "How many clicks a script made up.",
     "fields_filled": "How many fields were filled in.",
     "fields_typed": "How many fields were typed into, at least in part.",
     "fields_pasted": "How many fields were pasted into.",
     "fields_autofilled": "How many fields the browser itself filled in.",
+    "fields_inserted": "How many fields got text at once, without keys, paste or autofill.",
     "fields_injected": "How many fields were filled in without keys, paste or autofill: by a program.",
     "fill_seconds": "Seconds from the first to the last change of a field.",
     "mouse_strokes": "How many movements of the mouse were long enough to be measured.",
@@ -88,16 +109,16 @@ def _number(holder: Mapping[str, Any], name: str) -> float | None:
     return None
 
 
-def _numbers(signals: Mapping[str, Any], names: Sequence[str]) -> list[float]:
+def _numbers(signals: Mapping[str, Any], names: Sequence[str], lowest: float = 0) -> list[float]:
     for name in names:
         if type(value := signals.get(name)) is list:
             numbers = (item for item in value[-_READ_MAX:] if type(item) in (int, float))
-            return [float(item) for item in numbers if 0 <= item < _INTERVAL_MS_MAX]
+            return [float(item) for item in numbers if lowest <= item < _INTERVAL_MS_MAX]
     return []
 
 
-def _median(values: Sequence[float]) -> float | None:
-    return sorted(values)[len(values) // 2] if values else None
+def _median(ordered: Sequence[float]) -> float | None:
+    return ordered[len(ordered) // 2] if ordered else None
 
 
 def spread(values: Sequence[float]) -> float | None:
@@ -108,13 +129,24 @@ def spread(values: Sequence[float]) -> float | None:
     return math.sqrt(math.fsum((item - mean) ** 2 for item in values) / len(values)) / mean
 
 
-def _middle_spread(values: Sequence[float]) -> float | None:
+def _middle_spread(ordered: Sequence[float]) -> float | None:
     """Return the interquartile range divided by the median: a stall of the machine does not touch it."""
-    ordered = sorted(values)
     count = len(ordered)
     if count < 4 or ordered[count // 2] <= 0:
         return None
     return (ordered[count * 3 // 4] - ordered[count // 4]) / ordered[count // 2]
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float | None:
+    return ordered[int(len(ordered) * share)] if ordered else None
+
+
+def _low_spread(ordered: Sequence[float]) -> float | None:
+    """Return how far the lowest tenth lies below the median, as its share: stalls only ever add time."""
+    count = len(ordered)
+    if count < 4 or ordered[count // 2] <= 0:
+        return None
+    return 1 - ordered[count // 10] / ordered[count // 2]
 
 
 def _log_deviation(values: Sequence[float]) -> float | None:
@@ -132,8 +164,8 @@ def behaviour_of(event: Event) -> Behaviour:
     signals = signals_of(event)
     if signals is NO_SIGNALS:
         return _NOTHING
-    intervals, dwells = _numbers(signals, KEYSTROKES), _numbers(signals, _DWELLS)
-    presses = _numbers(signals, _PRESSES)
+    intervals, dwells = sorted(_numbers(signals, KEYSTROKES)), sorted(_numbers(signals, _DWELLS))
+    presses, gaps = sorted(_numbers(signals, _PRESSES)), sorted(_numbers(signals, _GAPS, -_INTERVAL_MS_MAX))
     fields, mouse = _object(signals, "fields"), _object(signals, "mouse")
     injected = [_number(fields, way) for way in ("inserted", "scripted", "silent")]
     return Behaviour(
@@ -141,17 +173,29 @@ def behaviour_of(event: Event) -> Behaviour:
         keystroke_min_ms=min(intervals, default=None),
         keystroke_log_sd=_log_deviation(intervals),
         keystroke_spread=_middle_spread(intervals),
+        keystroke_low_spread=_low_spread(intervals),
+        dwell_count=float(len(dwells)) if dwells else None,
+        dwell_low_ms=_quantile(dwells, 0.25),
         dwell_median_ms=_median(dwells),
         dwell_cv=spread(dwells),
+        keystroke_gap_count=float(len(gaps)) if gaps else None,
+        keystroke_gap_median_ms=_median(gaps),
+        keystroke_gap_spread_ms=gaps[len(gaps) * 3 // 4] - gaps[len(gaps) // 4] if len(gaps) >= 4 else None,
+        keystroke_overlap=sum(each < 0 for each in gaps) / len(gaps) if gaps else None,
         press_count=float(len(presses)) if type(signals.get("pressDwells")) is list else None,
         press_median_ms=_median(presses),
+        press_jumps=_number(signals, "jumpCount"),
         interactions=_number(signals, "interactionCount"),
+        session_interactions=_greater(
+            _number(signals, "interactionCount"), _number(event.session_signals, "interactionCount")
+        ),
         untrusted=_number(signals, "untrustedCount"),
         untrusted_clicks=_number(signals, "untrustedClickCount"),
         fields_filled=_number(fields, "filled"),
         fields_typed=_number(fields, "typed"),
         fields_pasted=_number(fields, "pasted"),
         fields_autofilled=_number(fields, "autofilled"),
+        fields_inserted=_number(fields, "inserted"),
         fields_injected=math.fsum(each for each in injected if each is not None) if fields else None,
         fill_seconds=_number(signals, "fillSeconds"),
         mouse_strokes=_number(mouse, "strokes"),
@@ -162,6 +206,10 @@ def behaviour_of(event: Event) -> Behaviour:
         mouse_step_spread=_number(mouse, "stepSpread"),
         mouse_timer_cv=_number(mouse, "timerVariation"),
     )
+
+
+def _greater(one: float | None, other: float | None) -> float | None:
+    return one if other is None else other if one is None else max(one, other)
 
 
 def _object(signals: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -92,7 +92,7 @@ def _page(name: str, api: str, build: str) -> bytes:
     text = (_FOLDER / name).read_text("utf-8")
     version = newest_version()
     manifest = json.loads((STATIC / version / "manifest.json").read_text("utf-8"))
-    integrity = manifest[script]["integrity"]
+    integrity = manifest["files"][script]["integrity"]
     words = {"{api}": api, "{version}": version, "{script}": script, "{integrity}": integrity}
     for word, value in words.items():
         text = text.replace(word, value)

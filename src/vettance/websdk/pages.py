@@ -1,6 +1,7 @@
 """The script of the browser SDK, served from the package: each version for ever, and the newest by itself."""
 
 import functools
+import gzip
 import re
 from pathlib import Path
 from typing import Final
@@ -23,7 +24,10 @@ _OPEN: Final = (
     ("access-control-allow-origin", "*"),
     ("cross-origin-resource-policy", "cross-origin"),
     ("x-content-type-options", "nosniff"),
+    ("vary", "accept-encoding"),
 )
+_ZIPPED: Final = (*_OPEN, ("content-encoding", "gzip"))
+_TAKES_GZIP: Final = re.compile(rb"(?:^|,)\s*gzip\s*(?:,|$|;\s*q=(?:1|0\.0*[1-9]))", re.IGNORECASE)
 
 
 @functools.cache
@@ -50,6 +54,11 @@ def _content(version: str, name: str) -> bytes:
     return sdk_files()[version, name].read_bytes()
 
 
+@functools.cache
+def _zipped(version: str, name: str) -> bytes:
+    return gzip.compress(_content(version, name), 9, mtime=0)
+
+
 async def _newest_file(call: Call) -> Page:
     return _answer(call, newest_version(), call.path["file"], immutable=False)
 
@@ -62,6 +71,8 @@ def _answer(call: Call, version: str, name: str, *, immutable: bool) -> Page:
     if (version, name) not in sdk_files():
         raise NotFound
     kind = _TYPES[Path(name).suffix]
+    if _TAKES_GZIP.search(call.headers.get(b"accept-encoding", b"")):
+        return cached(call, _zipped(version, name), kind, immutable=immutable, headers=_ZIPPED)
     return cached(call, _content(version, name), kind, immutable=immutable, headers=_OPEN)
 
 
