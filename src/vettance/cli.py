@@ -29,6 +29,7 @@ COMMANDS = {
     "import": ("vettance.exchange.cli:import_", "Take labelled events of the past from a file."),
     "retention": ("vettance.retention.cli:retention", "Remove data whose time is over."),
     "customer": ("vettance.retention.cli:customer", "Erase a customer's names."),
+    "doctor": ("vettance.ops.cli:doctor", "Look for faults and say the mend for each."),
     "backup": ("vettance.ops.cli:backup", "Copy store and watchlists into a folder, while running."),
     "restore": ("vettance.ops.cli:restore", "Verify a backup and put it into a new data folder."),
     "migrate": ("vettance.db.cli:migrate", "Bring the store to the newest schema, or tell what is pending."),

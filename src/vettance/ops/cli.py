@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -10,8 +11,8 @@ import click
 from vettance.commands import data_option, fail, json_option, settings_of, show
 from vettance.db.engine import StoreDown
 from vettance.ops.backup import BackupFault, Manifest, Progress, check_backup, make_backup, restore_backup
-from vettance.settings import Settings, SettingsError, known_secret, load_secret
-from vettance.wire import timestamp
+from vettance.settings import Settings, SettingsError, known_secret, load_secret, read_settings
+from vettance.wire import encode, timestamp
 
 
 @click.command()
@@ -111,3 +112,43 @@ def _progress() -> Progress:
             click.echo("\r\x1b[K", err=True, nl=False)
 
     return tell
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where the server listens, or would.")
+@click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="Its port.")
+@click.option("--strict", is_flag=True, help="Exit 1 for warnings too.")
+@json_option
+@data_option
+def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) -> None:
+    """Look at everything a server needs and say the mend for each fault. Changes nothing.
+
+    Exits 0 when there is no fault, 1 when there is one.
+
+    Example: vettance doctor --data ./vettance-data
+    """
+    from vettance.ops.doctor import Finding, Level, Patient, examine
+
+    now_ms = time.time_ns() // 1_000_000
+    try:
+        settings = read_settings(data=data)
+        patient = Patient(settings=settings, host=host, port=port, environ=os.environ, now_ms=now_ms)
+        findings = examine(patient)
+    except SettingsError as error:
+        mend = "Correct it, or unset it for its default (docs/settings.md)."
+        findings = [Finding("settings", Level.FAULT, str(error), mend)]
+    counts = Counter(finding.level for finding in findings)
+    healthy = not counts[Level.FAULT] and not (strict and counts[Level.WARNING])
+    if as_json:
+        click.echo(encode({"healthy": healthy, "findings": findings}).decode())
+    else:
+        for one in findings:
+            mark, colour = _MARKS[one.level]
+            click.echo(f"{click.style(mark, fg=colour)} {one.check}: {one.found}")
+            if one.mend:
+                click.echo(f"    {one.mend}")
+        click.echo(f"{counts[Level.FAULT]} faults, {counts[Level.WARNING]} warnings.")
+    raise SystemExit(0 if healthy else 1)
+
+
+_MARKS = {"ok": ("ok     ", "green"), "warning": ("warning", "yellow"), "fault": ("FAULT  ", "red")}

@@ -1,0 +1,178 @@
+"""The doctor finds what is wrong, says the mend, and changes nothing."""
+
+import json
+import os
+import shutil
+import socket
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live import Service, run_cli
+
+
+def ask(data: Path, *options: str, env: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
+    port = free_port()
+    if "--port" not in options:
+        options = (*options, "--port", str(port))
+    done = run_cli(data, "doctor", "--json", *options, ok=False, env=env)
+    told = json.loads(done.stdout)
+    assert all(one.get("mend") for one in told["findings"] if one["level"] != "ok"), "each says the mend"
+    return done.returncode, {one["check"]: one for one in told["findings"] if one["level"] != "ok"}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("doctor") / "data"
+    tenant = run_cli(folder, "tenant", "create", "Shop", "--json")["tenantId"]
+    run_cli(folder, "key", "create", "--tenant", tenant, "--json")
+    return folder
+
+
+@pytest.fixture
+def data(template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(template, tmp_path / "data"))
+
+
+def listing(folder: Path) -> list[tuple[str, int, int]]:
+    return [
+        (path.name, path.stat().st_size, path.stat().st_mode)
+        for path in sorted(folder.rglob("*"))
+        if not path.name.endswith(("-shm", "-wal"))
+    ]
+
+
+def test_a_sound_folder_is_healthy_and_nothing_of_it_changes(data: Path) -> None:
+    before = listing(data)
+    code, found = ask(data, "--strict")
+    assert (code, found) == (0, {})
+    assert listing(data) == before
+
+
+def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    code, found = ask(tmp_path / "none")
+    assert code == 0
+    assert set(found) == {"data folder"}
+    assert ask(tmp_path / "none", "--strict")[0] == 1
+    assert not (tmp_path / "none").exists()
+
+
+def test_rights_that_are_too_wide_are_told_with_their_mend(data: Path) -> None:
+    data.chmod(0o755)
+    (data / "secret.key").chmod(0o644)
+    code, found = ask(data)
+    assert code == 0
+    assert "chmod 700" in found["data folder"]["mend"]
+    assert "chmod 600" in found["secret"]["mend"]
+
+
+def test_a_secret_that_is_gone_is_a_fault(data: Path) -> None:
+    (data / "secret.key").unlink()
+    code, found = ask(data)
+    assert code == 1
+    assert "Put the file back" in found["secret"]["mend"]
+    assert ask(data, env={"VETTANCE_ENV": "production"})[1]["secret"]["level"] == "fault"
+
+
+def test_a_setting_that_cannot_be_read_is_a_fault(data: Path) -> None:
+    code, found = ask(data, env={"VETTANCE_PROXIES": "many"})
+    assert code == 1
+    assert "VETTANCE_PROXIES" in found["settings"]["found"]
+
+
+def test_a_store_that_is_damaged_is_a_fault(data: Path) -> None:
+    (data / "vettance.db").write_bytes(b"no store at all " * 1000)
+    code, found = ask(data)
+    assert code == 1
+    assert "not a Vettance store" in found["store"]["found"]
+    assert "restore" in found["store"]["mend"]
+
+
+def test_a_store_of_a_newer_program_is_a_fault_and_pending_migrations_are_not(data: Path) -> None:
+    with closing(sqlite3.connect(data / "vettance.db")) as store:
+        newest = store.execute("SELECT version, digest FROM schema_version ORDER BY version DESC").fetchone()
+        store.execute("DELETE FROM schema_version WHERE version = ?", (newest[0],))
+        store.commit()
+    code, found = ask(data)
+    assert (code, found["store"]["level"]) == (0, "warning")
+    with closing(sqlite3.connect(data / "vettance.db")) as store:
+        store.execute("INSERT INTO schema_version VALUES (?, 'x', ?, 0)", newest)
+        store.execute("INSERT INTO schema_version VALUES (9999, 'x', 'x', 0)")
+        store.commit()
+    code, found = ask(data)
+    assert (code, found["store"]["level"]) == (1, "fault")
+
+
+def test_an_event_from_the_future_says_that_the_clock_is_wrong(data: Path) -> None:
+    future_ms = (int(time.time()) + 3600) * 1000
+    with closing(sqlite3.connect(data / "vettance.db")) as store:
+        store.execute(
+            "INSERT INTO event (id, tenant, source, received_at_ms, occurred_at_ms, sent) "
+            "VALUES ('evt_1', 'ten_1', 'evaluate', ?, ?, x'7b7d')",
+            (future_ms, future_ms),
+        )
+        store.commit()
+    code, found = ask(data)
+    assert code == 1
+    assert "ahead of the clock" in found["clock"]["found"]
+
+
+def test_screening_without_a_list_is_a_fault_and_a_stale_list_a_warning(data: Path) -> None:
+    tenant = run_cli(data, "tenant", "list", "--json")[0]["tenantId"]
+    run_cli(data, "tenant", "set", tenant, "--aml", "on", "--json")
+    code, found = ask(data)
+    assert code == 1
+    assert "watchlist refresh" in found["watchlists"]["mend"]
+    run_cli(data, "watchlist", "import", "--source", "sample")
+    assert ask(data) == (0, {})
+    with closing(sqlite3.connect(data / "vettance.db")) as store:
+        store.execute("UPDATE watchlist_version SET source = 'un_sc', checked_at_ms = 1")
+        store.commit()
+    found = ask(data)[1]
+    assert "un_sc" in found["watchlists"]["found"]
+
+
+def test_a_port_that_is_taken_is_a_fault_unless_a_server_of_ours_has_it(data: Path, service: Service) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        code, found = ask(data, "--port", str(other.getsockname()[1]))
+    assert code == 1
+    assert "--port" in found["port"]["mend"]
+    assert ask(data, "--port", service.base_url.rpartition(":")[2]) == (0, {})
+
+
+def test_what_is_reachable_and_should_not_be_is_told(data: Path) -> None:
+    open_doors = {"VETTANCE_UNSAFE_WEBHOOKS": "1", "VETTANCE_METRICS": "0.0.0.0:9464"}
+    code, found = ask(data, env=open_doors)
+    assert code == 0
+    assert {"webhooks", "metrics"} <= set(found)
+
+
+def test_a_redis_that_does_not_answer_is_a_fault_that_tells_no_password(data: Path) -> None:
+    url = f"redis://user:pass-canary@127.0.0.1:{free_port()}/0"
+    done = run_cli(
+        data, "doctor", "--port", str(free_port()), ok=False, env={"VETTANCE_REDIS_URL": url, **os.environ}
+    )
+    assert done.returncode == 1
+    assert "VETTANCE_REDIS_URL" in done.stdout
+    assert "pass-canary" not in done.stdout + done.stderr
+
+
+def test_a_secret_of_another_deployment_is_found_out(tmp_path: Path, own_service: Service) -> None:
+    hook = {"url": "https://hooks.example.com/x", "eventTypes": ["EVENT_RISK_EVALUATED"]}
+    assert own_service.post("/api/v1/webhooks/subscriptions", hook).status == 201
+    assert own_service.stop() == 0
+    assert ask(own_service.data)[0] == 0
+    (own_service.data / "secret.key").write_text("ab" * 32)
+    code, found = ask(own_service.data)
+    assert code == 1
+    assert "former" in found["webhook secrets"]["mend"]
