@@ -369,6 +369,53 @@ def test_requests_beyond_the_bound_of_those_at_work_are_turned_away():
             client.close()
 
 
+def test_bodies_that_arrive_slowly_take_no_place_from_other_requests():
+    notebook, whole = Notebook(in_flight_max=1), json.dumps(GOOD).encode()
+    with serving(notebook.edge) as port:
+        slow = [RawClient(port, notebook.new_key()) for _ in range(3)]
+        for client in slow:
+            head = client.head(
+                "POST",
+                NOTES,
+                [("content-type", "application/json"), ("content-length", str(len(whole)))],
+                with_key=True,
+            )
+            client.send(head + whole[:1])
+        quick = RawClient(port, notebook.new_key())
+        deadline = time.monotonic() + 5
+        while notebook.edge.in_flight < 3 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert [quick.ask("POST", NOTES, GOOD).status for _ in range(3)] == [201] * 3
+        for client in slow:
+            client.send(whole[1:])
+            assert client.read().status == 201
+            client.close()
+        quick.close()
+
+
+def test_bodies_beyond_the_room_for_all_of_them_are_turned_away():
+    notebook = Notebook(body_bytes_held_max=1000)
+    with serving(notebook.edge) as port:
+        slow, quick = RawClient(port, notebook.new_key()), RawClient(port, notebook.new_key())
+        slow.send(
+            slow.head(
+                "POST",
+                NOTES,
+                [("content-type", "application/json"), ("content-length", "2000")],
+                with_key=True,
+            )
+            + b" " * 1001
+        )
+        answer = slow.read()
+        assert (answer.status, answer.error["code"]) == (503, "SERVICE_UNAVAILABLE")
+        large = b'{"text":"%s"}' % (b"a" * 1000)
+        assert quick.ask("POST", NOTES, large).status == 503
+        assert [quick.ask("POST", NOTES, GOOD).status for _ in range(50)] == [201] * 50
+        slow.close()
+        quick.close()
+    assert not notebook.errors
+
+
 def test_parallel_requests_are_all_answered(port, notebook):
     key = notebook.new_key()
     statuses = []

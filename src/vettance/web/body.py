@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
-from vettance.errors import Invalid, PayloadTooLarge, UnsupportedMediaType
+from vettance.errors import Invalid, PayloadTooLarge, Unavailable, UnsupportedMediaType
 from vettance.wire import BODY_BYTES_MAX
 
 Message = MutableMapping[str, Any]
@@ -14,6 +14,10 @@ Receive = Callable[[], Awaitable[Message]]
 #: Seconds in which a whole body must have arrived. A phone on a bad line sends 1 MiB in this time; a client
 #: that sends a byte now and then must not hold memory for longer.
 ARRIVAL_S_MAX: Final = 30.0
+
+#: Bytes of bodies that may be held at one time: so many of those that still arrive, and so many of those at
+#: work. Two bounds, so that clients who send slowly take no room from the others.
+HELD_BYTES_MAX: Final = 128 * 1024 * 1024
 
 # What is still read of a body after its refusal was sent. A socket closed with unread bytes resets the
 # connection, and the reset can overtake the answer; a client that is told so stops well before these bounds.
@@ -43,18 +47,46 @@ def is_json_type(content_type: bytes) -> bool:
 
 
 class Arrivals:
-    """Ends the wait for bodies that take too long, with one timer for all requests.
+    """Bounds what all bodies together may hold, and ends the wait for those that take too long.
 
-    A timer for each request costs several microseconds, of which nearly all are spent on bodies that are
+    One timer serves all requests.
+
+    A timer for each costs several microseconds, of which nearly all are spent on bodies that are
     there already; one look a second at those still missing costs nothing that can be measured.
     """
 
-    def __init__(self, longest_s: float = ARRIVAL_S_MAX) -> None:
+    def __init__(self, longest_s: float = ARRIVAL_S_MAX, held_bytes_max: int = HELD_BYTES_MAX) -> None:
         self._longest_s = longest_s
+        self._held_bytes_max = held_bytes_max
+        self._arriving_bytes = self._whole_bytes = 0
         self._look_every_s = min(1.0, longest_s / 2)
         self._since: dict[asyncio.Task[Any], float] = {}
         self._late: set[asyncio.Task[Any]] = set()
         self._looking = False
+
+    def __len__(self) -> int:
+        """Return how many requests wait for their bodies."""
+        return len(self._since)
+
+    def hold_part(self, size: int) -> None:
+        """Count a part of a body that still arrives; raises `Unavailable` when there is no room for it."""
+        self._arriving_bytes += size
+        if self._arriving_bytes > self._held_bytes_max:
+            raise _no_room()
+
+    def drop_parts(self, size: int) -> None:
+        """Give back what `hold_part` counted."""
+        self._arriving_bytes -= size
+
+    def hold_whole(self, size: int) -> None:
+        """Count a whole body until `drop_whole`; raises `Unavailable` when there is no room for it."""
+        if self._whole_bytes + size > self._held_bytes_max:
+            raise _no_room()
+        self._whole_bytes += size
+
+    def drop_whole(self, size: int) -> None:
+        """Give back what `hold_whole` counted."""
+        self._whole_bytes -= size
 
     def begin(self, task: asyncio.Task[Any]) -> None:
         """Note that `task` begins to wait for a body."""
@@ -96,7 +128,7 @@ class Arrivals:
 class Body:
     """The body of one request, read at most once and only when its turn in the order of checks has come."""
 
-    __slots__ = ("_arrivals", "_arrived", "_headers", "_receive", "complete")
+    __slots__ = ("_arrivals", "_arrived", "_headers", "_held", "_receive", "complete")
 
     def __init__(
         self,
@@ -110,13 +142,15 @@ class Body:
         self._headers = headers
         self._receive = receive
         self._arrivals = arrivals
+        self._held = 0
         self.complete = False
 
     async def read(self) -> bytes:
         """Return the whole body.
 
         Raises `UnsupportedMediaType` (415) for a body that is not JSON, `PayloadTooLarge` (413) before more
-        than the limit is read, `Invalid` (400) when it takes too long, `Disconnected` when the client leaves.
+        than the limit is read, `Invalid` (400) when it takes too long, `Unavailable` (503) when there is no
+        room for it, `Disconnected` when the client leaves. The room it takes is given back by `release`.
         """
         headers = self._headers
         length = headers.get(b"content-length")
@@ -132,33 +166,46 @@ class Body:
             if len(body) > BODY_BYTES_MAX:
                 raise _too_large()
             self.complete = True
-            return body
+            return self._keep(body)
         task = asyncio.current_task()
         assert task is not None, "a server runs every request in a task"
         self._arrivals.begin(task)
         try:
-            return await self._collect()
+            return self._keep(await self._collect())
         except asyncio.CancelledError:
             self._arrivals.refuse_late(task)
             raise
         finally:
             self._arrivals.end(task)
 
+    def release(self) -> None:
+        """Give back the room of the body: its request is answered."""
+        if self._held:
+            self._arrivals.drop_whole(self._held)
+            self._held = 0
+
+    def _keep(self, body: bytes) -> bytes:
+        self._arrivals.hold_whole(len(body))
+        self._held = len(body)
+        return body
+
     async def _collect(self) -> bytes:
-        message = await self._receive()
         parts: list[bytes] = []
         size = 0
-        while message["type"] != "http.disconnect":
-            part: bytes = message.get("body", b"")
-            size += len(part)
-            if size > BODY_BYTES_MAX:
-                raise _too_large()
-            if not message.get("more_body", False):
-                self.complete = True
-                return b"".join((*parts, part)) if parts else part
-            parts.append(part)
-            message = await self._receive()
-        raise Disconnected
+        try:
+            while (message := await self._receive())["type"] != "http.disconnect":
+                part: bytes = message.get("body", b"")
+                size += len(part)
+                self._arrivals.hold_part(len(part))
+                if size > BODY_BYTES_MAX:
+                    raise _too_large()
+                if not message.get("more_body", False):
+                    self.complete = True
+                    return b"".join((*parts, part)) if parts else part
+                parts.append(part)
+            raise Disconnected
+        finally:
+            self._arrivals.drop_parts(size)
 
     @property
     def is_left_over(self) -> bool:
@@ -193,3 +240,7 @@ def _too_large() -> PayloadTooLarge:
     return PayloadTooLarge(
         "The body is too large.", {"body": f"must not be larger than {BODY_BYTES_MAX} bytes"}
     )
+
+
+def _no_room() -> Unavailable:
+    return Unavailable("The service holds as many bodies as it can. Try again.")

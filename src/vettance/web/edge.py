@@ -13,7 +13,7 @@ from vettance.errors import InternalError, Invalid, MethodNotAllowed, NotFound, 
 from vettance.ids import IdSource
 from vettance.ops.meters import Meters
 from vettance.web.access import Admission, Gate, Header, SharedGate
-from vettance.web.body import ARRIVAL_S_MAX, Arrivals, Body, Disconnected, Message, Receive
+from vettance.web.body import ARRIVAL_S_MAX, HELD_BYTES_MAX, Arrivals, Body, Disconnected, Message, Receive
 from vettance.web.browser import client_address, is_preflight, preflight_headers, sharing_headers
 from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Page, Reply, Route, RouteTable, is_id_name
 from vettance.web.server import ARRIVED_BODY, WHOLE_ANSWER
@@ -24,8 +24,9 @@ Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 LogError = Callable[[str, BaseException], None]
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 
-#: Requests at work at one time. Each may hold a body of 1 MiB, so this also bounds their memory.
-IN_FLIGHT_MAX: Final = 256
+#: Requests at work at one time: enough for many patient clients, few enough to be answered within seconds.
+#: Those whose bodies still arrive do not count: slow clients hold up nobody, and `web.body` bounds them.
+IN_FLIGHT_MAX: Final = 1024
 
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _IDEMPOTENCY_KEY: Final = re.compile(rb"[\x20-\x7e]{1,255}")
@@ -76,6 +77,7 @@ class Edge:
         lifespan: Lifespan | None = None,
         in_flight_max: int = IN_FLIGHT_MAX,
         body_arrival_s_max: float = ARRIVAL_S_MAX,
+        body_bytes_held_max: int = HELD_BYTES_MAX,
         proxies: int = 0,
         meters: Meters | None = None,
     ) -> None:
@@ -91,7 +93,7 @@ class Edge:
         self._lifespan = lifespan
         self._answered = (meters or Meters()).answered
         self._proxies = proxies
-        self._arrivals = Arrivals(body_arrival_s_max)
+        self._arrivals = Arrivals(body_arrival_s_max, body_bytes_held_max)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope: a request, or the life of the process."""
@@ -124,6 +126,8 @@ class Edge:
             return
         except Exception as error:  # noqa: BLE001  Whatever goes wrong, the caller gets an answer.
             answer = self._refuse(request_id, error)
+        finally:
+            body.release()
         self._answered(answer.status)
         answering += answer.headers
         # RFC 9110, section 8.6: none with 204; with 304 it would have to be the length of what is not sent.
@@ -161,7 +165,7 @@ class Edge:
         if route.access is not Access.NONE:
             if self.draining:
                 raise Unavailable("The service is about to stop. Try again.")
-            if self.in_flight > self.in_flight_max:
+            if self.in_flight - len(self._arrivals) > self.in_flight_max:
                 raise Unavailable("The service is at its limit. Try again.")
             admission = await self._let_in(route, headers, sent)
             answering.append(_NO_STORE)
