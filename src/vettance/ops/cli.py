@@ -127,7 +127,8 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
 
     Example: vettance doctor --data ./vettance-data
     """
-    from vettance.ops.doctor import Finding, Level, Patient, examine
+    from vettance.ops.doctor import examine
+    from vettance.ops.finding import Finding, Level, Patient
 
     now_ms = time.time_ns() // 1_000_000
     try:

@@ -1,0 +1,171 @@
+"""What the doctor looks at on the machine: runtime, data folder, disk, Redis, ports."""
+
+import os
+import resource
+import shutil
+import socket
+import sqlite3
+import stat
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Final
+
+from vettance.ops.finding import Finding, Patient, fault, ok, warning
+
+#: Below the first the store will stop before long; below the second somebody should look.
+_DISK_FAULT_BYTES: Final = 256 * 1024 * 1024
+_DISK_WARNING_BYTES: Final = 2 * 1024 * 1024 * 1024
+#: Connections, readers, and what a burst of requests opens.
+_FILES_MIN: Final = 1024
+#: SQLite with the trigram tokenizer, which the search of the history uses (sqlite.org/changes.html, 3.34).
+_SQLITE_MIN: Final = (3, 34, 0)
+_ASK_S_MAX: Final = 3.0
+
+
+def check_runtime(_patient: Patient) -> Iterator[Finding]:
+    """Look at the interpreter, SQLite and the limits of the process."""
+    name = "runtime"
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sqlite3.sqlite_version_info < _SQLITE_MIN:
+        yield fault(
+            name,
+            f"SQLite {sqlite3.sqlite_version} has no trigram search",
+            "Use a Python that is built with SQLite 3.34 or newer.",
+        )
+    else:
+        yield ok(name, f"Python {version}, SQLite {sqlite3.sqlite_version}")
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files < _FILES_MIN:
+        yield warning(
+            "open files",
+            f"a process may open {files} files",
+            f"Raise the limit to {_FILES_MIN} or more (`ulimit -n`, LimitNOFILE= in a systemd unit).",
+        )
+
+
+def check_data_folder(patient: Patient) -> Iterator[Finding]:
+    """Look at the data folder and its rights."""
+    name, folder = "data folder", patient.settings.data
+    if not folder.exists():
+        yield warning(
+            name, f"{folder} is not there yet", "Nothing: `vettance serve` makes it. Or name another: --data."
+        )
+        return
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield fault(
+            name,
+            f"{folder} cannot be written by this user ({os.geteuid()})",
+            f"Run as its owner ({folder.stat().st_uid}), or `chown -R` it to the user that runs the service.",
+        )
+        return
+    if folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        yield warning(
+            name,
+            f"{folder} is open to other users of this machine",
+            f"`chmod 700 {folder}`: it holds customers' data.",
+        )
+    else:
+        yield ok(name, f"{folder}, for its owner only")
+
+
+def check_disk(patient: Patient) -> Iterator[Finding]:
+    """Look at the free space."""
+    name = "disk"
+    folder = next(
+        path for path in (patient.settings.data, *patient.settings.data.absolute().parents) if path.exists()
+    )
+    free = shutil.disk_usage(folder).free
+    found = f"{free / 1e9:.1f} GB free"
+    mend = "Make room, or remove what is old: VETTANCE_KEEP_EVENTS and `vettance retention run`."
+    if free < _DISK_FAULT_BYTES:
+        yield fault(name, found, mend)
+    elif free < _DISK_WARNING_BYTES:
+        yield warning(name, found, mend)
+    else:
+        yield ok(name, found)
+
+
+def check_redis(patient: Patient) -> Iterator[Finding]:
+    """Ask Redis, where one is set."""
+    name, url = "Redis", patient.environ.get("VETTANCE_REDIS_URL")
+    if not url:
+        return
+    import redis
+
+    try:
+        line = redis.Redis.from_url(url, socket_timeout=_ASK_S_MAX, socket_connect_timeout=_ASK_S_MAX)
+        with closing(line):
+            line.ping()
+            policy = _policy(line)
+    except (redis.RedisError, OSError, ValueError) as error:
+        # The text could hold the password that stands in the URL.
+        yield fault(
+            name,
+            f"it does not answer ({type(error).__name__})",
+            "See that it runs, and that VETTANCE_REDIS_URL names its address, user and password.",
+        )
+        return
+    if policy not in (None, "noeviction"):
+        yield warning(
+            name,
+            f"it throws keys away when it is full ({policy})",
+            "`maxmemory-policy noeviction`: counters that vanish make decisions wrong without a word.",
+        )
+    else:
+        yield ok(name, "it answers")
+
+
+def _policy(line: object) -> str | None:
+    import redis
+
+    try:
+        return dict(line.config_get("maxmemory-policy")).get("maxmemory-policy")  # type: ignore[attr-defined]
+    except redis.RedisError:
+        return None  # Many who rent a Redis may not ask.
+
+
+def check_port(patient: Patient) -> Iterator[Finding]:
+    """See whether the port is free, or a server of ours has it."""
+    name, where = "port", f"{patient.host}:{patient.port}"
+    family = socket.AF_INET6 if ":" in patient.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((patient.host, patient.port))
+        except OSError as error:
+            if _is_ours(patient):
+                yield ok(name, f"a Vettance server answers on {where}")
+            else:
+                yield fault(
+                    name, f"{where}: {error.strerror}", "Name another (--port), or end what holds it."
+                )
+            return
+    yield ok(name, f"{where} is free")
+
+
+def _is_ours(patient: Patient) -> bool:
+    host = f"[{patient.host}]" if ":" in patient.host else patient.host
+    try:
+        with urllib.request.urlopen(f"http://{host}:{patient.port}/healthz", timeout=_ASK_S_MAX) as answer:
+            return bool(answer.read(100) == b'{"status":"ok"}')
+    except OSError:
+        return False
+
+
+def check_exposure(patient: Patient) -> Iterator[Finding]:
+    """Tell what is reachable and should not be."""
+    if patient.settings.unsafe_webhooks:
+        yield warning(
+            "webhooks",
+            "VETTANCE_UNSAFE_WEBHOOKS=1: whoever has an API key can reach this machine and its network",
+            "Unset it wherever anybody but you has a key.",
+        )
+    metrics = patient.settings.metrics
+    if metrics is not None and metrics[0] not in ("127.0.0.1", "::1", "localhost"):
+        yield warning(
+            "metrics",
+            f"{metrics[0]}:{metrics[1]} answers whoever reaches it",
+            "See that only your Prometheus does (a private network, a NetworkPolicy), or use 127.0.0.1.",
+        )

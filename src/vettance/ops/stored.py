@@ -1,0 +1,212 @@
+"""What the doctor looks at in the store: secret, schema, clock, lists, queues."""
+
+import sqlite3
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Final
+
+from vettance.aml.screening.freshness import is_stale
+from vettance.db.connection import LOG_BYTES_MAX, failure, open_reader
+from vettance.db.engine import Row, Statement, StoreDown
+from vettance.db.migrate import check as pending_migrations
+from vettance.ops import sql
+from vettance.ops.finding import Finding, Patient, fault, ok, warning
+from vettance.settings import SECRET_FILE, Environment, Settings, SettingsError, known_secret
+from vettance.tenants import sql as tenants_sql
+from vettance.vault import Sealed, Vault
+from vettance.watchlists import sql as watchlists_sql
+from vettance.watchlists.shelf import FOLDER as WATCHLISTS
+from vettance.watchlists.shelf import version_path
+from vettance.webhooks.sql import unseal
+
+#: No clock of a machine that runs this version is right before it was written.
+_CLOCK_MIN_MS: Final = 1_767_225_600_000
+_AHEAD_MS: Final = 5 * 60_000
+_OVERDUE_MS: Final = 10 * 60_000
+
+
+def check_secret(patient: Patient) -> Iterator[Finding]:
+    """Look for the secret of the deployment."""
+    name, path = "secret", patient.settings.data / SECRET_FILE
+    try:
+        secret = known_secret(patient.settings)
+    except SettingsError as error:
+        yield fault(name, str(error), "Put the right file back, from wherever you keep passwords.")
+        return
+    if secret is None:
+        if patient.settings.environment is Environment.PRODUCTION:
+            yield fault(
+                name,
+                "production has no VETTANCE_SECRET",
+                "Set it to 64 hexadecimal digits (`openssl rand -hex 32`), once, and keep it.",
+            )
+        elif _has_keys(patient):
+            yield fault(
+                name,
+                f"the store has API keys, and {path} is gone",
+                "Put the file back (or set VETTANCE_SECRET). A new secret makes every API key worthless.",
+            )
+        else:
+            yield ok(name, "none yet; it is made at the first start")
+        return
+    if patient.settings.secret is None and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        yield warning(name, f"{path} is open to other users of this machine", f"`chmod 600 {path}`")
+        return
+    if patient.settings.secret is None and patient.settings.environment is Environment.PRODUCTION:
+        yield fault(
+            name,
+            "production takes its secret from VETTANCE_SECRET only",
+            f"Set VETTANCE_SECRET to what stands in {path}, then move that file to where you keep passwords.",
+        )
+        return
+    yield ok(name, "VETTANCE_SECRET" if patient.settings.secret is not None else str(path))
+
+
+def _has_keys(patient: Patient) -> bool:
+    keys = _ask(patient, tenants_sql.select_keys())
+    return bool(keys)
+
+
+def check_clock(patient: Patient) -> Iterator[Finding]:
+    """Hold the clock against what the store has seen."""
+    name = "clock"
+    mend = (
+        "Set the clock, and keep it set (chrony or systemd-timesyncd): windows, tokens and retries go by it."
+    )
+    if patient.now_ms < _CLOCK_MIN_MS:
+        yield fault(name, "the clock stands before this version was made", mend)
+        return
+    newest = _ask(patient, sql.select_newest_event())
+    if newest and newest[0][0] > patient.now_ms + _AHEAD_MS:
+        minutes = (newest[0][0] - patient.now_ms) // 60_000
+        yield fault(name, f"the store has an event from {minutes} minutes ahead of the clock", mend)
+        return
+    yield ok(name, time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(patient.now_ms / 1000)))
+
+
+def _ask(patient: Patient, statement: Statement) -> list[Row] | None:
+    """Ask the embedded store; None when it is not there or cannot answer, which is told by its own check."""
+    try:
+        with closing(open_reader(patient.store)) as reader:
+            return reader.execute(statement.sql, statement.args).fetchall()
+    except sqlite3.ProgrammingError:
+        raise
+    except sqlite3.Error:
+        return None
+
+
+def check_store(patient: Patient) -> Iterator[Finding]:
+    """Open the embedded store and look at its schema and its log."""
+    name, path = "store", patient.store
+    if patient.environ.get("VETTANCE_DATABASE_URL"):
+        return
+    if not path.exists():
+        yield ok(name, "none yet; it is made at the first start")
+        return
+    try:
+        pending = pending_migrations(path)
+        size, log = path.stat().st_size, path.with_name(path.name + "-wal")
+    except (StoreDown, sqlite3.Error) as error:
+        told = str(error) if isinstance(error, StoreDown) else f"{path}: {failure(error)[1]}"
+        yield fault(
+            name,
+            told,
+            "If the file is damaged, restore the newest backup (`vettance restore`) into a new folder.",
+        )
+        return
+    if pending:
+        yield warning(
+            name,
+            f"{len(pending)} migrations are pending, from {pending[0]}",
+            "`vettance backup` first, then `vettance migrate`; `vettance serve` also does it at its start.",
+        )
+        return
+    if log.exists() and log.stat().st_size > 4 * LOG_BYTES_MAX:
+        yield warning(
+            name,
+            f"its log has {log.stat().st_size / 1e9:.1f} GB: something has been reading the store for long",
+            "End what holds it (a backup, an sqlite3 shell); the server then moves the log into the store.",
+        )
+        return
+    yield ok(name, f"{path}, {size / 1e6:,.0f} MB, newest schema")
+
+
+def check_sealed(patient: Patient) -> Iterator[Finding]:
+    """Tell whether the secret that is here is the one that this store was written with."""
+    secret = _quietly(known_secret, patient.settings)
+    rows = _ask(patient, sql.select_any_sealed())
+    if secret is None or not rows:
+        return
+    tenant, subscription, sealed = rows[0]
+    try:
+        unseal(Vault(secret), sealed, tenant, subscription)
+    except Sealed:
+        yield fault(
+            "webhook secrets",
+            "they do not open: the secret that is here is not the one the store was written with",
+            "Set VETTANCE_SECRET (or secret.key) to the former one, or make API keys and webhooks anew.",
+        )
+    else:
+        yield ok("webhook secrets", "they open")
+
+
+def _quietly(read: Callable[[Settings], bytes | None], settings: Settings) -> bytes | None:
+    try:
+        return read(settings)
+    except SettingsError:
+        return None
+
+
+def check_queues(patient: Patient) -> Iterator[Finding]:
+    """Look for what has waited too long."""
+    job = _ask(patient, sql.select_oldest_job())
+    deliveries = _ask(patient, sql.count_waiting_deliveries())
+    if job and patient.now_ms - job[0][0] > _OVERDUE_MS:
+        yield warning(
+            "jobs",
+            "accepted events have waited for more than ten minutes",
+            "Start a server; if one runs, read its log.",
+        )
+    waiting, due = deliveries[0] if deliveries else (0, None)
+    if due is not None and patient.now_ms - due > _OVERDUE_MS:
+        yield warning(
+            "webhooks",
+            f"{waiting:,} deliveries wait, the oldest for more than ten minutes",
+            "Start a server; if one runs, look at the health of the subscriptions and at its log.",
+        )
+
+
+def check_watchlists(patient: Patient) -> Iterator[Finding]:
+    """Look at the lists, their files and their age."""
+    name = "watchlists"
+    rows, aml = _ask(patient, watchlists_sql.select_current()), _ask(patient, sql.count_aml_tenants())
+    if rows is None or not aml:
+        return
+    versions, has_aml = [watchlists_sql.version_of(row) for row in rows], aml[0][0]
+    if not versions:
+        if has_aml:
+            yield fault(
+                name,
+                f"{has_aml} tenants screen names and no list is loaded: every screening answers 502",
+                "`vettance watchlist refresh`, or `vettance watchlist import` with files of your own.",
+            )
+        return
+    shelf = patient.settings.data / WATCHLISTS
+    for one in (each.version for each in versions):
+        if not version_path(shelf, one.source, one.version).is_file():
+            yield fault(
+                name,
+                f"the files of {one.source} are gone",
+                f"`vettance watchlist refresh --source {one.source}`",
+            )
+    stale = [one.version.source for one in versions if is_stale(one, patient.now_ms)]
+    if stale:
+        yield warning(
+            name,
+            f"not compared for a week: {', '.join(stale)}",
+            "`vettance watchlist refresh`, daily, from a timer.",
+        )
+    else:
+        yield ok(name, f"{len(versions)} lists, {sum(one.version.entities for one in versions):,} entities")
