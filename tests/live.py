@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 START_S_MAX = 60.0
+#: Which store the services of this run are on: "sqlite", or "postgres" where they are to be tested there too.
+ENGINE = os.environ.get("VETTANCE_TEST_ENGINE", "sqlite")
 
 
 class Answer:
@@ -178,6 +180,10 @@ def started(data: Path, **env: str) -> Service:
     """Start a service with one tenant of wide limits."""
     service = Service(data)
     service.env = env
+    if ENGINE == "postgres":
+        from databases import lasting_database
+
+        service.env.setdefault("VETTANCE_DATABASE_URL", lasting_database())
     service.tenant_id, service.api_key = service.new_tenant("First")
     service.start()
     return service

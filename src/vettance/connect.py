@@ -1,6 +1,10 @@
 """Connect: open the store and the counters that the settings name. The one place that knows every engine."""
 
+import socket
+from collections.abc import Callable
+
 from vettance.db.engine import Store
+from vettance.db.relay import RelayedStore, watch
 from vettance.db.sqlite import Seat, SqliteStore, store_path
 from vettance.ops.meters import Meters
 from vettance.settings import Settings
@@ -8,11 +12,26 @@ from vettance.state.memory import MemoryVelocity
 
 
 async def connect_store(settings: Settings, *, writer: Seat, meters: Meters | None = None) -> Store:
-    """Open the store; its schema is left to `migrate`. `writer` says where the embedded one writes.
+    """Open the store; its schema is left to `migrate`. `writer` is "process" for a server, else "thread".
 
     Raises `StoreDown` with one line that says what is wrong.
     """
-    return await SqliteStore.open(store_path(settings.data), writer=writer, meters=meters)
+    if settings.database_url is None:
+        return await SqliteStore.open(store_path(settings.data), writer=writer, meters=meters)
+    from vettance.db.postgres import PostgresStore  # The driver is loaded where it is used only.
+
+    return await PostgresStore.open(settings.database_url, tends=writer == "process", meters=meters)
+
+
+async def connect_beside(settings: Settings, link: socket.socket, on_end: Callable[[], None]) -> Store:
+    """Open the store in a child of a server. `on_end` is called when the parent has closed the `link`.
+
+    The embedded store is written to by the parent alone, and the link is the way to it.
+    """
+    if settings.database_url is None:
+        return await RelayedStore.open(store_path(settings.data), link, on_end)
+    await watch(link, on_end)
+    return await connect_store(settings, writer="thread")
 
 
 def connect_velocity(_settings: Settings) -> MemoryVelocity:

@@ -37,6 +37,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one process, read once at its start."""
 
     data: Path = Path("vettance-data")
+    database_url: str | None = None
     environment: Environment = Environment.DEVELOPMENT
     secret: bytes | None = None
     geoip_country: Path | None = None
@@ -63,6 +64,13 @@ class Setting(msgspec.Struct, frozen=True):
 
 SETTINGS = (
     Setting("VETTANCE_DATA", "a folder", "vettance-data", "Where the store and the secret file live."),
+    Setting(
+        "VETTANCE_DATABASE_URL",
+        "a URL such as postgresql://vettance@db.internal/vettance",
+        "none",
+        "The PostgreSQL database that holds the store in place of a file in the data folder "
+        "([more](postgresql.md)).",
+    ),
     Setting(
         "VETTANCE_ENV",
         "production, staging or development",
@@ -156,6 +164,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         raise SettingsError("VETTANCE_PROXIES must be a number from 0 to 9")
     return Settings(
         data=Path(data or environ.get("VETTANCE_DATA") or "vettance-data"),
+        database_url=_read_database_url(environ.get("VETTANCE_DATABASE_URL")),
         environment=Environment(named),
         secret=_read_secret(environ.get("VETTANCE_SECRET")),
         geoip_country=_read_file(environ, "VETTANCE_GEOIP_COUNTRY"),
@@ -213,6 +222,12 @@ def _read_policy(environ: Mapping[str, str]) -> Policy:
                 raise SettingsError(f"{variable} must be a number of days, 0 for ever")
             days[name] = int(text)
     return Policy(**days)
+
+
+def _read_database_url(text: str | None) -> str | None:
+    if text and not text.startswith(("postgresql://", "postgres://")):
+        raise SettingsError("VETTANCE_DATABASE_URL must be a URL that begins with postgresql://")
+    return text or None
 
 
 def _read_secret(text: str | None) -> bytes | None:

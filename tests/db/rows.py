@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from vettance.db.engine import Statement
+from hypothesis import strategies as st
+
+from vettance.db.engine import Clash, Lost, Statement, Store, everyone, scoped
 
 
 async def until(holds: Callable[[], bool], within_s: float = 5.0) -> None:
@@ -20,36 +22,73 @@ def size(path: Path) -> int:
 
 
 def use(tenant: str, hour: int, used: int = 1) -> Statement:
-    return Statement("INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", (tenant, hour, used))
+    return scoped(tenant, "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", (hour, used))
 
 
 def add_use(tenant: str, hour: int, rows: int | None = None) -> Statement:
-    return Statement(
-        "UPDATE quota_use SET used = used + 1 WHERE tenant = ? AND hour = ?", (tenant, hour), rows
-    )
+    return scoped(tenant, "UPDATE quota_use SET used = used + 1 WHERE tenant = ? AND hour = ?", (hour,), rows)
 
 
 def all_uses() -> Statement:
-    return Statement("SELECT tenant, hour, used FROM quota_use ORDER BY tenant, hour")
+    return everyone("SELECT tenant, hour, used FROM quota_use ORDER BY tenant, hour")
 
 
 def decided(event_id: str, size: int = 100) -> tuple[Statement, Statement, Statement]:
     """What is stored for one decided event: the event, its decision, and a delivery that tells of it."""
     blob = b"x" * size
     return (
-        Statement(
+        everyone(
             "INSERT INTO event (id, tenant, source, received_at_ms, occurred_at_ms, sent)"
             " VALUES (?, ?, ?, ?, ?, ?)",
             (event_id, "ten_a", "evaluate", 1, 1, blob),
         ),
-        Statement(
+        everyone(
             "INSERT INTO decision (id, tenant, evaluated_at_ms, occurred_at_ms, event_name, event_category,"
             " decision, score, level, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (event_id, "ten_a", 1, 1, "user.login", "AUTHENTICATION", "ALLOW", 3, "low", blob),
         ),
-        Statement(
+        everyone(
             "INSERT INTO delivery (id, tenant, subscription, type, subject, created_at_ms, state, due_at_ms,"
             " body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             ("dlv" + event_id[3:], "ten_a", "whs_a", "EVENT_RISK_EVALUATED", event_id, 1, "pending", 1, b""),
         ),
     )
+
+
+class _Model:
+    """The same writes, one after the other, in plain Python."""
+
+    def __init__(self) -> None:
+        self.used: dict[int, int] = {}
+
+    def apply(self, steps: list[tuple[str, int]]) -> type:
+        after = dict(self.used)
+        for kind, hour in steps:
+            if kind == "use":
+                if hour in after:
+                    return Clash
+                after[hour] = 1
+            elif hour in after:
+                after[hour] += 1
+            elif kind == "must":
+                return Lost
+        self.used = after
+        return list
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["use", "add", "must"]), st.integers(0, 6)), min_size=1, max_size=3
+)
+
+
+async def expect_batch_like_model(store: Store, writes: list[list[tuple[str, int]]]) -> None:
+    """Make simultaneous writes and hold what came of them against the model."""
+    made = {"use": use, "add": add_use, "must": lambda tenant, hour: add_use(tenant, hour, rows=1)}
+    outcomes = await asyncio.gather(
+        *(store.write(*(made[kind]("ten_a", hour) for kind, hour in steps)) for steps in writes),
+        return_exceptions=True,
+    )
+    model = _Model()
+    assert [type(outcome) for outcome in outcomes] == [model.apply(steps) for steps in writes]
+    rows = await store.read(all_uses())
+    assert {hour: used for _, hour, used in rows} == model.used

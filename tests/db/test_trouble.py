@@ -70,13 +70,13 @@ def test_a_full_file_refuses_the_whole_batch_and_takes_the_next_small_one(path: 
     committer.close()
 
 
-async def test_a_store_held_by_another_process_is_waited_for(store: SqliteStore, path: Path) -> None:
+async def test_a_store_held_by_another_process_is_waited_for(embedded: SqliteStore, path: Path) -> None:
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
-    write = asyncio.create_task(store.write(use("ten_a", 1)))
+    write = asyncio.create_task(embedded.write(use("ten_a", 1)))
     await asyncio.sleep(0.3)
     assert not write.done()
-    assert await store.read(all_uses()) == []
+    assert await embedded.read(all_uses()) == []
     holder.execute("ROLLBACK")
     async with asyncio.timeout(1):
         assert await write == [1]

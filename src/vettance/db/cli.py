@@ -1,5 +1,7 @@
 """The command that brings the store to the newest schema."""
 
+import asyncio
+
 import click
 
 from vettance.commands import data_option, fail, json_option, settings_of, show
@@ -7,6 +9,7 @@ from vettance.db.engine import StoreDown
 from vettance.db.migrate import check as pending_migrations
 from vettance.db.migrate import migrate as apply_migrations
 from vettance.db.sqlite import store_path
+from vettance.settings import Settings
 
 
 @click.command()
@@ -18,14 +21,30 @@ def migrate(check: bool, as_json: bool, data: str | None) -> None:
 
     Example: vettance migrate --check --data ./vettance-data
     """
-    path = store_path(settings_of(data).data)
+    settings = settings_of(data)
     try:
-        waiting = pending_migrations(path)
+        waiting = _pending(settings)
         if check:
             text = "The schema is up to date." if not waiting else "Pending: " + ", ".join(waiting)
             show({"pending": waiting}, text, as_json=as_json)
             raise SystemExit(bool(waiting))
-        version = apply_migrations(path)
+        version = _apply(settings)
     except StoreDown as error:
         fail(str(error))
     show({"version": version, "applied": waiting}, f"The schema is at version {version}.", as_json=as_json)
+
+
+def _pending(settings: Settings) -> list[str]:
+    if settings.database_url is None:
+        return pending_migrations(store_path(settings.data))
+    from vettance.db import postgres_schema  # The driver is loaded where it is used only.
+
+    return asyncio.run(postgres_schema.check(settings.database_url))
+
+
+def _apply(settings: Settings) -> int:
+    if settings.database_url is None:
+        return apply_migrations(store_path(settings.data))
+    from vettance.db import postgres_schema
+
+    return asyncio.run(postgres_schema.migrate(settings.database_url))

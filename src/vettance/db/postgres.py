@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
@@ -13,6 +14,7 @@ from vettance.db.postgres_batch import Batch, Batcher, Reply
 from vettance.db.postgres_link import ERRORS, connect, failure, part
 from vettance.db.postgres_schema import migrate, prepare, tend
 from vettance.db.readers import ANSWER_S_MAX, READERS, WAITING_MAX
+from vettance.ops.meters import Meters
 
 #: How long a batch may take, the wait for those of other processes included.
 BATCH_S_MAX: Final = 8.0
@@ -40,7 +42,8 @@ class PostgresStore:
     the log are in the order of the commits, and batches cannot block each other half-way.
     """
 
-    def __init__(self, url: str, read_s_max: float) -> None:
+    def __init__(self, url: str, read_s_max: float, meters: Meters | None = None) -> None:
+        self._meters = meters or Meters()
         self._url = url
         self._read_s_max = read_s_max
         self._loop = asyncio.get_running_loop()
@@ -58,14 +61,21 @@ class PostgresStore:
         self.trouble: str | None = None
 
     @classmethod
-    async def open(cls, url: str, *, read_s_max: float = ANSWER_S_MAX, tends: bool = False) -> Self:
+    async def open(
+        cls,
+        url: str,
+        *,
+        read_s_max: float = ANSWER_S_MAX,
+        tends: bool = False,
+        meters: Meters | None = None,
+    ) -> Self:
         """Connect to a database; its schema is left to `migrate`. Raises `StoreDown` when that fails.
 
         `read_s_max` bounds a query, in seconds. With `tends`, months to come get their partitions while it is
         open.
         """
         await prepare(url)
-        store = cls(url, read_s_max)
+        store = cls(url, read_s_max, meters)
         store._writer = await connect(url, statement_s_max=BATCH_S_MAX, writes=True)
         store._tasks.append(asyncio.create_task(store._write_for_ever()))
         if tends:
@@ -198,8 +208,10 @@ class PostgresStore:
         if not batch.writes:
             await self._writer.execute("ROLLBACK")
             return
+        started_ns = time.perf_counter_ns()
         replies = await self._batcher.apply(self._writer, batch)
         self.trouble = None
+        self._meters.committed(len(replies), time.perf_counter_ns() - started_ns)
         callers, self._in_flight = self._in_flight, []
         for one, reply in zip(callers, replies, strict=True):
             _answer(one.caller, reply)
@@ -227,6 +239,7 @@ class PostgresStore:
     async def _revive(self, reason: Exception) -> None:
         """Fail everything that waits, and connect again, however long that takes."""
         self.trouble = str(reason) or "PostgreSQL cannot be reached"
+        self._meters.store_failed()
         writer, self._writer = self._writer, None
         self._fail_all(StoreDown(self.trouble))
         if writer is not None:

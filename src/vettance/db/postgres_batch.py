@@ -52,18 +52,16 @@ class Batcher:
             if tenants:
                 await connection.fetchval(_TENANTS, tenants)
             replies = await self._together(connection, batch.writes)
-        except _Unmet as unmet:
-            guilty: Exception = Lost(str(unmet))
+        except _Unmet:
+            pass
         except ERRORS as error:
-            guilty = failure(error)
-            if isinstance(guilty, StoreDown) or connection.is_closed():
+            if isinstance(failure(error), StoreDown) or connection.is_closed():
                 raise
         else:
             await connection.execute("COMMIT")
             return replies
+        # Even a single write: of several reasons against it, the first one in its own order counts.
         await connection.execute("ROLLBACK")
-        if len(batch.writes) == 1:
-            return [_reply(guilty)]
         await self.begin(connection)
         if tenants:
             await connection.fetchval(_TENANTS, tenants)
@@ -109,11 +107,11 @@ class Batcher:
         for write in writes:
             await connection.execute("SAVEPOINT one")
             try:
-                counts = [0] * len(write)
-                for step in _in_order(write):
-                    for place, changed in zip(step.place, await self._run(connection, step), strict=True):
-                        counts[place] += changed
-                _insist(write, counts)
+                counts = []
+                for one in write:
+                    steps = arrange([[one]])
+                    counts.append(sum([sum(await self._run(connection, step)) for step in steps]))
+                    _insist([one], counts[-1:])
             except _Unmet as unmet:
                 replies.append(Lost(str(unmet)))
             except ERRORS as error:
@@ -127,14 +125,6 @@ class Batcher:
                 continue
             await connection.execute("ROLLBACK TO SAVEPOINT one; RELEASE SAVEPOINT one")
         return replies
-
-
-def _in_order(write: Sequence[Statement]) -> list[Step]:
-    """Arrange one write, each statement after the one before it."""
-    steps: list[Step] = []
-    for place, one in enumerate(write):
-        steps += [step._replace(place=[place] * len(step.place)) for step in arrange([[one]])]
-    return steps
 
 
 def _insist(write: Sequence[Statement], counts: Sequence[int]) -> None:

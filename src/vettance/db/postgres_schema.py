@@ -39,6 +39,7 @@ async def migrate(url: str, folder: Path = FOLDER) -> int:
     was made from other migrations, `StoreDown` when it cannot be used.
     """
     known = migrations(folder)
+    await prepare(url)
     async with _owner(url) as connection:
         await connection.execute(f"SELECT pg_advisory_lock({_TURN})")
         applied = await _applied(connection, known)

@@ -73,6 +73,11 @@ class _Link(asyncio.Protocol):
             self._transport.close()
 
 
+async def watch(link: socket.socket, on_end: Callable[[], None]) -> None:
+    """Call `on_end` when the other end of a connected socket is gone."""
+    await asyncio.get_running_loop().create_connection(lambda: _Link(lambda _: None, on_end), sock=link)
+
+
 class RelayedStore:
     """The child's end: a `Store` that reads the file itself and writes through the parent.
 

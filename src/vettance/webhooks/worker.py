@@ -8,9 +8,8 @@ import sys
 import structlog
 import uvloop
 
+from vettance.connect import connect_beside
 from vettance.db.engine import StoreDown
-from vettance.db.relay import RelayedStore
-from vettance.db.sqlite import store_path
 from vettance.logs import configure_logs
 from vettance.ops.meters import take_place
 from vettance.retention.policy import DAY_MS
@@ -35,12 +34,13 @@ async def work(settings: Settings, link: socket.socket) -> None:
 
         tracing = Tracing(settings.traces, "webhooks")
         postman = tracing.postman(unsafe=settings.unsafe_webhooks)
-    store = await RelayedStore.open(store_path(settings.data), link, lambda: _note(stopped))
+    store = await connect_beside(settings, link, lambda: _note(stopped))
     vault = Vault(load_secret(settings))
     deliverer = Deliverer(
         store,
         postman,
         vault,
+        alone=settings.database_url is None,
         keep_ms=settings.keep.deliveries * DAY_MS or None,
         meters=take_place("webhooks").meters,
     )

@@ -1,0 +1,269 @@
+"""What only PostgreSQL has: walls between tenants, many processes, partitions, a server that goes away."""
+
+import asyncio
+import contextlib
+import datetime
+import secrets
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from rows import STEPS, all_uses, decided, expect_batch_like_model, use
+
+from databases import ask, database, url_of
+from vettance.db import postgres_link, postgres_schema
+from vettance.db.engine import Misuse, Statement, StoreDown, everyone, scoped
+from vettance.db.migrate import SchemaRefused, migrate, migrations
+from vettance.db.postgres import PostgresStore
+from vettance.db.postgres_batch import TURN
+
+
+@pytest.fixture
+async def shared(emptied: str) -> AsyncIterator[PostgresStore]:
+    async with await PostgresStore.open(emptied) as opened:
+        yield opened
+
+
+def tables_of(url: str) -> dict[str, set[str]]:
+    """Every table with its columns, partitions apart."""
+    found: dict[str, set[str]] = {}
+    for table, column in ask(
+        url,
+        "SELECT relname, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
+        "WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace "
+        "AND attnum > 0 AND NOT attisdropped",
+    ):
+        found.setdefault(table, set()).add(column)
+    return found
+
+
+def test_both_engines_have_the_same_tables_with_the_same_columns(url: str, path: Path) -> None:
+    migrate(path)
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        names = file.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+        embedded = {
+            name: {row[1] for row in file.execute(f"PRAGMA table_info({name})")}
+            for (name,) in names.fetchall()
+            if not name.startswith(("term_search", "id_search"))
+        }
+    shared = {name: columns for name, columns in tables_of(url).items() if not name.endswith("_search")}
+    # Whoever adds a migration adds one to each of db/schema/sqlite and db/schema/postgres.
+    assert shared == embedded
+
+
+async def test_a_query_without_a_tenant_sees_nothing(shared: PostgresStore, emptied: str) -> None:
+    guarded = [name for name, columns in tables_of(emptied).items() if "tenant" in columns]
+    assert len(guarded) > 25
+    walls = ask(
+        emptied, "SELECT relname FROM pg_class WHERE relrowsecurity AND relforcerowsecurity ORDER BY relname"
+    )
+    assert {*guarded, "tenant", "attempt", "chunk_column"} <= {name for (name,) in walls}
+    await shared.write(*decided("evt_1"), use("ten_a", 1), use("ten_b", 1))
+    for table in guarded:
+        assert await shared.read(Statement(f"SELECT * FROM {table}")) == []
+    everything = await shared.read(everyone("SELECT tenant FROM quota_use ORDER BY tenant"))
+    assert everything == [("ten_a",), ("ten_b",)]
+
+
+async def test_a_query_that_forgot_its_condition_sees_its_own_tenant_only(shared: PostgresStore) -> None:
+    await shared.write(use("ten_a", 1), use("ten_b", 2))
+    forgetful = Statement("SELECT tenant, hour FROM quota_use", tenant="ten_a")
+    assert await shared.read(forgetful) == [("ten_a", 1)]
+    # What a transaction said of itself ends with it.
+    assert await shared.read(Statement("SELECT tenant, hour FROM quota_use")) == []
+    assert await shared.write(Statement("UPDATE quota_use SET used = 9", tenant="ten_a")) == [1]
+    assert await shared.read(all_uses()) == [("ten_a", 1, 9), ("ten_b", 2, 1)]
+
+
+async def test_a_row_of_another_tenant_cannot_be_written(shared: PostgresStore) -> None:
+    foreign = Statement("INSERT INTO quota_use (tenant, hour, used) VALUES ('ten_b', 1, 1)", tenant="ten_a")
+    with pytest.raises(Misuse, match="row-level security"):
+        await shared.write(foreign)
+    with pytest.raises(Misuse, match="row-level security"):
+        await shared.write(Statement("INSERT INTO quota_use (tenant, hour, used) VALUES (?, 1, 1)", ("a",)))
+    assert await shared.read(all_uses()) == []
+
+
+async def test_whoever_owns_the_tables_is_walled_in_too(url: str) -> None:
+    owner = f"vettance_owner_{secrets.token_hex(4)}"
+    with database() as made:
+        ask(made, f"CREATE ROLE {owner} LOGIN")
+        ask(made, f"ALTER DATABASE {made.rpartition('/')[2]} OWNER TO {owner}")
+        ask(made, f"ALTER SCHEMA public OWNER TO {owner}")
+        plain = made.replace("postgres@", f"{owner}@")
+        async with await PostgresStore.open(plain) as store:
+            await store.migrate()
+            await store.write(use("ten_a", 1), use("ten_b", 2))
+            assert await store.read(Statement("SELECT * FROM quota_use")) == []
+            assert len(await store.read(all_uses())) == 2
+        assert ask(made, "SELECT tableowner FROM pg_tables WHERE tablename = 'event'") == [(owner,)]
+    ask(url, f"DROP ROLE {owner}")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(writes=st.lists(STEPS, min_size=1, max_size=25))
+def test_a_batch_equals_its_writes_one_after_the_other(url: str, writes: list[list[tuple[str, int]]]) -> None:
+    async def run() -> None:
+        async with await PostgresStore.open(url) as store:
+            await store.write(everyone("DELETE FROM quota_use"))
+            await expect_batch_like_model(store, writes)
+
+    asyncio.run(run())
+
+
+async def test_who_has_read_up_to_a_place_has_missed_none(emptied: str) -> None:
+    """Two processes write, a third follows the log by its places."""
+    async with (
+        await PostgresStore.open(emptied) as one,
+        await PostgresStore.open(emptied) as two,
+        await PostgresStore.open(emptied) as reader,
+    ):
+        seen: list[str] = []
+        done = asyncio.Event()
+
+        async def follow() -> None:
+            after = 0
+            while True:
+                last = done.is_set()
+                rows = await reader.read(
+                    everyone("SELECT seq, id FROM event WHERE seq > ? ORDER BY seq", (after,))
+                )
+                seen.extend(row[1] for row in rows)
+                after = rows[-1][0] if rows else after
+                if last:
+                    return
+                await asyncio.sleep(0)
+
+        following = asyncio.create_task(follow())
+        for start in range(0, 600, 60):
+            await asyncio.gather(
+                *(one.write(*decided(f"evt_a{number:04}")) for number in range(start, start + 60)),
+                *(two.write(*decided(f"evt_b{number:04}")) for number in range(start, start + 60)),
+            )
+        done.set()
+        await following
+        assert len(seen) == len(set(seen)) == 1200
+        own = [event for event in seen if event.startswith("evt_a")]
+        assert own == sorted(own)
+
+
+async def test_of_several_processes_exactly_one_takes_a_piece_of_work(emptied: str) -> None:
+    async with await PostgresStore.open(emptied) as one, await PostgresStore.open(emptied) as two:
+        await one.write(*(use("ten_a", hour, 0) for hour in range(100)))
+        claims = [
+            scoped(
+                "ten_a",
+                "UPDATE quota_use SET used = 1 WHERE tenant = ? AND hour = ? AND used = 0",
+                (hour,),
+                1,
+            )
+            for hour in range(100)
+        ]
+        outcomes = await asyncio.gather(
+            *(store.write(claim) for claim in claims for store in (one, two)), return_exceptions=True
+        )
+        assert sum(isinstance(outcome, list) for outcome in outcomes) == 100
+        assert all(used == 1 for _, _, used in await two.read(all_uses()))
+
+
+async def test_a_server_that_ends_all_connections_is_found_again(shared: PostgresStore, emptied: str) -> None:
+    await shared.write(use("ten_a", 1))
+    await shared.read(all_uses())
+    name = emptied.rpartition("/")[2]
+    ended = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = $1 AND pid <> pg_backend_pid()"
+    )
+    await asyncio.to_thread(ask, emptied, ended, name)
+    outcomes = await asyncio.gather(
+        shared.write(use("ten_a", 2)), shared.read(all_uses()), return_exceptions=True
+    )
+    assert {type(outcome) for outcome in outcomes} <= {list, StoreDown}
+    async with asyncio.timeout(5):
+        while True:
+            with contextlib.suppress(StoreDown):
+                await shared.write(use("ten_a", 3))
+                break
+            await asyncio.sleep(0.02)
+    assert (await shared.read(all_uses()))[0] == ("ten_a", 1, 1)
+    assert shared.healthy()
+
+
+async def test_a_database_that_is_not_there_is_said_in_one_line() -> None:
+    with pytest.raises(StoreDown, match="database does not exist"):
+        await PostgresStore.open(url_of("vettance_test_nowhere"))
+    with pytest.raises(StoreDown, match="cannot be reached"):
+        await PostgresStore.open("postgresql://postgres@127.0.0.1:9/x")
+
+
+async def test_a_process_that_stops_in_the_middle_holds_the_others_up_for_a_moment_only(
+    shared: PostgresStore, emptied: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_link, "HOLD_MS_MAX", 200)
+    stopped = await postgres_link.connect(emptied, statement_s_max=5, writes=True)
+    await stopped.execute(f"BEGIN; SELECT pg_advisory_xact_lock({TURN})")
+    async with asyncio.timeout(5):
+        assert await shared.write(use("ten_a", 1)) == [1]
+    with pytest.raises((asyncpg.PostgresError, asyncpg.InterfaceError, OSError)):
+        await stopped.execute("COMMIT")
+    stopped.terminate()
+
+
+async def test_a_query_that_takes_too_long_is_ended_and_frees_its_connection(emptied: str) -> None:
+    async with await PostgresStore.open(emptied, read_s_max=0.2) as store:
+        for _ in range(6):
+            with pytest.raises(StoreDown, match="longer than"):
+                await store.read(Statement("SELECT pg_sleep(60)"))
+        assert await store.read(Statement("SELECT 1")) == [(1,)]
+
+
+async def test_months_have_partitions_ahead_and_lose_them_when_they_are_empty(
+    shared: PostgresStore, emptied: str
+) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    month = postgres_schema.month_of(now, 0)
+    old = datetime.datetime(2020, 5, 1, tzinfo=datetime.UTC)
+    bounds = [postgres_schema.bound("evt", one) for one in (old, postgres_schema.month_of(old, 1))]
+    for table in ("event", "decision"):
+        await asyncio.to_thread(
+            ask,
+            emptied,
+            f"CREATE TABLE {table}_2020_05 PARTITION OF {table} "
+            f"FOR VALUES FROM ('{bounds[0]}') TO ('{bounds[1]}')",
+        )
+    ids = [postgres_schema.bound("evt", month) + "7" + "0" * 19, bounds[0] + "7" + "0" * 19, "evt_zzz"]
+    for event_id in ids:
+        await shared.write(*decided(event_id))
+    where = "SELECT tableoid::regclass::text FROM event ORDER BY seq"
+    places = [place for (place,) in await asyncio.to_thread(ask, emptied, where)]
+    assert places == [f"event_{month:%Y_%m}", "event_2020_05", "event_rest"]
+    await postgres_schema.tend(emptied)
+    assert len(await shared.read(everyone("SELECT id FROM event"))) == 3
+    for table in ("event", "decision"):
+        await shared.write(everyone(f"DELETE FROM {table} WHERE id = ?", (ids[1],)))
+    await postgres_schema.tend(emptied)
+    listed = "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'event'::regclass ORDER BY 1"
+    ahead = [f"event_{postgres_schema.month_of(now, later):%Y_%m}" for later in range(3)]
+    assert [name for (name,) in await asyncio.to_thread(ask, emptied, listed)] == [*ahead, "event_rest"]
+
+
+@pytest.fixture
+def empty() -> Iterator[str]:
+    with database() as made:
+        yield made
+
+
+async def test_several_processes_may_migrate_at_once(empty: str) -> None:
+    newest = len(migrations(postgres_schema.FOLDER))
+    assert await postgres_schema.check(empty) != []
+    assert await asyncio.gather(*(postgres_schema.migrate(empty) for _ in range(3))) == [newest] * 3
+    assert await postgres_schema.check(empty) == []
+    await asyncio.to_thread(ask, empty, "UPDATE schema_version SET digest = 'other' WHERE version = 1")
+    with pytest.raises(SchemaRefused, match="was changed"):
+        await postgres_schema.migrate(empty)
