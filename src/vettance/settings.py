@@ -116,6 +116,12 @@ SETTINGS = (
         "0 is for ever.",
     ),
     Setting("VETTANCE_KEEP_STATISTICS", "days", "0", "The same for counts, which name nobody."),
+    Setting(
+        "VETTANCE_KEEP_SCREENINGS",
+        "days",
+        "0",
+        "The same for screenings that opened no case and joined none; the others stay with their case.",
+    ),
     Setting("VETTANCE_KEEP_JOBS", "days", "30", "The same for settled jobs of `POST /events/async`."),
     Setting("VETTANCE_KEEP_DELIVERIES", "days", "90", "The same for settled deliveries of webhooks."),
     Setting(

@@ -57,6 +57,7 @@ class Eraser:
         await self._rewrite(tenant, sorted(seqs), names)
         await self._renamer.rename(tenant, sorted(seqs), lambda text: renamed_text(text, names))
         rows = await self._others(tenant, names)
+        rows += sum(await self._store.write(sql.forget_subject(tenant, external_id)))
         kept = await self._kept(tenant, external_id, sorted(emails.own | emails.shared))
         # Running services let go of the names that they remember.
         await self._store.write(note_change(sql.DONE, tenant, subject, self._now_ms))

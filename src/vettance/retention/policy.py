@@ -10,6 +10,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     events: int = 0
     statistics: int = 0
+    screenings: int = 0
     jobs: int = 30
     deliveries: int = 90
 

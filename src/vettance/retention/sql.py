@@ -25,9 +25,11 @@ class Class(NamedTuple):
 CLASSES: Final = (
     Class("jobs", "job", "settled_at_ms IS NOT NULL AND settled_at_ms < ?"),
     Class("deliveries", "delivery", "state <> 'pending' AND settled_at_ms < ?"),
+    # What alerted belongs to its case, which the law has kept.
+    Class("screenings", "aml_screening", "case_id IS NULL AND created_at_ms < ?"),
     Class("statistics", "rollup", "start_s < ?", seconds=True),
 )
-_KEYS: Final = {"job": "seq", "delivery": "seq", "rollup": "tenant, width_s, start_s, code"}
+_KEYS: Final = {"job": "seq", "delivery": "seq", "aml_screening": "seq", "rollup": "tenant, width_s, start_s, code"}
 
 
 def count_old(one: Class, before: int) -> Statement:
@@ -196,6 +198,11 @@ def rewrite_place(tenant: str, place: Place, key: str, content: Any) -> Statemen
         (content, tenant, key),
         tenant=tenant,
     )
+
+
+def forget_subject(tenant: str, external_id: str) -> Statement:
+    """Have a customer screened again no longer when a watchlist changes."""
+    return scoped(tenant, "DELETE FROM aml_subject WHERE tenant = ? AND external_id = ?", (external_id,))
 
 
 def select_entries_of(tenant: str, emails: Sequence[str]) -> Statement:
