@@ -68,6 +68,21 @@ def test_words_run_together_and_apart_are_found(index: Index) -> None:
         assert best.score >= 75
 
 
+def test_an_initial_finds_one_among_many_namesakes(tmp_path: Path) -> None:
+    # More namesakes than are ever compared in full: the initial alone tells which are worth it.
+    others = [
+        entity(f"{first}{second}{third}o Haddad", 100 + 100 * ord(first) + 10 * ord(second) + ord(third))
+        for first in "bdghjk"
+        for second in "aeiou"
+        for third in "lmnprstvz"
+    ]
+    index = make(tmp_path, [*others, entity("Wolfgang Haddad", 1)])
+    for name in ("W. Haddad", "Haddad, W."):
+        found = index.search(Subject(name=name, type=EntityType.INDIVIDUAL))
+        assert found[0].entity.name == "Wolfgang Haddad"
+        assert found[0].score >= 75
+
+
 def test_an_identifier_finds_an_entity_whatever_the_name(tmp_path: Path) -> None:
     ship = entity("GREY HERON", 1, EntityType.VESSEL, documents=((DocumentKind.IMO, "9074729", ""),))
     found = make(tmp_path, [ship, entity("Ann Lee", 2)]).search(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
 from vettance.commands import data_option, fail, json_option, open_store, settings_of, show, show_table
 from vettance.db.engine import Store
@@ -24,7 +25,15 @@ from vettance.watchlists.refresh import (
     remove_list,
 )
 from vettance.watchlists.screening import REVIEW_BOUNDS, Profile
-from vettance.watchlists.shelf import EVERYBODY, Version, difference, index_path, shelf_of, take
+from vettance.watchlists.shelf import (
+    EVERYBODY,
+    Version,
+    difference,
+    ensure_index,
+    index_path,
+    shelf_of,
+    take,
+)
 from vettance.watchlists.sources.reading import SourceFault
 from vettance.watchlists.sources.table import OWN, SOURCES
 from vettance.wire import timestamp
@@ -365,9 +374,12 @@ def _open_index(data: str | None) -> Index | None:
         return await store.read(sql.select_index())
 
     rows = _run(data, work)
-    if not rows:
+    versions: dict[str, str] = msgspec.json.decode(rows[0][1], type=dict[str, str]) if rows else {}
+    if not versions:
         return None
+    shelf = shelf_of(settings.data)
     try:
-        return Index(index_path(shelf_of(settings.data), rows[0][0]))
-    except IndexFault as error:
+        # The index that was built last may be that of an older version of this program.
+        return Index(index_path(shelf, ensure_index(shelf, versions)))
+    except (IndexFault, SourceFault, OSError) as error:
         fail(str(error))

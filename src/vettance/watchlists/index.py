@@ -35,11 +35,13 @@ _SHARE_MIN = 0.58
 #: Entities whose best name scores below this are not compared further, unless an identifier is equal.
 _NAME_MIN = 0.45
 #: Words run together that are less alike than this are not the listed word.
-_JOINED_MIN = 0.8
+_JOINED_MIN, _INITIAL_JOINED_MIN = 0.8, 0.96
 _CACHE_WORDS = 65536
 #: Of several words, the commonest adds weight to names that another word has found, and finds none by itself
 #: when it is in more names than this: a name must share more than one common word to be worth a look.
 _COMMON_NAMES = 4_000
+#: Among more names than this an initial is not looked for: it would cost more than it could tell.
+_INITIALS_NAMES = 20_000
 
 
 class IndexFault(Exception):
@@ -78,6 +80,7 @@ class Index:
         self.entities: int = meta["entities"]
         arrays = self._arrays
         self._word_ends = arrays["word_ends"]
+        self._first_letters = np.frombuffer(self._texts, np.uint8)
         self._kinds, self._counts = arrays["word_kind"], arrays["word_count"]
         self._key_hash, self._key_word = arrays["key_hash"], arrays["key_value"]
         self._joint_hash, self._joint_name = arrays["joint_hash"], arrays["joint_value"]
@@ -260,11 +263,30 @@ class Index:
         # Words run together were counted beside the words themselves.
         shared = np.minimum(total[names], np.minimum(mass, own))
         share = shared / np.minimum(mass, own)
+        if len(names) > ALIGNED_MAX:
+            shared = np.minimum(shared + self._initials_shared(asked, names), np.minimum(mass, own))
+            share = shared / np.minimum(mass, own)
         likely = min(LIKELY_MAX, max(ALIGNED_MAX, int(np.count_nonzero(share >= _LIKELY_SHARE))))
         if len(names) > likely:
             rank = share + shared / (mass + own - shared)
             names = names[np.argpartition(-rank, likely)[:likely]]
         return names
+
+    def _initials_shared(self, asked: Name, names: _Array) -> _Array:
+        """Return the weight that each name shares with the query's initials, which tell namesakes apart."""
+        shared = np.zeros(len(names), np.float32)
+        letters = [word.text for word in asked.words if word.kind is Kind.INITIAL]
+        if not letters or len(names) > _INITIALS_NAMES:
+            return shared
+        starts = self._name_ends[names].astype(np.int64)
+        lengths = self._name_ends[names + 1].astype(np.int64) - starts
+        offsets = np.concatenate(([0], np.cumsum(lengths)[:-1]))
+        places = np.arange(int(lengths.sum())) + np.repeat(starts - offsets, lengths)
+        firsts = self._first_letters[self._word_ends[self._name_words[places]]]
+        weight = WEIGHTS[asked.grammar][Kind.INITIAL]
+        for letter in letters:
+            shared += weight * np.logical_or.reduceat(firsts == ord(letter), offsets)
+        return shared
 
     def _sought(self, asked: Name, weights: Sequence[float]) -> list[_Sought]:
         sought = []
@@ -277,6 +299,10 @@ class Index:
                 if len(places) <= 3 and len(joined) <= 24:
                     word = make_word(joined, Kind.NAME, asked.words[places[0]].consonantal)
                     found = _Sought(self.rarity(word), *self._similar(word, joined=True))
+                    if any(asked.words[place].kind is Kind.INITIAL for place in places):
+                        # "O Brien" is O'Brien, but "W. Haddad" is no misspelt Haddad.
+                        sure = found.similarities >= _INITIAL_JOINED_MIN
+                        found = _Sought(found.weight, found.words[sure], found.similarities[sure])
                     if len(found.words):
                         sought.append(found)
         return sought

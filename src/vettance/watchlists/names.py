@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from rapidfuzz.distance import OSA
-
 from vettance.watchlists.country import NAMES, PLACE_WORDS, country_code
 from vettance.watchlists.entity import EntityType, clean
+from vettance.watchlists.forms import FORM_WORDS, apart, correct_form, form_at, gathered
 from vettance.watchlists.script import Script, romanise
 from vettance.watchlists.vocabulary import (
     ABBREVIATIONS,
-    FORM_STARTS,
-    FORM_WORDS_MAX,
     FORMS,
     GENERIC_WORDS,
     KIN_WORDS,
@@ -142,9 +139,12 @@ def _person(parts: Sequence[_Part]) -> list[Word]:
 
 
 _ABD = re.compile(r"^abd[aeou]{1,2}([lrsnzdt])([a-z]{3,})$")
+#: Without vowels what follows the article may be as short as two letters.
+_ABD_BARE = re.compile(r"^abda(l)([a-z]{2,})$")
 _ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiou]{1,3}[lrsnzdt]|[ue])?$")
 _DIN = frozenset(("din", "dine", "deen", "dyn", "ddin", "aldin", "uddin", "eddin", "eddine", "addin", "udin"))
 _DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$")
+_ALLAH, _ULLAH = frozenset(("allah", "alla")), frozenset(("ullah", "ollah", "ulla", "olla", "allh"))
 _ARTICLES = frozenset(["al", "el", "ul", "il", "ad", "ed", "ud", "as", "es", "us", "ar", "er", "ur"])
 _SHORT_NAMES = {
     "muh": "muhammad",
@@ -168,15 +168,19 @@ def _compounds(parts: Sequence[_Part]) -> list[_Part]:
             text = "abd"
             if index + 2 < len(parts) and parts[index + 1].text in _ARTICLES:
                 index += 1
-        elif (whole := _ABD.match(text)) is not None:
+        elif (whole := (_ABD_BARE if script is Script.CONSONANTAL else _ABD).match(text)) is not None:
             article, rest = whole.groups()
             # The article takes the sound of what follows: Abdurrahman is Abd al-Rahman.
             rest = rest if article == "l" or rest.startswith(article) else f"{article}{rest}"
-            if len(rest) >= 4:
+            if len(rest) >= 4 and script is not Script.CONSONANTAL:
                 done.append(_Part("abd", Script.LATIN))
                 text = rest
             else:
                 text = f"abd{rest}"
+        elif done and _is_ending(text, done[-1], script):
+            # Rahmat Ullah is Rahmatullah, and Abd Allah Abdullah.
+            before = done.pop().text
+            text = "abdlah" if before == "abd" else f"{before}{'allh' if text == 'allh' else 'ullah'}"
         elif done and text in _DIN and len(text) > 2 and len(done) > 0:
             if done[-1].text in _ARTICLES and len(done) > 1:
                 done.pop()
@@ -187,6 +191,13 @@ def _compounds(parts: Sequence[_Part]) -> list[_Part]:
         done.append(_Part(text, script))
         index += 1
     return done
+
+
+def _is_ending(text: str, before: _Part, script: Script) -> bool:
+    """Tell whether a word is the second half of an Arabic compound; "Allah" may be a name of its own."""
+    if before.script is not script or len(before.text) < 3:
+        return False
+    return text in _ULLAH or (text in _ALLAH and before.text == "abd")
 
 
 def _person_kind(text: str, *, consonantal: bool) -> Kind:
@@ -205,79 +216,32 @@ def _person_kind(text: str, *, consonantal: bool) -> Kind:
 
 def _organization(parts: Sequence[_Part]) -> list[Word]:
     words: list[Word] = []
-    texts = [_correct_form(part.text) for part in parts]
+    parts = [_Part(text, part.script) for part in parts for text in apart(part.text)]
+    plain = [part.text for part in parts]
+    mended = [correct_form(text) for text in plain]
+    scattered = frozenset(gathered(mended))
     index = 0
     while index < len(parts):
-        length = _form_at(texts, index)
+        length, code = form_at(plain, mended, index)
         if length:
-            code = FORMS[tuple(texts[index : index + length])]
             words.append(make_word(code, Kind.FORM, False))  # noqa: FBT003
             index += length
             continue
-        text, script = texts[index], parts[index].script
+        if index in scattered:
+            index += 1
+            continue
+        text = plain[index] if mended[index] in FORM_WORDS else mended[index]
         text = _one_place(ABBREVIATIONS.get(text, text))
         if text in ROMAN and index:
             text = ROMAN[text]
-        words.append(make_word(text, _organization_kind(text, index), script is Script.CONSONANTAL))
+        consonantal = parts[index].script is Script.CONSONANTAL
+        words.append(make_word(text, _organization_kind(text, index), consonantal))
         index += 1
     if not any(
         word.kind in (Kind.NAME, Kind.GENERIC, Kind.PLACE, Kind.NUMBER, Kind.INITIAL) for word in words
     ):
         words = [make_word(part.text, Kind.NAME, part.script is Script.CONSONANTAL) for part in parts]
     return words
-
-
-_FORM_WORDS = (
-    "company",
-    "limited",
-    "liability",
-    "joint",
-    "stock",
-    "public",
-    "corporation",
-    "incorporated",
-    "private",
-    "closed",
-    "gesellschaft",
-    "aktiengesellschaft",
-    "partnership",
-    "sociedad",
-    "anonima",
-    "societe",
-    "otvetstvennostyu",
-    "obshchestvo",
-    "aktsionernoe",
-    "ogranichennoy",
-    "enterprise",
-    "unitary",
-    "federal",
-)
-
-
-@lru_cache(maxsize=16384)
-def _correct_form(text: str) -> str:
-    """Mend a typing error in a word of a company form or a generic word, so that it is still seen as one."""
-    if len(text) < 5 or text in GENERIC_WORDS:
-        return text
-    for word in _FORM_WORDS:
-        if abs(len(word) - len(text)) < 3:
-            distance = OSA.distance(text, word, score_cutoff=2)
-            if distance == 1 or (distance == 2 and len(word) >= 7):
-                return word
-    for word in GENERIC_WORDS:
-        if len(word) >= 5 and word[0] == text[0] and OSA.distance(text, word, score_cutoff=1) == 1:
-            return word
-    return text
-
-
-def _form_at(texts: Sequence[str], index: int) -> int:
-    """Return how many words of a company form begin at `index`, 0 for none."""
-    if texts[index] not in FORM_STARTS:
-        return 0
-    for length in range(min(FORM_WORDS_MAX, len(texts) - index), 0, -1):
-        if tuple(texts[index : index + length]) in FORMS:
-            return length
-    return 0
 
 
 @lru_cache(maxsize=16384)

@@ -1,5 +1,9 @@
 """Words that mean something in names: titles, particles, company forms, numbers, nicknames."""
 
+import re
+from functools import lru_cache
+from itertools import pairwise
+
 from vettance.watchlists.dictionary import read_lines, read_pairs, read_words
 
 #: They say how a person is addressed, not who it is.
@@ -18,6 +22,9 @@ SHIP_PREFIXES = read_words("ship_prefixes")
 ABBREVIATIONS = read_pairs("abbreviations")
 
 
+_PAIR_MIN, _TELLING_MIN = 4, 5
+
+
 def _read_forms() -> dict[tuple[str, ...], str]:
     forms: dict[tuple[str, ...], str] = {}
     for line in read_lines("company_forms"):
@@ -31,6 +38,28 @@ FORMS = _read_forms()
 FORM_WORDS_MAX = max(map(len, FORMS))
 #: Words with which some form begins, so that most words are not looked up at all.
 FORM_STARTS = frozenset(phrase[0] for phrase in FORMS)
+#: Neighbours in a company form run together → the two: "jointstock", "pteltd".
+FORM_PAIRS = {
+    one + other: (one, other)
+    for phrase in FORMS
+    for one, other in pairwise(phrase)
+    if len(one + other) >= _PAIR_MIN and (one + other,) not in FORMS
+}
+
+
+def _read_scattered() -> dict[str, tuple[tuple[str, ...], ...]]:
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in sorted(FORMS, key=len, reverse=True):
+        longest = max(map(len, phrase))
+        # Single letters that stand apart may be anything.
+        if len(phrase) > 1 and (longest >= _TELLING_MIN or (len(phrase) > 2 and longest > 1)):
+            found.setdefault(max(phrase, key=len), []).append(phrase)
+    return {word: tuple(phrases) for word, phrases in found.items()}
+
+
+#: The longest word of a company form of several words → such forms, the longest first: they are still told
+#: when their words stand apart.
+SCATTERED_FORMS = _read_scattered()
 
 _NUMBERS = (
     "ii",
@@ -64,3 +93,33 @@ def _read_nicknames() -> dict[str, frozenset[int]]:
 
 #: A name → the numbers of the groups of names it belongs to.
 NICKNAMES = _read_nicknames()
+
+#: How patronymics end in Russian, Ukrainian and Belarusian, and what of the father's name itself bends.
+_PATRONYMIC_ENDING = re.compile(r"(?:[iyeo]*v(?:it?ch|yt?ch|ic|itj|ytj|na)|[iy]*ch(?:na)?)$")
+_BENT = re.compile(r"[aeiouyj]+$")
+_STEM_MIN = 3
+
+
+def _stem(name: str) -> str:
+    stem = _BENT.sub("", name)
+    return stem if len(stem) >= _STEM_MIN else ""
+
+
+def _fathers() -> dict[str, frozenset[int]]:
+    found: dict[str, frozenset[int]] = {}
+    for name, groups in NICKNAMES.items():
+        if stem := _stem(name):
+            found[stem] = found.get(stem, frozenset()) | groups
+    return found
+
+
+_FATHERS = _fathers()
+
+
+@lru_cache(maxsize=16384)
+def fathers_of(patronymic: str) -> frozenset[int]:
+    """Return the groups of names that a patronymic may be made of: Oleksiyovych and Alekseevich share one."""
+    ending = _PATRONYMIC_ENDING.search(patronymic)
+    if ending is None:
+        return frozenset()
+    return _FATHERS.get(_stem(patronymic[: ending.start()]), frozenset())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import OSA
 
 from vettance.watchlists.dictionary import read_pairs
-from vettance.watchlists.vocabulary import NICKNAMES
+from vettance.watchlists.vocabulary import NICKNAMES, fathers_of
 
 
 class Kind(enum.IntEnum):
@@ -66,6 +66,8 @@ def _folder(extra: dict[str, str]) -> "tuple[re.Pattern[str], dict[str, str]]":
 _HARD, _SOFT = _folder(_HARD_J), _folder(_SOFT_J)
 _GLIDE = re.compile(r"[yij](?:[uo]|a(?=.{1,2}$))")
 _RUN = re.compile(r"(.)\1+")
+#: Names such as Ishaq (Isaac), where s and h are two letters.
+_TWO_SOUNDS = re.compile(r"[aei]sha[qgk]")
 _FINAL_H = re.compile(r"(?<=[aiu])h$")
 _VOWELS = re.compile(r"[aiuw]+")
 # Classes broad enough for what Arabic, Persian, Hebrew and Korean do not tell apart.
@@ -105,6 +107,11 @@ def make_word(text: str, kind: Kind, consonantal: bool) -> Word:
         if "zh" in text:
             # Mostly one sound, but two in names such as Mazhar.
             spellings = (*folds, _fold(text.replace("zh", "zeh"), _SOFT))
+        if "ch" in text:
+            # In French it is what English writes sh: Rachid, Bachir.
+            spellings = (*spellings, _fold(text.replace("ch", "sh"), _SOFT))
+        if _TWO_SOUNDS.match(text):
+            spellings = (*spellings, _fold(text.replace("sh", "seh"), _SOFT))
     skeletons = tuple(dict.fromkeys(_skeleton(fold) for fold in spellings))
     if not consonantal:
         # In Latin letters w is mostly a v; in Arabic and Hebrew it is mostly a vowel.
@@ -160,11 +167,20 @@ def compare_words(left: Word, right: Word) -> float:  # noqa: PLR0911
             length = max(len(one), len(other))
             distance = OSA.distance(one, other, score_cutoff=2)
             best = max(best, _EQUAL_SOUND * _edited(distance, length) if distance < 3 else 0.0)
-            if distance == 2 and length >= 6 and set(left.skeletons) & set(right.skeletons):
+            bony = distance == 2 and length >= 6 and min(len(one), len(other)) > 4
+            if bony and _skeleton(one) == _skeleton(other):
                 best = max(best, _EQUAL_BONES)
-    if best < _NICKNAME and NICKNAMES.get(left.text, _NONE) & NICKNAMES.get(right.text, _NONE):
+    if best < _NICKNAME and _is_nickname(left, right):
         best = _NICKNAME
     return best
+
+
+def _is_nickname(left: Word, right: Word) -> bool:
+    """Tell whether two words are forms of one name; of patronymics, of one father's name."""
+    if Kind.PATRONYMIC in (left.kind, right.kind):
+        # Without its last letter, "Alekseevic" looks like the surname that it is elsewhere.
+        return bool(fathers_of(left.text) & fathers_of(right.text))
+    return bool(NICKNAMES.get(left.text, _NONE) & NICKNAMES.get(right.text, _NONE))
 
 
 #: The same, remembered: names share most of their words.
