@@ -17,7 +17,7 @@ from vettance.aml.assemble import assemble
 from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.follow import Rescreener
-from vettance.connect import connect_store, connect_velocity
+from vettance.connect import connect_shared, connect_store, connect_velocity
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.active import RuleCache
@@ -28,6 +28,7 @@ from vettance.decisions.features import fraud_schema
 from vettance.decisions.network import Network, Records, open_records
 from vettance.decisions.preserve import Preserver
 from vettance.decisions.rebuild import Rebuilder
+from vettance.decisions.share import SharedMemory
 from vettance.feedback.api import FeedbackDoors
 from vettance.history.api import HistoryDoors
 from vettance.history.count import Accountant
@@ -49,13 +50,15 @@ from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
 from vettance.settings import Settings, load_secret
 from vettance.state.limits import QUOTA_WINDOW_S, Quota, Throttle
+from vettance.state.port import StateDown
 from vettance.state.shelf import Shelf
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.keyring import KeyRing
+from vettance.tenants.tally import Tally
 from vettance.vault import Vault
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.refresh import IndexKeeper
-from vettance.web.access import Gate
+from vettance.web.access import Gate, SharedGate
 from vettance.web.edge import Asgi, Edge
 from vettance.web.pages import with_pages
 from vettance.webhooks import sql as webhooks_sql
@@ -99,11 +102,15 @@ class Service:
         shelf = Shelf(settings.data / "memory")
         shelf.sweep()
         self.preserver = Preserver(store, velocity, self.evaluator, shelf)
-        self.rebuilder = Rebuilder(store, velocity, self.evaluator, cache, self.preserver.restore)
-        self.lists = ListDoors(store, self.ids, self.evaluator.lists)
-        countries = Jurisdictions(
-            settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned
+        self.rebuilder: Rebuilder | SharedMemory = Rebuilder(
+            store, velocity, self.evaluator, cache, self.preserver.restore
         )
+        #: What the processes of a deployment share, where there are several.
+        self.shared = connect_shared(settings, secret)
+        self.tally: Tally | None = None
+        gate = self._gate(cache)
+        self.lists = ListDoors(store, self.ids, self.evaluator.lists)
+        countries = _jurisdictions(settings)
         self.watchlists = IndexKeeper(store, settings.data)
         self.screening = ScreeningDoors(store, self.ids, self.watchlists)
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
@@ -140,7 +147,7 @@ class Service:
         self.routes = with_pages(routes, checks, __version__, {"watchlists": self.screening.notice})
         self.edge = Edge(
             self.routes,
-            Gate(self.keys, Throttle(), self.quota, tokens=self.tokens),
+            gate,
             ids=self.ids,
             log_error=_log_error,
             proxies=settings.proxies,
@@ -150,6 +157,15 @@ class Service:
         #: What the server calls: the edge, or what is wrapped around it.
         self.app: Asgi = self.edge
         self._tasks: list[asyncio.Task[None]] = []
+
+    def _gate(self, cache: RuleCache) -> Gate:
+        """Return the gate, and take up what is shared where counters and memory are."""
+        if self.shared is None:
+            return Gate(self.keys, Throttle(), self.quota, tokens=self.tokens)
+        self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache)
+        self.evaluator.share(self.rebuilder)
+        self.tally = Tally(self.store, self.shared.limits)
+        return SharedGate(self.keys, self.shared.limits, tokens=self.tokens)
 
     def _reloads(self) -> dict[str, Reload]:
         return {
@@ -176,7 +192,10 @@ class Service:
             self.ids.floor(newest[0][1])
             self.evaluator.floor((await self.store.read(decisions_sql.select_last_evaluated()))[0][0])
         hour = int(time.time() // QUOTA_WINDOW_S)
-        self.quota.restore(hour, dict(await self.store.read(tenants_sql.select_quota_use(hour))))
+        if self.tally is not None:
+            await self.tally.restore(hour)
+        else:
+            self.quota.restore(hour, dict(await self.store.read(tenants_sql.select_quota_use(hour))))
         started_ns = time.perf_counter_ns()
         replayed = await self.rebuilder.start(_say_progress)
         self.meters.rebuilt(time.perf_counter_ns() - started_ns, replayed)
@@ -199,7 +218,7 @@ class Service:
             asyncio.create_task(self.refresher.run(self._mend)),
             asyncio.create_task(self.sealer.run(tuple(self.evaluator.rules))),
             asyncio.create_task(self.follower.run()),
-            asyncio.create_task(self.preserver.run()),
+            asyncio.create_task(self._keep_memory()),
             asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(self.replays.run()),
             asyncio.create_task(self.jobs.run()),
@@ -217,10 +236,13 @@ class Service:
         self.aml.names.close()
         self.screening.screener.close()
         await self.postman.close()
-        with contextlib.suppress(StoreDown, OSError, TimeoutError):
+        with contextlib.suppress(StoreDown, StateDown, OSError, TimeoutError):
             await self._save_quota()
-            saving = asyncio.gather(self.preserver.save_all(), self.aml.preserver.save_all())
-            await asyncio.wait_for(saving, SNAPSHOT_S_MAX)
+            await asyncio.wait_for(self._save_memories(), SNAPSHOT_S_MAX)
+        if self.shared is not None:
+            with contextlib.suppress(StateDown):
+                await self.shared.velocity.settle_all()
+            await self.shared.line.close()
         await self.store.close()
 
     async def _reload_keys(self, _tenant: str, _subject: str) -> None:
@@ -254,7 +276,22 @@ class Service:
         await self.rebuilder.mend()
         await self.aml.rebuilder.mend()
 
+    async def _keep_memory(self) -> None:
+        """Write snapshots of a memory of our own; one that is shared is seen to by whoever asks it."""
+        if isinstance(self.rebuilder, SharedMemory):
+            await self.rebuilder.run()
+        else:
+            await self.preserver.run()
+
+    async def _save_memories(self) -> None:
+        if self.shared is None:
+            await self.preserver.save_all()
+        await self.aml.preserver.save_all()
+
     async def _save_quota(self) -> None:
+        if self.tally is not None:
+            await self.tally.save()
+            return
         hour, used = self.quota.used()
         await self.store.write(*tenants_sql.save_quota_use(hour, used.items()))
 
@@ -263,7 +300,7 @@ class Service:
             await asyncio.sleep(QUOTA_SAVE_S)
             try:
                 await self._save_quota()
-            except StoreDown as error:
+            except (StoreDown, StateDown) as error:
                 _log.warning("quota_not_saved", reason=str(error))
 
     def measurer(self, data: Path) -> Measurer:
@@ -322,6 +359,10 @@ def _open_tracing(settings: Settings) -> "Tracing | None":
     from vettance.ops.trace import Tracing  # OpenTelemetry is there only for those who ask for it.
 
     return Tracing(settings.traces, "web")
+
+
+def _jurisdictions(settings: Settings) -> Jurisdictions:
+    return Jurisdictions(settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned)
 
 
 def _open_records(path: Path | None) -> Records | None:

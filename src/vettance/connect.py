@@ -2,13 +2,19 @@
 
 import socket
 from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from vettance.db.engine import Store
 from vettance.db.relay import RelayedStore, watch
 from vettance.db.sqlite import Seat, SqliteStore, store_path
 from vettance.ops.meters import Meters
-from vettance.settings import Settings
+from vettance.settings import Settings, SettingsError
 from vettance.state.memory import MemoryVelocity
+
+if TYPE_CHECKING:
+    from vettance.state.redis_limits import SharedLimits
+    from vettance.state.redis_line import Line
+    from vettance.state.redis_velocity import RedisVelocity
 
 
 async def connect_store(settings: Settings, *, writer: Seat, meters: Meters | None = None) -> Store:
@@ -32,6 +38,32 @@ async def connect_beside(settings: Settings, link: socket.socket, on_end: Callab
         return await RelayedStore.open(store_path(settings.data), link, on_end)
     await watch(link, on_end)
     return await connect_store(settings, writer="thread")
+
+
+class Shared(NamedTuple):
+    """What the processes of a deployment share beside the store."""
+
+    line: "Line"
+    velocity: "RedisVelocity"
+    limits: "SharedLimits"
+
+
+def connect_shared(settings: Settings, secret: bytes) -> Shared | None:
+    """Return what the processes share in Redis, or None where one process counts alone.
+
+    The connection is opened when it is first needed. Raises `SettingsError`.
+    """
+    if settings.redis is None:
+        return None
+    from vettance.state.redis_limits import SharedLimits  # redis-py is loaded only for those who ask for it.
+    from vettance.state.redis_line import Line
+    from vettance.state.redis_velocity import RedisVelocity
+
+    try:
+        line = Line(settings.redis)
+    except ValueError as error:
+        raise SettingsError(f"VETTANCE_REDIS_URL cannot be used: {error}") from None
+    return Shared(line, RedisVelocity(line, secret), SharedLimits(line))
 
 
 def connect_velocity(_settings: Settings) -> MemoryVelocity:

@@ -44,6 +44,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     geoip_asn: Path | None = None
     keep: Policy = Policy()
     log_level: str = "info"
+    redis: str | None = None
     metrics: tuple[str, int] | None = None
     traces: str | None = None
     proxies: int = 0
@@ -84,6 +85,13 @@ SETTINGS = (
         "the file `secret.key` in the data folder, made at first use with mode 0600",
         "Keys the hashes of API keys and seals the signing secrets of webhooks. Whoever loses it must issue "
         "new API keys and subscribe webhooks anew.",
+    ),
+    Setting(
+        "VETTANCE_REDIS_URL",
+        "a URL such as redis://127.0.0.1:6379/0",
+        "none",
+        "The Redis (7.0 or newer) in which several processes share the memory between events, throttle and "
+        "quota (docs/redis.md); without it each process counts alone.",
     ),
     Setting("VETTANCE_GEOIP_COUNTRY", "a MaxMind-format file", "none", "The country of an IP, for rules."),
     Setting("VETTANCE_GEOIP_ASN", "a MaxMind-format file", "none", "The network (ASN) of an IP, for rules."),
@@ -177,6 +185,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         geoip_asn=_read_file(environ, "VETTANCE_GEOIP_ASN"),
         keep=_read_policy(environ),
         log_level=level,
+        redis=environ.get("VETTANCE_REDIS_URL") or None,
         metrics=_address(environ, "VETTANCE_METRICS"),
         traces=_collector(environ),
         proxies=int(proxies),

@@ -42,6 +42,8 @@ VERBS = {
     "deliver.py",
     "post.py",
     "supervise.py",
+    "share.py",
+    "tally.py",
     "redis_line.py",
     "redis_velocity.py",
     "redis_limits.py",

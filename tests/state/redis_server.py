@@ -53,6 +53,12 @@ class PrivateRedis:
             self._process.communicate()
             self._process = None
 
+    def command(self, *words: str) -> None:
+        """Have the server do something, in one round."""
+        with socket.create_connection(("127.0.0.1", self.port)) as caller:
+            caller.sendall(f"{' '.join(words)}\r\n".encode())
+            assert caller.recv(64) == b"+OK\r\n"
+
     def close(self) -> None:
         self.stop()
         self._folder.cleanup()

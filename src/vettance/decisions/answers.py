@@ -32,6 +32,13 @@ class RuleVersion(Wire, frozen=True):
 Score = Annotated[int, msgspec.Meta(ge=0, le=100)]
 
 
+_DEGRADED = (
+    "There and true while the memory of past events is being rebuilt: what the decision knew of the past may "
+    "be incomplete."
+)
+Degraded = Annotated[bool, msgspec.Meta(description=_DEGRADED)] | msgspec.UnsetType
+
+
 class DecisionAnswer(Wire, frozen=True):
     """The answer of `POST /decisions/evaluate`."""
 
@@ -43,6 +50,7 @@ class DecisionAnswer(Wire, frozen=True):
     rule_version: RuleVersion
     recommended_actions: tuple[Action, ...]
     evaluated_at: str
+    degraded: Degraded = msgspec.UNSET
 
 
 class EventAnswer(Wire, frozen=True):
@@ -55,6 +63,7 @@ class EventAnswer(Wire, frozen=True):
     rules_evaluated: int
     received_at: str
     processing_time_ms: float
+    degraded: Degraded = msgspec.UNSET
 
 
 def decision_answer(evaluated: Evaluated, request_id: str) -> DecisionAnswer:
@@ -74,6 +83,7 @@ def decision_answer(evaluated: Evaluated, request_id: str) -> DecisionAnswer:
         rule_version=RuleVersion(version=str(decision.ruleset_version)),
         recommended_actions=decision.actions,
         evaluated_at=timestamp(evaluated.evaluated_at_ms),
+        degraded=evaluated.degraded or msgspec.UNSET,
     )
 
 
@@ -88,6 +98,7 @@ def event_answer(evaluated: Evaluated) -> EventAnswer:
         rules_evaluated=evaluated.decision.rules_evaluated,
         received_at=timestamp(event.received_at_ms),
         processing_time_ms=evaluated.processing_ms,
+        degraded=evaluated.degraded or msgspec.UNSET,
     )
 
 
@@ -143,6 +154,7 @@ class Outputs(Wire, frozen=True):
     rules: list[RuleResult]
     lists: list[ListMatch]
     model: None = None
+    degraded: Degraded = msgspec.UNSET
 
 
 class DecisionRecord(Wire, frozen=True):

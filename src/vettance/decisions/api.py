@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from vettance.decisions.answers import (
     DecisionAnswer,
     DecisionRecord,
@@ -25,6 +27,7 @@ from vettance.decisions.explain import Explained, Explainer
 from vettance.events.event import EventBody, Source, read_event
 from vettance.feedback.answers import answer as feedback_answer
 from vettance.history.relate import Link
+from vettance.state.port import EVERYTHING
 from vettance.web.routing import Call, Reply, Route
 from vettance.wire import JSON, decode, timestamp
 
@@ -167,6 +170,7 @@ def _record_answer(explained: Explained) -> DecisionRecord:
                 ListMatch(id=entry_id, list_type=list_type, type=entry_type)
                 for entry_id, list_type, entry_type in record.lists
             ],
+            degraded=record.inexact == EVERYTHING or msgspec.UNSET,
         ),
         linked_entities=LinkedEntities(**{kind: _linked(link) for kind, link in explained.links.items()}),
         feedback=[feedback_answer(feedback) for feedback in explained.feedback],

@@ -10,6 +10,7 @@ from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules
 from vettance.decisions.decision import Decision, Record, decide
+from vettance.decisions.share import SharedMemory
 from vettance.decisions.told import told_of_evaluated
 from vettance.errors import Unavailable
 from vettance.events.event import Event, Source, with_session_signals
@@ -18,7 +19,7 @@ from vettance.ids import IdSource
 from vettance.lists.entry import ListBook
 from vettance.ops.meters import Meters
 from vettance.outbox import MessageType, enqueue
-from vettance.state.port import Velocity
+from vettance.state.port import EVERYTHING, Velocity
 from vettance.websdk.session import SessionBook
 from vettance.wire import decode
 
@@ -34,6 +35,7 @@ class Evaluated(msgspec.Struct, frozen=True, gc=False):
     decision: Decision
     evaluated_at_ms: int
     processing_ms: float
+    degraded: bool = False  # decided while the memory of past events was being filled
 
 
 #: What else belongs into the commit of an event: the answer kept for retries, the job it settles.
@@ -76,6 +78,13 @@ class Evaluator:
         self._under_way: dict[str, int] = {}
         self._quiet: dict[str, asyncio.Event] = {}
         self._newest_ms = 0
+        self._shared: SharedMemory | None = None
+
+    def share(self, shared: SharedMemory) -> None:
+        """Ask a memory that other processes ask too, and leave the rules in force to it."""
+        self._shared = shared
+        self.rules = shared.rules
+        self.astray = shared.astray
 
     def floor(self, evaluated_at_ms: int) -> None:
         """Date no later decision before this moment, be the clock set back: the history is in this order."""
@@ -112,8 +121,12 @@ class Evaluator:
         ):
             event = with_session_signals(event, decode(signals))
         entries = self.lists.get(tenant, _NO_LISTS).match(event, event.received_at_ms)
-        facts = compiled.facts(event)
-        answer = self._velocity.observe(tenant, event_id, event.occurred_at_ms, compiled.observe(facts))
+        if self._shared is None:
+            facts = compiled.facts(event)
+            answer = self._velocity.observe(tenant, event_id, event.occurred_at_ms, compiled.observe(facts))
+        else:
+            active, facts, answer = await self._shared.observe(tenant, event_id, event)
+            compiled = active.compiled
         fired, failed = compiled.run(facts, answer.values)
         if fired or entries:
             decision = decide(active.ruleset, active.version, fired, entries)
@@ -135,7 +148,8 @@ class Evaluator:
             request_id=request_id,
             processing_ms=round(processing_ms, 3),
         )
-        evaluated = Evaluated(event_id, event, decision, now_ms, record.processing_ms)
+        degraded = answer.inexact == EVERYTHING
+        evaluated = Evaluated(event_id, event, decision, now_ms, record.processing_ms, degraded)
         statements = [
             sql.insert_event(tenant, event_id, source, event, sent, signals),
             sql.insert_decision(tenant, event_id, event, decision, record, now_ms),
@@ -148,11 +162,11 @@ class Evaluator:
             )
         if also is not None:
             statements += also(evaluated)
-        await self._store_event(tenant, statements)
+        await self._store_event(tenant, event_id, statements)
         self._meters.decided(source, decision.outcome, time.perf_counter_ns() - started_ns, len(failed))
         return evaluated
 
-    async def _store_event(self, tenant: str, statements: list[Statement]) -> None:
+    async def _store_event(self, tenant: str, event_id: str, statements: list[Statement]) -> None:
         """Write an event that the memory has seen; when that fails, remember that the memory is ahead."""
         self._under_way[tenant] = self._under_way.get(tenant, 0) + 1
         try:
@@ -166,6 +180,8 @@ class Evaluator:
             self.astray.add(tenant)
             raise
         finally:
+            if self._shared is not None:
+                self._shared.settle(tenant, event_id)
             self._finish(tenant)
 
     def _finish(self, tenant: str) -> None:

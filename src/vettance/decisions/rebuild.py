@@ -6,13 +6,10 @@ from typing import Any
 
 from vettance.db.engine import Row, Statement, Store
 from vettance.decisions import sql
-from vettance.decisions.active import ActiveRules, RuleCache
+from vettance.decisions.active import ActiveRules, RuleCache, observation_of
 from vettance.decisions.evaluate import Evaluator
-from vettance.errors import Refusal
-from vettance.events.event import read_event, with_session_signals
 from vettance.rules import sql as rules_sql
 from vettance.state.port import Plan, Velocity
-from vettance.wire import decode
 
 CHUNK = 5_000  # Events read at a time at the start, when nobody waits.
 LIVE_CHUNK = 200  # The same while events are being decided: some milliseconds of the thread that decides.
@@ -107,14 +104,6 @@ class Rebuilder:
         return sql.select_tenant_log(tenant, after, since_ms, LIVE_CHUNK)
 
     def _replay(self, memory: str, active: ActiveRules, row: Row) -> None:
-        _, _, event_id, received_at_ms, sent, signals = row
-        try:
-            event = read_event(decode(sent), len(sent), received_at_ms)
-            if signals is not None:
-                event = with_session_signals(event, decode(signals))
-        except Refusal:
-            # The bounds were narrowed since this event was taken; it stays in the log and out of the memory.
-            return
-        compiled = active.compiled
-        seen = compiled.observe(compiled.facts(event))
-        self._velocity.observe(memory, event_id, event.occurred_at_ms, seen)
+        found = observation_of(active, row)
+        if found is not None:
+            self._velocity.observe(memory, row[2], *found)

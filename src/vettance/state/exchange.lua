@@ -1,15 +1,21 @@
--- Puts another memory in the place of KEYS[1]: that of KEYS[3] if there is such a key, else the one that ARGV[1]
--- says (empty: none). Notes under KEYS[2] .. 'gone' which generation nobody will ask any more, for the sweep.
--- Answers whether there is a memory now, or none was wanted.
+-- Puts another memory in the place of KEYS[1]: that of KEYS[3] if one is named (with ARGV[2] 'held' only while
+-- events are held back), else what ARGV[1] says (empty: none), but with ARGV[2] 'unless' only where none of this
+-- server stands. What paused the memory ends.
+-- Notes under KEYS[2] .. 'gone' which generation nobody will ask any more, for the sweep. Answers 1 when done.
 
 local before = redis.call('GET', KEYS[1])
 if KEYS[3] then
   if redis.call('EXISTS', KEYS[3]) == 0 then return 0 end
+  if ARGV[2] == 'held' and redis.call('EXISTS', KEYS[2] .. 'pause') == 0 then return 0 end
   redis.call('RENAME', KEYS[3], KEYS[1])
 elseif ARGV[1] == '' then
   redis.call('DEL', KEYS[1])
 else
+  if ARGV[2] == 'unless' and before and string.sub(before, 17, 24) == string.sub(ARGV[1], 17, 24) then
+    return 0
+  end
   redis.call('SET', KEYS[1], ARGV[1])
 end
+if ARGV[2] ~= 'unless' then redis.call('DEL', KEYS[2] .. 'pause') end
 if before then redis.call('SADD', KEYS[2] .. 'gone', string.sub(before, 1, 8)) end
 return 1

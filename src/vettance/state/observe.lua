@@ -1,45 +1,56 @@
 -- Answers what rules ask of one event and records it, in one step that nothing else gets into.
 --
--- KEYS[1] is a memory, and every other key begins with KEYS[2]. ARGV: plan digest, event id ('' for a replay),
--- moment, number of events that are settled, their ids; then for each group its key and entry as one text, and
--- what is known of it: bytes of an entry, milliseconds it is kept, its lanes (MessagePack, for busy keys).
+-- KEYS[1] is a memory, and every other key begins with KEYS[2]. ARGV: digest of the plan and id of the server
+-- it was filled on, event id ('' for a replay), moment, 1 when that is the moment of receipt,
+-- number of events that are settled, their ids; then for each group its key and entry as one text, and what is known of it: bytes of an entry, milliseconds it is kept,
+-- its lanes (MessagePack, for busy keys).
 --
--- A memory is the string KEYS[1] (generation, digest, flags, high water, lag, reach) and, under its generation,
--- for each key of a group either one string of entries in the order of their moments or, once there are more
+-- A memory is the string KEYS[1] (generation, digest, server, flags, high water, lag, reach, newest
+-- receipt) and, under its
+-- generation, for each key of a group either one string of entries in the order of their moments or, once there are more
 -- than ENTRIES_MAX of them, a mark and for each lane: its newest entries ('r'), the latest moment of each
 -- value ('z'), and a ring of sub-buckets for each window ('w'). What an entry is says `redis_layout.py`.
 
 local ENTRIES_MAX, RAW_MAX, LEAVE = 128, 256, 64
 local VALUES_MAX, FORGET = 10000, 1000
-local SLACK_MS, REFRESH_MS, PENDING_MAX = 3600000, 900000, 10000
+local SLACK_MS, REFRESH_MS, ORDER_MS, PENDING_MAX = 3600000, 900000, 5000, 10000
 local HEAD, RING = 24, 72 -- bytes before the entries of a lane, and before the cells of a ring
 local KEY, KNOWN = 10, 12 -- bytes of a key, and of what stands before the lanes of a group
 local INF = 1 / 0
 local call, pack, unpack_ = redis.call, struct.pack, struct.unpack
 local floor, max, min, sub = math.floor, math.max, math.min, string.sub
 
-local meta = call('GET', KEYS[1])
+local held = call('MGET', KEYS[1], KEYS[2] .. 'pause')
+local meta = held[1]
 if not meta then return 'L' end
-local event, at, settled = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local event, at, settled = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
 local generation = sub(meta, 1, 8)
 local root = KEYS[2] .. generation
 local pending = root .. 'p'
-if settled > 0 then call('HDEL', pending, unpack(ARGV, 5, 4 + settled)) end
-if sub(meta, 9, 16) ~= ARGV[1] then return 'S' end
+if settled > 0 then call('HDEL', pending, unpack(ARGV, 6, 5 + settled)) end
+-- Of a server that was started again it is not known how much it remembers.
+if sub(meta, 17, 24) ~= sub(ARGV[1], 9) then return 'L' end
+if sub(meta, 9, 16) ~= sub(ARGV[1], 1, 8) then return 'S' end
 if event ~= '' then
   local before = call('HGET', pending, event)
   if before then return before end
+  if held[2] then return 'P' end
 end
-local flags, high, lag, reach = unpack_('<Bddd', meta, 17)
-if flags >= 2 then return 'P' end
+local flags, high, lag, reach, newest_live = unpack_('<Bdddd', meta, 25)
 
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
 lag = min(lag, now - at)
+local shifted = false
+if ARGV[4] == '1' then
+  -- What is received at one moment by several processes comes in the order in which it is asked here.
+  if at < newest_live and newest_live - at < ORDER_MS then at, shifted = newest_live, true end
+  newest_live = max(newest_live, at)
+end
 high = max(high, at)
 -- Keys live by the clock of this server: an entry may be gone once an event lags more than this behind it.
 reach = max(reach, now - lag - SLACK_MS)
-call('SETRANGE', KEYS[1], 16, pack('<Bddd', flags, high, lag, reach))
+call('SETRANGE', KEYS[1], 24, pack('<Bdddd', flags, high, lag, reach, newest_live))
 
 local function moment_of(text, place)
   local low, upper = unpack_('<I4I4', text, place)
@@ -395,13 +406,18 @@ local function record_plain(key, record, group)
   end
 end
 
-local parts = { pack('<Bdd', flags, high, reach) }
-if #ARGV > 4 + settled then
+local parts = { pack('<Bddd', flags, high, reach, at) }
+if #ARGV > 5 + settled then
   local keys, groups = {}, {}
-  for place = 5 + settled, #ARGV, 2 do
+  for place = 6 + settled, #ARGV, 2 do
     local index, step, kept = #keys + 1, unpack_('<I4d', ARGV[place + 1])
     keys[index] = root .. sub(ARGV[place], 1, KEY)
-    groups[index] = { 0, sub(ARGV[place], KEY + 1), step, kept, ARGV[place + 1] }
+    local entry = sub(ARGV[place], KEY + 1)
+    if shifted then
+      local _, bits = moment_of(entry, 1)
+      entry = pack('<I4I4', at % 4096 * 1048576 + bits, floor(at / 4096)) .. sub(entry, 9)
+    end
+    groups[index] = { 0, entry, step, kept, ARGV[place + 1] }
   end
   local records = call('MGET', unpack(keys))
   for index, group in ipairs(groups) do

@@ -1,6 +1,7 @@
 """The state port: what rules want remembered between events, and how an engine is asked for it."""
 
-from typing import Any, NamedTuple, Protocol
+import enum
+from typing import Any, Final, NamedTuple, Protocol
 
 # A remembered value is a number or a short text; None is "not there".
 Value = float | int | str | bool | None
@@ -76,6 +77,74 @@ class StateDown(Exception):
 
 class Unready(Exception):
     """A memory cannot be asked now: it is `lost`, `stale` (kept for another plan) or `paused`."""
+
+
+class Condition(enum.Enum):
+    """How a shared memory stands to a plan: fit to be asked, being filled, of another plan, or not there."""
+
+    READY = "ready"
+    DEGRADED = "degraded"
+    STALE = "stale"
+    LOST = "lost"
+
+
+#: The inexact bits of an answer from a memory that is being filled: none of it is exact.
+EVERYTHING: Final = -1
+
+
+class SharedVelocity(Protocol):
+    """A memory that several processes share: every call waits for it, and each raises `StateDown`."""
+
+    async def observe(
+        self,
+        tenant: str,
+        event_id: str,
+        at_ms: int,
+        seen: Observation,
+        plan: Plan | None = None,
+        *,
+        received: bool = False,
+    ) -> Answer:
+        """As `Velocity.observe`, by a plan; `received`: the moment is that of receipt. Raises `Unready`."""
+
+    async def record(self, tenant: str, at_ms: int, seen: Observation, plan: Plan) -> None:
+        """Record an event of the log and ask nothing. Raises `Unready`."""
+
+    def settle(self, tenant: str, event_id: str) -> None:
+        """Forget the answer of an event: it is in the log or never will be."""
+
+    async def settle_all(self) -> None:
+        """Say at once which events are settled."""
+
+    async def install(self, tenant: str, plan: Plan) -> None:
+        """Give a tenant an empty memory."""
+
+    async def found(self, tenant: str, plan: Plan) -> None:
+        """Give a tenant that has none an empty memory that answers nothing as exact."""
+
+    async def adopt(self, tenant: str, coming: str, *, held: bool = False) -> None:
+        """Give a tenant the memory filled under the name `coming`. Raises `Unready`."""
+
+    async def condition(self, tenant: str, plan: Plan) -> Condition:
+        """Tell how the memory of a tenant stands to a plan."""
+
+    async def hold(self, tenant: str, hold_s: float) -> None:
+        """Take no events of a tenant for so long, or until another memory is adopted."""
+
+    async def let_go(self, tenant: str) -> None:
+        """Take events of a tenant again."""
+
+    async def pending(self, tenant: str) -> list[str]:
+        """Return the ids of events that were observed and are not settled."""
+
+    async def lease(self, tenant: str, lease_s: float) -> bytes | None:
+        """Become the one who fills a tenant's coming memory; None while another is."""
+
+    async def keep(self, tenant: str, holder: bytes, lease_s: float) -> bool:
+        """Keep a lease, or give it up with 0; answer whether it was still ours."""
+
+    async def sweep(self, tenant: str) -> int:
+        """Delete what nobody will ask any more; return how many keys."""
 
 
 class Velocity(Protocol):

@@ -25,7 +25,7 @@ from vettance.state.layout import (
 from vettance.state.port import Value
 from vettance.state.redis_layout import PlacedGroup, PlacedLane
 
-_HEAD: Final = struct.Struct("<Bdd")
+_HEAD: Final = struct.Struct("<Bddd")
 _PART: Final = struct.Struct("<BI")
 _LANE: Final = struct.Struct("<Bddd8sI")
 _WINDOW: Final = struct.Struct("<8d")
@@ -41,19 +41,20 @@ class Reply(NamedTuple):
     flags: int
     high_ms: float
     reach_ms: float  # what is older than this, less the time it is kept, may be gone
+    at_ms: int  # when the event counts as observed
     parts: list[tuple[int, bytes]]
 
 
 def read_reply(reply: bytes) -> Reply:
     """Take a reply apart."""
-    flags, high_ms, reach_ms = _HEAD.unpack_from(reply)
+    flags, high_ms, reach_ms, at_ms = _HEAD.unpack_from(reply)
     parts, place, length = [], _HEAD.size, len(reply)
     while place < length:
         kind, size = _PART.unpack_from(reply, place)
         place += _PART.size
         parts.append((kind, reply[place : place + size]))
         place += size
-    return Reply(flags, high_ms, reach_ms, parts)
+    return Reply(flags, high_ms, reach_ms, int(at_ms), parts)
 
 
 def answer_group(

@@ -1,5 +1,6 @@
 """Throttle and quota in Redis: exact over any number of processes, one script call for both."""
 
+import asyncio
 from collections.abc import Iterable
 from typing import Final
 
@@ -53,12 +54,14 @@ class SharedLimits:
 
     async def used(self, tenants: Iterable[str]) -> list[tuple[str, int, int]]:
         """Return (tenant, hour, requests counted in it) of those of whom anything is counted."""
-        found = []
-        for tenant in tenants:
-            hour, used = await self._line.call(b"HMGET", _quota_key(tenant), b"hour", b"used")
-            if hour is not None:
-                found.append((tenant, int(hour), int(used)))
-        return found
+        asked = [*tenants]
+        calls = (self._line.call(b"HMGET", _quota_key(tenant), b"hour", b"used") for tenant in asked)
+        counted = await asyncio.gather(*calls)
+        return [
+            (tenant, int(hour), int(used))
+            for tenant, (hour, used) in zip(asked, counted, strict=True)
+            if hour is not None
+        ]
 
     async def restore(self, tenant: str, hour: int, used: int) -> None:
         """Take up what was counted before Redis lost it; what is counted in a later hour stays."""

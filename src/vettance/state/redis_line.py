@@ -27,6 +27,7 @@ from vettance.state.port import StateDown
 PATIENCE_S: Final = 2.0
 #: Calls that may wait at one time; beyond it, what Redis is asked comes faster than it answers.
 WAITING_MAX: Final = 20_000
+_SERVER_BYTES: Final = 8
 
 # What Redis says when it cannot serve anybody at the moment; any other refusal is a bug of ours.
 _AWAY: Final = (
@@ -69,7 +70,16 @@ class Line:
         self._sender: asyncio.Task[None] | None = None
         self._reader: asyncio.Task[None] | None = None
         self._watch: asyncio.TimerHandle | None = None
+        self._breaking: asyncio.Task[None] | None = None
         self._is_closed = False
+        self._server_id: bytes | None = None
+
+    async def server(self) -> bytes:
+        """Return what tells this run of the server from every other: 8 bytes. Raises `StateDown`."""
+        if self._connection is None or self._server_id is None:
+            await self.call(b"PING")
+        assert self._server_id is not None
+        return self._server_id
 
     async def call(self, *parts: bytes) -> Any:
         """Send one command and return its answer.
@@ -111,16 +121,16 @@ class Line:
             while self._waiting:
                 if self._connection is None:
                     await self._connect()
-                assert self._connection is not None
                 # Whoever is ready to ask in this turn of the loop goes along.
                 await asyncio.sleep(0)
+                connection = self._connection
+                if connection is None:
+                    continue
                 batch, self._waiting = self._waiting, []
                 now_s = time.monotonic()
                 self._under_way.extend((now_s, answer) for _, answer in batch)
                 self._arm()
-                await self._connection.send_packed_command(
-                    b"".join(sent for sent, _ in batch), check_health=False
-                )
+                await connection.send_packed_command(b"".join(sent for sent, _ in batch), check_health=False)
         except (RedisError, OSError, TimeoutError) as error:
             await self._break(str(error) or type(error).__name__)
         finally:
@@ -132,6 +142,13 @@ class Line:
         connection = self._pool.make_connection()  # type: ignore[no-untyped-call]
         async with asyncio.timeout(self._patience_s):
             await connection.connect_check_health(check_health=False, retry_socket_connect=False)
+            await connection.send_command("INFO", "server")
+            told = await connection.read_response(disable_decoding=True)
+        server_id = told.split(b"run_id:")[1][:_SERVER_BYTES]
+        if self._server_id not in (None, server_id):
+            # What waits was asked of a server that is no more; whoever asks again learns of it.
+            self._fail_waiting("Redis was started again")
+        self._server_id = server_id
         self._connection = connection
         self._reader = asyncio.create_task(self._read(connection))
 
@@ -164,7 +181,7 @@ class Line:
         if not self._under_way:
             return
         if time.monotonic() - self._under_way[0][0] > self._patience_s:
-            asyncio.get_running_loop().create_task(self._break("Redis does not answer"))
+            self._breaking = asyncio.create_task(self._break("Redis does not answer"))
         else:
             self._arm()
 
@@ -177,12 +194,17 @@ class Line:
             self._watch.cancel()
             self._watch = None
         lost = [answer for _, answer in self._under_way]
-        if connection is None or self._is_closed:
-            lost += [answer for _, answer in self._waiting]
-            self._waiting.clear()
         self._under_way.clear()
+        if connection is None or self._is_closed:
+            self._fail_waiting(reason)
         for answer in lost:
             if not answer.done():
                 answer.set_exception(StateDown(reason))
         if connection is not None:
             await connection.disconnect(nowait=True)
+
+    def _fail_waiting(self, reason: str) -> None:
+        waiting, self._waiting = self._waiting, []
+        for _, answer in waiting:
+            if not answer.done():
+                answer.set_exception(StateDown(reason))

@@ -6,7 +6,16 @@ from typing import Any, Final, NamedTuple
 
 from vettance.state.fingerprint import fingerprinter
 from vettance.state.layout import LATE_MS_MIN, MOMENT_MAX, Group, Layout
-from vettance.state.port import Answer, Observation, Plan, StateDown, Unready, Value
+from vettance.state.port import (
+    EVERYTHING,
+    Answer,
+    Condition,
+    Observation,
+    Plan,
+    StateDown,
+    Unready,
+    Value,
+)
 from vettance.state.redis_answers import Reply, answer_group, read_reply
 from vettance.state.redis_layout import (
     PlacedGroup,
@@ -23,18 +32,20 @@ COMING: Final = "#next"  # Ends the name of a memory that is filled beside the o
 
 _OBSERVE: Final = Script("observe.lua")
 _EXCHANGE: Final = Script("exchange.lua")
-_META: Final = struct.Struct("<8s8sBddd")
-_GENERATION_BYTES: Final = 4  # in hexadecimal digits, twice as many
-_EVERYTHING: Final = -1  # All bits: no answer of a memory that is being filled is exact.
+_LEASE: Final = Script("lease.lua")
+_META: Final = struct.Struct("<8s8s8sBdddd")
+_GENERATION: Final = 8  # hexadecimal digits
 _DEGRADED: Final = 1
 _TEXTS_MAX: Final = 4096
-_SETTLED_AT_ONCE: Final = 200
+_PLANS_MAX: Final = 256
+_SWEEP_KEYS: Final = 500  # looked at in one go; other calls get their turn between
 _UNREADY: Final = {b"L": "lost", b"S": "stale", b"P": "paused"}
 
 
 class _Placed(NamedTuple):
     """A plan, ready to be asked of Redis."""
 
+    plan: Plan
     digest: bytes
     layout: Layout
     groups: tuple[PlacedGroup, ...]
@@ -47,92 +58,199 @@ class RedisVelocity:
     The same windows, the same late events, the same sub-buckets beyond 256 entries of a series. What differs:
     keys expire by the clock of the server, so an event that lags an hour more behind that clock than those
     before it is answered as inexact where its windows reach that far.
+
+    A tenant's next memory is filled under its name + `COMING`, beside the one in use, and then adopted.
     """
 
     def __init__(self, line: Line, secret: bytes, space: str = "v") -> None:
         """Share what every engine on this server with the same secret and `space` remembers."""
         self._line = line
         self._space = space.encode()
-        self._plans: dict[str, _Placed] = {}
+        self._plans: dict[str, Plan] = {}
+        self._placed: dict[int, _Placed] = {}
         self._settled: dict[str, list[bytes]] = {}
         self._known: dict[Value, int] = {}
-        plain = fingerprinter(shared_modulus(secret))
+        self._plain = fingerprinter(shared_modulus(secret))
 
-        def fingerprint(value: Value) -> int | None:
-            made = plain(value)
-            if made is not None and type(value) is str:
-                if len(self._known) >= _TEXTS_MAX:
-                    self._known.clear()
-                self._known[value] = made
-            return made
-
-        self._fingerprint = fingerprint
-
-    def attach(self, tenant: str, plan: Plan) -> None:
-        """Ask by this plan from now on. Raises `ValueError` when it asks what cannot be answered."""
-        programme = write(plan)
-        layout = programme.layout
-        self._plans[tenant] = _Placed(plan_digest(plan), layout, place(layout), programme.read)
-
-    async def install(self, tenant: str, plan: Plan, *, degraded: bool = False) -> None:
+    async def install(self, tenant: str, plan: Plan) -> None:
         """Give a tenant an empty memory for a plan; what was remembered for it before is dropped.
 
-        A degraded one answers nothing as exact. Raises `ValueError`, `StateDown`.
+        Raises `ValueError` when the plan asks what cannot be answered, `StateDown`.
         """
-        self.attach(tenant, plan)
-        generation = secrets.token_hex(_GENERATION_BYTES).encode()
-        meta = _META.pack(
-            generation,
-            self._plans[tenant].digest,
-            _DEGRADED if degraded else 0,
-            float("-inf"),
-            float("inf"),
-            float("-inf"),
-        )
-        await self._line.run(_EXCHANGE, self._names(tenant), (meta,))
+        self._plans[tenant] = plan
+        meta = self._empty(plan, await self._line.server(), 0)
+        await self._line.run(_EXCHANGE, self._names(tenant), (meta, b""))
+
+    async def found(self, tenant: str, plan: Plan) -> None:
+        """Give a tenant that has no memory an empty one that answers nothing as exact. Raises `StateDown`."""
+        meta = self._empty(plan, await self._line.server(), _DEGRADED)
+        await self._line.run(_EXCHANGE, self._names(tenant), (meta, b"unless"))
 
     async def uninstall(self, tenant: str) -> None:
         """Drop everything remembered for a tenant. Raises `StateDown`."""
         self._plans.pop(tenant, None)
-        await self._line.run(_EXCHANGE, self._names(tenant), (b"",))
+        await self._line.run(_EXCHANGE, self._names(tenant), (b"", b""))
 
-    async def adopt(self, tenant: str, coming: str) -> None:
+    async def adopt(self, tenant: str, coming: str, *, held: bool = False) -> None:
         """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped.
 
-        Raises `Unready` when the coming memory is lost, `StateDown`.
+        Raises `Unready` when the coming memory is lost or, with `held`, events are no longer held back, and
+        `StateDown`.
         """
         self._plans[tenant] = self._plans.pop(coming)
         here, base = self._names(tenant)
-        if not await self._line.run(_EXCHANGE, (here, base, self._names(coming)[0]), ()):
+        how = (b"", b"held" if held else b"")
+        if not await self._line.run(_EXCHANGE, (here, base, self._names(coming)[0]), how):
             raise Unready("lost")
 
-    async def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
+    async def condition(self, tenant: str, plan: Plan) -> Condition:
+        """Tell how the memory of a tenant stands to a plan. Raises `StateDown`."""
+        server = await self._line.server()
+        meta = await self._line.call(b"GET", self._names(tenant)[0])
+        if meta is None:
+            return Condition.LOST
+        _, digest, filled_on, flags, *_ = _META.unpack(meta)
+        if filled_on != server:
+            return Condition.LOST
+        if digest != self._place(plan).digest:
+            return Condition.STALE
+        return Condition.DEGRADED if flags & _DEGRADED else Condition.READY
+
+    async def observe(
+        self,
+        tenant: str,
+        event_id: str,
+        at_ms: int,
+        seen: Observation,
+        plan: Plan | None = None,
+        *,
+        received: bool = False,
+    ) -> Answer:
         """Read every aggregate as of the events observed before, then record this event.
+
+        With `received` the moment is that of receipt: then an event of another process that was received
+        within the same seconds, and observed before this one, counts as before it.
 
         Exactly one effect for each event id until `settle` is told of it: the same id again answers the same
         and records nothing. Raises `Unready` when the memory is lost, of another plan or being exchanged,
         `StateDown` when Redis does not answer.
         """
-        placed = self._plans[tenant]
+        placed = self._place(plan or self._plans[tenant])
         asked, words = self._ask(placed, at_ms, seen)
-        settled = self._settled.pop(tenant, [])
-        sent = [placed.digest, event_id.encode(), b"%d" % at_ms, b"%d" % len(settled), *settled]
-        for group, entry in asked:
-            sent += entry, group.known
-        names = self._names(tenant)
         try:
-            found = await self._line.run(_OBSERVE, names, sent)
+            found = await self._send(tenant, placed, event_id, at_ms, asked, received=received)
         except StateDown:
             # Whether it took effect is not known; by its id it will not do so twice.
-            found = await self._line.run(_OBSERVE, names, sent)
+            found = await self._send(tenant, placed, event_id, at_ms, asked, received=received)
+        return _answer(placed, read_reply(found), [group for group, _ in asked], words)
+
+    async def record(self, tenant: str, at_ms: int, seen: Observation, plan: Plan) -> None:
+        """Record an event of the log and ask nothing. Raises `Unready`, `StateDown`."""
+        placed = self._place(plan)
+        asked, _ = self._ask(placed, at_ms, seen)
+        await self._send(tenant, placed, "", at_ms, asked)
+
+    async def _send(
+        self,
+        tenant: str,
+        placed: _Placed,
+        event_id: str,
+        at_ms: int,
+        asked: list[tuple[PlacedGroup, bytes]],
+        *,
+        received: bool = False,
+    ) -> bytes:
+        server = await self._line.server()
+        settled = self._settled.pop(tenant, [])
+        sent = [placed.digest + server, event_id.encode(), b"%d" % at_ms, b"1" if received else b"0"]
+        sent += b"%d" % len(settled), *settled
+        for group, entry in asked:
+            sent += entry, group.known
+        found: bytes = await self._line.run(_OBSERVE, self._names(tenant), sent)
         if len(found) == 1:
             raise Unready(_UNREADY[found])
-        reply = read_reply(found)
-        return _answer(placed, reply, [group for group, _ in asked], at_ms, words)
+        return found
 
     def settle(self, tenant: str, event_id: str) -> None:
-        """Forget the answer of an event: it is in the log, and its id will not come again."""
+        """Forget the answer of an event: it is in the log or never will be; its id will not come again."""
         self._settled.setdefault(tenant, []).append(event_id.encode())
+
+    async def settle_all(self) -> None:
+        """Tell Redis of the settled events that no call has taken along. Raises `StateDown`."""
+        for tenant in tuple(self._settled):
+            settled = self._settled.pop(tenant)
+            sent = (b"", b"", b"0", b"0", b"%d" % len(settled), *settled)
+            await self._line.run(_OBSERVE, self._names(tenant), sent)
+
+    async def hold(self, tenant: str, hold_s: float) -> None:
+        """Take no events of a tenant for so long, or until another memory is adopted. Raises `StateDown`."""
+        pause = self._names(tenant)[1] + b"pause"
+        await self._line.call(b"SET", pause, b"1", b"PX", b"%d" % (hold_s * 1000))
+
+    async def let_go(self, tenant: str) -> None:
+        """Take events of a tenant again. Raises `StateDown`."""
+        await self._line.call(b"DEL", self._names(tenant)[1] + b"pause")
+
+    async def pending(self, tenant: str) -> list[str]:
+        """Return the ids of events that were observed and are not settled. Raises `StateDown`."""
+        here, base = self._names(tenant)
+        meta = await self._line.call(b"GETRANGE", here, b"0", b"%d" % (_GENERATION - 1))
+        return [key.decode() for key in await self._line.call(b"HKEYS", base + meta + b"p")] if meta else []
+
+    async def lease(self, tenant: str, lease_s: float) -> bytes | None:
+        """Become the one who fills the tenant's coming memory; None while another is. Raises `StateDown`."""
+        holder = secrets.token_hex(8).encode()
+        key = self._names(tenant)[1] + b"lease"
+        taken = await self._line.call(b"SET", key, holder, b"NX", b"PX", b"%d" % (lease_s * 1000))
+        return holder if taken else None
+
+    async def keep(self, tenant: str, holder: bytes, lease_s: float) -> bool:
+        """Keep a lease, or give it up with 0; answer whether it was still ours. Raises `StateDown`."""
+        key = self._names(tenant)[1] + b"lease"
+        return bool(await self._line.run(_LEASE, (key,), (holder, b"%d" % (lease_s * 1000))))
+
+    async def sweep(self, tenant: str) -> int:
+        """Delete what nobody will ask any more; return how many keys. Raises `StateDown`."""
+        base, swept = self._names(tenant)[1], 0
+        for generation in await self._line.call(b"SMEMBERS", base + b"gone"):
+            cursor = b"0"
+            pattern = base + generation + b"*"
+            while True:
+                cursor, keys = await self._line.call(
+                    b"SCAN", cursor, b"MATCH", pattern, b"COUNT", b"%d" % _SWEEP_KEYS
+                )
+                if keys:
+                    swept += await self._line.call(b"UNLINK", *keys)
+                if cursor == b"0":
+                    break
+            await self._line.call(b"SREM", base + b"gone", generation)
+        return swept
+
+    def _place(self, plan: Plan) -> _Placed:
+        """Return a plan ready to be asked. Raises `ValueError` when it asks what cannot be answered."""
+        placed = self._placed.get(id(plan))
+        if placed is None:
+            programme = write(plan)
+            layout = programme.layout
+            placed = _Placed(plan, plan_digest(plan), layout, place(layout), programme.read)
+            while len(self._placed) >= _PLANS_MAX:
+                del self._placed[next(iter(self._placed))]
+            self._placed[id(plan)] = placed
+        return placed
+
+    def _empty(self, plan: Plan, server: bytes, flags: int) -> bytes:
+        """Return what stands for a memory in which nothing is remembered yet."""
+        generation = secrets.token_hex(_GENERATION // 2).encode()
+        none = float("-inf")
+        return _META.pack(generation, self._place(plan).digest, server, flags, none, -none, none, none)
+
+    def _fingerprint(self, value: Value) -> int | None:
+        made = self._plain(value)
+        if made is not None and type(value) is str:
+            if len(self._known) >= _TEXTS_MAX:
+                self._known.clear()
+            self._known[value] = made
+        return made
 
     def _ask(
         self, placed: _Placed, at_ms: int, seen: Observation
@@ -164,9 +282,9 @@ def _answer(
     placed: _Placed,
     reply: Reply,
     groups: list[PlacedGroup],
-    at_ms: int,
     words: list[Any],
 ) -> Answer:
+    at_ms = reply.at_ms
     answers = list(placed.layout.defaults)
     inexact = 0
     present = set()
@@ -187,7 +305,7 @@ def _answer(
                 for index in slot.asked:
                     answers[index] = None
     if reply.flags & _DEGRADED:
-        inexact = _EVERYTHING
+        inexact = EVERYTHING
     return Answer(tuple(answers), inexact)
 
 

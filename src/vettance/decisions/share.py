@@ -1,0 +1,291 @@
+"""Share: ask a memory that several processes share, and fill it from the log when that is needed."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from vettance.db.engine import Row, Store, StoreDown
+from vettance.decisions import sql
+from vettance.decisions.active import ActiveRules, RuleCache, observation_of
+from vettance.errors import Unavailable
+from vettance.events.event import Event
+from vettance.ids import made_at_ms
+from vettance.rules import sql as rules_sql
+from vettance.rules.compiler import Facts
+from vettance.state.port import EVERYTHING, Answer, Condition, SharedVelocity, StateDown, Unready
+
+COMING: Final = "#next"  # Ends the name of a memory that is filled beside the one in use.
+#: How long an event waits for its tenant's memory to be exchanged, before it is refused.
+PATIENCE_S: Final = 5.0
+#: A lease outlives a pause of its holder, and is soon taken over from one that died.
+LEASE_S: Final = 15.0
+HOLD_S: Final = 6.0
+#: An event that was observed this long ago and is neither stored nor refused belongs to a process that died.
+DEAD_MS: Final = 15_000
+#: Events at the end of the log that are read twice: commits may become visible in another order than their
+#: numbers say.
+_OVERLAP: Final = 2_000
+_CHUNK: Final = (
+    200  # Events read at a time; their observation takes some milliseconds of a process that decides.
+)
+_MEMORY_MS: Final = 90 * 86_400 * 1000  # The longest window a rule may look back over.
+_LOOK_S: Final = 1.0
+_SETTLE_S: Final = 0.05
+_SWEEP_S: Final = 60.0
+#: How long a start waits for memories that are being filled; then it answers without (and says so).
+START_S: Final = 60.0
+_RETRY_S: Final = 0.02
+_AT_ONCE: Final = 4  # tenants whose memory one process fills at a time
+_AWAY: Final = "The memory of past events cannot be reached at the moment. Try again."
+
+_log = structlog.get_logger()
+
+
+class SharedMemory:
+    """What `Rebuilder` is for a memory of one process: puts rules into force, keeps the memory like the log.
+
+    Any process may find that a tenant's memory is lost, for other rules, or ahead of the log because a write
+    failed. One takes the lease and fills another from the log beside it, while events are answered from the
+    one there is; only for the last few of the log are the tenant's events held back, in every process. A lost
+    memory begins empty at once, and none of its answers counts as exact until it is exchanged.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        velocity: SharedVelocity,
+        cache: RuleCache,
+        now_ms: Callable[[], int] | None = None,
+    ) -> None:
+        self._store = store
+        self._velocity = velocity
+        self._cache = cache
+        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self.rules: dict[str, ActiveRules] = {}
+        #: Tenants whose memory is ahead of the log because a write of this process failed.
+        self.astray: set[str] = set()
+        #: Tenants whose memory was being filled when it was last asked.
+        self.degraded: set[str] = set()
+        self._wanted: set[str] = set()
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._wake = asyncio.Event()
+
+    async def observe(self, tenant: str, event_id: str, event: Event) -> tuple[ActiveRules, Facts, Answer]:
+        """Ask about an event and record it; returns the rules to decide it by, its facts and the answers.
+
+        Raises `Unavailable` (503) when the memory cannot be reached, or is being exchanged for too long.
+        """
+        until_s = time.monotonic() + PATIENCE_S
+        while True:
+            active = self.rules.get(tenant)
+            if active is None:
+                raise Unavailable("The rules of this tenant are not loaded yet.")
+            compiled = active.compiled
+            facts = compiled.facts(event)
+            try:
+                answer = await self._velocity.observe(
+                    tenant,
+                    event_id,
+                    event.occurred_at_ms,
+                    compiled.observe(facts),
+                    compiled.plan,
+                    received=event.occurred_at_ms == event.received_at_ms,
+                )
+            except Unready as unready:
+                await self._make_ready(tenant, active, str(unready), until_s)
+                continue
+            except StateDown:
+                # It may have been recorded all the same.
+                self.follow_astray(tenant)
+                raise Unavailable(_AWAY) from None
+            except asyncio.CancelledError:
+                self.follow_astray(tenant)
+                raise
+            if answer.inexact == EVERYTHING:
+                self.degraded.add(tenant)
+                self.follow(tenant)
+            elif self.degraded:
+                self.degraded.discard(tenant)
+            return active, facts, answer
+
+    async def _make_ready(self, tenant: str, active: ActiveRules, why: str, until_s: float) -> None:
+        if time.monotonic() > until_s:
+            raise Unavailable("The memory of this tenant is being exchanged. Try again.")
+        if why == "lost":
+            try:
+                await self._velocity.found(tenant, active.compiled.plan)
+            except StateDown:
+                raise Unavailable(_AWAY) from None
+            self.follow(tenant)
+            return
+        if why == "stale":
+            self.follow(tenant)
+        await asyncio.sleep(_RETRY_S)
+
+    def settle(self, tenant: str, event_id: str) -> None:
+        """Take note that an event is in the log, or never will be."""
+        self._velocity.settle(tenant, event_id)
+
+    def follow(self, tenant: str) -> None:
+        """See to it soon that a tenant's rules and memory are what the store says."""
+        self._wanted.add(tenant)
+        self._wake.set()
+
+    def follow_astray(self, tenant: str) -> None:
+        """See to it soon that a tenant's memory, which may be ahead of the log, is filled anew."""
+        self.astray.add(tenant)
+        self.follow(tenant)
+
+    async def reload(self, tenant: str) -> None:
+        """Follow a change of a tenant's rules; they are in force once a memory has seen the log by them."""
+        self.follow(tenant)
+
+    async def mend(self) -> None:
+        """Nothing to do here: `run` sees to it."""
+
+    async def start(self, _progress: Callable[[int], object] | None = None) -> int:
+        """Put every tenant's rules into force, and wait a while for their memories; returns 0."""
+        until_s = time.monotonic() + START_S
+        waiting = [row[0] for row in await self._store.read(rules_sql.select_newest())]
+        while waiting and time.monotonic() < until_s:
+            waiting = [tenant for tenant in waiting if not await self._attend(tenant)]
+            if waiting:
+                await asyncio.sleep(_SETTLE_S)
+        self._wanted.update(waiting)
+        return 0
+
+    async def run(self) -> None:
+        """Attend to what is wanted, tell Redis what is settled and sweep behind exchanges, for ever."""
+        settling = asyncio.create_task(self._settle_for_ever())
+        try:
+            swept_s = time.monotonic()
+            while True:
+                await self._wait()
+                wanted = [*(self._wanted | self.astray | self.degraded)]
+                for first in range(0, len(wanted), _AT_ONCE):
+                    await asyncio.gather(*map(self._attend_safely, wanted[first : first + _AT_ONCE]))
+                if time.monotonic() - swept_s > _SWEEP_S:
+                    swept_s = time.monotonic()
+                    await self._sweep()
+        finally:
+            settling.cancel()
+
+    async def _wait(self) -> None:
+        try:
+            async with asyncio.timeout(_LOOK_S):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        self._wake.clear()
+
+    async def _settle_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(_SETTLE_S)
+            try:
+                await self._velocity.settle_all()
+            except (StateDown, Unready):
+                continue  # What is lost needs no settling; what is late is swept with its generation.
+
+    async def _sweep(self) -> None:
+        for tenant in tuple(self.rules):
+            try:
+                await self._velocity.sweep(tenant)
+            except StateDown as error:
+                _log.warning("state_not_swept", reason=str(error))
+                return
+
+    async def _attend_safely(self, tenant: str) -> None:
+        try:
+            if await self._attend(tenant):
+                self._wanted.discard(tenant)
+        except (StateDown, StoreDown, Unready) as error:
+            _log.warning("memory_not_filled", tenant=tenant, reason=str(error))
+        except Exception:  # noqa: BLE001  The memories of the others must go on.
+            _log.exception("memory_not_filled", tenant=tenant)
+
+    async def _attend(self, tenant: str) -> bool:
+        """Bring a tenant's rules and memory in line; False when another process is at it."""
+        async with self._turns.setdefault(tenant, asyncio.Lock()):
+            rows = await self._store.read(rules_sql.select_newest_of(tenant))
+            if not rows:
+                return True
+            active = self._cache.active(rows[0][0], rows[0][1])
+            condition = await self._velocity.condition(tenant, active.compiled.plan)
+            if condition is Condition.LOST:
+                await self._velocity.found(tenant, active.compiled.plan)
+            if condition is not Condition.STALE:
+                self.rules[tenant] = active
+            if condition is Condition.READY:
+                self.degraded.discard(tenant)
+                if tenant not in self.astray:
+                    return True
+            holder = await self._velocity.lease(tenant, LEASE_S)
+            if holder is None:
+                return False
+            try:
+                await self._fill(tenant, active, holder)
+            finally:
+                await self._velocity.keep(tenant, holder, 0)
+            return True
+
+    async def _fill(self, tenant: str, active: ActiveRules, holder: bytes) -> None:
+        """Fill a memory from the log, hold events back for the end of it, exchange the old for it."""
+        coming, plan = tenant + COMING, active.compiled.plan
+        began_s = time.monotonic()
+        await self._velocity.install(coming, plan)
+        tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
+        count = await self._catch_up(tenant, active, holder, 0, tail)
+        await self._velocity.hold(tenant, HOLD_S)
+        try:
+            await self._wait_for_pending(tenant)
+            known = {event_id for _, event_id in tail}
+            after = tail[0][0] - 1 if tail else 0
+            count += await self._catch_up(tenant, active, holder, after, deque(maxlen=1), known)
+            await self._velocity.adopt(tenant, coming, held=True)
+        except BaseException:
+            await self._velocity.let_go(tenant)
+            raise
+        self.rules[tenant] = active
+        self.astray.discard(tenant)
+        self.degraded.discard(tenant)
+        _log.info("memory_filled", tenant=tenant, events=count, seconds=round(time.monotonic() - began_s, 3))
+
+    async def _catch_up(
+        self,
+        tenant: str,
+        active: ActiveRules,
+        holder: bytes,
+        after: int,
+        tail: deque[tuple[int, str]],
+        known: set[str] | None = None,
+    ) -> int:
+        since_ms = self._now_ms() - _MEMORY_MS
+        count = 0
+        while rows := await self._store.read(sql.select_tenant_log(tenant, after, since_ms, _CHUNK)):
+            fresh = [row for row in rows if known is None or row[2] not in known]
+            await asyncio.gather(*(self._record(tenant + COMING, active, row) for row in fresh))
+            tail.extend((row[0], row[2]) for row in rows)
+            after = rows[-1][0]
+            count += len(fresh)
+            if not await self._velocity.keep(tenant, holder, LEASE_S):
+                raise StateDown("another process has taken the lease over")
+        return count
+
+    async def _record(self, memory: str, active: ActiveRules, row: Row) -> None:
+        found = observation_of(active, row)
+        if found is not None:
+            await self._velocity.record(memory, *found, active.compiled.plan)
+
+    async def _wait_for_pending(self, tenant: str) -> None:
+        """Wait until what was observed before the pause is in the log, or refused."""
+        until_s = time.monotonic() + HOLD_S / 2
+        while time.monotonic() < until_s:
+            await self._velocity.settle_all()
+            alive_ms = self._now_ms() - DEAD_MS
+            if not any(made_at_ms(event_id) > alive_ms for event_id in await self._velocity.pending(tenant)):
+                return
+            await asyncio.sleep(_RETRY_S)
