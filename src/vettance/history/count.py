@@ -20,6 +20,7 @@ from vettance.terms import sql as terms_sql
 _COUNTED: Final = ("occurred_at_ms", "score", "verdict", "reasons")
 _KEYED: Final = ("occurred_at_ms", "customer_id", "email", "device_id", "fingerprint")
 _READ_CHUNKS: Final = 64
+_LATELY_MAX: Final = 100_000  # Texts kept with their numbers; a tail holds some thousand.
 
 
 class Uniques(NamedTuple):
@@ -29,6 +30,14 @@ class Uniques(NamedTuple):
     devices: int
 
 
+class _Lately(NamedTuple):
+    """The terms of texts that were asked for lately; removing or renaming terms raises the epoch."""
+
+    tenant: str
+    epoch: int
+    numbers: dict[str, int]
+
+
 class Accountant:
     """Counts decisions by event time, exactly, whatever the span."""
 
@@ -36,6 +45,7 @@ class Accountant:
         self._store = store
         self._finder = finder
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._lately = _Lately("", 0, {})
 
     async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Tally:
         """Count the decisions of [from, to); without a bound, from the first or to the last."""
@@ -99,14 +109,29 @@ class Accountant:
                 inside = (columns["occurred_at_ms"] >= edge[0]) & (columns["occurred_at_ms"] < edge[1])
                 for kind, terms in keys_of(columns).items():
                     seen[kind].append(terms[inside])
+        newer = await self._store.read(sql.select_newer_keys(tenant, layout.through, first_ms, end_ms))
+        texts = [{row[place] for row in newer} - {None} for place in range(len(seen))]
+        numbers = await self._numbers(tenant, set().union(*texts)) if layout.size else {}
         counts = []
-        for kind, parts in seen.items():
-            statement = sql.select_newer_keys(tenant, layout.through, kind, first_ms, end_ms)
-            newer = await self._store.read(statement)
-            parts.append(np.array([term for term, _ in newer if term is not None], TYPES["email"]))
-            unnumbered = sum(count for term, count in newer if term is None)
-            counts.append(await asyncio.to_thread(count_different, parts) + unnumbered)
+        for parts, found in zip(seen.values(), texts, strict=True):
+            numbered = [numbers[text] for text in found if text in numbers]
+            parts.append(np.array(numbered, TYPES["email"]))
+            counts.append(await asyncio.to_thread(count_different, parts) + len(found) - len(numbered))
         return Uniques(*counts)
+
+    async def _numbers(self, tenant: str, texts: set[str]) -> dict[str, int]:
+        """Return the terms of some texts, those asked for lately from memory."""
+        epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
+        if self._lately[:2] != (tenant, epoch) or len(self._lately.numbers) > _LATELY_MAX:
+            self._lately = _Lately(tenant, epoch, {})
+        known = self._lately.numbers
+        missing = sorted(texts - known.keys())
+        for start in range(0, len(missing), terms_sql.ASKED):
+            asked = missing[start : start + terms_sql.ASKED]
+            known.update(
+                {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, asked))}
+            )
+        return known
 
 
 def count_different(parts: Sequence[Array]) -> int:

@@ -28,7 +28,10 @@ class Order(enum.Enum):
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list asks for; None asks for nothing. `moment` names the column of `from` and `to`."""
+    """What a list asks for; None asks for nothing.
+
+    `moment` names the column of `from` and `to`, `search` is in folded case.
+    """
 
     outcome: Outcome | None = None
     level: str | None = None

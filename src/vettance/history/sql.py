@@ -120,19 +120,13 @@ def select_brief_tail(tenant: str, after: int, wanted: Wanted) -> Statement:
     )
 
 
-def select_newer_keys(tenant: str, after: int, kind: str, from_ms: int, to_ms: int) -> Statement:
-    """(term, how many texts) by which customers or devices are known after a place in the log.
-
-    Texts that have no number yet share one row, without a term.
-    """
-    return Statement(
-        "SELECT term.id, COUNT(*) FROM "
-        f"(SELECT DISTINCT {_KNOWN_BY[kind]} AS value FROM decision WHERE tenant = ? AND seq > ? "
-        "AND occurred_at_ms >= ? AND occurred_at_ms < ?) AS newer "
-        "LEFT JOIN term ON term.tenant = ? AND term.value = newer.value "
-        "WHERE newer.value IS NOT NULL GROUP BY term.id",
-        (tenant, after, from_ms, to_ms, tenant),
-        tenant=tenant,
+def select_newer_keys(tenant: str, after: int, from_ms: int, to_ms: int) -> Statement:
+    """(customer, device) by which the decisions after a place in the log know whom they are about."""
+    return scoped(
+        tenant,
+        f"SELECT DISTINCT {_KNOWN_BY['customer']}, {_KNOWN_BY['device']} FROM decision "
+        "WHERE tenant = ? AND seq > ? AND occurred_at_ms >= ? AND occurred_at_ms < ?",
+        (after, from_ms, to_ms),
     )
 
 

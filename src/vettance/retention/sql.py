@@ -156,8 +156,8 @@ def rewrite_event(tenant: str, event: Named) -> list[Statement]:
 def rename_term(tenant: str, term_id: int, value: str) -> Statement:
     """Give a term another text."""
     return Statement(
-        "UPDATE term SET value = ?, folded = NULL WHERE tenant = ? AND id = ?",
-        (value, tenant, term_id),
+        "UPDATE term SET value = ?, folded = ? WHERE tenant = ? AND id = ?",
+        (value, None if value.isascii() else value.casefold(), tenant, term_id),
         tenant=tenant,
     )
 
