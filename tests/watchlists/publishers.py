@@ -61,6 +61,60 @@ OFAC_XML = """<?xml version="1.0" standalone="yes"?>
 <dateOfBirthList><dateOfBirthItem><uid>7</uid><dateOfBirth>12 Mar 1957</dateOfBirth></dateOfBirthItem></dateOfBirthList>
 </sdnEntry></sdnList>"""
 
+OFAC_ADVANCED = """<?xml version="1.0" encoding="utf-8"?>
+<Sanctions xmlns="https://example.org/ADVANCED_XML"><DateOfIssue><Year>2026</Year></DateOfIssue><ReferenceValueSets>
+<AreaCodeValues><AreaCode ID="11" CountryID="1" Description="Norway">NO</AreaCode></AreaCodeValues>
+<CountryValues><Country ID="1" ISO2="NO">Norway</Country><Country ID="2" ISO2="DK">Denmark</Country></CountryValues>
+<DetailReferenceValues><DetailReference ID="91">Male</DetailReference></DetailReferenceValues>
+<FeatureTypeValues><FeatureType ID="8">Birthdate</FeatureType><FeatureType ID="9">Place of Birth</FeatureType>
+<FeatureType ID="10">Nationality Country</FeatureType><FeatureType ID="25">Location</FeatureType>
+<FeatureType ID="224">Gender</FeatureType></FeatureTypeValues>
+<IDRegDocTypeValues><IDRegDocType ID="1571">Passport</IDRegDocType>
+<IDRegDocType ID="1626">Vessel Registration Identification</IDRegDocType></IDRegDocTypeValues>
+<LocPartTypeValues><LocPartType ID="1454">CITY</LocPartType></LocPartTypeValues>
+<NamePartTypeValues><NamePartType ID="1520">Last Name</NamePartType><NamePartType ID="1521">First Name</NamePartType>
+<NamePartType ID="1526">Vessel Name</NamePartType></NamePartTypeValues>
+<PartySubTypeValues><PartySubType ID="1" PartyTypeID="4">Vessel</PartySubType>
+<PartySubType ID="4" PartyTypeID="1">Unknown</PartySubType></PartySubTypeValues>
+<PartyTypeValues><PartyType ID="1">Individual</PartyType><PartyType ID="4">Transport</PartyType></PartyTypeValues>
+<SanctionsTypeValues><SanctionsType ID="1">Program</SanctionsType><SanctionsType ID="2">Block</SanctionsType>
+</SanctionsTypeValues></ReferenceValueSets>
+<Locations><Location ID="501"><LocationAreaCode AreaCodeID="11"/><LocationPart LocPartTypeID="1454">
+<LocationPartValue Primary="true"><Value>Bergen</Value></LocationPartValue></LocationPart></Location>
+<Location ID="502"><LocationCountry CountryID="2"/></Location></Locations>
+<IDRegDocuments><IDRegDocument ID="1" IDRegDocTypeID="1571" IdentityID="6746" IssuedBy-CountryID="1">
+<IDRegistrationNo>N1234567</IDRegistrationNo></IDRegDocument><IDRegDocument ID="2" IDRegDocTypeID="1626" IdentityID="7000">
+<IDRegistrationNo>IMO 9074729</IDRegistrationNo></IDRegDocument></IDRegDocuments>
+<DistinctParties><DistinctParty FixedRef="101"><Comment>A fictitious man.</Comment><Profile ID="101" PartySubTypeID="4">
+<Identity ID="6746" FixedRef="101" Primary="true"><Alias AliasTypeID="1403" Primary="true" LowQuality="false">
+<DocumentedName ID="1"><DocumentedNamePart><NamePartValue NamePartGroupID="71" ScriptID="215">TORVALDSEN</NamePartValue>
+</DocumentedNamePart><DocumentedNamePart><NamePartValue NamePartGroupID="72" ScriptID="215">Mikkel</NamePartValue>
+</DocumentedNamePart></DocumentedName><DocumentedName ID="2"><DocumentedNamePart>
+<NamePartValue NamePartGroupID="71" ScriptID="220">Торвальдсен</NamePartValue></DocumentedNamePart><DocumentedNamePart>
+<NamePartValue NamePartGroupID="72" ScriptID="220">Миккель</NamePartValue></DocumentedNamePart></DocumentedName></Alias>
+<Alias AliasTypeID="1400" Primary="false" LowQuality="true"><DocumentedName ID="3"><DocumentedNamePart>
+<NamePartValue NamePartGroupID="71">THE FERRYMAN</NamePartValue></DocumentedNamePart></DocumentedName></Alias>
+<NamePartGroups><MasterNamePartGroup><NamePartGroup ID="71" NamePartTypeID="1520"/></MasterNamePartGroup>
+<MasterNamePartGroup><NamePartGroup ID="72" NamePartTypeID="1521"/></MasterNamePartGroup></NamePartGroups></Identity>
+<Feature ID="1" FeatureTypeID="8"><FeatureVersion><DatePeriod><Start><From><Year>1957</Year><Month>3</Month><Day>12</Day>
+</From></Start><End><To><Year>1957</Year><Month>3</Month><Day>12</Day></To></End></DatePeriod></FeatureVersion></Feature>
+<Feature ID="2" FeatureTypeID="8"><FeatureVersion><DatePeriod><Start Approximate="true"><From><Year>1960</Year>
+<Month>1</Month><Day>1</Day></From></Start><End><To><Year>1960</Year><Month>12</Month><Day>31</Day></To></End></DatePeriod>
+</FeatureVersion></Feature>
+<Feature ID="3" FeatureTypeID="9"><FeatureVersion><VersionDetail>Bergen, Norway</VersionDetail></FeatureVersion></Feature>
+<Feature ID="4" FeatureTypeID="10"><FeatureVersion><VersionLocation LocationID="502"/></FeatureVersion></Feature>
+<Feature ID="5" FeatureTypeID="25"><FeatureVersion><VersionLocation LocationID="501"/></FeatureVersion></Feature>
+<Feature ID="6" FeatureTypeID="224"><FeatureVersion><VersionDetail DetailReferenceID="91"/></FeatureVersion></Feature>
+</Profile></DistinctParty>
+<DistinctParty FixedRef="103"><Profile ID="103" PartySubTypeID="1"><Identity ID="7000" Primary="true">
+<Alias Primary="true" LowQuality="false"><DocumentedName ID="4"><DocumentedNamePart><NamePartValue NamePartGroupID="73">
+GREY HERON</NamePartValue></DocumentedNamePart></DocumentedName></Alias><NamePartGroups><MasterNamePartGroup>
+<NamePartGroup ID="73" NamePartTypeID="1526"/></MasterNamePartGroup></NamePartGroups></Identity></Profile></DistinctParty>
+</DistinctParties><SanctionsEntries><SanctionsEntry ID="1" ProfileID="101" ListID="1550"><EntryEvent ID="1"><Date>
+<Year>2020</Year><Month>2</Month><Day>3</Day></Date></EntryEvent><SanctionsMeasure SanctionsTypeID="2"/>
+<SanctionsMeasure SanctionsTypeID="1"><Comment>EXAMPLE1</Comment></SanctionsMeasure></SanctionsEntry></SanctionsEntries>
+</Sanctions>"""
+
 UN = """<?xml version="1.0" encoding="UTF-8"?>
 <CONSOLIDATED_LIST dateGenerated="2026-01-01T00:00:00Z"><INDIVIDUALS><INDIVIDUAL><DATAID>1</DATAID>
 <FIRST_NAME>OLEKSIY</FIRST_NAME><SECOND_NAME>BEREZKO</SECOND_NAME><UN_LIST_TYPE>Example</UN_LIST_TYPE>
@@ -129,6 +183,25 @@ Because.,02/03/2019
 01/01/2026,EXA0001,4711,,PEMBERLY,Art,,Alias,Low,,Example,Individual,,,,,,,
 01/01/2026,EXA0002,,,GREY HERON,,,Primary Name,,,Example,Ship,,,,9074729,,,
 """
+
+UKSL_XML = """<?xml version="1.0" encoding="utf-8"?>
+<Designations><DateGenerated>2026-01-01</DateGenerated><Designation><DateDesignated>02/03/2019</DateDesignated>
+<UniqueID>EXA0001</UniqueID><OFSIGroupID>4711</OFSIGroupID><UNReferenceNumber>EXi.009</UNReferenceNumber>
+<Names><Name><Name1>Arthur</Name1><Name2>James</Name2><Name6>PEMBERLEY</Name6><NameType>Primary Name</NameType></Name>
+<Name><Name1>Art</Name1><Name6>PEMBERLY</Name6><NameType>Alias</NameType><AliasStrength>Low Quality a.k.a</AliasStrength>
+</Name></Names><NonLatinNames><NonLatinName><NameNonLatinScript>Артур Пемберли</NameNonLatinScript></NonLatinName>
+</NonLatinNames><RegimeName>Example</RegimeName><IndividualEntityShip>Individual</IndividualEntityShip>
+<OtherInformation>A fictitious man.</OtherInformation><UKStatementofReasons>Because.</UKStatementofReasons>
+<Addresses><Address><AddressLine1>High Street 1</AddressLine1><AddressLine6>London</AddressLine6>
+<AddressCountry>United Kingdom</AddressCountry></Address></Addresses>
+<IndividualDetails><Individual><DOBs><DOB>dd/mm/1961</DOB><DOB>01/08/1962</DOB></DOBs>
+<Nationalities><Nationality>United Kingdom</Nationality></Nationalities><PassportDetails><Passport>
+<PassportNumber>502883110</PassportNumber></Passport></PassportDetails><BirthDetails><Location><TownOfBirth>Leeds
+</TownOfBirth><CountryOfBirth>United Kingdom</CountryOfBirth></Location></BirthDetails><Genders><Gender>Male</Gender>
+</Genders></Individual></IndividualDetails></Designation>
+<Designation><UniqueID>EXA0002</UniqueID><Names><Name><Name6>GREY HERON</Name6><NameType>Primary name</NameType></Name>
+</Names><IndividualEntityShip>Ship</IndividualEntityShip><ShipDetails><Ship><IMONumbers><IMONumber>9074729</IMONumber>
+</IMONumbers></Ship></ShipDetails></Designation></Designations>"""
 
 CSL = """\
 _id,source,entity_number,type,programs,name,title,addresses,start_date,vessel_flag,remarks,alt_names,citizenships,\

@@ -65,6 +65,23 @@ def test_ofac_xml_says_which_aliases_are_weak(tmp_path: Path) -> None:
     assert man.births == (BirthDate("1957-03-12"),)
 
 
+def test_ofac_advanced_xml_is_told_by_its_content(tmp_path: Path) -> None:
+    found = read("us_ofac_sdn", write(tmp_path, "sdn.xml", publishers.OFAC_ADVANCED))
+    man, ship = found["us_ofac_sdn:101"], found["us_ofac_sdn:103"]
+    assert (man.type, ship.type) == (EntityType.INDIVIDUAL, EntityType.VESSEL)
+    assert man.names == (
+        ListedName("Mikkel TORVALDSEN", PRIMARY),
+        ListedName("Миккель Торвальдсен", STRONG),
+        ListedName("THE FERRYMAN", WEAK),
+    )
+    assert man.births == (BirthDate("1957-03-12"), BirthDate("1960", "", approximate=True))
+    assert man.documents == (Document(DocumentKind.PASSPORT, "N1234567", "NO"),)
+    assert (man.countries, man.address_countries, man.cities) == (("DK",), ("NO",), ("Bergen",))
+    assert (man.gender, man.programmes, man.listed_on) == ("m", ("EXAMPLE1",), "2020-02-03")
+    assert man.birth_places == ("Bergen, Norway",)
+    assert (ship.name, ship.documents) == ("GREY HERON", (Document(DocumentKind.IMO, "9074729"),))
+
+
 def test_the_un_list_is_read_with_scripts_ranges_and_references(tmp_path: Path) -> None:
     found = read("un_sc", write(tmp_path, "un.xml", publishers.UN))
     man = found["un_sc:EXi.001"]
@@ -120,6 +137,21 @@ def test_the_newer_uk_list_is_read_too(tmp_path: Path) -> None:
         ListedName("Art PEMBERLY", WEAK),
     )
     assert found["uk_ofsi:EXA0001"].births == (BirthDate("1961"),)
+    assert found["uk_ofsi:EXA0002"].documents == (Document(DocumentKind.IMO, "9074729"),)
+
+
+def test_the_newer_uk_list_is_read_as_xml_too(tmp_path: Path) -> None:
+    found = read("uk_ofsi", write(tmp_path, "uk.xml", publishers.UKSL_XML))
+    man = found["uk_ofsi:EXA0001"]
+    assert man.names == (
+        ListedName("Arthur James PEMBERLEY", PRIMARY),
+        ListedName("Артур Пемберли", STRONG),
+        ListedName("Art PEMBERLY", WEAK),
+    )
+    assert man.births == (BirthDate("1961"), BirthDate("1962-08-01"))
+    assert (man.countries, man.cities, man.gender) == (("GB",), ("London",), "m")
+    assert man.documents == (Document(DocumentKind.PASSPORT, "502883110"),)
+    assert (man.reason, man.reference, man.listed_on) == ("Because.", "EXi.009", "2019-03-02")
     assert found["uk_ofsi:EXA0002"].documents == (Document(DocumentKind.IMO, "9074729"),)
 
 

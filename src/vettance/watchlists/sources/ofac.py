@@ -2,8 +2,8 @@
 
 Source: U.S. Department of the Treasury, Office of Foreign Assets Control, Sanctions List Service
 (https://sanctionslistservice.ofac.treas.gov): `SDN.CSV`, `ALT.CSV`, `ADD.CSV`, `SDN_COMMENTS.CSV`, their
-`CONS_` counterparts as described in "DAT_SPEC", and `SDN.XML`/`CONSOLIDATED.XML` (schema `sdnList`). A work
-of the United States government, in the public domain.
+`CONS_` counterparts as described in "DAT_SPEC", `SDN.XML`/`CONSOLIDATED.XML` (schema `sdnList`), and the
+advanced XML (`ofac_advanced.py`). A work of the United States government, in the public domain.
 """
 
 import re
@@ -21,7 +21,8 @@ from vettance.watchlists.entity import (
     NameQuality,
     document_kind,
 )
-from vettance.watchlists.sources.reading import SourceFault, csv_rows, read_text, text_at, texts, xml_records
+from vettance.watchlists.sources import ofac_advanced
+from vettance.watchlists.sources.reading import SourceFault, csv_rows, open_bytes, text_at, texts, xml_records
 
 _TYPES = {
     "individual": EntityType.INDIVIDUAL,
@@ -30,6 +31,7 @@ _TYPES = {
     "aircraft": EntityType.AIRCRAFT,
 }
 #: The files of a set are told apart by their number of columns, so that their names and order do not matter.
+_HEAD_BYTES = 4096
 _PRIMARY_COLUMNS, _ADDRESS_COLUMNS, _ALIAS_COLUMNS, _COMMENT_COLUMNS = 12, 6, 5, 2
 
 
@@ -38,13 +40,20 @@ def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
     xml = [path for path in paths if _is_xml(path)]
     if xml:
         for path in xml:
-            yield from _read_xml(source, path)
+            # The advanced format begins with what its numbers stand for, within the first kilobytes.
+            is_advanced = "<ReferenceValueSets" in _head(path)
+            yield from ofac_advanced.read(source, path) if is_advanced else _read_xml(source, path)
     else:
         yield from _read_csv(source, paths)
 
 
 def _is_xml(path: Path) -> bool:
-    return path.suffix.casefold() == ".xml" or read_text(path)[:200].lstrip().startswith("<")
+    return path.suffix.casefold() == ".xml" or _head(path).lstrip().startswith("<")
+
+
+def _head(path: Path) -> str:
+    with open_bytes(path) as file:
+        return file.read(_HEAD_BYTES).decode("utf-8", "replace").lstrip("\ufeff")
 
 
 def _field(text: str) -> str:

@@ -2,13 +2,14 @@
 
 Sources: HM Treasury, Office of Financial Sanctions Implementation, `ConList.csv` (first line the date,
 second the header, one line for each name and date of birth), and Foreign, Commonwealth & Development Office,
-the UK Sanctions List as CSV (https://www.gov.uk/government/publications/the-uk-sanctions-list). Open
+the UK Sanctions List as CSV and XML (https://www.gov.uk/government/publications/the-uk-sanctions-list). Open
 Government Licence v3.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from xml.etree.ElementTree import Element
 
 from vettance.watchlists.birth import read_birth
 from vettance.watchlists.country import country_code, country_codes
@@ -20,7 +21,14 @@ from vettance.watchlists.entity import (
     NameQuality,
     document_kind,
 )
-from vettance.watchlists.sources.reading import SourceFault, csv_records, csv_rows
+from vettance.watchlists.sources.reading import (
+    SourceFault,
+    csv_records,
+    csv_rows,
+    open_bytes,
+    text_at,
+    xml_records,
+)
 
 _TYPES = {
     "individual": EntityType.INDIVIDUAL,
@@ -32,6 +40,11 @@ _TYPES = {
 def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
     """Yield the entities of either list, told apart by their columns."""
     for path in paths:
+        with open_bytes(path) as file:
+            head = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
+        if head.startswith(b"<"):
+            yield from _read_uksl_xml(source, path)
+            continue
         header: set[str] = set()
         for number, row in enumerate(csv_rows(path)):
             header |= {cell.strip().casefold() for cell in row}
@@ -168,3 +181,60 @@ def _uksl_row(draft: EntityDraft, row: dict[str, str]) -> None:
     draft.reference = draft.reference or row.get("un reference number", "")
     listed = read_birth(row.get("date designated", ""))
     draft.listed_on = draft.listed_on or (listed.first if listed else "")
+
+
+def _read_uksl_xml(source: str, path: Path) -> Iterator[Entity]:
+    for record in xml_records(path, frozenset({"Designation"})):
+        kind = _TYPES.get(text_at(record, "IndividualEntityShip").casefold(), EntityType.UNKNOWN)
+        draft = EntityDraft(f"{source}:{text_at(record, 'UniqueID')}", source, kind)
+        for name in record.findall("Names/Name"):
+            text = " ".join(text_at(name, f"Name{number}") for number in (1, 2, 3, 4, 5, 6))
+            weak = "low" in text_at(name, "AliasStrength").casefold()
+            primary = " ".join(text_at(name, "NameType").casefold().split()) == "primary name"
+            quality = NameQuality.PRIMARY if primary else NameQuality.STRONG
+            draft.add_name(text, NameQuality.WEAK if weak else quality)
+        for text in _inside(record, "NameNonLatinScript"):
+            draft.add_name(text)
+        for text in _inside(record, "DOB"):
+            draft.add_birth(read_birth(_UNKNOWN_PARTS.sub("", text)))
+        for place in record.iter("Location"):
+            parts = (text_at(place, "TownOfBirth"), text_at(place, "CountryOfBirth"))
+            draft.add("birth_places", ", ".join(part for part in parts if part))
+        for text in (*_inside(record, "Nationality"), *_inside(record, "CurrentBelievedFlag")):
+            draft.add("countries", *country_codes(text))
+        _uksl_xml_facts(draft, record)
+        if draft.has_name():
+            yield draft.freeze()
+
+
+#: Days and months that are not known are written out as letters.
+_UNKNOWN_PARTS = re.compile(r"^(?:dd/mm/|[a-z]{2}/)+", re.IGNORECASE)
+
+
+def _inside(record: Element, tag: str) -> list[str]:
+    return [text for found in record.iter(tag) if (text := (found.text or "").strip())]
+
+
+def _uksl_xml_facts(draft: EntityDraft, record: Element) -> None:
+    for text in _inside(record, "PassportNumber"):
+        _numbers(draft, DocumentKind.PASSPORT, text)
+    for text in _inside(record, "NationalIdentifierNumber"):
+        _numbers(draft, DocumentKind.NATIONAL_ID, text)
+    for text in _inside(record, "IMONumber"):
+        if imo := re.search(r"\d{7}", text):
+            draft.add_document(DocumentKind.IMO, imo[0])
+    for text in _inside(record, "BusinessRegistrationNumber"):
+        draft.add_document(DocumentKind.REGISTRATION, text)
+    for address in record.findall("Addresses/Address"):
+        lines = [text_at(address, f"AddressLine{number}") for number in (1, 2, 3, 4, 5, 6)]
+        country = text_at(address, "AddressCountry")
+        draft.add("addresses", ", ".join(part for part in (*lines, country) if part))
+        draft.add("cities", next((part for part in reversed(lines) if part), ""))
+        draft.add("address_countries", country_code(country))
+    draft.gender = next(iter(_inside(record, "Gender")), "")[:1].casefold()
+    draft.add("programmes", text_at(record, "RegimeName"))
+    draft.reason = text_at(record, "UKStatementofReasons") or "; ".join(_inside(record, "Position"))
+    draft.remarks = text_at(record, "OtherInformation")
+    draft.reference = text_at(record, "UNReferenceNumber")
+    listed = read_birth(text_at(record, "DateDesignated"))
+    draft.listed_on = listed.first if listed else ""
