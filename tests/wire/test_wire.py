@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from vettance.errors import Invalid, Unprocessable
 from vettance.wire import (
+    BODY_DEPTH_MAX,
     OBJECT_BYTES_MAX,
     Faults,
     check_object,
@@ -127,6 +128,22 @@ def test_malformed_json_is_malformed_however_deep_it_is(
 ) -> None:
     with pytest.raises(Invalid):
         parse_object(head + opening * levels + b"1" * bool(closing) + closing * levels + tail)
+
+
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"b":', b"}"), (b'[{"b":', b"}]")])
+def test_a_body_has_at_most_two_hundred_levels(opening: bytes, closing: bytes) -> None:
+    each = opening.count(b"[") + opening.count(b"{")
+    for levels in (200, 201, 500, 960, 1000, 5000):
+        times, rest = divmod(levels - 1, each)
+        inner = opening * times + b"[" * rest + b"1" + b"]" * rest + closing * times
+        body = b'{"other":[{}],"a":' + inner + b"}"
+        if levels <= BODY_DEPTH_MAX:
+            assert parse_object(body)
+            continue
+        with pytest.raises(Unprocessable) as refused:
+            parse_object(body)
+        assert list(refused.value.details) == ["a"]
+    assert parse_object(b'{"wide":[' + b"[{}]," * 5000 + b"1]}")
 
 
 def test_an_object_too_deep_to_parse_is_refused_by_the_name_of_its_deepest_member() -> None:
