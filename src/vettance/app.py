@@ -163,7 +163,8 @@ class Service:
         if self.shared is None:
             return Gate(self.keys, Throttle(), self.quota, tokens=self.tokens)
         self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache)
-        self.evaluator.share(self.rebuilder)
+        self.evaluator.share(self.rebuilder, self.follower.freshen)
+        self.follower.marks = self.shared.limits
         self.tally = Tally(self.store, self.shared.limits)
         return SharedGate(self.keys, self.shared.limits, tokens=self.tokens)
 

@@ -17,6 +17,7 @@ from vettance.db.engine import StoreDown
 from vettance.decisions.network import FileUnreadable
 from vettance.logs import configure_logs
 from vettance.settings import Settings, SettingsError
+from vettance.state.port import StateDown
 from vettance.web.edge import Asgi
 from vettance.web.server import EdgeProtocol
 
@@ -44,7 +45,7 @@ def serve(host: str, port: int, data: str | None) -> None:
     try:
         listener = _listen(host, port)
         uvloop.run(_serve(settings, listener))
-    except (StoreDown, SettingsError, FileUnreadable, OSError) as error:
+    except (StoreDown, StateDown, SettingsError, FileUnreadable, OSError) as error:
         fail(str(error) or type(error).__name__)
 
 

@@ -24,8 +24,11 @@ from vettance.ids import IdSource
 from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
 from vettance.state.memory import MemoryVelocity
+from vettance.state.redis_limits import SharedLimits
 from vettance.state.redis_line import Line
 from vettance.state.redis_velocity import RedisVelocity
+from vettance.websdk import sql as websdk_sql
+from vettance.websdk.follow import Follower
 from vettance.wire import encode
 
 TENANT = "ten_1"
@@ -72,7 +75,10 @@ class Process:
         cache = RuleCache(lambda text: compile_document(text, schema))
         self.memory = SharedMemory(store, self.velocity, cache)
         self.evaluator = Evaluator(store, MemoryVelocity(), IdSource())
-        self.evaluator.share(self.memory)
+        self.limits = SharedLimits(self.line)
+        self.follower = Follower(store, self.evaluator.sessions)
+        self.follower.marks = self.limits
+        self.evaluator.share(self.memory, self.follower.freshen)
         self.running: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -231,3 +237,20 @@ async def test_a_second_process_takes_over_from_one_that_died_filling(tmp_path, 
         other.memory.follow_astray(TENANT)
         await until(lambda: not other.memory.astray)
         assert await one.answers(await one.decide()) == [1]
+
+
+async def test_signals_that_one_process_has_acknowledged_are_seen_by_the_next_request_in_another(
+    tmp_path, server
+):
+    async with processes(tmp_path, server.url) as (one, other):
+        event = {**LOGIN, "sessionId": "s1"}
+        for number in range(2):
+            now_ms = time.time_ns() // 1_000_000
+            await one.store.write(
+                websdk_sql.insert_batch(TENANT, "s1", f"b{number}", None, now_ms, b'{"moveCount": 4}')
+            )
+            await one.follower.announce(TENANT)
+            await other.limits.charge(TENANT, "key", 100, 100)
+            evaluated = await other.decide(event)
+            read = Statement("SELECT signals FROM event WHERE id = ?", (evaluated.id,))
+            assert msgspec.json.decode((await one.store.read(read))[0][0]) == {"moveCount": 4 * (number + 1)}

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
@@ -79,10 +79,15 @@ class Evaluator:
         self._quiet: dict[str, asyncio.Event] = {}
         self._newest_ms = 0
         self._shared: SharedMemory | None = None
+        self._freshen: Callable[[str], Awaitable[None]] | None = None
 
-    def share(self, shared: SharedMemory) -> None:
-        """Ask a memory that other processes ask too, and leave the rules in force to it."""
+    def share(self, shared: SharedMemory, freshen: Callable[[str], Awaitable[None]]) -> None:
+        """Ask a memory that other processes ask too, and leave the rules in force to it.
+
+        `freshen` takes in what other processes were told of a tenant's sessions.
+        """
         self._shared = shared
+        self._freshen = freshen
         self.rules = shared.rules
         self.astray = shared.astray
 
@@ -116,6 +121,8 @@ class Evaluator:
         compiled = active.compiled
         event_id = self._ids.make("evt", event.received_at_ms)
         signals: bytes | None = None
+        if self._freshen is not None and event.session_id is not None:
+            await self._freshen(tenant)
         if event.session_id is not None and (
             signals := self.sessions.find(tenant, event.session_id, event.received_at_ms)
         ):

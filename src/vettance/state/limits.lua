@@ -1,9 +1,10 @@
 -- Charges one request to a caller's throttle and to its tenant's quota, or to neither.
 --
--- KEYS: the throttle's log (a list of admitted moments, oldest first), the quota (hash: hour, used).
+-- KEYS: the throttle's log (a list of admitted moments, oldest first), the quota (hash: hour, used), the mark
+-- (how many batches of browser signals were announced).
 -- ARGV: limit of the throttle, limit of the quota, 1 only to look. Moments are microseconds of this server.
 -- Answers: what refuses (0 nothing, 1 throttle, 2 quota), requests in the window, microseconds until a slot is
--- free, requests of the hour, the second at which the hour ends, microseconds until it does.
+-- free, requests of the hour, the second at which the hour ends, microseconds until it does, the mark.
 
 local WINDOW, HOUR, HELD = 60000000, 3600, 1000000
 local call, floor = redis.call, math.floor
@@ -56,4 +57,4 @@ elseif oldest > 0 then
   free = oldest + WINDOW - now
 end
 local ends = (counted + 1) * HOUR
-return { refused, used, free, spent, ends, ends * 1000000 - clock }
+return { refused, used, free, spent, ends, ends * 1000000 - clock, tonumber(call('GET', KEYS[3]) or 0) }

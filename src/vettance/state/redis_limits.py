@@ -12,6 +12,7 @@ PREFIX: Final = "vettance"
 _CHARGE: Final = Script("limits.lua")
 _RESTORE: Final = Script("quota.lua")
 _THROTTLED: Final = 1
+_MARK_S: Final = 86_400  # As long as signals of a session count.
 _MICRO: Final = 1e6
 
 
@@ -23,6 +24,14 @@ class SharedLimits:
 
     def __init__(self, line: Line) -> None:
         self._line = line
+        #: By tenant: how often `announce` was called anywhere, as the newest charge told it.
+        self.marks: dict[str, int] = {}
+
+    async def announce(self, tenant: str) -> None:
+        """Tell every process, with its next request of a tenant, that there is something to read again."""
+        key = _mark_key(tenant)
+        await self._line.call(b"INCR", key)
+        await self._line.call(b"EXPIRE", key, b"%d" % _MARK_S)
 
     async def charge(
         self, tenant: str, caller: str, throttle: int, quota: int, *, looking: bool = False
@@ -31,9 +40,10 @@ class SharedLimits:
 
         A refused request costs nothing. Raises `StateDown` when Redis does not answer.
         """
-        keys = (_throttle_key(tenant, caller), _quota_key(tenant))
+        keys = (_throttle_key(tenant, caller), _quota_key(tenant), _mark_key(tenant))
         args = (b"%d" % throttle, b"%d" % quota, b"1" if looking else b"0")
-        refused, used, free, spent, ends_s, left = await self._line.run(_CHARGE, keys, args)
+        refused, used, free, spent, ends_s, left, mark = await self._line.run(_CHARGE, keys, args)
+        self.marks[tenant] = mark
         wait_s = free / _MICRO
         rate = Verdict(
             admitted=refused != _THROTTLED,
@@ -74,3 +84,7 @@ def _throttle_key(tenant: str, caller: str) -> bytes:
 
 def _quota_key(tenant: str) -> bytes:
     return f"{PREFIX}:{{{tenant}}}:q".encode()
+
+
+def _mark_key(tenant: str) -> bytes:
+    return f"{PREFIX}:{{{tenant}}}:s".encode()

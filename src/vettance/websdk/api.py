@@ -154,6 +154,7 @@ class BrowserDoors:
             )
         except Clash:
             return answer
+        await self._follower.announce(call.tenant.id)
         await self._follower.catch_up()
         return answer
 

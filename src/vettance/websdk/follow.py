@@ -1,13 +1,15 @@
 """Follow: keep what is known of live sessions equal to the batches that the store took, whoever took them."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import structlog
 
 from vettance.db.engine import Store, StoreDown
+from vettance.state.port import StateDown
 from vettance.websdk import sql
 from vettance.websdk.session import SESSION_MS, SessionBook
 from vettance.wire import decode
@@ -21,6 +23,15 @@ _TIDY_ROWS: Final = 2_000  # A few milliseconds of the writer's time.
 _log = structlog.get_logger()
 
 
+class Marks(Protocol):
+    """What tells processes of each other's batches before they look themselves."""
+
+    marks: dict[str, int]
+
+    async def announce(self, tenant: str) -> None:
+        """Tell every process, with a tenant's next request, that there is a batch. Raises `StateDown`."""
+
+
 class Follower:
     """Reads batches in the order in which they were stored, each of them once."""
 
@@ -32,6 +43,21 @@ class Follower:
         self._turn = asyncio.Lock()
         self._asked = 0
         self._done = 0
+        #: Where processes tell each other of batches; None in a process that is alone.
+        self.marks: Marks | None = None
+        self._known: dict[str, int] = {}
+
+    async def announce(self, tenant: str) -> None:
+        """Tell other processes of a batch that was just stored; without Redis they find it by themselves."""
+        if self.marks is not None:
+            with contextlib.suppress(StateDown):
+                await self.marks.announce(tenant)
+
+    async def freshen(self, tenant: str) -> None:
+        """Take in the batches of a tenant that any process has acknowledged. Raises `StoreDown`."""
+        if self.marks is not None and (mark := self.marks.marks.get(tenant, 0)) != self._known.get(tenant, 0):
+            await self.catch_up()
+            self._known[tenant] = mark
 
     async def catch_up(self) -> None:
         """Take in every batch stored before this call. Calls that wait for each other share one look."""
