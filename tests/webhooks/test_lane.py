@@ -121,3 +121,10 @@ def test_each_delivery_goes_once_at_a_time_never_early_and_none_is_lost(
             lanes.done(lane, seq)
         under_way = [] if end_all else under_way[1:]
     assert gone == set(due)
+
+
+def test_a_retry_that_a_wrong_clock_put_a_day_ahead_goes_once_the_clock_is_right() -> None:
+    lanes = Lanes()
+    lanes.add("a", 1, NOW + 86_401_000, NOW + 86_400_000)
+    lanes.add("a", 2, NOW + 86_401_000, NOW)
+    assert sorted(seqs(lanes.take(NOW))) == [1, 2]

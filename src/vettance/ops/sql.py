@@ -29,14 +29,14 @@ def count_waiting_deliveries() -> Statement:
 
 def select_newest_event() -> Statement:
     """(received_at_ms,) of the newest event, if there is one."""
-    return Statement("SELECT received_at_ms FROM event ORDER BY seq DESC LIMIT 1")
+    return everyone("SELECT received_at_ms FROM event ORDER BY seq DESC LIMIT 1")
 
 
 def select_any_sealed() -> Statement:
     """(tenant, subscription, its sealed secret) of one subscription, if there is one."""
-    return Statement("SELECT tenant, id, secret FROM subscription LIMIT 1")
+    return everyone("SELECT tenant, id, secret FROM subscription LIMIT 1")
 
 
 def count_aml_tenants() -> Statement:
     """How many tenants have the AML product."""
-    return Statement("SELECT COUNT(*) FROM tenant WHERE aml = 1")
+    return everyone("SELECT COUNT(*) FROM tenant WHERE aml = 1")

@@ -122,7 +122,7 @@ class Deliverer:
             while self._doubtful:
                 await self._store.write(outbox.release(*self._doubtful[-1]))
                 self._doubtful.pop()
-            now = time.monotonic()
+            now = asyncio.get_running_loop().time()
             if now >= self._next_feed:
                 self._next_feed = now + _POLL_S
                 await self._feed()
@@ -169,7 +169,7 @@ class Deliverer:
     async def _refill(self, lane: Lane) -> None:
         """Take in what the store has waiting for a lane, as far as there is room."""
         limit = READY_MAX + len(lane.known)
-        rows = await self._store.read(outbox.select_lane(lane.subscription, self._now_ms(), limit))
+        rows = await self._store.read(outbox.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit))
         lane.more = len(rows) == limit
         now_ms = self._now_ms()
         for seq, due_at_ms in rows:
@@ -193,7 +193,7 @@ class Deliverer:
     async def _sweep(self) -> None:
         """Find what no worker has in mind, and forget what is old."""
         now_ms = self._now_ms()
-        for (subscription,) in await self._store.read(outbox.select_overdue_lanes(now_ms - _OVERDUE_MS)):
+        for (subscription,) in await self._store.read(outbox.select_overdue_lanes(now_ms, _OVERDUE_MS)):
             self._lanes.lane(subscription).more = True
         if self._keep_ms is not None:
             forgotten = await self._store.write(*outbox.forget(now_ms - self._keep_ms, _FORGET_ROWS))
@@ -213,7 +213,7 @@ class Deliverer:
         claimed: dict[int, outbox.Claimed] = {}
         taken = len(numbers)  # For all that is known until the store has answered.
         try:
-            taken = (await self._store.write(outbox.claim(numbers, lease, now_ms, now_ms + LEASE_MS)))[0]
+            taken = (await self._store.write(outbox.claim(numbers, lease, now_ms, LEASE_MS)))[0]
             rows = await self._store.read(outbox.select_claimed(numbers, lease))
             claimed = {row[0]: outbox.claimed_of(row) for row in rows}
         finally:

@@ -5,6 +5,8 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from typing import Final
 
+from vettance.webhooks.webhook import DUE_AHEAD_MS_MAX
+
 LIMIT_START: Final = 8.0
 LIMIT_MAX: Final = 64.0
 #: An answer within this time speaks for letting more deliveries go at once, anything slower against it.
@@ -16,6 +18,10 @@ _SLOW_SHARE: Final = 0.5
 READY_MAX: Final = 1000
 READY_LOW: Final = 250
 RETRIES_MAX: Final = 10_000
+
+
+def _waits(due_at_ms: int, now_ms: int) -> bool:
+    return now_ms < due_at_ms <= now_ms + DUE_AHEAD_MS_MAX
 
 
 class Lane:
@@ -50,7 +56,7 @@ class Lane:
         """Take in a delivery, unless it is known or there is no room; then the store keeps it for later."""
         if seq in self.known:
             return
-        if due_at_ms > now_ms:
+        if _waits(due_at_ms, now_ms):
             if len(self.retries) >= RETRIES_MAX:
                 self.more = True
                 return
@@ -64,11 +70,11 @@ class Lane:
 
     def has_ready(self, now_ms: int) -> bool:
         """Tell whether something could go now, if the limit allows."""
-        return bool(self.fresh) or bool(self.retries and self.retries[0][0] <= now_ms)
+        return bool(self.fresh) or bool(self.retries and not _waits(self.retries[0][0], now_ms))
 
     def pop(self, now_ms: int) -> int:
         """Return the next delivery to send. Retries go first, because their moment was promised."""
-        if self.retries and self.retries[0][0] <= now_ms:
+        if self.retries and not _waits(self.retries[0][0], now_ms):
             seq = heapq.heappop(self.retries)[1]
         else:
             seq = self.fresh.popleft()

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from vettance.db.engine import Row, Statement, everyone
 from vettance.webhooks.sql import SECRETS, Secrets
-from vettance.webhooks.webhook import DeliveryState, Outcome
+from vettance.webhooks.webhook import DUE_AHEAD_MS_MAX, DeliveryState, Outcome
 
 
 def select_feed(after: int, limit: int) -> Statement:
@@ -28,20 +28,28 @@ def select_pending_lanes() -> Statement:
     return everyone("SELECT DISTINCT subscription FROM delivery WHERE state = 'pending'")
 
 
-def select_lane(subscription_id: str, now_ms: int, limit: int) -> Statement:
+# A lease that seems to last for twice its time was taken while a clock stood wrong, and holds nobody up.
+_FREE: Final = "(lease IS NULL OR leased_until_ms <= ? OR leased_until_ms > ?)"
+
+
+def select_lane(subscription_id: str, now_ms: int, lease_ms: int, limit: int) -> Statement:
     """(seq, due_at_ms) of what waits for one subscription and nobody holds, what is due first."""
     return everyone(
         "SELECT seq, due_at_ms FROM delivery WHERE subscription = ? AND state = 'pending' "
-        "AND (lease IS NULL OR leased_until_ms <= ?) ORDER BY due_at_ms, seq LIMIT ?",
-        (subscription_id, now_ms, limit),
+        f"AND {_FREE} ORDER BY due_at_ms, seq LIMIT ?",
+        (subscription_id, now_ms, now_ms + 2 * lease_ms, limit),
     )
 
 
-def select_overdue_lanes(overdue_ms: int) -> Statement:
-    """The subscriptions of what has been due since a moment. Leases are not looked at: the index has none."""
+def select_overdue_lanes(now_ms: int, overdue_ms: int) -> Statement:
+    """The subscriptions of what has been due for a while, or seems to be due too far ahead to be true.
+
+    Leases are not looked at: the index has none.
+    """
     return everyone(
-        "SELECT DISTINCT subscription FROM delivery WHERE state = 'pending' AND due_at_ms <= ?",
-        (overdue_ms,),
+        "SELECT DISTINCT subscription FROM delivery WHERE state = 'pending' "
+        "AND (due_at_ms <= ? OR due_at_ms > ?)",
+        (now_ms - overdue_ms, now_ms + DUE_AHEAD_MS_MAX),
     )
 
 
@@ -55,15 +63,18 @@ def _padded(numbers: Sequence[int]) -> list[int]:
     return [*numbers, *[numbers[-1]] * (size - len(numbers))]
 
 
-def claim(numbers: Sequence[int], lease: str, now_ms: int, until_ms: int) -> Statement:
+def claim(numbers: Sequence[int], lease: str, now_ms: int, lease_ms: int) -> Statement:
     """Take the lease of those of these deliveries that are due, free, and still subscribed to."""
     padded = _padded(numbers)
     return everyone(
         "UPDATE delivery SET lease = ?, leased_until_ms = ? "
-        f"WHERE seq IN ({', '.join('?' * len(padded))}) AND state = 'pending' AND due_at_ms <= ? "
-        "AND (lease IS NULL OR leased_until_ms <= ?) "
+        f"WHERE seq IN ({', '.join('?' * len(padded))}) AND state = 'pending' "
+        f"AND (due_at_ms <= ? OR due_at_ms > ?) AND {_FREE} "
         "AND EXISTS (SELECT 1 FROM subscription WHERE subscription.id = delivery.subscription)",
-        (lease, until_ms, *padded, now_ms, now_ms),
+        (
+            *(lease, now_ms + lease_ms, *padded, now_ms, now_ms + DUE_AHEAD_MS_MAX),
+            *(now_ms, now_ms + 2 * lease_ms),
+        ),
     )
 
 

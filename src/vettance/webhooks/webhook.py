@@ -22,6 +22,10 @@ OLD_SECRET_MS: Final = 24 * 3_600_000
 #: How much of a receiver's answer is kept for people to read.
 ANSWER_BYTES_MAX: Final = 1024
 
+#: No delivery is due later than this: the longest delay, and what the clocks of several machines may differ.
+#: One that seems to be was written while a clock stood wrong, and is due now.
+DUE_AHEAD_MS_MAX: Final = 16_000 + 5_000
+
 #: How far a webhook's own timestamp may be off before a receiver should take it for a replayed recording.
 #: Five minutes is what the Standard Webhooks specification recommends (standardwebhooks.com).
 TOLERANCE_S: Final = 300
