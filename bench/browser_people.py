@@ -22,7 +22,7 @@ FIELDS = ("#email", "#password")
 Point = tuple[float, float]
 Box = dict[str, float]
 _CODES = {".": "Period", "-": "Minus", "@": "Quote", "Tab": "Tab", "Enter": "Enter", "Backspace": "Backspace"}
-_VIRTUAL = {"Tab": 9, "Enter": 13, "Backspace": 8}
+_VIRTUAL = {"Tab": 9, "Enter": 13, "Backspace": 8, ".": 190, "-": 189, "@": 222}
 
 
 class Person:

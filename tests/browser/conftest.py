@@ -5,14 +5,19 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from live import Caller, Service
+
+#: Machines that test are busy, and stop for a while now and then; nothing here depends on how fast they are.
+PATIENCE_S = 100
+
+Found = TypeVar("Found")
 
 NEEDED = "Chromium is not here: `apt-get install chromium`, or say where with CHROMIUM=…"
 
@@ -35,6 +40,7 @@ window.make = (options = {{}}) => {{
     endpoint: '{api}',
     consent: true,
     flushEveryMs: 300,
+    collectTimeoutMs: {patience_ms},
     getToken: async () => (await fetch('/token', {{ method: 'POST' }})).json(),
     ...options,
   }})
@@ -94,7 +100,7 @@ class ShopHandler(BaseHTTPRequestHandler):
         api = self.server.tenant.service.base_url
         build = "full" if "full" in query else "core"
         if path == "/page.js":
-            self.answer(SCRIPT.format(api=api), "text/javascript")
+            self.answer(SCRIPT.format(api=api, patience_ms=PATIENCE_S * 1000), "text/javascript")
         elif path == "/plain":
             self.answer("<!doctype html><title>Elsewhere</title>", "text/html")
         else:
@@ -139,10 +145,16 @@ def browser() -> Iterator[Any]:
         launched.close()
 
 
+@pytest.fixture(scope="module")
+def tenant(service: Service) -> Caller:
+    """The tenant of all shops; each page has a session of its own."""
+    return Caller(service, *service.new_tenant("Shop"))
+
+
 @pytest.fixture
-def shop(service: Service) -> Iterator[Shop]:
-    """A shop of a tenant of its own."""
-    shop = Shop(Caller(service, *service.new_tenant("Shop")))
+def shop(tenant: Caller) -> Iterator[Shop]:
+    """A shop with a page of its own origin."""
+    shop = Shop(tenant)
     thread = threading.Thread(target=shop.serve_forever, daemon=True)
     thread.start()
     yield shop
@@ -172,12 +184,52 @@ class Visit:
         question = {"category": category, "payload": payload}
         return self.page.evaluate("question => sdk.collect(question)", question)
 
-    def wait(self, condition: str, seconds: float = 10) -> None:
+    def wait(self, condition: str) -> None:
         """Wait until an expression is true. The driver's own way is forbidden by the policy of the page."""
-        deadline = time.monotonic() + seconds
-        while not self.page.evaluate(condition):
-            assert time.monotonic() < deadline, condition
+        self.until(lambda: self.page.evaluate(condition), condition)
+
+    def until(self, found: Callable[[], Found], what: str) -> Found:
+        """Wait until something is there, and return it."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not (there := found()):
+            assert time.monotonic() < deadline, what
             self.page.wait_for_timeout(20)
+        return there
+
+    def collect_with_device(self, category: str = "OTHER") -> Any:
+        """Ask until the device is known: the browser finds it out in its own time, after the start."""
+
+        def asked() -> Any:
+            decision = self.collect(category)
+            return decision if "fingerprint" in self.sent("/collect")[-1]["sdkSignals"] else None
+
+        return self.until(asked, "a fingerprint")
+
+    def type(self, field: str, text: str, pauses_ms: Sequence[float], held_ms: Sequence[float]) -> None:
+        """Type with times of one's own: the events carry them, whatever the machine is busy with.
+
+        `pauses_ms` are those from key to key, `held_ms` how long each is held; both begin again at their end.
+        """
+        self.page.locator(field).focus()
+        line = self.page.context.new_cdp_session(self.page)
+        at_s = time.time()
+        events = []
+        for number, letter in enumerate(text):
+            key = {
+                "key": letter,
+                "code": f"Key{letter.upper()}",
+                "windowsVirtualKeyCode": ord(letter.upper()),
+            }
+            up_s = at_s + held_ms[number % len(held_ms)] / 1000
+            events += [(at_s, {"type": "keyDown", "text": letter, **key}), (up_s, {"type": "keyUp", **key})]
+            at_s += pauses_ms[number % len(pauses_ms)] / 1000
+        for each_s, event in sorted(events, key=lambda event: event[0]):
+            line.send("Input.dispatchKeyEvent", {**event, "timestamp": each_s})
+        line.detach()
+
+    def type_like_a_person(self, field: str, text: str) -> None:
+        """Unevenly, and with keys that overlap now and then."""
+        self.type(field, text, (143, 88, 201, 120, 610, 97, 260, 76), (92, 104, 81, 110, 73))
 
     def evaluated(self) -> dict[str, Any]:
         """What the tenant's server is told of this session."""
@@ -194,6 +246,7 @@ def visit(browser: Any, shop: Shop) -> Iterator[Callable[..., Visit]]:
 
     def open_page(*, build: str = "core", before: str = "", **options: Any) -> Visit:
         context = browser.new_context(locale="de-DE", timezone_id="Europe/Berlin")
+        context.set_default_timeout(PATIENCE_S * 1000)
         contexts.append(context)
         page = context.new_page()
         visit = Visit(page, shop)

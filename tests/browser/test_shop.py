@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from browser.conftest import PATIENCE_S
 from live import Service
 from vettance.demo.client import Target
 from vettance.demo.shop import open_shop
@@ -26,6 +27,7 @@ def decided(page: Any, button: str) -> str:
 
 def test_the_decision_changes_between_a_person_and_a_script(browser: Any, shop: str) -> None:
     context = browser.new_context(user_agent="Mozilla/5.0 (X11; Linux x86_64) Chrome/140.0 Safari/537.36")
+    context.set_default_timeout(PATIENCE_S * 1000)
     page = context.new_page()
     faults: list[str] = []
     page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
@@ -46,6 +48,7 @@ def test_the_decision_changes_between_a_person_and_a_script(browser: Any, shop: 
 
 def test_the_full_build_runs_in_the_shop_too(browser: Any, shop: str) -> None:
     page = browser.new_page()
+    page.set_default_timeout(PATIENCE_S * 1000)
     faults: list[str] = []
     page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
     page.goto(shop)
@@ -57,6 +60,7 @@ def test_the_full_build_runs_in_the_shop_too(browser: Any, shop: str) -> None:
 
 def test_the_shop_mints_for_its_own_page_only(browser: Any, shop: str, service: Service) -> None:
     page = browser.new_page()
+    page.set_default_timeout(PATIENCE_S * 1000)
     page.goto(f"{service.base_url}/healthz")
     answer = page.context.request.post(f"{shop}/token", headers={"Origin": "https://evil.example"})
     assert answer.status == 404

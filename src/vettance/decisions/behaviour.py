@@ -112,8 +112,12 @@ def _number(holder: Mapping[str, Any], name: str) -> float | None:
 def _numbers(signals: Mapping[str, Any], names: Sequence[str], lowest: float = 0) -> list[float]:
     for name in names:
         if type(value := signals.get(name)) is list:
-            numbers = (item for item in value[-_READ_MAX:] if type(item) in (int, float))
-            return [float(item) for item in numbers if lowest <= item < _INTERVAL_MS_MAX]
+            newest = value[-_READ_MAX:]
+            return [
+                float(item)
+                for item in newest
+                if type(item) in (int, float) and lowest <= item < _INTERVAL_MS_MAX
+            ]
     return []
 
 

@@ -86,13 +86,14 @@ KEYSTROKES: Final = (
 _INTERVALS_READ: Final = 512  # More keystrokes than a form has; the rest would only cost time.
 
 
+@once
 def _intervals(event: Event) -> list[float]:
     if (signals := signals_of(event)) is NO_SIGNALS:
         return []
     for name in KEYSTROKES:
         if type(value := signals.get(name)) is list:
-            numbers = (item for item in value[:_INTERVALS_READ] if type(item) in (int, float))
-            return [float(item) for item in numbers if 0 <= item < 3_600_000]
+            newest = value[-_INTERVALS_READ:]
+            return [float(item) for item in newest if type(item) in (int, float) and 0 <= item < 3_600_000]
     return []
 
 

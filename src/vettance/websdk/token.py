@@ -163,6 +163,7 @@ _ORIGIN: Final = re.compile(
 _DEFAULT_PORTS: Final = {"http": "80", "https": "443"}
 
 
+@functools.lru_cache(maxsize=1024)
 def normal_origin(text: str) -> str | None:
     """Return an origin as browsers write it (RFC 6454, section 6.2), or None when the text is none.
 

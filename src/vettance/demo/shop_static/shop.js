@@ -12,6 +12,8 @@ window.fetch = (address, options) => {
 const vettance = window.Vettance?.createVettance({
   endpoint,
   consent: true,
+  // A demonstration has more time than a shop with customers who wait.
+  collectTimeoutMs: 20_000,
   getToken: async () => (await send('/token', { method: 'POST' })).json(),
 })
 vettance?.start()
