@@ -120,13 +120,9 @@ class Evaluator:
             raise Unavailable("The rules of this tenant are not loaded yet.")
         compiled = active.compiled
         event_id = self._ids.make("evt", event.received_at_ms)
-        signals: bytes | None = None
         if self._freshen is not None and event.session_id is not None:
             await self._freshen(tenant)
-        if event.session_id is not None and (
-            signals := self.sessions.find(tenant, event.session_id, event.received_at_ms)
-        ):
-            event = with_session_signals(event, decode(signals))
+        event, signals = self._with_signals(tenant, event)
         entries = self.lists.get(tenant, _NO_LISTS).match(event, event.received_at_ms)
         if self._shared is None:
             facts = compiled.facts(event)
@@ -172,6 +168,14 @@ class Evaluator:
         await self._store_event(tenant, event_id, statements)
         self._meters.decided(source, decision.outcome, time.perf_counter_ns() - started_ns, len(failed))
         return evaluated
+
+    def _with_signals(self, tenant: str, event: Event) -> tuple[Event, bytes | None]:
+        """Return the event with what its session's browser has queued, and that as it is stored."""
+        if event.session_id is not None and (
+            signals := self.sessions.find(tenant, event.session_id, event.received_at_ms)
+        ):
+            return with_session_signals(event, decode(signals)), signals
+        return event, None
 
     async def _store_event(self, tenant: str, event_id: str, statements: list[Statement]) -> None:
         """Write an event that the memory has seen; when that fails, remember that the memory is ahead."""
