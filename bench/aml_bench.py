@@ -1,33 +1,45 @@
 """What the AML rules find, and what watching costs.
 
     python bench/aml_bench.py rules [--customers 10000] [--days 60] [--seed 9001]   recall, false alerts
+    python bench/aml_bench.py other [--customers 2000]        the same on money of another generator
     python bench/aml_bench.py graph                           what a hub costs in the graph
     python bench/aml_bench.py http [--seconds 20]             events a second through the service
+    python bench/aml_bench.py start [--events 500000]         what a start takes
     python bench/aml_bench.py amlsim --tx FILE --nodes FILE   a sample of IBM's AMLSim (parquet)
 
 `rules` and `amlsim` run rules and memory in this process, without a store; events happen at their own time.
 """
 
 import argparse
+import asyncio
 import time
 from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from load import measure_apart
+from other_money import Other
 from stage import cpu_s, machine
 
+from vettance.aml import sql
+from vettance.aml.assemble import Aml, assemble
+from vettance.aml.desk import REPEAT_MS
 from vettance.aml.event import read_aml_event
 from vettance.aml.features import aml_schema
 from vettance.aml.graph import HOUR_MS, Graph
 from vettance.aml.judge import Finding, judge
 from vettance.aml.memory import AmlMemory
-from vettance.aml.desk import REPEAT_MS
+from vettance.aml.screening.screen import Screener
+from vettance.db.sqlite import SqliteStore
 from vettance.demo.launch import command, launched, make_fresh
 from vettance.generate.aml import Watch, aml_events
-from vettance.rules.packs import load_pack
+from vettance.ids import IdSource
+from vettance.rules.packs import load_pack, load_pack_text
 from vettance.rules.ruleset import compile_ruleset
 from vettance.state.memory import MemoryVelocity
+from vettance.watchlists.refresh import IndexKeeper
 from vettance.wire import encode, read_timestamp
 
 DAY_MS = 24 * HOUR_MS
@@ -68,38 +80,58 @@ class Desk:
         return found
 
 
-def measure_rules(customers: int, days: int, seed: int) -> None:
+Labelled = Iterable[tuple[str, str, str, dict[str, Any], int]]
+
+
+def ours(customers: int, days: int, seed: int) -> Labelled:
+    """Give (typology, case, customer, body, moment) of `vettance generate aml`."""
+    for move, body in aml_events(Watch(customers, days, seed)):
+        at_ms = read_timestamp(body["sourceReportedAt"])
+        assert at_ms is not None
+        yield move.typology, move.case, move.customer, body, at_ms
+
+
+def others(customers: int, days: int, seed: int) -> Labelled:
+    """Give the same of the other generator, in `other_money.py`."""
+    for told in Other(customers, days, seed, max(2, round(3 * customers / 1000))).events():
+        yield told.typology, told.case, told.who, told.body, int(told.at_s * 1000)
+
+
+def measure_rules(events: Labelled, customers: int, days: int) -> None:
     """Print recall by typology and what ordinary customers have to bear, as rows of Markdown."""
     desk = Desk()
     caught: dict[str, bool] = {}
     typology: dict[str, str] = {}
     involved: set[str] = set()
     ordinary = alerted = 0
+    noisy: Counter[str] = Counter()
     alerts: list[tuple[str, str]] = []
-    for move, body in aml_events(Watch(customers, days, seed)):
-        at_ms = read_timestamp(body["sourceReportedAt"])
-        assert at_ms is not None
+    rules: dict[str, Counter[str]] = {}
+    for kind, case, customer, body, at_ms in events:
         found = desk.watch(body, at_ms)
-        if move.case:
-            typology[move.case] = move.typology
-            caught[move.case] = caught.get(move.case, False) or bool(found)
-            involved.add(move.customer)
+        running = desk.ruleset.running
+        if case:
+            typology[case] = kind
+            caught[case] = caught.get(case, False) or bool(found)
+            involved.add(customer)
+            rules.setdefault(kind, Counter()).update({running[finding.rule].id for finding, _ in found})
         else:
             ordinary += 1
             alerted += bool(found)
-            running = desk.ruleset.running
             alerts += [(finding.subject, running[finding.rule].id) for finding, is_new in found if is_new]
+            noisy.update(running[finding.rule].id for finding, _ in found)
     false = Counter(rule for subject, rule in alerts if subject not in involved)
     print(
         f"{desk.events:,} events, {desk.seconds / desk.events * 1e6:.0f} µs each for graph, memory and rules"
     )
-    print(f"ordinary events alerted: {alerted / ordinary:.3%}")
+    print(f"ordinary events alerted: {alerted / ordinary:.3%} ({noisy.most_common(8)})")
     rate = false.total() / customers / days * 1000
-    print(f"alerts for 1,000 ordinary customers a day: {rate:.2f} ({false.most_common(6)})")
-    print("| typology | cases | caught | recall |\n|---|---|---|---|")
+    print(f"alerts for 1,000 ordinary customers a day: {rate:.2f} ({false.most_common(8)})")
+    print("| typology | cases | caught | recall | mostly by |\n|---|---|---|---|---|")
     for name, cases in sorted(Counter(typology.values()).items()):
         hits = sum(caught[case] for case, kind in typology.items() if kind == name)
-        print(f"| {name} | {cases} | {hits} | {hits / cases:.2f} |")
+        by = ", ".join(rule for rule, _ in rules[name].most_common(3))
+        print(f"| {name} | {cases} | {hits} | {hits / cases:.2f} | {by} |")
 
 
 def measure_graph() -> None:
@@ -128,8 +160,9 @@ def measure_http(folder: Path, seconds: float) -> None:
     """Print how many events a second the service takes, durable before the answer, with the full pack."""
     make_fresh(folder)
     bodies = []
-    for _move, body in aml_events(Watch(800, 60, 1)):
-        del body["sourceReportedAt"]  # So that a run of seconds does not lie weeks in the past.
+    # As a tenant would load its last 60 days: squeezed into seconds, everybody would look suspicious.
+    start_ms = int(time.time() * 1000) - 60 * DAY_MS
+    for _move, body in aml_events(Watch(800, 60, 1, start_ms)):
         bodies.append(encode(body))
         if len(bodies) == 60_000:
             break
@@ -149,6 +182,44 @@ def measure_http(folder: Path, seconds: float) -> None:
             result = measure_apart(url, file, key, connections, seconds, len(part))
             spent_us = (cpu_s(service.process.pid) - before) / max(1, result.requests) * 1e6
             print(f"{connections:>3} connections  {result.line()}, {spent_us:.0f} µs of web CPU each")
+
+
+async def measure_start(folder: Path, count: int) -> None:
+    """Print what a start takes with so many events in the log: without a snapshot, and with one."""
+    make_fresh(folder)
+    store = await SqliteStore.open(folder / "vettance.db", writer="thread", read_s_max=60.0)
+    await store.migrate()
+    now_ms = int(time.time() * 1000)
+    await store.write(sql.insert_ruleset("ten_b", 1, load_pack_text("aml"), "", now_ms))
+    record = sql.Record(ruleset_version=1, facts=(), answers=(), inexact=0, fired=[], failed=[])
+    ids, batch = IdSource(), []
+    customers = max(100, count // 66)
+    events = islice(aml_events(Watch(customers, 60, 5, now_ms - 60 * DAY_MS)), count)
+    for number, (_move, body) in enumerate(events, 1):
+        event = read_aml_event(body, 1000, now_ms)
+        stored = sql.StoredEvent(ids.make("evt"), event.external_id, now_ms, b"", "CLEAR", b"[]")
+        batch.append(sql.insert_event("ten_b", event, stored, encode(body), record))
+        if len(batch) == 1000 or number == count:
+            await store.write(*batch)
+            batch.clear()
+
+    def fresh() -> Aml:
+        keeper = IndexKeeper(store, folder)
+        return assemble(store, MemoryVelocity(), IdSource(), folder, Screener(store, ids, keeper))
+
+    for what in ("without a snapshot", "with one"):
+        aml = fresh()
+        began, spent = time.perf_counter(), time.process_time()
+        looked = await aml.rebuilder.start()
+        wall, cpu = time.perf_counter() - began, time.process_time() - spent
+        print(f"start {what}: {wall:.1f} s ({cpu:.1f} s of CPU), {looked:,} of {count:,} events replayed")
+        if what.startswith("without"):
+            began, spent = time.perf_counter(), time.process_time()
+            await aml.preserver.save_all()
+            wall, cpu = time.perf_counter() - began, time.process_time() - spent
+            size = sum(path.stat().st_size for path in (folder / "memory" / "aml").iterdir())
+            print(f"writing the snapshot: {wall:.1f} s ({cpu:.1f} s of CPU), {size / 1e6:.0f} MB")
+    await store.close()
 
 
 def measure_amlsim(tx: Path, nodes: Path) -> None:
@@ -182,10 +253,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", choices=("rules", "graph", "http", "amlsim"))
+    parser.add_argument("part", choices=("rules", "other", "graph", "http", "start", "amlsim"))
     parser.add_argument("--customers", type=int, default=10_000)
     parser.add_argument("--days", type=int, default=60)
     parser.add_argument("--seed", type=int, default=9001)
+    parser.add_argument("--events", type=int, default=500_000)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--folder", type=Path, default=Path("bench-data"))
     parser.add_argument("--tx", type=Path)
@@ -194,9 +266,13 @@ def main() -> None:
     about = machine()
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load']} at the start\n")
     if options.part == "rules":
-        measure_rules(options.customers, options.days, options.seed)
+        measure_rules(ours(options.customers, options.days, options.seed), options.customers, options.days)
+    elif options.part == "other":
+        measure_rules(others(options.customers, options.days, options.seed), options.customers, options.days)
     elif options.part == "graph":
         measure_graph()
+    elif options.part == "start":
+        asyncio.run(measure_start(options.folder, options.events))
     elif options.part == "http":
         measure_http(options.folder, options.seconds)
     else:

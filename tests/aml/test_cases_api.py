@@ -48,7 +48,7 @@ def test_alerts_of_one_customer_share_a_case_and_repeats_share_an_alert(officer:
     assert {event["id"] for event in record["events"]} >= {first["id"], again["id"], other["id"]}
     assert [line["kind"] for line in record["timeline"]][:2] == ["OPENED", "ALERTED"]
     figures = record["alerts"][0]["figures"]
-    assert figures["rule_id"] == record["alerts"][0]["ruleId"]
+    assert figures["ruleId"] == record["alerts"][0]["ruleId"]
     assert "12,000.00" in record["alerts"][0]["summary"]
 
 

@@ -12,6 +12,7 @@ from vettance.aml.event import AmlEvent, Trail, payload_digest, read_aml_event
 from vettance.aml.judge import COMBINED, judge, rule_weight
 from vettance.aml.jurisdiction import iso_code, read_codes
 from vettance.aml.sql import stored_of
+from vettance.aml.transfer import KNOWN_MEMBERS
 from vettance.errors import Conflict
 from vettance.rules.rule import Rule, RuleSet, Thresholds
 
@@ -67,6 +68,57 @@ def test_a_transfer_is_read_however_it_is_told(
     event = read_aml_event({"eventName": name, "externalEventId": "e", "metadata": metadata}, 100, NOW)
     found = event.transfer
     assert (found.incoming, found.outgoing, found.amount) == (incoming, outgoing, amount)
+
+
+MEMBERS = (
+    ("amount", "12.50", "amount", 12.5),
+    ("currency", "eur", "currency", "EUR"),
+    ("accountId", "a", "account", "a"),
+    ("counterpartyId", "x", "counterparty_id", "x"),
+    ("counterpartyName", "Ann", "counterparty_name", "Ann"),
+    ("counterpartyCountry", "PRK", "counterparty_country", "KP"),
+    ("counterpartyAccount", "b", "counterparty_account", "b"),
+    ("channel", "ATM", "channel", "atm"),
+    ("transactionType", "Repayment", "type", "repayment"),
+    ("balanceAfter", 7, "balance_after", 7),
+    ("declaredMonthlyIncome", "2,400", "income", 2400),
+    ("segment", "business", "segment", "business"),
+    ("description", "Rent", "description", "rent"),
+    ("invoiceAmount", 8, "invoice_amount", 8),
+    ("marketValue", "9", "market_value", 9),
+    ("instrumentId", "k", "instrument", "k"),
+)
+
+
+@pytest.mark.parametrize(("member", "sent", "attribute", "expected"), MEMBERS)
+def test_every_documented_member_is_read_in_both_spellings(
+    member: str, sent: Any, attribute: str, expected: Any
+) -> None:
+    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in member)
+    for spelling in {member, snake}:
+        body = {"eventName": "x", "externalEventId": "e", "metadata": {spelling: sent}}
+        assert getattr(read_aml_event(body, 100, NOW).transfer, attribute) == expected
+    known = {name for name, _, _, _ in MEMBERS} | {"direction", "accountOpenedAt", "status", "city"}
+    assert known == {name for name, _ in KNOWN_MEMBERS}
+
+
+@pytest.mark.parametrize(
+    ("name", "metadata", "buys", "wages"),
+    [
+        ("card.payment", {}, True, False),
+        ("x", {"channel": "POS"}, True, False),
+        ("x", {"transactionType": "PAYMENT"}, True, False),
+        ("payment.sent", {}, False, False),
+        ("x", {"description": "Salary May"}, False, True),
+        ("payroll.run", {}, False, True),
+    ],
+)
+def test_purchases_and_pay_are_told_from_transfers(
+    name: str, metadata: dict[str, Any], buys: bool, wages: bool
+) -> None:
+    body = {"eventName": name, "externalEventId": "e", "metadata": {"amount": 5, **metadata}}
+    found = read_aml_event(body, 100, NOW).transfer
+    assert (found.buys, found.pays_wages) == (buys, wages)
 
 
 def test_codes_are_assigned_ones_in_either_length_and_case() -> None:

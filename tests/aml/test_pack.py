@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vettance.aml.features import aml_schema
-from vettance.aml.manual import aml_pack_page
+from vettance.aml.manual import CATALOGUE_RULES, TYPOLOGY_RULES, aml_pack_page
 from vettance.aml.trial import Trial
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
@@ -45,6 +45,16 @@ def test_a_rule_is_complete(rule: Rule) -> None:
 def test_every_typology_alerts_by_a_rule_of_its_own(typology: str) -> None:
     strong = [rule for rule in PACK.rules if rule.reason == typology and rule.mode == "active"]
     assert any(rule.score >= PACK.thresholds.review or rule.outcome == "REVIEW" for rule in strong)
+
+
+def test_the_tables_of_typologies_and_of_the_catalogue_name_rules_that_are_there() -> None:
+    ids = {rule.id for rule in PACK.rules}
+    for _, rules in TYPOLOGY_RULES:
+        assert ids.issuperset(rules)
+    for _, _, rules in CATALOGUE_RULES:
+        assert ids.issuperset(rules)
+    numbers = ", ".join(number for number, _, _ in CATALOGUE_RULES).split(", ")
+    assert len(numbers) == len(set(numbers)) == 33
 
 
 def test_what_the_pack_wants_remembered_is_bounded() -> None:

@@ -96,3 +96,12 @@ def test_the_curl_line_is_one_a_shell_takes() -> None:
     words = shlex.split(curl_line("http://127.0.0.1:8080", "vtc_test_x"))
     assert words[0] == "curl"
     assert "x-api-key: vtc_test_x" in words
+
+
+def test_the_demo_of_aml_says_what_was_planted_and_caught(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    done = run("--aml", "--customers", "20", "--days", "8", "--once", "--folder", str(folder))
+    assert done.returncode == 0, done.stderr
+    for words in ("scatter gather", "planted cases caught", "alerts:", "/api/v1/aml/cases"):
+        assert words in done.stdout
+    assert not children_of(folder)

@@ -13,7 +13,7 @@ _SWEEP: Final = 2
 
 
 class Own(msgspec.Struct, array_like=True, gc=False):
-    """What is remembered of a party as the tenant's own customer: first digits, and when it moved money.
+    """What is remembered of a party as the tenant's own customer: digits, moments, segment.
 
     Without a transfer so far `last_ms` is 0. `age` is that of the book, as with `graph.Node`.
     """
@@ -22,6 +22,7 @@ class Own(msgspec.Struct, array_like=True, gc=False):
     last_ms: int = 0
     woke_ms: int | None = None
     age: int = 0
+    segment: str | None = None
 
 
 class Book:
@@ -47,7 +48,9 @@ class Book:
         if found is None:
             found = self.own[party] = Own([0] * 10, age=self._age)
         elif found.age != self._age:
-            found = self.own[party] = Own(found.digits.copy(), found.last_ms, found.woke_ms, self._age)
+            found = self.own[party] = Own(
+                found.digits.copy(), found.last_ms, found.woke_ms, self._age, found.segment
+            )
         return found
 
     def put(self, party: str, own: Own) -> None:

@@ -38,7 +38,8 @@ class AmlCategory(enum.StrEnum):
 class Trail(msgspec.Struct, frozen=True, gc=False):
     """What the recent transfers of the tenant say of an event; filled in by the memory, not by the door.
 
-    `sender` and `receiver` name the two parties however their accounts are called. `pair_is_new`: no transfer
+    `sender` and `receiver` name the two parties however their accounts are called; `…_own` tells whether that
+    is a customer who was reported of, `…_segment` what was said of it. `pair_is_new`: no transfer
     between them in this direction was seen for 90 days. `idle_days`: since the party's event before this
     one; `awake_hours`: since it came back from 30 days of silence. `cycle` counts the parties of a circle
     that this transfer closes, `chain` the hops that one sum has made through it, `gathered` the accounts over
@@ -54,6 +55,10 @@ class Trail(msgspec.Struct, frozen=True, gc=False):
     counterparty: str | None = None
     sender: str | None = None
     receiver: str | None = None
+    sender_own: bool = False
+    receiver_own: bool = False
+    sender_segment: str | None = None
+    receiver_segment: str | None = None
     pair_is_new: bool | None = None
     idle_days: float | None = None
     awake_hours: float | None = None

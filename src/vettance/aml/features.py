@@ -6,10 +6,12 @@ from typing import Any, Final
 from vettance.aml.event import AmlEvent
 from vettance.aml.jurisdiction import Jurisdictions, country_of
 from vettance.rules.schema import Field, Namespace, Schema, Type
+from vettance.wire import read_moment
 
 #: What many laws have banks report: 10,000 (31 CFR 1010.311 in dollars; Directive (EU) 2015/849 in euros).
 THRESHOLD: Final = 10_000
 _HOUR_MS: Final = 3_600_000
+_YEAR_MS: Final = 365.2425 * 24 * _HOUR_MS
 
 
 def _plain(name: str, attribute: str, doc: str, kind: Type = Type.TEXT) -> Field:
@@ -108,6 +110,17 @@ def _description(event: AmlEvent) -> str | None:
     return text if text is not None and len(text) >= 4 else None
 
 
+def _age_years(event: AmlEvent) -> float | None:
+    """The customer's age at the event, from a date of birth (`yyyy-mm-dd`) in `customer` or its metadata."""
+    profile = event.customer.get("metadata")
+    for holder in (event.customer, profile if type(profile) is dict else {}, event.metadata):
+        for name in ("dateOfBirth", "date_of_birth", "birthDate", "birth_date", "dob"):
+            born_ms = read_moment(holder.get(name)) if type(holder.get(name)) is str else None
+            if born_ms is not None and born_ms < event.occurred_at_ms:
+                return (event.occurred_at_ms - born_ms) / _YEAR_MS
+    return None
+
+
 def _hour(event: AmlEvent) -> int:
     return event.occurred_at_ms // _HOUR_MS % 24
 
@@ -146,6 +159,8 @@ def _transfer_fields() -> tuple[Field, ...]:
         _plain("repayment", "transfer.repays", "Whether it repays a loan, by its type or name.", flag),
         _plain("early_repayment", "transfer.repays_early", "Whether it says to repay before its time.", flag),
         _plain("loan_paid_out", "transfer.lends", "Whether it pays out a loan, by its type or name.", flag),
+        _plain("purchase", "transfer.buys", "Whether something is bought, by channel, type or name.", flag),
+        _plain("wages", "transfer.pays_wages", "Whether it is pay, by type, name or text.", flag),
         _plain("amount", "transfer.amount", "The amount, never negative.", number),
         _plain("currency", "transfer.currency", "Currency code in upper case."),
         _plain("account.id", "transfer.account", "The customer's account."),
@@ -154,6 +169,7 @@ def _transfer_fields() -> tuple[Field, ...]:
         ),
         _plain("account.balance_after", "transfer.balance_after", "The balance afterwards.", number),
         _plain("customer.income", "transfer.income", "The declared income or turnover of a month.", number),
+        Field("customer.age_years", number, _age_years, "Age of the customer, from a date of birth."),
         _plain("customer.segment", "transfer.segment", "`person` or `business`; missing when not sent."),
         _plain("counterparty.id", "transfer.counterparty_id", "Who is on the other side."),
         _plain("counterparty.name", "transfer.counterparty_name", "Their name."),
@@ -181,6 +197,10 @@ def _trail_fields() -> tuple[Field, ...]:
         _plain("counterparty.key", "trail.counterparty", "The other side under one key."),
         _plain("sender", "trail.sender", "Who pays, under one key."),
         _plain("receiver", "trail.receiver", "Who is paid, under one key."),
+        _plain("sender.own", "trail.sender_own", "Whether who pays is a customer of the tenant.", flag),
+        _plain("receiver.own", "trail.receiver_own", "Whether who is paid is one.", flag),
+        _plain("sender.segment", "trail.sender_segment", "`person` or `business`, where it was told."),
+        _plain("receiver.segment", "trail.receiver_segment", "The same of who is paid."),
         _plain(
             "pair_is_new",
             "trail.pair_is_new",

@@ -37,6 +37,7 @@ _WORDS: Final = {
     "repayment": "of repayments",
     "adds_instrument": "of new instruments",
     "place.high_risk": "with high-risk jurisdictions",
+    "wages": "of pay",
 }
 _KINDS: Final = {
     "count": "{value:,.0f} earlier events{which} within {window}",
@@ -51,7 +52,7 @@ _KINDS: Final = {
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
-class Figures(msgspec.Struct, frozen=True):
+class Figures(msgspec.Struct, rename="camel", frozen=True):
     """What made an alert: the rule, every value it read, and the parties of a circle or chain."""
 
     rule_id: str

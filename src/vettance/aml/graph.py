@@ -29,11 +29,11 @@ MIRROR_MS: Final = DAY_MS
 TWIN_MS: Final = DAY_MS  # Both sides report one transfer within this time.
 TWINS_MAX: Final = 8
 SIMILAR_MIN: Final = 0.4  # Parts of one sum differ by no more than this.
-SPLITS_MIN: Final = 3
+SPLITS_MIN: Final = 2
 HABIT_MAX: Final = 1
 # A hop hands on what came in, less what was kept or plus a little that was there.
-HANDED_ON_MIN: Final = 0.6
-HANDED_ON_MAX: Final = 1.15
+HANDED_ON_MIN: Final = 0.7
+HANDED_ON_MAX: Final = 1.05
 # Who takes in more transfers than this within the gap of a chain is a shop or an employer, not a link.
 LINK_TRANSFERS_MAX: Final = 12
 #: Sums from here on make a circle even between parties who have dealt with each other before.

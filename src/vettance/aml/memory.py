@@ -18,8 +18,6 @@ PAIR_MS: Final = 90 * DAY_MS  # Who has not paid somebody for so long pays a new
 SILENCE_DAYS: Final = 30.0  # After so long a silence a party counts as coming back.
 AWAKE_MS: Final = 30 * DAY_MS
 BENFORD_MIN: Final = 50
-#: Somebody who buys several times a day in one shop does not send it parts of a sum.
-AT_TILL: Final = frozenset({"card", "pos", "contactless"})
 
 #: Newcomb (1881), Benford (1938): how often each first digit stands in front of natural amounts.
 _BENFORD: Final = tuple(math.log10(1 + 1 / digit) for digit in range(1, 10))
@@ -97,6 +95,10 @@ def _follow(book: Book, event: AmlEvent) -> Trail:
             counterparty=counterparty,
             sender=party if transfer.outgoing else None,
             receiver=party if transfer.incoming else None,
+            sender_own=transfer.outgoing,
+            receiver_own=transfer.incoming,
+            sender_segment=book.own[party].segment if transfer.outgoing else None,
+            receiver_segment=book.own[party].segment if transfer.incoming else None,
             idle_days=idle,
             awake_hours=awake,
             watched_days=watched,
@@ -108,12 +110,16 @@ def _follow(book: Book, event: AmlEvent) -> Trail:
     edge = graph.add(sender, receiver, event.occurred_at_ms, transfer.amount, told, PAIR_MS)
     circle = graph.cycle(edge)
     split_ms = graph.nodes[receiver].split_ms
-    at_till = transfer.channel in AT_TILL
+    payer, payee = book.own.get(sender), book.own.get(receiver)
     return Trail(
         party=party,
         counterparty=counterparty,
         sender=sender,
         receiver=receiver,
+        sender_own=payer is not None,
+        receiver_own=payee is not None,
+        sender_segment=payer.segment if payer is not None else None,
+        receiver_segment=payee.segment if payee is not None else None,
         pair_is_new=edge.is_new,
         idle_days=idle,
         awake_hours=awake,
@@ -123,9 +129,10 @@ def _follow(book: Book, event: AmlEvent) -> Trail:
         gathered=graph.gathered(edge),
         grid=graph.grid(edge),
         mirror=graph.mirror(edge) if transfer.outgoing else None,
-        repeats=0 if at_till else graph.repeats(edge),
+        # Somebody who buys several times a day in one shop does not send it parts of a sum.
+        repeats=0 if transfer.buys else graph.repeats(edge),
         split_days=(event.occurred_at_ms - split_ms) / DAY_MS
-        if split_ms is not None and not at_till
+        if split_ms is not None and not transfer.buys
         else None,
         benford=benford,
         path=circle or (edge.path if edge.depth > 1 else ()),
@@ -138,8 +145,9 @@ def _learn(book: Book, event: AmlEvent) -> str | None:
     if who is None:
         return book.alias.get(f"a:{account}", f"a:{account}") if account is not None else None
     party = f"p:{who}"
-    if party not in book.own:
-        book.customer(party)
+    known = book.own.get(party)
+    if known is None or event.transfer.segment not in (None, known.segment):
+        book.customer(party).segment = event.transfer.segment
     if account is not None and (key := f"a:{account}") not in book.alias:
         book.alias[key] = party
         book.graph.merge(key, party)

@@ -27,7 +27,6 @@ POLICY: Final = (
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
     ),
     ("x-content-type-options", "nosniff"),
-    ("cache-control", "no-store"),
 )
 
 
@@ -90,7 +89,7 @@ def _alert(alert: AlertAnswer) -> str:
         f"<section><h3>{head}</h3><p>{_text(alert.summary)}</p>"
         + _pairs(
             ("Alert", alert.id),
-            ("Rule", f"{alert.figures.get('rule_name', '')} ({alert.rule_id})"),
+            ("Rule", f"{alert.figures.get('ruleName', '')} ({alert.rule_id})"),
             ("Raised", alert.created_at),
             ("Events", alert.events),
             *((name, value) for name, value in figures.items()),

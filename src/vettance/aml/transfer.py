@@ -51,6 +51,8 @@ class Transfer(msgspec.Struct, frozen=True, gc=False):
     repays: bool = False
     repays_early: bool = False
     lends: bool = False
+    buys: bool = False
+    pays_wages: bool = False
     amount: float | int | None = None
     currency: str | None = None
     account: str | None = None
@@ -112,6 +114,8 @@ _CASH: Final = frozenset({"cash", "atm", "teller"})
 _REPAY: Final = frozenset({"repayment", "repay", "repaid", "prepayment", "prepay", "payoff"})
 _EARLY: Final = frozenset({"early", "prepayment", "prepay", "payoff", "settlement", "settled"})
 _LEND: Final = frozenset({"disbursement", "disbursed", "drawdown", "disburse"})
+_BUY: Final = frozenset({"card", "pos", "contactless", "purchase", "checkout", "merchant", "ecommerce"})
+_WAGES: Final = frozenset({"salary", "salaries", "wage", "wages", "payroll", "pension", "pensions"})
 _FAILED: Final = frozenset(
     {"failed", "failure", "declined", "rejected", "cancelled", "canceled", "error", "reversed", "refused"}
 )
@@ -162,6 +166,9 @@ def read_transfer(
         repays=not _REPAY.isdisjoint(kinds),
         repays_early=not _REPAY.isdisjoint(kinds) and not _EARLY.isdisjoint(kinds),
         lends=not _LEND.isdisjoint(kinds),
+        # A type that says "payment" is a purchase where transfers are typed too; a name says it of anything.
+        buys=channel in _BUY or not _BUY.isdisjoint(kinds) or kind in ("payment", "bill_payment"),
+        pays_wages=not _WAGES.isdisjoint(kinds | _words(_text(_member(holders, "description")) or "")),
         amount=amount,
         currency=_upper(_member(holders, "currency")),
         account=read_id(_member(holders, "accountId")),

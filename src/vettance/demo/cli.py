@@ -16,7 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from vettance.demo.client import ClientFault
 from vettance.demo.drive import Run, drive
 from vettance.demo.feed import Feed, FeedFault, generated, parquet
-from vettance.demo.launch import Launched, LaunchFault, launched, make_fresh
+from vettance.demo.launch import Launched, LaunchFault, command, launched, make_fresh
+from vettance.demo.money import EVENTS_A_DAY, money, show_money, watch_money
 from vettance.demo.shop import open_shop
 from vettance.demo.show import curl_line, show_run
 
@@ -51,6 +52,7 @@ _WAIT_S = 0.5
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; a free port when left out."
 )
+@click.option("--aml", is_flag=True, help="Watch for money laundering instead of deciding on fraud.")
 @click.option("--once", is_flag=True, help="Stop after the results instead of serving on.")
 def demo(
     customers: int,
@@ -61,6 +63,7 @@ def demo(
     connections: int,
     folder: Path,
     port: int,
+    aml: bool,
     once: bool,
 ) -> None:
     """Start a service, stream labelled traffic through it, and show what it caught.
@@ -72,11 +75,15 @@ def demo(
       vettance demo
       vettance demo --customers 2000 --days 60 --once
       vettance demo --input payments.parquet
+      vettance demo --aml --days 60
     """
     signal.signal(signal.SIGTERM, _leave)
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
     stay = not once and sys.stdout.isatty()
     try:
+        if aml:
+            _watch_money(console, (customers, days, seed), connections, folder, port, stay=stay)
+            return
         feed = parquet(input_file) if input_file else generated(customers, days, seed, fraud_share)
         make_fresh(folder)
         console.print(f"Setting up a service in {folder}/ …")
@@ -93,6 +100,22 @@ def demo(
         raise click.ClickException("interrupted") from None
     if run.card.refused or not run.card.decided:
         raise click.ClickException("not every event was decided")
+
+
+def _watch_money(
+    console: Console, size: tuple[int, int, int], connections: int, folder: Path, port: int, *, stay: bool
+) -> None:
+    make_fresh(folder)
+    console.print(f"Setting up a service in {folder}/ …")
+    with launched(folder, port) as to:
+        command(folder, "tenant", "set", to.tenant_id, "--aml", "on")
+        console.print(f"It listens on {to.target.base_url}. Now come {size[1]} days of {size[0]} customers.")
+        began = time.monotonic()
+        with _progress(console, round(size[0] * size[1] * EVENTS_A_DAY)) as advance:
+            outcome = uvloop.run(watch_money(money(*size), to.target, connections, advance))
+        show_money(console, outcome, to.target, time.monotonic() - began)
+        if stay:
+            _serve_on(console, to)
 
 
 def _run(console: Console, feed: Feed, to: Launched, connections: int) -> Run:
