@@ -31,6 +31,8 @@ bench: $(READY)  ## The figures of docs/benchmarks.md that need no more than a f
 
 bench-history: $(READY)  ## Lists and statistics over five million decisions (filling the store takes a while)
 	$(BIN)/python bench/history_bench.py $(BENCH_ARGS)
+	$(BIN)/python bench/history_writing.py
+	$(BIN)/python bench/burst.py
 
 lint: $(READY)  ## Formatting, lints, types, import contracts
 	$(BIN)/ruff format --check src tests bench

@@ -20,6 +20,7 @@ from vettance.history.digits import begins, holds
 from vettance.history.filter import Wanted
 
 _FEW: Final = 8
+_BLOCK: Final = 1 << 16  # Numbers looked up at one time; all at once take twice as long.
 
 
 class Sought(msgspec.Struct, frozen=True):
@@ -122,7 +123,11 @@ def among(values: Array, terms: Array) -> Array:
         for term in terms:
             found |= values == term
         return found
-    table = np.zeros(max(int(values.max(initial=0)), int(terms.max())) + 1, bool)
+    # Whatever is higher than the highest term falls onto the last place, which stays empty.
+    table = np.zeros(int(terms.max()) + 2, bool)
     table[terms] = True
-    picked: Array = table[values]
+    picked = np.empty(len(values), bool)
+    for start in range(0, len(values), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        table.take(values[part], mode="clip", out=picked[part])
     return picked

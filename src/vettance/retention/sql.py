@@ -29,7 +29,12 @@ CLASSES: Final = (
     Class("screenings", "aml_screening", "case_id IS NULL AND created_at_ms < ?"),
     Class("statistics", "rollup", "start_s < ?", seconds=True),
 )
-_KEYS: Final = {"job": "seq", "delivery": "seq", "aml_screening": "seq", "rollup": "tenant, width_s, start_s, code"}
+_KEYS: Final = {
+    "job": "seq",
+    "delivery": "seq",
+    "aml_screening": "seq",
+    "rollup": "tenant, width_s, start_s, code",
+}
 
 
 def count_old(one: Class, before: int) -> Statement:
