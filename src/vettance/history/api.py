@@ -1,6 +1,5 @@
 """The doors of the history: lists and statistics of decisions and events."""
 
-import asyncio
 from typing import Final
 
 from vettance.decisions.answers import event_record
@@ -171,8 +170,5 @@ class HistoryDoors:
     async def event_stats(self, call: Call) -> Reply:
         """GET /events/stats."""
         query = read_query(call.query_string, SpanQuery)
-        tally, uniques = await asyncio.gather(
-            self._accountant.tally(call.tenant.id, query.moment_from, query.moment_to),
-            self._accountant.uniques(call.tenant.id, query.moment_from, query.moment_to),
-        )
+        tally, uniques = await self._accountant.both(call.tenant.id, query.moment_from, query.moment_to)
         return Reply(event_stats(tally, uniques))

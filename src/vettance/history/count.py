@@ -47,8 +47,13 @@ class Accountant:
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._lately = _Lately("", 0, {})
 
-    async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Tally:
-        """Count the decisions of [from, to); without a bound, from the first or to the last."""
+    async def tally(
+        self, tenant: str, from_ms: int | None, to_ms: int | None, layout: Layout | None = None
+    ) -> Tally:
+        """Count the decisions of [from, to); without a bound, from the first or to the last.
+
+        `layout` is the tenant's, when it has been asked for already.
+        """
         start_ms = from_ms
         if start_ms is None:
             day_s = (await self._store.read(sql.select_first_day(tenant)))[0][0]
@@ -56,7 +61,8 @@ class Accountant:
         span_ms = (to_ms if to_ms is not None else self._now_ms()) - start_ms
         tally = Tally(bucket_width(span_ms))
         parts, edges = split(from_ms or 0, END_MS if to_ms is None else to_ms, tally.bucket_s)
-        layout = await self._finder.layout(tenant) if edges else Layout([])
+        if layout is None:
+            layout = await self._finder.layout(tenant) if edges else Layout([])
         if parts:
             for row in await self._store.read(sql.select_counts(tenant, parts, tally.bucket_s)):
                 tally.add(sql.Counted._make(row))
@@ -95,11 +101,20 @@ class Accountant:
         rows = await self._store.read(sql.select_tail(tenant, layout.through, wanted))
         return [sql.row_of(row) for row in rows]
 
-    async def uniques(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Uniques:
+    async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[Tally, Uniques]:
+        """Count the decisions of [from, to), and the different customers and devices, at one time."""
+        layout = await self._finder.layout(tenant)
+        return await asyncio.gather(
+            self.tally(tenant, from_ms, to_ms, layout), self.uniques(tenant, from_ms, to_ms, layout)
+        )
+
+    async def uniques(
+        self, tenant: str, from_ms: int | None, to_ms: int | None, layout: Layout | None = None
+    ) -> Uniques:
         """Count the different customers and devices of [from, to)."""
         first_ms, end_ms = from_ms or 0, END_MS if to_ms is None else to_ms
         first_day, end_day, edges = split_days(first_ms, end_ms)
-        layout = await self._finder.layout(tenant)
+        layout = layout or await self._finder.layout(tenant)
         seen: dict[str, list[Array]] = {"customer": [], "device": []}
         if layout.size and first_day < end_day:
             for kind, data in await self._store.read(sql.select_roster(tenant, first_day, end_day)):
