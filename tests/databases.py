@@ -58,6 +58,10 @@ def ask(url: str, sql: str, *args: Any) -> list[Any]:
 
 def run_beside(act: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
     """Run a coroutine to its end, be there an event loop in this thread already."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(act())
     with ThreadPoolExecutor(1) as beside:
         return beside.submit(lambda: asyncio.run(act())).result()
 

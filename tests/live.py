@@ -55,6 +55,7 @@ class Service:
     def __init__(self, data: Path) -> None:
         self.data = data
         self.env: dict[str, str] = {}
+        self.arguments: tuple[str, ...] = ()
         self.process: subprocess.Popen[str] | None = None
         self.base_url = ""
         self.tenant_id = ""
@@ -64,7 +65,10 @@ class Service:
     def start(self) -> None:
         """Start the service on a free port and wait until it says that it listens."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "vettance.cli", "serve", "--port", "0", "--data", str(self.data)],
+            [
+                *(sys.executable, "-m", "vettance.cli", "serve", "--port", "0", "--data", str(self.data)),
+                *self.arguments,
+            ],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **self.env},

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import gc
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from vettance.aml.assemble import assemble
 from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.follow import Rescreener
-from vettance.connect import connect_shared, connect_store, connect_velocity
+from vettance.connect import connect_shared, connect_store, connect_velocity, keep_duty
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.active import RuleCache
@@ -48,7 +48,7 @@ from vettance.replays.replay import StoredReplays
 from vettance.retention import sql as retention_sql
 from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
-from vettance.settings import Settings, load_secret
+from vettance.settings import Role, Settings, load_secret
 from vettance.state.limits import QUOTA_WINDOW_S, Quota, Throttle
 from vettance.state.port import StateDown
 from vettance.state.shelf import Shelf
@@ -84,6 +84,7 @@ class Service:
     """One process of Vettance: everything it holds, in the order in which it is started and stopped."""
 
     def __init__(self, settings: Settings, store: Store, place: Place | None = None) -> None:
+        self.settings = settings
         self.store = store
         self.place = place or take_place()
         self.meters = self.place.meters
@@ -97,7 +98,7 @@ class Service:
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
         schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
         cache = RuleCache(lambda document: compile_document(document, schema))
-        self.sealer = Sealer(store, self.evaluator.ever)
+        self.sealer = Sealer(store, self.evaluator.ever, others=self._tenants_of_others)
         self.follower = Follower(store, self.evaluator.sessions)
         shelf = Shelf(settings.data / "memory")
         shelf.sweep()
@@ -217,15 +218,26 @@ class Service:
         gc.set_threshold(50_000, 20, 50)
         self._tasks = [
             asyncio.create_task(self.refresher.run(self._mend)),
-            asyncio.create_task(self.sealer.run(tuple(self.evaluator.rules))),
             asyncio.create_task(self.follower.run()),
             asyncio.create_task(self._keep_memory()),
             asyncio.create_task(self.aml.preserver.run()),
-            asyncio.create_task(self.replays.run()),
-            asyncio.create_task(self.jobs.run()),
-            asyncio.create_task(self.rescreener.run()),
             asyncio.create_task(self._save_quota_for_ever()),
         ]
+        if self.settings.role is not Role.WEB:
+            self._tasks.append(asyncio.create_task(keep_duty(self.settings, self._do_duties)))
+
+    def _tenants_of_others(self) -> Iterable[str]:
+        """Return the tenants whose events other processes may decide as well."""
+        return self.evaluator.rules if self.settings.database_url is not None else ()
+
+    async def _do_duties(self) -> None:
+        """Do, for ever, what exactly one process of a deployment does at a time."""
+        await asyncio.gather(
+            self.sealer.run(tuple(self.evaluator.rules)),
+            self.replays.run(),
+            self.jobs.run(),
+            self.rescreener.run(),
+        )
 
     async def stop(self) -> None:
         """End the background work and let go of the store; everything acknowledged is on disk by then."""
@@ -270,7 +282,8 @@ class Service:
 
     def _subscribed(self, tenant: str) -> None:
         self.evaluator.listeners.add(tenant)
-        self.worker.ensure()
+        if self.settings.role is not Role.WEB:
+            self.worker.ensure()
 
     async def _mend(self) -> None:
         self.meters.mended(len(self.evaluator.astray))

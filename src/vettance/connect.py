@@ -1,7 +1,7 @@
 """Connect: open the store and the counters that the settings name. The one place that knows every engine."""
 
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from vettance.db.engine import Store
@@ -64,6 +64,16 @@ def connect_shared(settings: Settings, secret: bytes) -> Shared | None:
     except ValueError as error:
         raise SettingsError(f"VETTANCE_REDIS_URL cannot be used: {error}") from None
     return Shared(line, RedisVelocity(line, secret), SharedLimits(line))
+
+
+async def keep_duty(settings: Settings, work: Callable[[], Awaitable[None]]) -> None:
+    """Do, for ever, what exactly one process of a deployment does at a time, whenever that is this one."""
+    if settings.database_url is None:
+        await work()
+        return
+    from vettance.db import duty
+
+    await duty.keep_duty(settings.database_url, work)
 
 
 def connect_velocity(_settings: Settings) -> MemoryVelocity:

@@ -1,11 +1,13 @@
 """Serve: the command that runs the service on a port, and how its server is set up."""
 
 import asyncio
+import os
 import signal
 import socket
 import sys
 
 import click
+import msgspec
 import uvicorn
 import uvloop
 
@@ -13,10 +15,12 @@ from vettance import __version__
 from vettance.allocator import give_back_early
 from vettance.app import Service, running
 from vettance.commands import data_option, fail, settings_of
+from vettance.crew import Crew
 from vettance.db.engine import StoreDown
+from vettance.db.relay import watch
 from vettance.decisions.network import FileUnreadable
 from vettance.logs import configure_logs
-from vettance.settings import Settings, SettingsError
+from vettance.settings import Role, Settings, SettingsError
 from vettance.state.port import StateDown
 from vettance.web.edge import Asgi
 from vettance.web.server import EdgeProtocol
@@ -24,6 +28,7 @@ from vettance.web.server import EdgeProtocol
 STOP_S_MAX = 10  # Requests in flight get this long after SIGTERM; the whole stop stays under 15 s.
 _STOP_LOOK_S = 0.1
 BACKLOG = 2048
+WORKERS_MAX = 31  # Each has two places on the board of figures (see `ops.board`).
 
 
 @click.command()
@@ -31,22 +36,66 @@ BACKLOG = 2048
 @click.option(
     "--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
 )
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, WORKERS_MAX),
+    help="How many processes answer; more than one needs PostgreSQL and Redis.",
+)
+@click.option(
+    "--role",
+    default=Role.ALL.value,
+    show_default=True,
+    type=click.Choice([role.value for role in Role]),
+    help="Answer requests (web), do the work behind them (worker), or both.",
+)
+@click.option("--seat", hidden=True)
 @data_option
-def serve(host: str, port: int, data: str | None) -> None:
+def serve(host: str, port: int, workers: int, role: str, seat: str | None, data: str | None) -> None:
     """Run the service until SIGTERM or Ctrl-C.
 
     Example: vettance serve --port 8080 --data ./vettance-data
     """
     give_back_early()
-    settings = settings_of(data)
+    settings = msgspec.structs.replace(settings_of(data), role=Role(role))
     configure_logs(settings.log_level)
-    if settings.unsafe_webhooks:
-        _warn_of_unsafe_webhooks()
+    if seat is None:
+        _insist_on_sharing(settings, workers)
+        if settings.unsafe_webhooks:
+            _warn_of_unsafe_webhooks()
     try:
-        listener = _listen(host, port)
-        uvloop.run(_serve(settings, listener))
+        if seat is not None:
+            listener, link = (socket.socket(fileno=int(number)) for number in seat.split("."))
+            uvloop.run(_serve(settings, listener, link))
+        elif settings.role is Role.WORKER:
+            uvloop.run(_serve(settings, None))
+        elif workers == 1:
+            uvloop.run(_serve(settings, _listen(host, port)))
+        else:
+            sys.exit(Crew(_listen(host, port), workers, settings.role, ("--data", str(settings.data))).run())
     except (StoreDown, StateDown, SettingsError, FileUnreadable, OSError) as error:
         fail(str(error) or type(error).__name__)
+
+
+def _insist_on_sharing(settings: Settings, workers: int) -> None:
+    """Refuse what would have several processes where only one can be."""
+    if workers == 1 and settings.role is Role.ALL:
+        return
+    asked = f"--workers {workers}" if workers > 1 else f"--role {settings.role.value}"
+    missing = [
+        name
+        for name, value in (
+            ("VETTANCE_DATABASE_URL", settings.database_url),
+            ("VETTANCE_REDIS_URL", settings.redis),
+        )
+        if value is None
+    ]
+    if missing:
+        fail(
+            f"{asked} means several processes, which must share what they remember: "
+            f"set {' and '.join(missing)} (docs/postgresql.md)"
+        )
 
 
 def _warn_of_unsafe_webhooks() -> None:
@@ -86,7 +135,9 @@ class _Server(uvicorn.Server):
         sys.stderr.flush()
 
 
-async def _serve(settings: Settings, listener: socket.socket) -> None:
+async def _serve(
+    settings: Settings, listener: socket.socket | None, link: socket.socket | None = None
+) -> None:
     # Until the server takes the signals over, and after it has given them back (it raises them again, while
     # there is still the store to close), they are only remembered.
     def remember(_number: int, _frame: object) -> None:
@@ -94,7 +145,16 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, remember)
+    if link is not None:
+        # The parent is gone, however it went.
+        await watch(link, lambda: os.kill(os.getpid(), signal.SIGTERM))
     async with running(settings) as service:
+        if listener is None:
+            click.echo(f"Vettance {__version__} works in the background", err=True)
+            while not _Server.is_asked_to_stop:  # noqa: ASYNC110 - a signal handler sets it
+                await asyncio.sleep(_STOP_LOOK_S)
+            service.worker.begin_stop()
+            return
         server = _Server(server_config(service.app))
         draining = asyncio.create_task(_drain_with(server, service))
         await server.serve(sockets=[listener])

@@ -26,6 +26,14 @@ class Environment(enum.StrEnum):
     DEVELOPMENT = "development"
 
 
+class Role(enum.StrEnum):
+    """What a process does: answer requests, work in the background, or both."""
+
+    WEB = "web"
+    WORKER = "worker"
+    ALL = "all"
+
+
 class SettingsError(Exception):
     """A setting that cannot be used; the message names it and says what it takes."""
 
@@ -38,6 +46,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     data: Path = Path("vettance-data")
     database_url: str | None = None
+    role: Role = Role.ALL
     environment: Environment = Environment.DEVELOPMENT
     secret: bytes | None = None
     geoip_country: Path | None = None

@@ -1,7 +1,8 @@
 """Seal: lay decisions out by columns behind the log, in steps so small that nobody waits for them."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,8 @@ from vettance.history.column import (
 from vettance.terms import sql as terms_sql
 
 LOOK_S: Final = 0.25
+#: How often decisions of other processes are counted, where there are any.
+RECOUNT_S: Final = 10.0
 #: While more decisions than this are made in a second, chunks wait: making them would slow each decision.
 BUSY_RATE: Final = 1_000
 #: How many chunks' worth of decisions may wait however busy it is; lists look through all of them.
@@ -36,10 +39,19 @@ class Sealer:
     """Makes a chunk of a tenant's decisions whenever there are enough that stand in none.
 
     `ever` counts the decisions of each tenant since the start. Whatever is killed half-way is begun again:
-    terms are found when they are there, and the chunk itself is one commit.
+    terms are found when they are there, and the chunk itself is one commit. `others` returns the tenants
+    whose decisions other processes make as well, which only the store can count.
     """
 
-    def __init__(self, store: Store, ever: Mapping[str, int], chunk: int = CHUNK) -> None:
+    def __init__(
+        self,
+        store: Store,
+        ever: Mapping[str, int],
+        chunk: int = CHUNK,
+        others: Callable[[], Iterable[str]] | None = None,
+    ) -> None:
+        self._others = others
+        self._next_count_s = 0.0
         self._store = store
         self._ever = ever
         self._chunk = chunk
@@ -57,6 +69,11 @@ class Sealer:
             is_busy, before = now - before > BUSY_RATE * LOOK_S, now
             try:
                 looked_at.update(self._ever)
+                if self._others is not None and time.monotonic() >= self._next_count_s:
+                    self._next_count_s = time.monotonic() + RECOUNT_S
+                    for tenant in self._others():
+                        looked_at.add(tenant)
+                        self._counted.pop(tenant, None)
                 for tenant in looked_at:
                     while await self._is_ready(tenant, self._chunk * (BUSY_CHUNKS if is_busy else 1)):
                         await self.seal(tenant, self._chunk)

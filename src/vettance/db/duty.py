@@ -1,0 +1,45 @@
+"""Duty: what exactly one process of a deployment does at a time, handed over when that one is gone."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from vettance.db.engine import StoreDown
+from vettance.db.postgres_link import ERRORS, connect, part
+
+#: How often a process that is not on duty asks for it, and one that is makes sure that it still is.
+LOOK_S: Final = 1.0
+_ANSWER_S_MAX: Final = 3.0
+_ASK: Final = "SELECT pg_try_advisory_lock($1)"
+# The number is "duty" in ASCII.
+_DUTY: Final = 0x64757479
+
+
+async def keep_duty(url: str, work: Callable[[], Awaitable[None]]) -> None:
+    """Do the work whenever this process is on duty, for ever; it is cancelled when the duty is lost.
+
+    Being on duty is a lock that PostgreSQL takes back with the connection. A process that is cut off may
+    overlap with the next one for a moment, so whatever is done must be settled under a condition.
+    """
+    while True:
+        try:
+            connection = await connect(url, statement_s_max=_ANSWER_S_MAX, writes=False)
+        except StoreDown:
+            await asyncio.sleep(LOOK_S)
+            continue
+        try:
+            while not await connection.fetchval(_ASK, _DUTY):  # noqa: ASYNC110 - nobody tells us
+                await asyncio.sleep(LOOK_S)
+            working = asyncio.ensure_future(work())
+            try:
+                while not working.done():
+                    await asyncio.wait((working,), timeout=LOOK_S)
+                    await asyncio.wait_for(connection.fetchval("SELECT 1"), _ANSWER_S_MAX)
+                await working
+            finally:
+                working.cancel()
+                await asyncio.gather(working, return_exceptions=True)
+        except ERRORS:
+            await asyncio.sleep(LOOK_S)
+        finally:
+            await part(connection)
