@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: bench-history help setup demo serve test fast fuzz lint lock bench sdk chromium clean
+.PHONY: bench-history faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,11 @@ bench-history: $(READY)  ## Lists and statistics over five million decisions (fi
 	$(BIN)/python bench/history_bench.py $(BENCH_ARGS)
 	$(BIN)/python bench/history_writing.py
 	$(BIN)/python bench/burst.py
+
+faults: $(READY)  ## Break the service in every way, for about half an hour, and look for what was lost
+	$(BIN)/python bench/simulate_webhooks.py --schedules 2000
+	$(BIN)/python bench/kill.py --rounds 25
+	$(BIN)/python bench/faults.py --rounds 100 $(FAULTS_ARGS)
 
 lint: $(READY)  ## Formatting, lints, types, import contracts
 	$(BIN)/ruff format --check src tests bench

@@ -1,0 +1,91 @@
+"""A service that is broken under load loses nothing it has acknowledged (`make faults` does it longer)."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from vettance.db.migrate import migrate
+
+BENCH = Path(__file__).parents[2] / "bench"
+sys.path.append(str(BENCH))
+
+from faults import KINDS, Books, Told, audit  # noqa: E402
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, tmp_path: Path) -> None:
+    command = [sys.executable, str(BENCH / "faults.py"), "--rounds", "1", "--kinds", kind, "--json"]
+    done = subprocess.run(
+        [*command, "--folder", str(tmp_path / "faults")],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.stdout, done.stderr
+    (one,) = json.loads(done.stdout)
+    assert one["found"] == []
+    assert one["acknowledged"] > 0
+    assert done.returncode == 0
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store with one event, one list entry that stands there twice, and a decision without its event."""
+    path = tmp_path / "vettance.db"
+    migrate(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(
+            "INSERT INTO event (id, tenant, source, received_at_ms, occurred_at_ms, sent) "
+            "VALUES ('evt_1', 'ten_1', 'evaluate', 0, 0, x'')"
+        )
+        for name, decision in (("evt_1", "ALLOW"), ("evt_2", "BLOCK")):
+            connection.execute(
+                "INSERT INTO decision (id, tenant, evaluated_at_ms, occurred_at_ms, event_name, "
+                "event_category, decision, score, level, customer_id, record) "
+                "VALUES (?, 'ten_1', 0, 0, '', '', ?, 0, '', 'job-1-1', x'')",
+                (name, decision),
+            )
+        connection.commit()
+    return path
+
+
+def test_the_books_show_what_is_missing_changed_or_there_twice(store: Path) -> None:
+    books = Books()
+    books.outcomes = {"evt_1": "deny", "evt_9": "approve"}
+    books.tried.update(["job-1-1", "list-1-2"])
+    books.told = [Told("job", "job-1-1", "job_1"), Told("list", "list-1-2", "lst_1")]
+    assert audit(store, "ten_1", books) == [
+        "1 events without a decision, or the other way round",
+        "1 acknowledged decisions are lost",
+        "1 decisions are stored otherwise than told",
+        "job-1-1 took effect 2 times",
+        "list-1-2 was acknowledged and is lost",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "explained"),
+    [
+        ("200", b"{}", True),
+        ("503", b'{"error":{"code":"SERVICE_UNAVAILABLE","message":"","details":{"retryAfter":1}}}', True),
+        ("503", b'{"error":{"code":"SERVICE_UNAVAILABLE","message":"","details":{}}}', False),
+        (
+            "500",
+            b'{"error":{"code":"INTERNAL_SERVER_ERROR","message":"","details":{"requestId":"req_1"}}}',
+            False,
+        ),
+        ("502", b"", False),
+    ],
+)
+def test_only_the_503_of_the_contract_explains_a_failure(status: str, body: bytes, explained: bool) -> None:
+    books = Books()
+    books.note(status, body)
+    assert (books.unexplained == []) is explained
