@@ -1,23 +1,35 @@
-"""How fast a screening is in process, how long an index takes to build, and what it takes in memory.
+"""How fast a screening is in process and over HTTP, how long an index takes to build, and what it takes.
 
     python bench/screen_bench.py --data ./vettance-data --cases people.jsonl     with the lists imported there
     python bench/screen_bench.py --names 3000000                                 with that many invented names
+    python bench/screen_bench.py --data ./vettance-data --http                   a service on a copy of it
 
 `--cases` are labelled cases; their queries are screened. Without them, names of the lists themselves are
-screened with one letter changed. Times are processor time of the thread, which other load disturbs least.
+screened with one letter changed. Times in process are processor time of the thread, which other load disturbs
+least. `--http` measures durable screenings on one web process, then once more while lists are imported that
+have the index swapped, and then how long known subjects take to be screened again.
 """
 
 import argparse
+import gc
 import json
 import random
 import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from load import Result, measure_apart
+from stage import ask
 
+from vettance.demo.launch import command, launched, make_fresh
 from vettance.watchlists.build import build_index
 from vettance.watchlists.entity import Entity, EntityType, ListedName, NameQuality
 from vettance.watchlists.index import Index
@@ -81,6 +93,10 @@ def measure(index: Index, subjects: list[Subject], warm: int) -> dict[str, float
     """Screen the subjects one by one; the first `warm` fill the caches and are not counted."""
     taken_ms = []
     for number, subject in enumerate(subjects):
+        if number == warm:
+            # As the service does once it is warm.
+            gc.collect()
+            gc.freeze()
         before_s = time.thread_time()
         screen(index, subject)
         if number >= warm:
@@ -94,6 +110,84 @@ def measure(index: Index, subjects: list[Subject], warm: int) -> dict[str, float
     }
 
 
+def bodies_of(subjects: list[Subject], start: int) -> bytes:
+    """Return requests for these subjects, each of a customer of its own."""
+    lines = []
+    for number, subject in enumerate(subjects, start):
+        body = {"inputName": subject.name, "externalId": f"customer-{number}"}
+        if subject.type is not None and subject.type is not EntityType.UNKNOWN:
+            body["entityType"] = subject.type.value
+        if subject.birth is not None and len(subject.birth.first) == 10:
+            body["inputDob"] = subject.birth.first
+        lines.append(json.dumps(body).encode())
+    return b"\n".join(lines)
+
+
+def import_own(data: Path, folder: Path, number: int) -> None:
+    """Import one of the versions of a small list into the data of a running service."""
+    path = folder / "swapped.csv"
+    path.write_text(f"id,name,remarks\n1,Rosalind Achterberg,{number}\n2,Quillon Vandermeersch,{number}\n")
+    arguments = ("watchlist", "import", "--source", "csv", str(path), "--data", str(data))
+    subprocess.run([sys.executable, "-m", "vettance.cli", *arguments], check=True, stdout=subprocess.DEVNULL)
+
+
+def measure_http(data: Path, subjects: list[Subject], seconds: float) -> None:
+    """Print screenings a second over HTTP, the same while the index is swapped, and screening again."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "data"
+        make_fresh(folder)
+        shutil.copytree(shelf_of(data), folder / "watchlists")
+        with sqlite3.connect(data / "vettance.db") as store:
+            lists = [
+                store.execute(f"SELECT * FROM {table}").fetchall()
+                for table in ("watchlist_version", "watchlist_index")
+            ]
+        command(folder, "tenant", "create", "Makes the store")
+        with sqlite3.connect(folder / "vettance.db") as store:
+            for table, rows in zip(("watchlist_version", "watchlist_index"), lists, strict=True):
+                marks = ", ".join("?" * len(rows[0]))
+                store.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        with launched(folder) as service:
+            command(folder, "tenant", "set", service.tenant_id, "--aml", "on")
+            # Two versions, so that later imports find their index built and do nothing but swap.
+            for number in (0, 1):
+                import_own(folder, Path(scratch), number)
+            time.sleep(5)
+            file = Path(scratch) / "bodies.ndjson"
+            url = f"{service.target.base_url}/api/v1/aml/screen"
+            key = [f"x-api-key: {service.target.api_key}"]
+            sent = 0
+            usual: Result | None = None
+            for connections in (1, 8, 32, 8):
+                file.write_bytes(bodies_of(subjects, sent))
+                sent += len(subjects)
+                usual = measure_apart(url, file, key, connections, seconds, None)
+                print(
+                    f"{connections:>3} connections  {usual.line()}, slowest {usual.max_ms:.0f} ms", flush=True
+                )
+            stop = threading.Event()
+
+            def swap() -> None:
+                number = 0
+                while not stop.is_set():
+                    import_own(folder, Path(scratch), number % 2)
+                    number += 1
+                print(f"  {number} imports, each swapping the index")
+
+            swapping = threading.Thread(target=swap)
+            swapping.start()
+            result = measure_apart(url, file, key, 8, 3 * seconds, None)
+            stop.set()
+            swapping.join()
+            print(f"  8, swapping    {result.line()}, slowest {result.max_ms:.0f} ms", flush=True)
+            before_s = time.monotonic()
+            import_own(folder, Path(scratch), 9_999)
+            lists_path = "/api/v1/aml/watchlists"
+            while not ((again := ask(service.target, lists_path)["rescreening"]) and again["finished"]):
+                time.sleep(0.2)
+            print(f"screened again: {again}, {time.monotonic() - before_s:.1f} s after the import began")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -102,6 +196,8 @@ def main() -> None:
     parser.add_argument("--names", type=int, default=0)
     parser.add_argument("--cases", type=Path, nargs="*", default=[])
     parser.add_argument("--count", type=int, default=2_000)
+    parser.add_argument("--http", action="store_true")
+    parser.add_argument("--seconds", type=float, default=10.0)
     options = parser.parse_args()
     chance = random.Random(7)
     with tempfile.TemporaryDirectory() as scratch:
@@ -124,6 +220,9 @@ def main() -> None:
             subjects = subjects[: options.count]
         else:
             subjects = misspelt(index, options.count, chance)
+        if options.http:
+            measure_http(options.data, subjects, options.seconds)
+            return
         found |= measure(index, subjects, len(subjects) // 10)
         found["memoryMb"] = memory_mb()
         if options.data is not None:

@@ -101,7 +101,8 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
     contradicts (left over on both sides, counted 2.2 times) and what is missing (left over on one side).
     """
     left, right = query.words, listed.words
-    scored = _similarities(left, right, rarity)
+    left_rarity, right_rarity = [rarity(word) for word in left], [rarity(word) for word in right]
+    scored = _similarities(left, right, left_rarity, right_rarity)
     free_left, free_right = set(range(len(left))), set(range(len(right)))
     pairs: list[Pair] = []
     _pair(scored, _SURE, pairs, free_left, free_right)
@@ -110,21 +111,23 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
     if free_left and free_right:
         _pair(scored, SIMILARITY_MIN, pairs, free_left, free_right)
     weights = WEIGHTS[query.grammar]
-    left_weights = [weights[word.kind] * rarity(word) for word in left]
-    right_weights = [weights[word.kind] * rarity(word) for word in right]
+    left_weights = [weights[word.kind] * rare for word, rare in zip(left, left_rarity, strict=True)]
+    right_weights = [weights[word.kind] * rare for word, rare in zip(right, right_rarity, strict=True)]
     score = _score(query.grammar, left, right, left_weights, right_weights, pairs, free_left, free_right)
     return Alignment(score, tuple(pairs), tuple(sorted(free_left)), tuple(sorted(free_right)))
 
 
 def _similarities(
-    left: Sequence[Word], right: Sequence[Word], rarity: Rarity
+    left: Sequence[Word], right: Sequence[Word], left_rarity: Sequence[float], right_rarity: Sequence[float]
 ) -> list[tuple[float, int, int, int, int]]:
     """Return (similarity, …, place in `left`, place in `right`) of every pair of words, the best first."""
     scored = []
     for i, one in enumerate(left):
         for j, other in enumerate(right):
             similarity = _compatible(one, other)
-            if similarity < _ONE_NAME and similarity > 0 and rarity(one) < _KNOWN and rarity(other) < _KNOWN:
+            if similarity < SIMILARITY_MIN:
+                continue
+            if similarity < _ONE_NAME and left_rarity[i] < _KNOWN and right_rarity[j] < _KNOWN:
                 # Two spellings that are both well known are two names: Suarez is no misspelt Juarez.
                 similarity -= _TWO_NAMES
             if similarity >= SIMILARITY_MIN:

@@ -30,7 +30,8 @@ class Word(NamedTuple):
     """A word in lower-case Latin letters, as analysed once and compared often.
 
     `folds` are spellings that sound alike made equal; `skeletons` are their consonants in broad classes.
-    `consonantal`: it was written without vowels, so only consonants can be compared.
+    `consonantal`: it was written without vowels, so only consonants can be compared. `classes` are the folds
+    in the broad classes of sounds that some scripts do not tell apart.
     """
 
     text: str
@@ -38,6 +39,7 @@ class Word(NamedTuple):
     consonantal: bool
     folds: tuple[str, ...]
     skeletons: tuple[str, ...]
+    classes: tuple[str, ...]
 
 
 _SOUNDS = read_pairs("sounds")
@@ -94,7 +96,7 @@ def _skeleton(folded: str) -> str:
 def make_word(text: str, kind: Kind, consonantal: bool) -> Word:
     """Analyse a word of lower-case ASCII letters and digits."""
     if kind in (Kind.NUMBER, Kind.INITIAL) or not text.isalpha():
-        return Word(text, kind, False, (text,), (text,))  # noqa: FBT003
+        return Word(text, kind, False, (text,), (text,), (text,))  # noqa: FBT003
     folds: tuple[str, ...]
     if consonantal:
         # Letters that Arabic says one way and Persian another: Rida and Reza, Osman and Uthman.
@@ -116,7 +118,8 @@ def make_word(text: str, kind: Kind, consonantal: bool) -> Word:
     if not consonantal:
         # In Latin letters w is mostly a v; in Arabic and Hebrew it is mostly a vowel.
         folds = tuple(dict.fromkeys(fold.replace("w", "v") for fold in folds))
-    return Word(text, kind, consonantal, folds, skeletons)
+    classes = tuple(fold.translate(_CLASSES) for fold in folds)
+    return Word(text, kind, consonantal, folds, skeletons, classes)
 
 
 #: The similarity that one, two or three typing errors leave, by the length of the longer word. Short words
@@ -156,20 +159,22 @@ def compare_words(left: Word, right: Word) -> float:  # noqa: PLR0911
         return _without_vowels(left, right)
     longest = max(len(left.text), len(right.text))
     best = _edited(OSA.distance(left.text, right.text, score_cutoff=3), longest)
-    for one in left.folds:
-        for other in right.folds:
+    for one, one_classes in zip(left.folds, left.classes, strict=False):
+        for other, other_classes in zip(right.folds, right.classes, strict=False):
             if one == other:
                 return max(
                     best, _SHORT_GLIDE if longest <= 4 and _glides_apart(left, right) else _EQUAL_SOUND
                 )
-            if one.translate(_CLASSES) == other.translate(_CLASSES):
-                best = max(best, _EQUAL_CLASSES)
-            length = max(len(one), len(other))
+            if best < _EQUAL_CLASSES and one_classes == other_classes:
+                best = _EQUAL_CLASSES
             distance = OSA.distance(one, other, score_cutoff=2)
-            best = max(best, _EQUAL_SOUND * _edited(distance, length) if distance < 3 else 0.0)
+            if distance > 2:
+                continue
+            length = max(len(one), len(other))
+            best = max(best, _EQUAL_SOUND * _edited(distance, length))
             bony = distance == 2 and length >= 6 and min(len(one), len(other)) > 4
-            if bony and _skeleton(one) == _skeleton(other):
-                best = max(best, _EQUAL_BONES)
+            if bony and best < _EQUAL_BONES and _skeleton(one) == _skeleton(other):
+                best = _EQUAL_BONES
     if best < _NICKNAME and _is_nickname(left, right):
         best = _NICKNAME
     return best
