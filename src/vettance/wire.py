@@ -31,6 +31,8 @@ _decoder = msgspec.json.Decoder()
 _DIGITS_TO_ZERO = bytes(48 if 48 <= code <= 57 else code for code in range(256))
 _LONG_NUMBER = b"0" * 19
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_FIRST_MS = (dt.datetime.min.replace(tzinfo=dt.UTC) - _EPOCH) // dt.timedelta(milliseconds=1)
+_LAST_MS = (dt.datetime.max.replace(tzinfo=dt.UTC) - _EPOCH) // dt.timedelta(milliseconds=1)
 
 encode = _encoder.encode
 #: Reads JSON that this service wrote or accepted before; what comes from outside goes through `parse_object`.
@@ -185,7 +187,7 @@ def timestamp(moment_ms: int) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _whole_second(seconds: int) -> str:
-    return (_EPOCH + dt.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    return (_EPOCH + dt.timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
 
 
 _ISO = re.compile(
@@ -195,7 +197,10 @@ _ISO = re.compile(
 
 
 def read_timestamp(text: str) -> int | None:
-    """Read an ISO 8601 moment as Unix milliseconds; without an offset it is UTC. None when it is not one."""
+    """Read an ISO 8601 moment as Unix milliseconds; without an offset it is UTC.
+
+    None when it is not one, and when its offset moves it out of the years that `timestamp` can write.
+    """
     if not _ISO.fullmatch(text):
         return None
     try:
@@ -204,10 +209,8 @@ def read_timestamp(text: str) -> int | None:
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=dt.UTC)
-    try:
-        return (moment - _EPOCH) // dt.timedelta(milliseconds=1)
-    except OverflowError:
-        return None
+    moment_ms = (moment - _EPOCH) // dt.timedelta(milliseconds=1)
+    return moment_ms if _FIRST_MS <= moment_ms <= _LAST_MS else None
 
 
 def read_moment(value: Any) -> int | None:
@@ -215,7 +218,8 @@ def read_moment(value: Any) -> int | None:
     if type(value) is str:
         return read_timestamp(value)
     if type(value) in (int, float) and math.isfinite(value) and abs(value) < 1e11:
-        return int(value * 1000)
+        moment_ms = int(value * 1000)
+        return moment_ms if moment_ms >= _FIRST_MS else None
     return None
 
 

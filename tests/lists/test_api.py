@@ -150,6 +150,11 @@ def test_of_many_simultaneous_removals_exactly_one_succeeds(tenant: Caller) -> N
             {"expiresAt"},
         ),
         ({"type": "IP", "value": "1.1.1.1", "listType": "block", "expiresAt": "soon"}, 422, {"expiresAt"}),
+        (
+            {"type": "IP", "value": "1.1.1.1", "listType": "block", "expiresAt": "9999-12-31T23:59:59-01:00"},
+            422,
+            {"expiresAt"},
+        ),
     ],
 )
 def test_a_bad_body_is_refused_naming_every_fault(
