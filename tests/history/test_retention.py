@@ -1,5 +1,6 @@
 """Retention and erasure: what goes, what stays, and that lists and statistics stay true to what is left."""
 
+import itertools
 import json
 import sqlite3
 from contextlib import closing
@@ -145,7 +146,8 @@ def test_the_memory_of_a_running_service_forgets_an_erased_customer(own_service:
     own_service.start()
     assert list((own_service.data / "memory").glob("*.memory"))
     done = own_service.cli("customer", "erase", "--tenant", caller.id, "--external-id", "gone-1", "--json")
-    own_service.wait_for(lambda: count_before(caller, done["pseudonym"]) >= 3, 30)
+    asked = itertools.count()  # Asking is an event, too.
+    own_service.wait_for(lambda: count_before(caller, done["pseudonym"]) >= next(asked) + 3, 30)
     assert count_before(caller, "gone-1") == 0
     assert count_before(caller, "stays-1") == 2
     assert not list((own_service.data / "memory").glob("*.memory"))
@@ -257,7 +259,7 @@ def test_retention_runs_from_the_command_line(own_service: Service, tmp_path: Pa
         connection.execute("UPDATE decision SET evaluated_at_ms = 1 WHERE seq < 3")
     own_service.env["VETTANCE_KEEP_EVENTS"] = "365"
     dry = own_service.cli("retention", "run", "--dry-run", "--json")
-    assert dry["removed"] == {"events": 2, "jobs": 2, "deliveries": 0, "statistics": 0}
+    assert {name: count for name, count in dry["removed"].items() if count} == {"events": 2, "jobs": 2}
     assert caller.get("/api/v1/events").json["total"] == 3
     assert own_service.cli("retention", "run", "--json")["removed"] == dry["removed"]
     assert caller.get("/api/v1/events").json["total"] == 1
