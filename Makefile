@@ -62,8 +62,13 @@ chromium:
 sdk:  ## Build the browser SDK into the package (needs Node; running the service does not)
 	cd sdk/web && npm ci --no-audit --no-fund && npm run check && npm run build
 
+# What answers the same on both stores is tested on both.
+ON_BOTH := tests/lists tests/history/test_history_api.py tests/jobs tests/feedback tests/exchange \
+  tests/replays/test_idempotency_api.py tests/webhooks/test_api.py tests/decisions/test_evaluate_api.py
+
 test: lint chromium  ## Everything CI runs
-	$(BIN)/pytest
+	$(BIN)/python tests/servers.py sh -c '$(BIN)/pytest && { test -z "$$VETTANCE_TEST_POSTGRES" \
+	  || VETTANCE_TEST_ENGINE=postgres $(BIN)/pytest $(ON_BOTH); }'
 
 lock:  ## Resolve the dependencies again and write both lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --generate-hashes --no-emit-index-url --no-emit-find-links \

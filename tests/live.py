@@ -32,10 +32,15 @@ class Answer:
         return json.loads(self.body)
 
 
-def run_cli(data: Path, *arguments: str, ok: bool = True, env: dict[str, str] | None = None) -> Any:
-    """Run `vettance ARGUMENTS --data DATA`; returns the parsed output of --json, else the process."""
+def run_cli(
+    folder: Path, *arguments: str, ok: bool = True, env: dict[str, str] | None = None, data: bool = True
+) -> Any:
+    """Run `vettance ARGUMENTS --data FOLDER`; returns the parsed output of --json, else the process.
+
+    Without `data`, the command takes no data folder.
+    """
     done = subprocess.run(
-        [sys.executable, "-m", "vettance.cli", *arguments, "--data", str(data)],
+        [sys.executable, "-m", "vettance.cli", *arguments, *(("--data", str(folder)) if data else ())],
         capture_output=True,
         text=True,
         timeout=60,

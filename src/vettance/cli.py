@@ -32,6 +32,7 @@ COMMANDS = {
     "doctor": ("vettance.ops.cli:doctor", "Look for faults and say the mend for each."),
     "backup": ("vettance.ops.cli:backup", "Copy store and watchlists into a folder, while running."),
     "restore": ("vettance.ops.cli:restore", "Verify a backup and put it into a new data folder."),
+    "copy": ("vettance.db.cli:copy", "Copy the embedded store into a PostgreSQL database."),
     "migrate": ("vettance.db.cli:migrate", "Bring the store to the newest schema, or tell what is pending."),
 }
 

@@ -1,6 +1,7 @@
-"""The command that brings the store to the newest schema."""
+"""The commands that bring the store to the newest schema, and to another engine."""
 
 import asyncio
+from pathlib import Path
 
 import click
 
@@ -32,6 +33,41 @@ def migrate(check: bool, as_json: bool, data: str | None) -> None:
     except StoreDown as error:
         fail(str(error))
     show({"version": version, "applied": waiting}, f"The schema is at version {version}.", as_json=as_json)
+
+
+@click.command()
+@click.option("--from", "source", required=True, metavar="sqlite:DIR", help="The data folder to copy from.")
+@click.option("--to", "target", required=True, metavar="URL", help="postgresql://… of an empty database.")
+@json_option
+def copy(source: str, target: str, as_json: bool) -> None:
+    """Copy the embedded store into an empty PostgreSQL database, all of it or nothing.
+
+    Stop the server first: what it takes in meanwhile is not copied. The secret file is not copied either;
+    the new server needs it, or VETTANCE_SECRET.
+
+    Example: vettance copy --from sqlite:./vettance-data --to postgresql://vettance@db.internal/vettance
+    """
+    kind, _, folder = source.partition(":")
+    if kind != "sqlite" or not folder:
+        fail("--from takes sqlite: and a data folder")
+    if not target.startswith(("postgresql://", "postgres://")):
+        fail("--to takes a URL that begins with postgresql://")
+    from vettance.db.copy import copy as copy_store
+    from vettance.history.column import SEARCHED_BITS
+
+    def progress(table: str, done: int, total: int) -> None:
+        click.echo(f"{table}: {done} of {total}", err=True)
+
+    try:
+        copied = asyncio.run(copy_store(store_path(Path(folder)), target, SEARCHED_BITS, progress))
+    except StoreDown as error:
+        fail(str(error))
+    rows = sum(one.rows for one in copied)
+    show(
+        {"tables": {one.table: one.rows for one in copied}, "rows": rows},
+        f"Copied {rows} rows of {len(copied)} tables, counted on both sides.",
+        as_json=as_json,
+    )
 
 
 def _pending(settings: Settings) -> list[str]:

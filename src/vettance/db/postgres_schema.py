@@ -21,6 +21,8 @@ PATIENCE_S: Final = 60.0
 _TURN: Final = 0x736368656D61
 #: Months that have their partitions before they begin.
 AHEAD: Final = 2
+#: Months of the past that get partitions when they are copied; what is older stands together.
+BACK_MAX: Final = 120
 #: Tables with a partition for each month; their ids begin with this prefix and the moment in hex digits.
 PARTITIONED: Final = {"event": "evt", "decision": "evt"}
 
@@ -40,12 +42,12 @@ async def migrate(url: str, folder: Path = FOLDER) -> int:
     """
     known = migrations(folder)
     await prepare(url)
-    async with _owner(url) as connection:
+    async with owning(url) as connection:
         await connection.execute(f"SELECT pg_advisory_lock({_TURN})")
         applied = await _applied(connection, known)
         for migration in known[applied:]:
             await _apply(connection, migration)
-        await _partition(connection)
+        await partition(connection)
         if await is_above_walls(connection):
             await _let_work(connection, anew=applied < len(known))
     return len(known)
@@ -54,20 +56,20 @@ async def migrate(url: str, folder: Path = FOLDER) -> int:
 async def check(url: str, folder: Path = FOLDER) -> list[str]:
     """Name the pending migrations without applying any."""
     known = migrations(folder)
-    async with _owner(url) as connection:
+    async with owning(url) as connection:
         return [migration.name for migration in known[await _applied(connection, known) :]]
 
 
 async def tend(url: str) -> None:
     """Make the partitions of the months to come, and drop those of the past that retention has emptied."""
-    async with _owner(url) as connection:
+    async with owning(url) as connection:
         await connection.execute(f"SELECT pg_advisory_lock({_TURN})")
-        await _partition(connection)
+        await partition(connection)
         await _drop_empty(connection)
 
 
 @contextlib.asynccontextmanager
-async def _owner(url: str) -> AsyncIterator[Any]:
+async def owning(url: str) -> AsyncIterator[Any]:
     """Connect with the rights of the user that was given, to change the schema."""
     connection = await connect(url, statement_s_max=PATIENCE_S, writes=True, plain=True)
     try:
@@ -113,7 +115,7 @@ async def _apply(connection: Any, migration: Migration) -> None:
 
 async def prepare(url: str) -> None:
     """Where the user that was given is bound by no policy, have a role that is, for the daily work."""
-    async with _owner(url) as connection:
+    async with owning(url) as connection:
         if await is_above_walls(connection) and not await connection.fetchval(
             "SELECT 1 FROM pg_roles WHERE rolname = $1", ROLE
         ):
@@ -144,10 +146,12 @@ def bound(prefix: str, month: datetime.datetime) -> str:
     return f"{prefix}_{int(month.timestamp() * 1000):012x}"
 
 
-async def _partition(connection: Any) -> None:
+async def partition(connection: Any, since: datetime.datetime | None = None) -> None:
+    """Make the partitions of this month and those to come, or of all months since a moment."""
     now = datetime.datetime.now(datetime.UTC)
+    first_of_all = 0 if since is None else (since.year - now.year) * 12 + since.month - now.month
     for table, prefix in PARTITIONED.items():
-        for later in range(AHEAD + 1):
+        for later in range(max(first_of_all, -BACK_MAX), AHEAD + 1):
             first, end = month_of(now, later), month_of(now, later + 1)
             name = f"{table}_{first:%Y_%m}"
             if await connection.fetchval("SELECT to_regclass($1)", name) is not None:

@@ -1,0 +1,133 @@
+"""Run tests with the servers that they need: those that run already, else private ones of installed programs.
+
+`python tests/servers.py COMMAND …` runs a command. PostgreSQL is looked for on its standard port, then among
+the installed programs, from which a private server is started in a temporary folder; as the superuser of a
+Debian the programs are installed first where they are missing. What could not be had is said in the last
+lines. Redis is started by its tests; here its program is only looked for.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+STANDARD = "postgresql://postgres@127.0.0.1:5432/postgres"
+
+
+def main(command: list[str]) -> int:
+    """Run the command with what there is, and say what there is not."""
+    install()
+    with postgres() as url:
+        environment = dict(os.environ)
+        if url is not None:
+            environment["VETTANCE_TEST_POSTGRES"] = url
+        code = subprocess.run(command, env=environment, check=False).returncode
+    for program, missing in (("PostgreSQL", url is None), ("Redis", shutil.which("redis-server") is None)):
+        if missing:
+            print(f"LEFT OUT: the tests that need {program}, because there is none here.")
+    return code
+
+
+def install() -> None:
+    """Install what is missing, where that is allowed."""
+    wanted = [
+        package
+        for package, there in (
+            ("postgresql", answers(STANDARD) or programs() is not None),
+            ("redis-server", shutil.which("redis-server") is not None),
+        )
+        if not there
+    ]
+    if wanted and os.geteuid() == 0 and shutil.which("apt-get"):
+        print(f"Installing {' and '.join(wanted)} for the tests (once)…", flush=True)
+        subprocess.run(["apt-get", "update", "-qq"], check=False)
+        subprocess.run(
+            ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *wanted],
+            check=False,
+            stdout=subprocess.DEVNULL,
+        )
+
+
+def programs() -> Path | None:
+    """Find the newest installed PostgreSQL."""
+    folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    found = shutil.which("initdb")
+    if found:
+        folders.append(Path(found).parent)
+    return next((folder for folder in reversed(folders) if (folder / "initdb").exists()), None)
+
+
+def answers(url: str) -> bool:
+    """Tell whether a server takes us for its superuser."""
+    import asyncio
+
+    import asyncpg
+
+    async def ask() -> bool:
+        connection = await asyncpg.connect(url, timeout=3)
+        try:
+            return bool(
+                await connection.fetchval("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+            )
+        finally:
+            await connection.close()
+
+    try:
+        return asyncio.run(ask())
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        return False
+
+
+@contextlib.contextmanager
+def postgres() -> Iterator[str | None]:
+    """Yield the URL of a server for the tests, or None."""
+    given = os.environ.get("VETTANCE_TEST_POSTGRES", STANDARD)
+    folder = programs()
+    if answers(given):
+        yield given
+    elif folder is None:
+        yield None
+    else:
+        with tempfile.TemporaryDirectory(prefix="vettance-postgres-") as place:
+            yield from private(folder, Path(place))
+
+
+def private(folder: Path, place: Path) -> Iterator[str | None]:
+    """Start a server in a folder of its own; PostgreSQL refuses to run as root, and then runs as postgres."""
+    as_user = (
+        ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.geteuid() == 0 else []
+    )
+    if as_user:
+        shutil.chown(place, "postgres", "postgres")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data = str(place / "data")
+    made = subprocess.run(
+        [*as_user, folder / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    options = f"-c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={place}"
+    control = [*as_user, folder / "pg_ctl", "-D", data, "-w", "-l", str(place / "log")]
+    if (
+        made.returncode
+        or subprocess.run([*control, "-o", options, "start"], check=False, capture_output=True).returncode
+    ):
+        print(f"PostgreSQL could not be started: {made.stderr.strip()}", file=sys.stderr)
+        yield None
+        return
+    try:
+        yield f"postgresql://postgres@127.0.0.1:{port}/postgres"
+    finally:
+        subprocess.run([*control, "-m", "immediate", "stop"], check=False, capture_output=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
