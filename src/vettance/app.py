@@ -41,7 +41,7 @@ from vettance.jobs.worker import Worker
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
 from vettance.ops.api import MetricsDoor
-from vettance.ops.measure import Measurer
+from vettance.ops.measure import Measurer, keep_telling
 from vettance.ops.meters import Place, take_place
 from vettance.refresh import Refresher, Reload
 from vettance.replays.replay import StoredReplays
@@ -222,6 +222,7 @@ class Service:
             asyncio.create_task(self._keep_memory()),
             asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(self._save_quota_for_ever()),
+            asyncio.create_task(keep_telling(self.meters, self.edge, self.refresher, self.evaluator.astray)),
         ]
         if self.settings.role is not Role.WEB:
             self._tasks.append(asyncio.create_task(keep_duty(self.settings, self._do_duties)))
@@ -321,10 +322,7 @@ class Service:
         """Return what gathers the figures of this server, all its processes included."""
         levels = {
             "store_pending_writes": lambda: getattr(self.store, "pending", 0),
-            "requests_in_flight": lambda: self.edge.in_flight,
             "draining": lambda: self.edge.draining,
-            "configuration_stale": lambda: self.refresher.fault is not None,
-            "state_astray_tenants": lambda: len(self.evaluator.astray),
         }
         return Measurer(
             self.place.board, self.store, data, levels, lambda: getattr(self.store, "writer_pid", None)
@@ -341,7 +339,7 @@ class Service:
 @contextlib.asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Service]:
     """Open the store that the settings name and run a service on it, until the block ends."""
-    place = take_place()
+    place = take_place("worker" if settings.role is Role.WORKER else "web")
     tracing = _open_tracing(settings)
     store = await connect_store(settings, writer="process", meters=place.meters)
     try:

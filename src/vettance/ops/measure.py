@@ -5,9 +5,9 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from vettance import __version__
 from vettance.aml.screening.freshness import is_stale
@@ -15,11 +15,13 @@ from vettance.db.engine import Store, StoreDown
 from vettance.ops import sql
 from vettance.ops.board import SLOTS, Board
 from vettance.ops.exposition import Family, exposition
-from vettance.ops.meters import processes
+from vettance.ops.meters import Meters, processes
 from vettance.watchlists import sql as watchlists_sql
 
 #: What all questions to the store may take together. Prometheus gives up after 10 s by default.
 ASK_S_MAX: Final = 3.0
+#: A scrape every few seconds sees no more than this shows.
+STAND_S: Final = 1.0
 
 
 class Gauge(NamedTuple):
@@ -38,10 +40,7 @@ GAUGES: Final = {
         Gauge("vettance_store_pending_writes", "Writes that wait for their commit."),
         Gauge("vettance_store_bytes", "Size of the embedded store: its file and its log.", "part"),
         Gauge("vettance_disk_free_bytes", "Free space where the data folder lies."),
-        Gauge("vettance_requests_in_flight", "Requests at work."),
         Gauge("vettance_draining", "1 while the service is about to stop."),
-        Gauge("vettance_configuration_stale", "1 while changed configuration cannot be read."),
-        Gauge("vettance_state_astray_tenants", "Tenants whose memory waits to be brought back in line."),
         Gauge("vettance_jobs_waiting", "Accepted events that wait for their decision."),
         Gauge("vettance_jobs_oldest_seconds", "How long the oldest of them has waited."),
         Gauge("vettance_webhook_deliveries_waiting", "Deliveries that are not settled."),
@@ -167,6 +166,25 @@ class Measurer:
             for name, figure in zip(names, _weigh(pid), strict=False):
                 sums[name][role] = sums[name].get(role, 0) + figure
         return {name: list(figures.items()) for name, figures in sums.items()}
+
+
+class Busy(Protocol):
+    """Knows how many requests are at work."""
+
+    in_flight: int
+
+
+class Following(Protocol):
+    """Knows why it cannot follow the configuration, or None."""
+
+    fault: str | None
+
+
+async def keep_telling(meters: Meters, edge: Busy, refresher: Following, astray: Collection[str]) -> None:
+    """Note for ever how this process stands, for whoever answers for all of them."""
+    while True:
+        meters.stands(edge.in_flight, len(astray), stale=refresher.fault is not None)
+        await asyncio.sleep(STAND_S)
 
 
 def _weigh(pid: int) -> tuple[float, ...]:

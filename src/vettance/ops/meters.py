@@ -35,7 +35,8 @@ class Meter(NamedTuple):
     """One row of the table. `unit` turns the whole numbers that are counted into what is shown.
 
     `values` are those that the label can take: a closed set, so that nothing a caller sends makes a new one.
-    With `bounds` it is a histogram. Of a `level`, the highest of all processes is shown, not their sum.
+    With `bounds` it is a histogram. A `level` goes up and down: shown is the `max` or the `sum` of what all
+    processes last told.
     """
 
     name: str
@@ -44,7 +45,7 @@ class Meter(NamedTuple):
     values: tuple[str, ...] = ("",)
     bounds: tuple[float, ...] = ()
     unit: float = 1
-    level: bool = False
+    level: str = ""
 
     @property
     def words(self) -> int:
@@ -73,9 +74,12 @@ METERS: Final = (
     Meter("vettance_webhook_exhausted_total", "Deliveries given up after their last attempt."),
     Meter("vettance_webhook_leases_lost_total", "Attempts that were not recorded: another worker had it."),
     Meter(
-        "vettance_state_rebuild_seconds", "What filling the memory took at the start.", unit=_NS, level=True
+        "vettance_state_rebuild_seconds", "What filling the memory took at the start.", unit=_NS, level="max"
     ),
-    Meter("vettance_state_rebuilt_events", "Events replayed from the log at the start.", level=True),
+    Meter("vettance_state_rebuilt_events", "Events replayed from the log at the start.", level="max"),
+    Meter("vettance_requests_in_flight", "Requests at work.", level="sum"),
+    Meter("vettance_configuration_stale", "1 while changed configuration cannot be read.", level="max"),
+    Meter("vettance_state_astray_tenants", "Memories of tenants to be brought back in line.", level="sum"),
     Meter("vettance_state_mends_total", "Memories of tenants rebuilt after a write had failed."),
 )
 
@@ -119,6 +123,9 @@ _EXHAUSTED_AT: Final = PLACES["vettance_webhook_exhausted_total", ""]
 _LEASES_AT: Final = PLACES["vettance_webhook_leases_lost_total", ""]
 _REBUILD_AT: Final = PLACES["vettance_state_rebuild_seconds", ""]
 _REBUILT_AT: Final = PLACES["vettance_state_rebuilt_events", ""]
+_IN_FLIGHT_AT: Final = PLACES["vettance_requests_in_flight", ""]
+_STALE_AT: Final = PLACES["vettance_configuration_stale", ""]
+_ASTRAY_AT: Final = PLACES["vettance_state_astray_tenants", ""]
 _MENDS_AT: Final = PLACES["vettance_state_mends_total", ""]
 
 _LATENCY_NS: Final = tuple(round(bound * 1e9) for bound in LATENCY_S)
@@ -183,6 +190,11 @@ class Meters:
         self._words[_REBUILD_AT] = elapsed_ns
         self._words[_REBUILT_AT] = events
 
+    def stands(self, in_flight: int, astray: int, *, stale: bool) -> None:
+        """Tell how this process stands; once a second is often enough."""
+        words = self._words
+        words[_IN_FLIGHT_AT], words[_ASTRAY_AT], words[_STALE_AT] = in_flight, astray, int(stale)
+
     def mended(self, tenants: int) -> None:
         """The memory of some tenants was rebuilt because it had run ahead of the log."""
         self._words[_MENDS_AT] += tenants
@@ -215,7 +227,7 @@ def processes(slots: list[memoryview]) -> list[Process]:
 
 
 def reading(meter: Meter, value: str, slots: list[memoryview]) -> list[int]:
-    """Return the words of one value of a meter: the sum (or, of a level, the highest) over all slots."""
+    """Return the words of one value of a meter: the sum over all slots, of some levels the highest."""
     first = PLACES[meter.name, value]
     columns = zip(*(slot[first : first + meter.words] for slot in slots), strict=True)
-    return [max(column) if meter.level else sum(column) for column in columns]
+    return [max(column) if meter.level == "max" else sum(column) for column in columns]
