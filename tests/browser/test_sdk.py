@@ -1,6 +1,8 @@
 """The SDK in a real browser, against a real service of another origin."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -62,6 +64,57 @@ def test_batches_wait_while_the_browser_is_offline_and_go_when_it_is_back(visit:
     assert page.collect("OTHER") is None
     page.page.context.set_offline(False)
     page.until(lambda: page.evaluated().get("keyCount") == len("offline"), "every key")
+
+
+def test_a_service_that_asks_for_patience_gets_it(visit: Open, shop: Shop) -> None:
+    page = visit(flushEveryMs=0)
+    asked: list[object] = []
+
+    def answer(route: Any) -> None:
+        asked.append(route.request)
+        if len(asked) > 1:
+            route.continue_()
+            return
+        open_to = {"access-control-allow-origin": shop.origin, "access-control-expose-headers": "retry-after"}
+        route.fulfill(status=429, headers={**open_to, "retry-after": "7"}, json={"error": {}})
+
+    page.page.route("**/websdk/signals", answer)
+    page.page.clock.install()
+    page.page.clock.pause_at(datetime.now(UTC) + timedelta(seconds=60))
+    page.page.mouse.click(100, 30)
+    page.page.evaluate("void sdk.flush()")
+    page.wait("said.errors.some((event) => event.status === 429)")
+    page.page.clock.run_for(6900)
+    assert len(asked) == 1
+    page.page.clock.run_for(200)
+    page.wait("said.queued.length === 1")
+    assert len(asked) == 2
+
+
+def test_a_person_who_comes_from_another_page_of_the_session_is_not_nobody(visit: Open) -> None:
+    page = visit(flushEveryMs=0)
+    page.type_like_a_person("#user", "anna")
+    page.page.evaluate("sdk.flush()")
+    page.page.evaluate("sdk.page()")
+    assert page.collect("TRANSACTION", eventName="payment.attempt")["decision"] == "ALLOW"
+    page.page.evaluate("document.getElementById('note').value = 'put there by a script'")
+    assert page.collect("TRANSACTION", eventName="payment.attempt")["decision"] != "ALLOW"
+
+
+def test_a_mouse_that_jumps_and_keys_that_leave_no_gap_are_seen(visit: Open) -> None:
+    page = visit()
+    page.page.locator("#user").click()
+    page.type("#user", "annaexample", [80], [79])
+    page.page.locator("#note").click()
+    page.collect()
+    signals = page.sent("/collect")[-1]["sdkSignals"]
+    assert signals["jumpCount"] == 1
+    assert len(signals["keystrokeGaps"]) == 10
+    assert all(0 < gap < 3 for gap in signals["keystrokeGaps"])
+    person = visit()
+    person.type_like_a_person("#user", "annaexample")
+    person.collect()
+    assert min(person.sent("/collect")[-1]["sdkSignals"]["keystrokeGaps"]) < 0
 
 
 def test_a_token_is_renewed_at_four_fifths_of_its_life(visit: Open, shop: Shop, browser: object) -> None:

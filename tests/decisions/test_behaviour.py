@@ -50,6 +50,8 @@ JUNK = st.recursive(
 NAMES = [
     "keystrokeIntervals",
     "keystrokeDwells",
+    "keystrokeGaps",
+    "jumpCount",
     "pressDwells",
     "fields",
     "mouse",
@@ -122,3 +124,32 @@ def test_fields_filled_without_keys_are_counted_together() -> None:
     assert read("fields_injected", {"fields": fields}) == 4
     assert read("fields_injected", {"fields": {"filled": 1, "typed": 1}}) == 0
     assert read("fields_injected", {}) is None
+
+
+def test_gaps_between_keys_may_be_negative_and_are_told_by_median_spread_and_overlap() -> None:
+    found = behaviour_of(event({"keystrokeGaps": [30, -10, 50, 20, 90, -20, 60, 40]}))
+    assert found.keystroke_gap_count == 8
+    assert found.keystroke_gap_median_ms == 40
+    assert found.keystroke_gap_spread_ms == 60 - 20
+    assert found.keystroke_overlap == 2 / 8
+
+
+def test_stalls_that_only_add_time_leave_the_lower_half_of_the_intervals_alone() -> None:
+    even = [50, 51, 50, 52, 50, 51, 51, 50, 50, 51]
+    calm = read("keystroke_low_spread", {"keystrokeIntervals": even})
+    stalled = read("keystroke_low_spread", {"keystrokeIntervals": [*even[:6], 400, 180, 260, 90]})
+    assert calm < 0.05
+    assert stalled < 0.1
+    assert read("keystroke_low_spread", {"keystrokeIntervals": [90, 160, 70, 240, 130, 95, 310, 120]}) > 0.2
+
+
+def test_a_quarter_of_the_keys_held_for_no_time_is_told() -> None:
+    assert read("dwell_low_ms", {"keystrokeDwells": [1, 90, 2, 1, 80, 95, 1, 2]}) < 15
+    assert read("dwell_low_ms", {"keystrokeDwells": [81, 90, 72, 99, 80, 95, 1, 102]}) > 50
+
+
+def test_what_was_done_before_this_page_counts_for_the_session_only() -> None:
+    arrived = event({"interactionCount": 0}, session_signals={"interactionCount": 61})
+    assert behaviour_of(arrived).interactions == 0
+    assert behaviour_of(arrived).session_interactions == 61
+    assert behaviour_of(event({"interactionCount": 0})).session_interactions == 0

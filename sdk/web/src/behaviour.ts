@@ -174,11 +174,12 @@ export const behaviour = () => {
 
   const options = { capture: true, passive: true }
 
-  const reset = (): void => {
+  const reset = (isFirst?: boolean): void => {
     for (const name in counts) delete counts[name]
     sent = {}
     flags = {}
-    for (const each of [intervals, dwells, gaps, presses, moves, filled]) each.reset()
+    for (const each of [intervals, dwells, gaps, presses, moves]) each.reset()
+    filled.reset(isFirst)
     firstInputAt = lastInputAt = pressedAt = 0
     restedAt = null
     lastKey = { field: null, at: 0 }
@@ -205,13 +206,13 @@ export const behaviour = () => {
 
   return {
     listen(): void {
-      reset()
+      reset(true)
       for (const type in listeners) document.addEventListener(type, handle, options)
     },
     ignore(): void {
       for (const type in listeners) document.removeEventListener(type, handle, options)
     },
-    reset,
+    reset: (): void => reset(),
     /** Whether something happened that was not in a batch yet. */
     hasNews: (): boolean => Object.keys(counts).some((name) => counts[name] !== sent[name]),
     /** Everything since the page was shown, for a decision now. */
@@ -227,6 +228,8 @@ export const behaviour = () => {
         pressDwells: presses.all(),
         paste: false,
         touch: touched,
+        // Said also when there are none: what an earlier page of the session had filled in is not this page's.
+        fields: { filled: 0 },
         ...state(),
       }
     },

@@ -20,6 +20,13 @@ export const fieldOf = (event: Event): Field | null => {
 
 export const fields = () => {
   let known = new Map<Field, Set<Way>>()
+  // What stood in a field when this account began was put there before it.
+  let before = new Set<Field>()
+
+  const changed = (): (HTMLInputElement | HTMLTextAreaElement)[] =>
+    Array.from(document.querySelectorAll<HTMLInputElement>('input,textarea')).filter(
+      (field) => (field.tagName === 'TEXTAREA' || TEXT.test(field.type)) && field.value !== field.defaultValue,
+    )
 
   const note = (field: Field, way: Way): void => {
     if (!known.has(field) && known.size > 200) return
@@ -30,20 +37,19 @@ export const fields = () => {
     note,
     /** Count the filled fields by the way in which each was filled. */
     signals(): Record<string, unknown> {
-      document.querySelectorAll<HTMLInputElement>('input,textarea').forEach((field) => {
-        const isText = field.tagName === 'TEXTAREA' || TEXT.test(field.type)
-        if (isText && !known.has(field) && field.value !== field.defaultValue) {
-          note(field, field.matches(':autofill') ? 'autofilled' : 'silent')
-        }
-      })
+      for (const field of changed()) {
+        if (!known.has(field) && !before.has(field)) note(field, field.matches(':autofill') ? 'autofilled' : 'silent')
+      }
       const count: Record<string, number> = {}
       known.forEach((ways) => {
         for (const way of ways) count[way] = (count[way] || 0) + 1
       })
       return known.size ? { fields: { filled: known.size, ...count } } : {}
     },
-    reset(): void {
+    /** Begin a new account. On the first of a page nothing stands there before: what does was filled in unseen. */
+    reset(isFirst?: boolean): void {
       known = new Map()
+      before = new Set(isFirst ? [] : changed())
     },
   }
 }
