@@ -63,6 +63,17 @@ def test_a_list_entry_added_twice_under_one_key_is_no_duplicate(tenant: Caller) 
     assert keyed(tenant, "/api/v1/lists", body, fresh_key()).status == 409
 
 
+def test_a_secret_rotated_twice_under_one_key_is_one_secret(tenant: Caller) -> None:
+    subscription = {"url": "https://example.com/hook", "eventTypes": ["EVENT_FEEDBACK_SUBMITTED"]}
+    made = keyed(tenant, "/api/v1/webhooks/subscriptions", subscription, fresh_key())
+    assert made.status == 201, made.body
+    path, key = f"/api/v1/webhooks/subscriptions/{made.json['id']}/rotate-secret", fresh_key()
+    first = keyed(tenant, path, {"phase": "prepare"}, key)
+    assert first.json["signingSecret"]
+    assert keyed(tenant, path, {"phase": "prepare"}, key).body == first.body
+    assert keyed(tenant, path, {"phase": "prepare"}, fresh_key()).body != first.body
+
+
 def test_a_refusal_stands_for_its_key(tenant: Caller) -> None:
     key = fresh_key()
     first = keyed(tenant, "/api/v1/events", {"eventName": ""}, key)

@@ -99,14 +99,7 @@ class AmlDoors:
                 CaseRecord,
             ),
             _route(
-                "GET",
-                f"{case}/export",
-                self.export,
-                "A case for a report",
-                (404,),
-                None,
-                CaseRecord,
-                ExportQuery,
+                "GET", f"{case}/export", self.export, "For a report", (404,), None, CaseRecord, ExportQuery
             ),
             _route(
                 "POST",
@@ -126,7 +119,16 @@ class AmlDoors:
                 RejectBody,
                 CaseAnswer,
             ),
-            _route("POST", f"{case}/notes", self.note, "Write a note", (404, 409, 422), NoteBody, CaseAnswer),
+            _route(
+                "POST",
+                f"{case}/notes",
+                self.note,
+                "Write a note",
+                (404, 409, 422),
+                NoteBody,
+                CaseAnswer,
+                idempotent=True,
+            ),
             _route(
                 "POST",
                 f"{case}/assign",
@@ -282,6 +284,8 @@ def _route(
     takes: type | None,
     answers: type,
     query: type | None = None,
+    *,
+    idempotent: bool = False,
 ) -> Route:
     return Route(
         method,
@@ -294,6 +298,7 @@ def _route(
         answers=answers,
         refusals=refusals,
         product=_PRODUCT,
+        idempotent=idempotent,
     )
 
 

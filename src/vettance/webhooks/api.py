@@ -107,6 +107,7 @@ class WebhookDoors:
                 Rotated,
                 takes=RotationBody,
                 refusals=(404, 409),
+                idempotent=True,
             ),
             self._on_one(
                 "GET",
@@ -124,6 +125,7 @@ class WebhookDoors:
                 Replayed,
                 takes=ReplayBody,
                 refusals=(404, 422),
+                idempotent=True,
             ),
             Route(
                 "POST",
@@ -133,6 +135,7 @@ class WebhookDoors:
                 _TAG,
                 answers=DeliveryAnswer,
                 refusals=(404,),
+                idempotent=True,
             ),
         )
 
@@ -260,13 +263,16 @@ class WebhookDoors:
             if phase == "prepare":
                 secret = make_secret()
                 sealed = sql.seal(self._vault, secret, found.tenant, found.id)
-                await self._store.write(sql.prepare_secret(found.tenant, found.id, sealed, now_ms))
-                return Reply(Rotated(phase=phase, signing_secret=secret))
-            until_ms = now_ms + OLD_SECRET_MS
-            await self._store.write(sql.promote_secret(found.tenant, found.id, until_ms, now_ms))
+                change = sql.prepare_secret(found.tenant, found.id, sealed, now_ms)
+                reply = Reply(Rotated(phase=phase, signing_secret=secret))
+            else:
+                until_ms = now_ms + OLD_SECRET_MS
+                change = sql.promote_secret(found.tenant, found.id, until_ms, now_ms)
+                reply = Reply(Rotated(phase=phase, former_secret_expires_at=timestamp(until_ms)))
+            await self._store.write(change, *call.keep(reply))
         except Lost:
             raise Conflict("No new secret is prepared.", "not_prepared") from None
-        return Reply(Rotated(phase=phase, former_secret_expires_at=timestamp(until_ms)))
+        return reply
 
     async def deliveries(self, call: Call) -> Reply:
         """GET /webhooks/subscriptions/{id}/deliveries."""
