@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from databases import absence, database
 from live import Service, run_cli
 
 
@@ -165,6 +166,25 @@ def test_a_redis_that_does_not_answer_is_a_fault_that_tells_no_password(data: Pa
     assert done.returncode == 1
     assert "VETTANCE_REDIS_URL" in done.stdout
     assert "pass-canary" not in done.stdout + done.stderr
+
+
+def test_a_database_that_does_not_answer_is_a_fault_that_tells_no_password(data: Path) -> None:
+    url = f"postgresql://user:pass-canary@127.0.0.1:{free_port()}/x"
+    done = run_cli(data, "doctor", "--port", str(free_port()), ok=False, env={"VETTANCE_DATABASE_URL": url})
+    assert done.returncode == 1
+    assert "VETTANCE_DATABASE_URL names" in done.stdout
+    assert "pass-canary" not in done.stdout + done.stderr
+
+
+@pytest.mark.skipif(absence() is not None, reason="no PostgreSQL here")
+def test_a_database_is_asked_whether_its_schema_is_the_newest(data: Path) -> None:
+    with database() as url:
+        env = {"VETTANCE_DATABASE_URL": url}
+        assert ask(data, env=env)[1]["store"]["level"] == "warning"
+        run_cli(data, "migrate", "--json", env=env)
+        assert ask(data, env=env) == (0, {})
+        done = run_cli(data, "backup", str(data / "copy"), ok=False, env=env)
+    assert "pg_dump" in done.stderr
 
 
 def test_a_secret_of_another_deployment_is_found_out(tmp_path: Path, own_service: Service) -> None:

@@ -78,9 +78,10 @@ def restore(source: Path, check: bool, other_secret: bool, as_json: bool, data: 
 
 def _embedded(data: str | None) -> Settings:
     """Read the settings of a deployment whose store is a file of ours."""
-    if os.environ.get("VETTANCE_DATABASE_URL", "").startswith("postgres"):
+    settings = settings_of(data)
+    if settings.database_url is not None:
         fail("PostgreSQL is backed up by its own tools (pg_dump, pg_basebackup): see docs/operations.md")
-    return settings_of(data)
+    return settings
 
 
 def _words(manifest: Manifest) -> str:

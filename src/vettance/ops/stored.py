@@ -1,5 +1,6 @@
 """What the doctor looks at in the store: secret, schema, clock, lists, queues."""
 
+import asyncio
 import sqlite3
 import stat
 import time
@@ -25,6 +26,7 @@ from vettance.webhooks.sql import unseal
 _CLOCK_MIN_MS: Final = 1_767_225_600_000
 _AHEAD_MS: Final = 5 * 60_000
 _OVERDUE_MS: Final = 10 * 60_000
+_ASK_S_MAX: Final = 10.0
 
 
 def check_secret(patient: Patient) -> Iterator[Finding]:
@@ -86,6 +88,32 @@ def check_clock(patient: Patient) -> Iterator[Finding]:
     yield ok(name, time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(patient.now_ms / 1000)))
 
 
+def _ask_database(url: str) -> Finding:
+    from vettance.db.postgres_schema import check  # The driver is loaded where it is used only.
+
+    name = "store"
+    try:
+        pending = asyncio.run(asyncio.wait_for(check(url), _ASK_S_MAX))
+    except (StoreDown, OSError, TimeoutError) as error:
+        told = str(error) if isinstance(error, StoreDown) else type(error).__name__
+        return fault(
+            name,
+            f"PostgreSQL cannot be used: {told.replace(url, 'VETTANCE_DATABASE_URL')}",
+            "See that it runs, and that VETTANCE_DATABASE_URL names its address, user and password.",
+        )
+    if pending:
+        return _pending(name, pending)
+    return ok(name, "PostgreSQL answers, newest schema")
+
+
+def _pending(name: str, pending: list[str]) -> Finding:
+    return warning(
+        name,
+        f"{len(pending)} migrations are pending, from {pending[0]}",
+        "Make a backup, then `vettance migrate`; `vettance serve` also does it at its start.",
+    )
+
+
 def _ask(patient: Patient, statement: Statement) -> list[Row] | None:
     """Ask the embedded store; None when it is not there or cannot answer, which is told by its own check."""
     try:
@@ -100,7 +128,8 @@ def _ask(patient: Patient, statement: Statement) -> list[Row] | None:
 def check_store(patient: Patient) -> Iterator[Finding]:
     """Open the embedded store and look at its schema and its log."""
     name, path = "store", patient.store
-    if patient.environ.get("VETTANCE_DATABASE_URL"):
+    if patient.settings.database_url is not None:
+        yield _ask_database(patient.settings.database_url)
         return
     if not path.exists():
         yield ok(name, "none yet; it is made at the first start")
@@ -117,11 +146,7 @@ def check_store(patient: Patient) -> Iterator[Finding]:
         )
         return
     if pending:
-        yield warning(
-            name,
-            f"{len(pending)} migrations are pending, from {pending[0]}",
-            "`vettance backup` first, then `vettance migrate`; `vettance serve` also does it at its start.",
-        )
+        yield _pending(name, pending)
         return
     if log.exists() and log.stat().st_size > 4 * LOG_BYTES_MAX:
         yield warning(
