@@ -6,6 +6,7 @@ import sys
 import time
 
 import pytest
+from redis_server import PATIENCE_S
 from velocity_engines import private_redis
 
 from vettance.state.redis_limits import SharedLimits
@@ -20,7 +21,7 @@ from vettance.state.redis_limits import SharedLimits
 from vettance.state.redis_line import Line
 
 async def main():
-    line = Line(sys.argv[1])
+    line = Line(sys.argv[1], 30.0)
     limits = SharedLimits(line)
     await line.call(b"PING")
     print("ready", flush=True)
@@ -44,7 +45,7 @@ def start_caller():
 
 @pytest.fixture
 async def line():
-    line = Line(private_redis().url)
+    line = Line(private_redis().url, PATIENCE_S)
     await line.call(b"FLUSHALL")
     yield line
     await line.close()

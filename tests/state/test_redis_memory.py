@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from redis_server import SECRET, PrivateRedis
+from redis_server import PATIENCE_S, SECRET, PrivateRedis
 
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore
@@ -69,7 +69,7 @@ class Process:
 
     def __init__(self, store: FailingStore, url: str) -> None:
         self.store = store
-        self.line = Line(url)
+        self.line = Line(url, PATIENCE_S)
         self.velocity = RedisVelocity(self.line, SECRET)
         schema = fraud_schema()
         cache = RuleCache(lambda text: compile_document(text, schema))

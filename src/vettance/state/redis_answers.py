@@ -1,7 +1,7 @@
 """What the script in Redis replies, as answers: exact from entries, else from totals of sub-buckets."""
 
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from math import fsum
 from typing import Any, Final, NamedTuple
@@ -87,28 +87,30 @@ def _answer_entries(
     """Answer from the entries of an ordinary key, exactly."""
     columns = list(zip(*placed.entry.iter_unpack(record), strict=True))
     heads = columns[0]
+    # The entries are in the order of their moments; those newer than the event do not count.
     after = at_ms + 1 << SERIES_BITS
-    if heads[-1] >= after:
-        # The entries are in the order of their moments; those newer than the event do not count.
-        end = bisect_right(heads, at_ms, key=_moment)
-        heads = heads[:end]
-    present = 0
-    for head in heads:
-        present |= head
+    end = len(heads) if heads[-1] < after else bisect_left(heads, after)
+    oldest = heads[0]
+    begins: dict[int, int] = {}
     for lane, column, _ in placed.lanes:
         bit = lane.local_bit
-        if not present & bit:
+        span_ms = lane.windows[-1].span_ms
+        begin = begins.get(span_ms)
+        if begin is None:
+            since = after - (span_ms << SERIES_BITS)
+            begins[span_ms] = begin = 0 if oldest >= since else bisect_left(heads, since)
+        if begin >= end:
             continue
-        moments = [head >> SERIES_BITS for head in heads if head & bit]
+        inside = heads[begin:end]
+        moments = [head >> SERIES_BITS for head in inside if head & bit]
+        if not moments:
+            continue
         values: list[Word] = []
         if column:
-            values = [value for value, head in zip(columns[column], heads, strict=False) if head & bit]
+            held = columns[column][begin:end]
+            values = [value for value, head in zip(held, inside, strict=True) if head & bit]
         for span_ms, questions in lane.windows:
             _answer_window(questions, moments, values, at_ms - span_ms, at_ms, words, lane, answers)
-
-
-def _moment(head: int) -> int:
-    return head >> SERIES_BITS
 
 
 def _answer_window(

@@ -70,6 +70,8 @@ class Line:
         self._sender: asyncio.Task[None] | None = None
         self._reader: asyncio.Task[None] | None = None
         self._watch: asyncio.TimerHandle | None = None
+        self._answered_s = 0.0
+        self._is_overdue = False
         self._breaking: asyncio.Task[None] | None = None
         self._is_closed = False
         self._server_id: bytes | None = None
@@ -163,6 +165,7 @@ class Line:
                 except ResponseError as error:
                     found = error
                 _, answer = self._under_way.popleft()
+                self._answered_s = time.monotonic()
                 if not answer.done():
                     answer.set_result(found)
         except (RedisError, OSError, TimeoutError, IndexError) as error:
@@ -176,11 +179,19 @@ class Line:
             self._watch = loop.call_later(self._patience_s / 4, self._look)
 
     def _look(self) -> None:
-        """Give a connection up on which an answer is overdue."""
+        """Give a connection up on which nothing has come for too long.
+
+        Two looks must agree: a process that was stopped for a while finds its answers only after the first.
+        """
         self._watch = None
         if not self._under_way:
+            self._is_overdue = False
             return
-        if time.monotonic() - self._under_way[0][0] > self._patience_s:
+        was_overdue = self._is_overdue
+        since_s = max(self._under_way[0][0], self._answered_s)
+        self._is_overdue = time.monotonic() - since_s > self._patience_s
+        if was_overdue and self._is_overdue:
+            self._is_overdue = False
             self._breaking = asyncio.create_task(self._break("Redis does not answer"))
         else:
             self._arm()

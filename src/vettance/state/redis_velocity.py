@@ -38,6 +38,8 @@ _GENERATION: Final = 8  # hexadecimal digits
 _DEGRADED: Final = 1
 _TEXTS_MAX: Final = 4096
 _PLANS_MAX: Final = 256
+_SETTLED_AT_ONCE: Final = 500  # Lua hands on some thousand arguments at most.
+_MASKS_MAX: Final = 1024  # Events of one rule set seldom show more than a few dozen.
 _SWEEP_KEYS: Final = 500  # looked at in one go; other calls get their turn between
 _UNREADY: Final = {b"L": "lost", b"S": "stale", b"P": "paused"}
 
@@ -50,6 +52,7 @@ class _Placed(NamedTuple):
     layout: Layout
     groups: tuple[PlacedGroup, ...]
     read: Read
+    lanes: dict[int, tuple[int, ...]]  # by mask of an observation: the lanes of each group that it belongs to
 
 
 class RedisVelocity:
@@ -161,7 +164,7 @@ class RedisVelocity:
         received: bool = False,
     ) -> bytes:
         server = await self._line.server()
-        settled = self._settled.pop(tenant, [])
+        settled = self._take_settled(tenant)
         sent = [placed.digest + server, event_id.encode(), b"%d" % at_ms, b"1" if received else b"0"]
         sent += b"%d" % len(settled), *settled
         for group, entry in asked:
@@ -178,9 +181,16 @@ class RedisVelocity:
     async def settle_all(self) -> None:
         """Tell Redis of the settled events that no call has taken along. Raises `StateDown`."""
         for tenant in tuple(self._settled):
-            settled = self._settled.pop(tenant)
-            sent = (b"", b"", b"0", b"0", b"%d" % len(settled), *settled)
-            await self._line.run(_OBSERVE, self._names(tenant), sent)
+            while settled := self._take_settled(tenant):
+                sent = (b"", b"", b"0", b"0", b"%d" % len(settled), *settled)
+                await self._line.run(_OBSERVE, self._names(tenant), sent)
+
+    def _take_settled(self, tenant: str) -> list[bytes]:
+        settled = self._settled.pop(tenant, [])
+        if len(settled) > _SETTLED_AT_ONCE:
+            self._settled[tenant] = settled[_SETTLED_AT_ONCE:]
+            del settled[_SETTLED_AT_ONCE:]
+        return settled
 
     async def hold(self, tenant: str, hold_s: float) -> None:
         """Take no events of a tenant for so long, or until another memory is adopted. Raises `StateDown`."""
@@ -232,7 +242,7 @@ class RedisVelocity:
         if placed is None:
             programme = write(plan)
             layout = programme.layout
-            placed = _Placed(plan, plan_digest(plan), layout, place(layout), programme.read)
+            placed = _Placed(plan, plan_digest(plan), layout, place(layout), programme.read, {})
             while len(self._placed) >= _PLANS_MAX:
                 del self._placed[next(iter(self._placed))]
             self._placed[id(plan)] = placed
@@ -259,15 +269,20 @@ class RedisVelocity:
         if not -MOMENT_MAX <= at_ms <= MOMENT_MAX:
             raise ValueError("the moment of an event is beyond what can be remembered")
         words, mask = placed.read(seen.values, seen.mask, self._known, self._fingerprint)
+        lanes = placed.lanes.get(mask)
+        if lanes is None:
+            if len(placed.lanes) >= _MASKS_MAX:
+                placed.lanes.clear()
+            lanes = placed.lanes[mask] = tuple(group.group.meets(mask) for group in placed.groups)
         asked = []
-        for group in placed.groups:
+        for group, met in zip(placed.groups, lanes, strict=True):
             name = seen.keys[group.group.key]
             key = self._known.get(name) if type(name) is str else None
             if key is None:
                 key = self._fingerprint(name)
                 if key is None:
                     continue
-            entry = key_and_entry(group, key, at_ms, group.group.meets(mask), words)
+            entry = key_and_entry(group, key, at_ms, met, words)
             asked.append((group, entry))
         return asked, words
 
