@@ -64,7 +64,7 @@ def command(folder: Path, *arguments: str) -> Any:
 
 
 @contextlib.contextmanager
-def launched(folder: Path, port: int = 0) -> Iterator[Launched]:
+def launched(folder: Path, port: int = 0, workers: int = 1) -> Iterator[Launched]:
     """Make a tenant and a key in the folder and run the service on it until the block ends.
 
     Raises `LaunchFault`.
@@ -72,18 +72,20 @@ def launched(folder: Path, port: int = 0) -> Iterator[Launched]:
     tenant = command(folder, "tenant", "create", "Demo Shop")["tenantId"]
     command(folder, "tenant", "set", tenant, "--throttle", str(THROTTLE), "--quota", str(QUOTA))
     api_key = command(folder, "key", "create", "--tenant", tenant)["apiKey"]
-    with serving(folder, tenant, api_key, port) as service:
+    with serving(folder, tenant, api_key, port, workers) as service:
         yield service
 
 
 @contextlib.contextmanager
-def serving(folder: Path, tenant_id: str, api_key: str, port: int = 0) -> Iterator[Launched]:
+def serving(
+    folder: Path, tenant_id: str, api_key: str, port: int = 0, workers: int = 1
+) -> Iterator[Launched]:
     """Run the service on a folder that is set up, until the block ends. Raises `LaunchFault`.
 
     The child stays in our process group: whatever ends a terminal session ends both.
     """
     with (folder / LOG_FILE).open("wb") as log:
-        process = _spawn(folder, port, log)
+        process = _spawn(folder, port, log, workers)
         try:
             host, taken = _wait_listening(process, folder / LOG_FILE)
             _wait_ready(process, host, taken)
@@ -92,9 +94,12 @@ def serving(folder: Path, tenant_id: str, api_key: str, port: int = 0) -> Iterat
             stop(process)
 
 
-def _spawn(folder: Path, port: int, log: IO[bytes]) -> subprocess.Popen[bytes]:
+def _spawn(folder: Path, port: int, log: IO[bytes], workers: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603 - our own command, no shell.
-        [sys.executable, "-m", "vettance.cli", "serve", "--port", str(port), "--data", str(folder)],
+        [
+            *(sys.executable, "-m", "vettance.cli", "serve", "--port", str(port), "--data", str(folder)),
+            *("--workers", str(workers)),
+        ],
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
