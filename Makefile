@@ -63,7 +63,7 @@ sdk:  ## Build the browser SDK into the package (needs Node; running the service
 	cd sdk/web && npm ci --no-audit --no-fund && npm run check && npm run build
 
 # What answers the same on both stores is tested on both.
-ON_BOTH := tests/lists tests/history/test_history_api.py tests/jobs tests/feedback tests/exchange \
+ON_BOTH := tests/lists tests/history/test_history_api.py tests/jobs tests/feedback \
   tests/replays/test_idempotency_api.py tests/webhooks/test_api.py tests/decisions/test_evaluate_api.py
 
 test: lint chromium  ## Everything CI runs
