@@ -48,7 +48,7 @@ from vettance.demo.launch import LaunchFault, command, make_fresh
 CONNECTIONS = 8
 BODIES = 2_000
 LOAD_S = 3.0
-DISK_BYTES = 48 * 1024 * 1024
+DISK_BYTES = 768 * 1024 * 1024  # A fast machine writes a quarter of it in a round.
 KINDS = ("disk", "writer", "stall", "clock", "stop")
 WAIT_S_MAX = 60.0
 JUMPS_S = (-3600, -600, -5, 5, 600, 3600)
@@ -367,7 +367,7 @@ def until_it_works(service: Running, books: Books) -> float:
             books.outcomes[told["correlationIds"]["eventId"]] = told["decision"]
             return time.monotonic()
         time.sleep(0.02)
-    raise LaunchFault("the service did not recover")
+    raise LaunchFault(f"the service did not recover: {dict(books.statuses)} {books.unexplained[-1:]}")
 
 
 def settle_jobs(service: Running, books: Books, found: list[str]) -> None:
