@@ -227,7 +227,11 @@ class SharedMemory:
             if holder is None:
                 return False
             try:
-                await self._fill(tenant, active, holder)
+                condition = await self._velocity.condition(tenant, active.compiled.plan)
+                # Another process may have filled it between the look and the lease.
+                if condition is not Condition.READY or tenant in self.astray:
+                    await self._fill(tenant, active, holder)
+                self.rules[tenant] = active
             finally:
                 await self._velocity.keep(tenant, holder, 0)
             return True
