@@ -67,6 +67,7 @@ def test_nothing_acknowledged_is_lost_when_the_whole_service_is_killed(tmp_path:
 def test_the_memory_benchmark_weighs_before_and_after_a_restart(tmp_path: Path) -> None:
     found = run("memory.py", "--events", "3000", "--customers", "500", "--folder", str(tmp_path / "bench"))
     assert found["events"] == 3000
-    assert found["weights"][-1]["all"] >= found["weights"][-1]["web"] > 0
+    assert min(found["weights"][-1].values()) > 0
+    assert found["startWithoutSnapshotSeconds"] > 0
     assert found["startSeconds"] > 0
     assert not (tmp_path / "bench").exists()
