@@ -1,9 +1,8 @@
 """What a million events weigh: the memory of the service, and how fast it starts with that log.
 
 Sends invented traffic of 100,000 customers through POST /api/v1/decisions/evaluate with the default rules,
-all inside their windows, weighs the service as it goes, stops it, and starts it again on what it wrote: once
-with the snapshot of its memory, and once without, from the log alone. "web" is what is resident of the
-process that decides; "all" adds the others, pages that they share counted once.
+all inside their windows, weighs the service as it goes, stops it, and starts it again on what it wrote. "web" is
+what is resident of the process that decides; "all" adds the others, pages that they share counted once.
 
     python bench/memory.py [--events 1000000] [--customers 100000] [--json]
 """
@@ -57,17 +56,12 @@ def measure(folder: Path, events: int, customers: int) -> dict[str, Any]:
     with serving(folder, tenant, api_key) as service:
         start_s = time.perf_counter() - starting
         again = _weigh(service, decided)
-    shutil.rmtree(folder / "memory")  # the snapshots
-    starting = time.perf_counter()
-    with serving(folder, tenant, api_key):
-        replay_s = time.perf_counter() - starting
     return {
         "events": decided,
         "customers": customers,
         "perSecond": decided / took_s,
         "stopSeconds": stop_s,
         "startSeconds": start_s,
-        "startWithoutSnapshotSeconds": replay_s,
         "weights": weights,
         "afterRestart": again,
         "storeMegabytes": sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6,
@@ -113,8 +107,7 @@ def main() -> None:
         f"{found['storeMegabytes']:,.0f} MB on disk\n"
         f"resident memory: {_line(found['weights'][0])}\n"
         f"                 {_line(found['weights'][-1])}\n"
-        f"stopped in {found['stopSeconds']:.1f} s, ready again in {found['startSeconds']:.1f} s, "
-        f"without a snapshot in {found['startWithoutSnapshotSeconds']:.1f} s\n"
+        f"stopped in {found['stopSeconds']:.1f} s, ready again in {found['startSeconds']:.1f} s\n"
         f"after that start {_line(found['afterRestart'])}"
     )
 
