@@ -1,8 +1,9 @@
 """What a million events weigh: the memory of the service, and how fast it starts with that log.
 
 Sends invented traffic of 100,000 customers through POST /api/v1/decisions/evaluate with the default rules,
-all inside their windows, weighs the service as it goes, stops it, and starts it again on what it wrote. "web" is
-what is resident of the process that decides; "all" adds the others, pages that they share counted once.
+all inside their windows, weighs the service as it goes, stops it, and starts it again on what it wrote.
+"web" is what is resident of the process that decides; "all" adds the others, pages that they share counted
+once.
 
     python bench/memory.py [--events 1000000] [--customers 100000] [--json]
 """
