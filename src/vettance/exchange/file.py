@@ -9,7 +9,7 @@ from typing import IO, Any, Final, Protocol
 
 import msgspec
 
-from vettance.exchange.table import Cell, Column
+from vettance.exchange.table import Cell
 from vettance.wire import decode, encode
 
 FORMATS: Final = ("csv", "ndjson", "parquet")
@@ -21,6 +21,18 @@ _CELL_CHARS_MAX: Final = 4 * 1024 * 1024
 
 class FormatFault(Exception):
     """A file that cannot be read, or a format that is not installed; one line says what to do."""
+
+
+class Heading(Protocol):
+    """What a file has to know of a column."""
+
+    @property
+    def name(self) -> str:
+        """What stands above it."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it holds whole numbers."""
 
 
 class Sink(Protocol):
@@ -36,7 +48,7 @@ class Sink(Protocol):
 class CsvSink:
     """Comma-separated values with a header (RFC 4180)."""
 
-    def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
+    def __init__(self, file: IO[bytes], columns: Sequence[Heading]) -> None:
         self._text = io.TextIOWrapper(file, "utf-8", newline="", write_through=True)
         self._writer = csv.writer(self._text)
         self._writer.writerow([column.name for column in columns])
@@ -59,7 +71,7 @@ def _harmless(cell: Cell) -> Cell:
 class NdjsonSink:
     """One JSON object on each line."""
 
-    def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
+    def __init__(self, file: IO[bytes], columns: Sequence[Heading]) -> None:
         self._file = file
         self._names = [column.name for column in columns]
 
@@ -79,7 +91,7 @@ class NdjsonSink:
 class ParquetSink:
     """Apache Parquet, compressed with zstd."""
 
-    def __init__(self, file: IO[bytes], columns: Sequence[Column]) -> None:
+    def __init__(self, file: IO[bytes], columns: Sequence[Heading]) -> None:
         self._arrow, self._parquet = _arrow()
         self._schema = self._arrow.schema(
             [
@@ -111,14 +123,14 @@ class ParquetSink:
         self._waiting = []
 
 
-_SINKS: Final[dict[str, Callable[[IO[bytes], Sequence[Column]], Sink]]] = {
+_SINKS: Final[dict[str, Callable[[IO[bytes], Sequence[Heading]], Sink]]] = {
     "csv": CsvSink,
     "ndjson": NdjsonSink,
     "parquet": ParquetSink,
 }
 
 
-def open_sink(file_format: str, file: IO[bytes], columns: Sequence[Column]) -> Sink:
+def open_sink(file_format: str, file: IO[bytes], columns: Sequence[Heading]) -> Sink:
     """Begin a file of some columns. Raises `FormatFault`."""
     return _SINKS[file_format](file, columns)
 

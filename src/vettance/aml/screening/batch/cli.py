@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import hashlib
+import io
 import itertools
 import os
 import sys
@@ -129,8 +130,7 @@ class _Batch:
         if reach is None:
             fail("no watchlist is loaded; `vettance watchlist import` loads one")
         # Fails before an hour of work where a format is not installed.
-        with open(os.devnull, "wb") as nowhere:  # noqa: ASYNC230, PTH123
-            open_sink(file_format, nowhere, COLUMNS)  # type: ignore[arg-type]
+        open_sink(file_format, io.BytesIO(), COLUMNS)
         digest = await asyncio.to_thread(_digest_of, self._file)
         name = f"screen-{hashlib.sha256(f'{digest}|{self._tenant}|{self._profile}'.encode()).hexdigest()}"
         journal = Journal(out.with_name(f"{out.name}.{name[-8:]}.part"), name)
@@ -298,7 +298,7 @@ def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
     decision, alert = names.index("decision"), names.index("alertId")
     drafts = [path.with_name(f"{path.name}.{os.getpid()}.draft") for path in (out, errors)]
     with drafts[0].open("wb") as results, drafts[1].open("wb") as faults:
-        sink = open_sink(file_format, results, COLUMNS)  # type: ignore[arg-type]
+        sink = open_sink(file_format, results, COLUMNS)
         for line in journal.lines():
             if line.cells is None:
                 refused += 1
