@@ -23,6 +23,17 @@ data_option = click.option(
     help="The data folder (VETTANCE_DATA; default ./vettance-data).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object or array.")
+_version_option = click.option(
+    "--version", type=click.IntRange(1), help="Compare with this version instead of the one in force."
+)
+_to_option = click.option(
+    "--to", "to_version", type=click.IntRange(1), help="Compare two stored versions, without a file."
+)
+
+
+def compare_options(command: Command) -> Command:
+    """Add what a `diff` of rule versions is told beside its file."""
+    return _version_option(_to_option(command))
 
 
 def fail(message: str) -> NoReturn:

@@ -16,7 +16,16 @@ from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.rebuild import PACK
 from vettance.aml.screening.cli import set_screening
 from vettance.aml.trial import Trial
-from vettance.commands import data_option, fail, json_option, open_store, settings_of, show, show_table
+from vettance.commands import (
+    compare_options,
+    data_option,
+    fail,
+    json_option,
+    open_store,
+    settings_of,
+    show,
+    show_table,
+)
 from vettance.db.engine import Clash, Store
 from vettance.rules.compiler import Compiled
 from vettance.rules.packs import load_pack_text
@@ -204,12 +213,7 @@ def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
 @aml.command("diff")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @_tenant_option
-@click.option(
-    "--version", type=click.IntRange(1), help="Compare with this version instead of the one in force."
-)
-@click.option(
-    "--to", "to_version", type=click.IntRange(1), help="Compare two stored versions, without a file."
-)
+@compare_options
 @json_option
 @data_option
 def diff_file(

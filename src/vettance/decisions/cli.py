@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from vettance.commands import data_option, fail, json_option, open_store, show, show_table
+from vettance.commands import compare_options, data_option, fail, json_option, open_store, show, show_table
 from vettance.db.engine import Clash, Store
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_event
@@ -182,12 +182,7 @@ async def _document(store: Store, tenant_id: str, version: int | None) -> str:
 @rules.command("diff")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
 @tenant_option
-@click.option(
-    "--version", type=click.IntRange(1), help="Compare with this version instead of the one in force."
-)
-@click.option(
-    "--to", "to_version", type=click.IntRange(1), help="Compare two stored versions, without a file."
-)
+@compare_options
 @json_option
 @data_option
 def diff_file(
