@@ -161,7 +161,9 @@ _KNOWN: Final = frozenset(
     )
 )
 _CATEGORIES: Final = {category.value: category for category in AmlCategory}
-_BAD_MOMENT: Final = "must be an ISO 8601 time or Unix seconds, at most 5 minutes ahead and 400 days back"
+_IN_REACH: Final = "at most 5 minutes ahead and 400 days back"
+_BAD_MOMENT: Final = f"must be an ISO 8601 time or Unix seconds, {_IN_REACH}"
+_BAD_SECONDS: Final = f"must be Unix seconds, {_IN_REACH}; `sourceReportedAt` also takes ISO 8601"
 _MOMENTS: Final = ("sourceReportedAt", "timestamp", "occurredAt")
 
 
@@ -259,7 +261,7 @@ def _read_occurred_at(body: JSON, now_ms: int, faults: Faults) -> int:
             continue
         moment = None if path == "timestamp" and type(value) is str else read_moment(value)
         if moment is None or not now_ms - BACK_MS_MAX <= moment <= now_ms + AHEAD_MS_MAX:
-            faults.meaning[path] = _BAD_MOMENT
+            faults.meaning[path] = _BAD_SECONDS if path == "timestamp" else _BAD_MOMENT
         elif found is None:
             found = moment
     return now_ms if found is None else found

@@ -70,8 +70,7 @@ class Rescreener:
                     await self.catch_up()
                 except (StoreDown, SearchFault) as error:
                     _log.warning("rescreening_interrupted", reason=str(error))
-                except Exception:  # noqa: BLE001
-                    # A loop that died silently would leave everybody unscreened; the next look tries again.
+                except Exception:  # noqa: BLE001  A loop that died silently would leave everybody unscreened.
                     _log.exception("rescreening_failed")
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._keeper.changed(), LOOK_S)
