@@ -17,7 +17,7 @@ from vettance.aml.assemble import assemble
 from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.follow import Rescreener
-from vettance.connect import connect_shared, connect_store, connect_velocity, keep_duty
+from vettance.connect import connect_shared, connect_store, connect_throttle, connect_velocity, keep_duty
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.active import RuleCache
@@ -49,7 +49,7 @@ from vettance.retention import sql as retention_sql
 from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
 from vettance.settings import Role, Settings, load_secret
-from vettance.state.limits import QUOTA_WINDOW_S, Quota, Throttle
+from vettance.state.limits import QUOTA_WINDOW_S, Quota
 from vettance.state.port import StateDown
 from vettance.state.shelf import Shelf
 from vettance.tenants import sql as tenants_sql
@@ -162,7 +162,7 @@ class Service:
     def _gate(self, cache: RuleCache) -> Gate:
         """Return the gate, and take up what is shared where counters and memory are."""
         if self.shared is None:
-            return Gate(self.keys, Throttle(), self.quota, tokens=self.tokens)
+            return Gate(self.keys, connect_throttle(self.settings), self.quota, tokens=self.tokens)
         self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache)
         self.evaluator.share(self.rebuilder, self.follower.freshen)
         self.follower.marks = self.shared.limits

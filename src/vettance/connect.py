@@ -1,20 +1,27 @@
 """Connect: open the store and the counters that the settings name. The one place that knows every engine."""
 
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
 
 from vettance.db.engine import Store
 from vettance.db.relay import RelayedStore, watch
 from vettance.db.sqlite import Seat, SqliteStore, store_path
 from vettance.ops.meters import Meters
 from vettance.settings import Settings, SettingsError
+from vettance.state.limits import THROTTLE_WINDOW_S, Throttle
 from vettance.state.memory import MemoryVelocity
+from vettance.state.trail import Trail
 
 if TYPE_CHECKING:
     from vettance.state.redis_limits import SharedLimits
     from vettance.state.redis_line import Line
     from vettance.state.redis_velocity import RedisVelocity
+
+_log = structlog.get_logger()
 
 
 async def connect_store(settings: Settings, *, writer: Seat, meters: Meters | None = None) -> Store:
@@ -79,3 +86,18 @@ async def keep_duty(settings: Settings, work: Callable[[], Awaitable[None]]) -> 
 def connect_velocity(_settings: Settings) -> MemoryVelocity:
     """Return a memory of what happened before, empty where it is one of this process."""
     return MemoryVelocity()
+
+
+def connect_throttle(settings: Settings) -> Throttle:
+    """Return the throttle of one process, with what it admitted in the minute before a restart.
+
+    Where its file cannot be kept, for want of room say, it begins anew and says so in the log.
+    """
+    try:
+        trail = Trail(settings.data / "admitted")
+    except OSError as error:
+        _log.warning("throttle_not_kept", reason=str(error))
+        return Throttle()
+    throttle, now_s = Throttle(trail.note), time.monotonic()
+    throttle.restore(trail.restore(now_s - THROTTLE_WINDOW_S, now_s), now_s)
+    return throttle

@@ -4,7 +4,8 @@ Both are pure: the time is an argument, nothing waits, nothing is read or writte
 """
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 THROTTLE_WINDOW_S: Final = 60.0
@@ -38,10 +39,11 @@ class Charge(NamedTuple):
 class _Log:
     """The moments at which one caller was admitted, oldest first from `head` on."""
 
-    __slots__ = ("head", "moments")
+    __slots__ = ("caller", "head", "moments")
 
-    def __init__(self) -> None:
-        self.moments = array("d")
+    def __init__(self, caller: int, moments: "array[float]") -> None:
+        self.caller = caller
+        self.moments = moments
         self.head = 0
 
     def forget(self, now_s: float) -> int:
@@ -63,13 +65,23 @@ class Throttle:
     It keeps a log of what was admitted: O(1) on average, eight bytes for each request of the last minute.
     A refused request costs nothing. Callers live in two generations, changed once a window: whoever does not
     ask during a whole generation has nothing left in any window and is forgotten with it, without a search.
+
+    `note(caller, moment_s)` is told of every request admitted, and by a moment below zero of one taken back,
+    with a number of 64 bits for the caller; what it noted may be handed to `restore` after a restart.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[int, float], None] | None = None) -> None:
+        self._note = note
+        self._found: Mapping[int, array[float]] = {}
         self._active: dict[str, _Log] = {}
         self._idle: dict[str, _Log] = {}
         self._turned_at_s = float("-inf")
         self._now_s = float("-inf")
+
+    def restore(self, found: "Mapping[int, array[float]]", now_s: float) -> None:
+        """Take up the moments, oldest first, at which callers were admitted before a restart."""
+        self._tick(now_s)
+        self._found = found
 
     def admit(self, caller: str, limit: int, now_s: float) -> Verdict:
         """Count a request of `caller` if fewer than `limit` stand in the window that ends at `now_s`.
@@ -80,12 +92,14 @@ class Throttle:
         now_s = self._tick(now_s)
         log = self._active.get(caller)
         if log is None:
-            log = self._idle.pop(caller, None) or _Log()
+            log = self._idle.pop(caller, None) or self._begin(caller)
             self._active[caller] = log
         used = log.forget(now_s)
         if used >= limit:
             return _refused(log, used, limit, now_s)
         log.moments.append(now_s)
+        if self._note is not None:
+            self._note(log.caller, now_s)
         reset_s = log.moments[log.head] + THROTTLE_WINDOW_S - now_s
         return Verdict(
             admitted=True, limit=limit, remaining=limit - used - 1, reset_s=reset_s, retry_after_s=0.0
@@ -95,6 +109,8 @@ class Throttle:
         """Tell what `admit` would say and what then stands, without counting anything."""
         now_s = self._tick(now_s)
         log = self._active.get(caller) or self._idle.get(caller)
+        if log is None and self._found:
+            log = self._begin(caller)
         used = 0 if log is None else log.forget(now_s)
         if used >= limit:
             return _refused(log, used, limit, now_s)
@@ -105,11 +121,17 @@ class Throttle:
         """Take back the newest request counted for `caller`, because a later check refused it."""
         log = self._active.get(caller) or self._idle.get(caller)
         if log is not None and len(log.moments) > log.head:
-            log.moments.pop()
+            moment_s = log.moments.pop()
+            if self._note is not None:
+                self._note(log.caller, -moment_s)
 
     def __len__(self) -> int:
         """Return how many callers are remembered."""
         return len(self._active) + len(self._idle)
+
+    def _begin(self, caller: str) -> _Log:
+        name = int.from_bytes(blake2b(caller.encode(), digest_size=8).digest(), "little")
+        return _Log(name, array("d", self._found.get(name, ())))
 
     def _tick(self, now_s: float) -> float:
         if now_s < self._now_s:
@@ -117,7 +139,7 @@ class Throttle:
         self._now_s = now_s
         if now_s - self._turned_at_s >= THROTTLE_WINDOW_S:
             # Whatever is in the older generation was last touched before the last turn, a whole window ago.
-            self._idle, self._active = self._active, {}
+            self._idle, self._active, self._found = self._active, {}, {}
             self._turned_at_s = now_s
         return now_s
 
