@@ -17,10 +17,10 @@ from load import measure_apart
 from stage import cpu_s, machine, payment_bodies, put_fifty_rules_in_force
 
 from vettance.demo.launch import launched, make_fresh, serving
+from vettance.history.column import CHUNK
 
 SYNC, ASYNC = "/api/v1/events", "/api/v1/events/async"
 CONNECTIONS = 64
-SETTLE_S = 5.0  # What is counted behind the log has ended by then.
 
 
 def counts(folder: Path) -> dict[str, int]:
@@ -46,6 +46,18 @@ def drained(folder: Path, seconds: float = 600.0) -> float:
     return time.monotonic() - began
 
 
+def settled(folder: Path, seconds: float = 300.0) -> None:
+    """Wait until what was decided before is drained and laid out, so that it takes no time later."""
+    drained(folder)
+    query = "SELECT COUNT(*) FROM decision WHERE seq > COALESCE((SELECT MAX(id) FROM chunk), 0)"
+    until = time.monotonic() + seconds
+    with closing(sqlite3.connect(folder / "vettance.db", timeout=30)) as connection:
+        while connection.execute(query).fetchone()[0] >= CHUNK:
+            if time.monotonic() > until:
+                raise SystemExit("the chunks were not made")
+            time.sleep(0.2)
+
+
 def run(folder: Path, events: int, seconds: float) -> dict[str, Any]:
     """Measure both doors, kill the service in the middle of draining, and start it again."""
     make_fresh(folder)
@@ -59,8 +71,7 @@ def run(folder: Path, events: int, seconds: float) -> dict[str, Any]:
         for name, path, count in (("sync", SYNC, None), ("async", ASYNC, events)):
             url = service.target.base_url + path
             measure_apart(url, file, key, CONNECTIONS, 1.0)
-            drained(folder)
-            time.sleep(SETTLE_S)
+            settled(folder)
             before = cpu_s(service.process.pid)
             result = measure_apart(url, file, key, CONNECTIONS, 600.0 if count else seconds, count)
             report[name] = {

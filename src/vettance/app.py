@@ -98,7 +98,8 @@ class Service:
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
         schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
         cache = RuleCache(lambda document: compile_document(document, schema))
-        self.sealer = Sealer(store, self.evaluator.ever, others=self._tenants_of_others)
+        self.jobs = Worker(store, self.evaluator, self.ids)
+        self.sealer = Sealer(store, self.evaluator.ever, self._tenants_of_others, self.jobs.is_bursting)
         self.follower = Follower(store, self.evaluator.sessions)
         shelf = Shelf(settings.data / "memory")
         shelf.sweep()
@@ -130,7 +131,6 @@ class Service:
         self.finder = Finder(store)
         self.refresher = Refresher(store, self._reloads())
         self.replays = StoredReplays(store, vault)
-        self.jobs = Worker(store, self.evaluator, self.ids)
         explainer = Explainer(store, self.evaluator, cache, Relater(store, self.finder))
         routes = (
             *DecisionDoors(self.evaluator, explainer).routes(),

@@ -26,10 +26,8 @@ INTEGER_MIN = -(2**63)
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
-# Numbers of up to 18 digits fit in 64 bits. Looking for 19 digits in a row as a plain substring of a body
-# whose digits were all made zero takes a tenth of the time of a regular expression.
-_DIGITS_TO_ZERO = bytes(48 if 48 <= code <= 57 else code for code in range(256))
-_LONG_NUMBER = b"0" * 19
+# MessagePack takes exactly the integers that fit in 64 bits, and looks at all of a body in a microsecond.
+_pack = msgspec.msgpack.Encoder().encode
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _FIRST_MS = (dt.datetime.min.replace(tzinfo=dt.UTC) - _EPOCH) // dt.timedelta(milliseconds=1)
 _LAST_MS = (dt.datetime.max.replace(tzinfo=dt.UTC) - _EPOCH) // dt.timedelta(milliseconds=1)
@@ -75,9 +73,17 @@ def parse_object(body: bytes) -> JSON:
     # Counting brackets takes microseconds; hardly any body has enough of them to be looked at.
     if body.count(b"{") + body.count(b"[") > BODY_DEPTH_MAX and _depth(value) > BODY_DEPTH_MAX:
         raise _too_deep(body)
-    if b"\\u0000" in body or _LONG_NUMBER in body.translate(_DIGITS_TO_ZERO):
+    if b"\\u0000" in body or not _fits(value):
         _refuse_unstorable(value)
     return value
+
+
+def _fits(value: JSON) -> bool:
+    try:
+        _pack(value)
+    except OverflowError:
+        return False
+    return True
 
 
 _TOO_DEEP = f"must not be nested deeper than {OBJECT_DEPTH_MAX} levels"

@@ -6,7 +6,17 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from vettance.events.address import canonical_ip
-from vettance.wire import JSON, STRING_CHARS_MAX, Faults, Wire, check_object, read_moment
+from vettance.wire import (
+    JSON,
+    OBJECT_BYTES_MAX,
+    OBJECT_DEPTH_MAX,
+    OBJECT_KEYS_MAX,
+    STRING_CHARS_MAX,
+    Faults,
+    Wire,
+    check_object,
+    read_moment,
+)
 
 AHEAD_MS_MAX: Final = 5 * 60 * 1000
 BACK_MS_MAX: Final = 400 * 86_400 * 1000
@@ -126,6 +136,7 @@ _KNOWN: Final = frozenset(
     )
 )
 _CATEGORIES: Final = {category.value: category for category in Category}
+_MOMENTS: Final = frozenset(("occurredAt", "occurred_at"))  # in `metadata`
 _NOT_TEXT: Final = "must be a string"
 _NOT_OBJECT: Final = "must be an object"
 _TOO_LONG: Final = f"must not be longer than {STRING_CHARS_MAX} characters"
@@ -168,6 +179,33 @@ def read_event(body: JSON, body_bytes: int, now_ms: int) -> Event:
     event = _read(body, body_bytes, now_ms, faults)
     faults.raise_any()
     return event
+
+
+def check_event(body: JSON, sent: bytes, now_ms: int) -> str:
+    """Hold a parsed body to all that `read_event` demands, and return the name of its event.
+
+    `sent` is the body as received. Raises as `read_event` does. Most bodies fit the schema, are small and
+    name no time of their own: to see that takes a third of the time of making an event.
+    """
+    if not _is_small(sent):
+        return read_event(body, len(sent), now_ms).name
+    try:
+        fitting = msgspec.convert(body, EventBody)
+    except msgspec.ValidationError:
+        return read_event(body, len(sent), now_ms).name
+    metadata = fitting.metadata
+    if fitting.occurred_at is not None or (metadata and not _MOMENTS.isdisjoint(metadata)):
+        return read_event(body, len(sent), now_ms).name
+    return fitting.event_name
+
+
+def _is_small(sent: bytes) -> bool:
+    """Tell whether no object in a body can be over its bounds, whatever it looks like."""
+    return (
+        len(sent) <= OBJECT_BYTES_MAX
+        and sent.count(b"{") + sent.count(b"[") <= OBJECT_DEPTH_MAX
+        and sent.count(b":") <= OBJECT_KEYS_MAX
+    )
 
 
 def with_session_signals(event: Event, signals: JSON) -> Event:

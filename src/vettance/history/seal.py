@@ -29,6 +29,9 @@ RECOUNT_S: Final = 10.0
 BUSY_RATE: Final = 1_000
 #: How many chunks' worth of decisions may wait however busy it is; lists look through all of them.
 BUSY_CHUNKS: Final = 8
+#: How long a chunk may be held up in all by bursts of events that are being accepted.
+HELD_S_MAX: Final = 5.0
+_HELD_LOOK_S: Final = 0.05
 _SLICE: Final = 256  # Decisions thought about before other requests get their turn.
 _STEP: Final = 64  # Rows of a full-text index in one commit: a millisecond of the writer's time.
 
@@ -40,17 +43,24 @@ class Sealer:
 
     `ever` counts the decisions of each tenant since the start. Whatever is killed half-way is begun again:
     terms are found when they are there, and the chunk itself is one commit. `others` returns the tenants
-    whose decisions other processes make as well, which only the store can count.
+    whose decisions other processes make as well, which only the store can count. While `is_bursting`, chunks
+    wait as they do when many decisions are made.
     """
 
     def __init__(
         self,
         store: Store,
         ever: Mapping[str, int],
-        chunk: int = CHUNK,
         others: Callable[[], Iterable[str]] | None = None,
+        is_bursting: Callable[[], bool] | None = None,
+        *,
+        chunk: int = CHUNK,
+        held_s_max: float = HELD_S_MAX,
     ) -> None:
         self._others = others
+        self._is_bursting = is_bursting or (lambda: False)
+        self._held_s_max = held_s_max
+        self._held_until_s = 0.0
         self._next_count_s = 0.0
         self._store = store
         self._ever = ever
@@ -75,7 +85,9 @@ class Sealer:
                         looked_at.add(tenant)
                         self._counted.pop(tenant, None)
                 for tenant in looked_at:
-                    while await self._is_ready(tenant, self._chunk * (BUSY_CHUNKS if is_busy else 1)):
+                    while await self._is_ready(
+                        tenant, self._chunk * (BUSY_CHUNKS if is_busy or self._is_bursting() else 1)
+                    ):
                         await self.seal(tenant, self._chunk)
             except StoreDown as error:
                 _log.warning("history_waits_for_store", reason=str(error))
@@ -99,6 +111,7 @@ class Sealer:
 
     async def seal(self, tenant: str, limit: int) -> int:
         """Make a chunk of the next decisions, `limit` at most, and return how many they are."""
+        self._held_until_s = time.monotonic() + self._held_s_max
         after = await self._last_sealed(tenant)
         self._counted.pop(tenant, None)
         epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
@@ -109,6 +122,7 @@ class Sealer:
         columns = await self._lay_out(tenant, rows)
         ids = [(row.seq, row.id) for row in rows]
         for start in range(0, len(ids), _STEP):
+            await self._give_way()
             await self._store.write(*terms_sql.insert_id_search(ids[start : start + _STEP]))
         try:
             await self._store.write(
@@ -139,12 +153,18 @@ class Sealer:
                 continue
             return
 
+    async def _give_way(self) -> None:
+        """Let others have their turn: during a burst a long one, as far as the chunk's time allows."""
+        await asyncio.sleep(0)
+        while self._is_bursting() and time.monotonic() < self._held_until_s:  # noqa: ASYNC110
+            await asyncio.sleep(_HELD_LOOK_S)
+
     async def _lay_out(self, tenant: str, rows: Sequence[Row]) -> dict[str, Array]:
         terms = await self._number(tenant, rows)
         parts = []
         for start in range(0, len(rows), _SLICE):
             parts.append(layout(rows[start : start + _SLICE], terms, start))
-            await asyncio.sleep(0)
+            await self._give_way()
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     async def _number(self, tenant: str, rows: Sequence[Row]) -> dict[str, int]:
@@ -153,7 +173,7 @@ class Sealer:
         for start in range(0, len(rows), _SLICE):
             for value, fields in texts_of(rows[start : start + _SLICE]).items():
                 texts[value] = texts.get(value, 0) | fields
-            await asyncio.sleep(0)
+            await self._give_way()
         known = await self._known(tenant, list(texts))
         widened = [
             (term, term._replace(fields=term.fields | texts[term.value]))
@@ -167,6 +187,7 @@ class Sealer:
             await self._store.write(*statements)
         fresh = [(value, fields) for value, fields in texts.items() if value not in known]
         for start in range(0, len(fresh), _STEP):
+            await self._give_way()
             for term in await self._add(tenant, fresh[start : start + _STEP]):
                 known[term.value] = term
         return {term.value: term.id for term in known.values()}

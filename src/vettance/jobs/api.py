@@ -8,7 +8,7 @@ import msgspec
 
 from vettance.db.engine import Store
 from vettance.errors import NotFound
-from vettance.events.event import EventBody, read_event
+from vettance.events.event import EventBody, check_event
 from vettance.ids import IdSource, is_id
 from vettance.jobs import sql
 from vettance.jobs.worker import Worker
@@ -82,13 +82,13 @@ class JobDoors:
     async def accept(self, call: Call) -> Reply:
         """POST /events/async."""
         now_ms = self._now_ms()
-        event = read_event(call.json(), len(call.body), now_ms)
+        name = check_event(call.json(), call.body, now_ms)
         job_id = self._ids.make("job", now_ms)
         reply = Reply(
             JobAccepted(
                 status="accepted",
                 job_id=job_id,
-                event_name=event.name,
+                event_name=name,
                 received_at=timestamp(now_ms),
                 message=_MESSAGE,
             ),

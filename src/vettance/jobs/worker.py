@@ -30,6 +30,7 @@ BURST_PER_S: Final = 200
 PATIENCE_MS: Final = 30_000
 _NAP_S: Final = 0.001
 _LATE_S: Final = 0.0005
+_NAPS: Final = 3  # Even a process that is busy all the time wakes up in time now and then.
 _GIVE_WAY_S: Final = 0.02
 _SLOT_S: Final = 0.1
 
@@ -70,8 +71,7 @@ class Worker:
         self._in_slot += 1
         self._waking.set()
 
-    @property
-    def bursting(self) -> bool:
+    def is_bursting(self) -> bool:
         """Whether events come in faster than they should be decided meanwhile."""
         recent = int(time.monotonic() / _SLOT_S) - self._slot <= 1
         return recent and max(self._in_slot, self._in_last_slot) > BURST_PER_S * _SLOT_S
@@ -133,13 +133,11 @@ class Worker:
                 await asyncio.wait(pending)
 
     async def _give_way(self, job: sql.Accepted) -> None:
-        """Let others have their turn: in a burst, when waking up comes late, a long one."""
-        if not self.bursting or self._now_ms() - job.received_at_ms > PATIENCE_MS:
-            await asyncio.sleep(0)
-            return
-        before_s = time.monotonic()
-        await asyncio.sleep(_NAP_S)
-        if time.monotonic() - before_s > _NAP_S + _LATE_S:
+        """Let others have their turn: while a burst keeps the process busy, until that is over."""
+        await asyncio.sleep(0)
+        while self.is_bursting() and not self._stopping and await _wakes_late():
+            if self._now_ms() - job.received_at_ms > PATIENCE_MS:
+                return
             await asyncio.sleep(_GIVE_WAY_S)
 
     async def _decide(self, job: sql.Accepted, held: set[str]) -> None:
@@ -194,3 +192,13 @@ class Worker:
             await self._store.write(sql.fail_job(job.tenant, job.id, error, self._now_ms()))
         except StoreDown as down:
             _log.warning("job_not_settled", job=job.id, reason=str(down))
+
+
+async def _wakes_late() -> bool:
+    """Tell whether there is so much to do that short naps end late."""
+    for _ in range(_NAPS):
+        before_s = time.monotonic()
+        await asyncio.sleep(_NAP_S)
+        if time.monotonic() - before_s > _NAP_S + _LATE_S:
+            return True
+    return False
