@@ -1,10 +1,12 @@
 """What a connection may do before there is a request: bytes that are no HTTP, endless heads, silence."""
 
+import gc
 import time
 
 import pytest
 from raw_client import RawClient
 from sample_service import Notebook, serving
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from vettance.web.server import HEAD_BYTES_MAX, EdgeProtocol
 
@@ -100,3 +102,22 @@ def test_an_idle_connection_and_one_at_work_are_left_alone(impatient):
     assert working.read().status == 200
     idle.close()
     working.close()
+
+
+def cycles() -> int:
+    return sum(type(each) is RequestResponseCycle for each in gc.get_objects())
+
+
+def test_answered_requests_leave_nothing_that_only_the_collector_would_find(port):
+    client = RawClient(port)
+    raw = client.head("GET", "/healthz", [], with_key=False)
+    gc.disable()
+    try:
+        before = cycles()
+        for _ in range(50):
+            client.send(raw)
+            assert client.read().status == 200
+        assert cycles() <= before + 1
+    finally:
+        gc.enable()
+        client.close()

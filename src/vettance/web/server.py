@@ -4,8 +4,10 @@ import asyncio
 import functools
 from collections.abc import Sequence
 from typing import Any, Final
+from urllib.parse import unquote
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+import httptools
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from vettance.errors import Invalid
 from vettance.ids import IdSource
@@ -20,6 +22,8 @@ HEAD_BYTES_MAX: Final = 64 * 1024
 LOOK_EVERY_S: Final = 10.0
 
 _NOTHING: Final = object()
+_URLS_MAX: Final = 256  # Most requests go to a few URLs; those with ids in them push each other out.
+_URL_BYTES_KEPT: Final = 128
 _ids: Final = IdSource()
 
 
@@ -53,16 +57,51 @@ class EdgeProtocol(HttpToolsProtocol):
         self._timer.cancel()
         super().connection_lost(exc)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Note a header; asked to confirm before the body comes, do so."""
+        name = name.lower()
+        if name == b"expect":
+            self.expect_100_continue = self.expect_100_continue or value.lower() == b"100-continue"
+        self.headers.append((name, value))
+
     def on_headers_complete(self) -> None:
-        """Offer the extension to the request whose head has just arrived."""
-        super().on_headers_complete()
-        cycle: Any = self.cycle
-        if cycle is not None and cycle.scope is self.scope:
-            extensions: Any = {
-                WHOLE_ANSWER: functools.partial(_answer_whole, cycle),
-                ARRIVED_BODY: functools.partial(_arrived_body, cycle),
-            }
-            cycle.scope["extensions"] = extensions
+        """Begin a request whose head has just arrived, with the extensions that it may use.
+
+        This is what uvicorn does, without what is switched off here (upgrades, a limit of connections, a path
+        in front of all paths), and with each URL taken apart once.
+        """
+        parser, scope = self.parser, self.scope
+        version = parser.get_http_version()
+        scope["method"] = parser.get_method().decode("ascii")
+        if version != "1.1":
+            scope["http_version"] = version
+        url = self.url
+        parts = _parts_of(url) if len(url) > _URL_BYTES_KEPT else _known_parts_of(url)
+        scope["path"], scope["raw_path"], scope["query_string"] = parts
+        existing: Any = self.cycle
+        self.cycle = cycle = RequestResponseCycle(
+            scope,
+            self.transport,
+            self.flow,
+            self.logger,
+            self.access_logger,
+            self.access_log,
+            self.server_state.default_headers,
+            asyncio.Event(),
+            self.expect_100_continue,
+            version != "1.0" and parser.should_keep_alive(),
+            self.on_response_complete,
+        )
+        extensions: Any = {
+            WHOLE_ANSWER: functools.partial(_answer_whole, cycle),
+            ARRIVED_BODY: functools.partial(_arrived_body, cycle),
+        }
+        scope["extensions"] = extensions
+        if existing is None or existing.response_complete:
+            self._start_asgi_task(cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, self.app))
 
     def data_received(self, data: bytes) -> None:
         """Pass bytes on, and refuse a head that grows beyond its bound."""
@@ -101,6 +140,16 @@ class EdgeProtocol(HttpToolsProtocol):
         self._timer = self.loop.call_later(self.look_every_s, self._look)
 
 
+def _parts_of(url: bytes) -> tuple[str, bytes, bytes]:
+    """Take a URL apart: path, path as sent, query. Raises `HttpParserInvalidURLError`."""
+    parsed = httptools.parse_url(url)
+    path = parsed.path.decode("ascii")
+    return unquote(path) if "%" in path else path, parsed.path, parsed.query or b""
+
+
+_known_parts_of: Final = functools.lru_cache(maxsize=_URLS_MAX)(_parts_of)
+
+
 def _arrived_body(cycle: Any) -> bytes | None:
     """Return the body when all of it has arrived, which it has for nearly every request that is not large."""
     if cycle.more_body or cycle.disconnected or cycle.waiting_for_100_continue or cycle.flow.read_paused:
@@ -127,4 +176,6 @@ def _answer_whole(cycle: Any, status: int, headers: Sequence[tuple[bytes, bytes]
     if not cycle.keep_alive:
         cycle.transport.close()
     cycle.on_response()
+    # The extensions lead back to the cycle: left so, each request would have to be found by the collector.
+    cycle.scope["extensions"].clear()
     return True
