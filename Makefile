@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: bench-history faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
+.PHONY: bench-history soak neighbour faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -33,6 +33,12 @@ bench-history: $(READY)  ## Lists and statistics over five million decisions (fi
 	$(BIN)/python bench/history_bench.py $(BENCH_ARGS)
 	$(BIN)/python bench/history_writing.py
 	$(BIN)/python bench/burst.py
+
+soak: $(READY)  ## Mixed traffic for 40 minutes, and what grows meanwhile
+	$(BIN)/python bench/soak.py $(SOAK_ARGS)
+
+neighbour: $(READY)  ## What a tenant suffers while another one knocks far beyond its limit
+	$(BIN)/python bench/neighbour.py $(BENCH_ARGS)
 
 faults: $(READY)  ## Break the service in every way, for about half an hour, and look for what was lost
 	$(BIN)/python bench/simulate_webhooks.py --schedules 2000

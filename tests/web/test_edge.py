@@ -369,6 +369,26 @@ def test_requests_beyond_the_bound_of_those_at_work_are_turned_away():
             client.close()
 
 
+def test_whoever_is_past_a_limit_waits_and_takes_no_place_from_others():
+    notebook = Notebook(in_flight_max=1, hold_s=1.0, held_max=3)
+    with serving(notebook.edge) as port:
+        key = notebook.new_key(throttle=0)
+        loud, quick = [RawClient(port, key) for _ in range(3)], RawClient(port, notebook.new_key())
+        for client in loud:
+            client.send(client.head("GET", NOTES, [], with_key=True))
+        deadline = time.monotonic() + 5
+        while notebook.edge.held < 3 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert quick.ask("GET", NOTES).status == 200
+        beyond = RawClient(port, key)
+        assert beyond.ask("GET", NOTES).status == 429
+        assert notebook.edge.held == 3
+        assert [client.read().status for client in loud] == [429] * 3
+        assert notebook.edge.held == 0
+        for client in (*loud, beyond, quick):
+            client.close()
+
+
 def test_bodies_that_arrive_slowly_take_no_place_from_other_requests():
     notebook, whole = Notebook(in_flight_max=1), json.dumps(GOOD).encode()
     with serving(notebook.edge) as port:

@@ -1,5 +1,6 @@
 """The edge: one ASGI application that takes every request through the order of checks to its handler."""
 
+import asyncio
 import re
 import time
 from collections.abc import Awaitable, Callable
@@ -9,7 +10,15 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from vettance.db.engine import StoreDown
-from vettance.errors import InternalError, Invalid, MethodNotAllowed, NotFound, Refusal, Unavailable
+from vettance.errors import (
+    InternalError,
+    Invalid,
+    LimitReached,
+    MethodNotAllowed,
+    NotFound,
+    Refusal,
+    Unavailable,
+)
 from vettance.ids import IdSource
 from vettance.ops.meters import Meters
 from vettance.web.access import Admission, Gate, Header, SharedGate
@@ -28,13 +37,18 @@ Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 #: Those whose bodies still arrive do not count: slow clients hold up nobody, and `web.body` bounds them.
 IN_FLIGHT_MAX: Final = 1024
 
+#: Whoever is past a limit waits this long for the refusal (ADR 56): one who asks again at once then costs
+#: everybody else next to nothing. One who heeds `Retry-After` waits ten times as long anyway.
+HOLD_S: Final = 0.1
+#: Refusals held back at one time; what is beyond is answered at once.
+HELD_MAX: Final = 512
+
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _IDEMPOTENCY_KEY: Final = re.compile(rb"[\x20-\x7e]{1,255}")
 _JSON_TYPE: Final = (b"content-type", b"application/json")
 # Answers are one tenant's and of one moment: no cache between here and the caller may keep them.
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _NO_EXTENSIONS: Final[dict[str, Any]] = {}
-_REDIRECTION: Final = 300  # Statuses below it are successes, whose connections are kept.
 _CLOSE: Final = (b"connection", b"close")
 
 
@@ -63,7 +77,7 @@ class Edge:
 
     While `draining` is set, and beyond `in_flight_max`, requests are answered 503; open routes still answer.
     `log_error` is told of every exception that is no refusal, with the id of its request. `proxies` is how
-    many proxies of ours stand in front.
+    many proxies of ours stand in front. Of the requests `in_flight`, those `held` are refused already.
     """
 
     def __init__(
@@ -76,6 +90,8 @@ class Edge:
         replays: Replays | None = None,
         lifespan: Lifespan | None = None,
         in_flight_max: int = IN_FLIGHT_MAX,
+        hold_s: float = HOLD_S,
+        held_max: int = HELD_MAX,
         body_arrival_s_max: float = ARRIVAL_S_MAX,
         body_bytes_held_max: int = HELD_BYTES_MAX,
         proxies: int = 0,
@@ -84,6 +100,9 @@ class Edge:
         self.draining = False
         self.in_flight = 0
         self.in_flight_max = in_flight_max
+        self.held = 0
+        self._hold_s = hold_s
+        self._held_max = held_max
         self._find = routes.find
         self._admit = gate.admit
         self._admit_shared = gate.admit_shared if isinstance(gate, SharedGate) else None
@@ -128,12 +147,14 @@ class Edge:
             answer = self._refuse(request_id, error)
         finally:
             body.release()
+        if answer.status == LimitReached.status and self.held < self._held_max:
+            await self._hold()
         self._answered(answer.status)
         answering += answer.headers
         # RFC 9110, section 8.6: none with 204; with 304 it would have to be the length of what is not sent.
         if answer.status not in (204, 304):
             answering.append((b"content-length", b"%d" % len(answer.content)))
-        if answer.status < _REDIRECTION and not body.is_left_over:
+        if not body.is_left_over and _CLOSE not in answering:
             whole = extensions.get(WHOLE_ANSWER)
             content = answer.content if scope["method"] != "HEAD" else b""
             if whole is not None and whole(answer.status, answering, content):
@@ -165,7 +186,7 @@ class Edge:
         if route.access is not Access.NONE:
             if self.draining:
                 raise Unavailable("The service is about to stop. Try again.")
-            if self.in_flight - len(self._arrivals) > self.in_flight_max:
+            if self.in_flight - len(self._arrivals) - self.held > self.in_flight_max:
                 raise Unavailable("The service is at its limit. Try again.")
             admission = await self._let_in(route, headers, sent)
             answering.append(_NO_STORE)
@@ -193,6 +214,14 @@ class Edge:
         if route.idempotent and b"idempotency-key" in headers:
             return await self._replay(route, call, raw_path, body)
         return await _handle(route, call, body)
+
+    async def _hold(self) -> None:
+        """Hold back a refusal. It takes no place among the requests at work."""
+        self.held += 1
+        try:
+            await asyncio.sleep(self._hold_s)
+        finally:
+            self.held -= 1
 
     async def _let_in(self, route: Route, headers: dict[bytes, bytes], sent: list[Header]) -> Admission:
         if self._admit_shared is None:
