@@ -1,5 +1,6 @@
 """The SDK in a real browser, against a real service of another origin."""
 
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -195,6 +196,30 @@ def test_typing_like_a_person_and_like_a_machine_give_other_decisions(visit: Ope
     machine = visit()
     machine.type("#user", "annaexample", [80], [79])
     assert machine.collect()["decision"] != "ALLOW"
+
+
+def test_keys_of_no_length_at_a_pace_of_fingers_are_held_where_nobody_points(visit: Open) -> None:
+    pauses_ms = (143, 88, 201, 120, 310, 97, 260, 76, 180)
+    program = visit()
+    program.type("#user", "annaexamplecom", pauses_ms, [1, 2, 14, 1])
+    assert program.collect()["decision"] != "ALLOW"
+    person = visit()
+    person.type("#user", "annaexamplecom", pauses_ms, [92, 104, 81, 110, 73])
+    assert person.collect()["decision"] == "ALLOW"
+
+
+def test_a_stall_in_the_middle_of_a_way_does_not_tear_it(visit: Open) -> None:
+    page = visit(flushEveryMs=0)
+    line = page.page.context.new_cdp_session(page.page)
+    at_s = time.time()
+    for step in range(8):
+        at_s += 0.22 if step == 4 else 0.016
+        place = {"x": 40 + 30 * step, "y": 20 + 10 * step, "timestamp": at_s}
+        line.send("Input.dispatchMouseEvent", {"type": "mouseMoved", **place})
+    page.collect()
+    mouse = page.sent("/collect")[-1]["sdkSignals"]["mouse"]
+    assert mouse["strokes"] == 1
+    assert mouse["turn"] < 0.02
 
 
 CANARIES = ("CANARYUSER", "CANARYSECRET", "CANARYNOTE", "CANARYQUERY", "CANARYHASH")

@@ -129,6 +129,7 @@ def test_fields_filled_without_keys_are_counted_together() -> None:
 def test_gaps_between_keys_may_be_negative_and_are_told_by_median_spread_and_overlap() -> None:
     found = behaviour_of(event({"keystrokeGaps": [30, -10, 50, 20, 90, -20, 60, 40]}))
     assert found.keystroke_gap_count == 8
+    assert found.keystroke_gap_low_ms == 20
     assert found.keystroke_gap_median_ms == 40
     assert found.keystroke_gap_spread_ms == 60 - 20
     assert found.keystroke_overlap == 2 / 8

@@ -3,8 +3,10 @@ import { middle, middleSpread, round, sum, variation } from './spread'
 
 type Point = [x: number, y: number, at: number]
 
-// A stroke is a movement without a pause. Shorter ones say nothing about how a hand moves.
-const PAUSE_MS = 120
+// A stroke is a movement without a pause; pieces of fewer points say nothing about how a hand moves. A machine that
+// stalls tears a program's way into such pieces, so that it takes more than a stall to end one. A hand's pause within
+// only adds to what it varies.
+const PAUSE_MS = 300
 const POINTS_MIN = 5
 const LENGTH_MIN = 60
 const STROKES_MAX = 60

@@ -35,6 +35,7 @@ class Behaviour(NamedTuple):
     dwell_median_ms: float | None = None
     dwell_cv: float | None = None
     keystroke_gap_count: float | None = None
+    keystroke_gap_low_ms: float | None = None
     keystroke_gap_median_ms: float | None = None
     keystroke_gap_spread_ms: float | None = None
     keystroke_overlap: float | None = None
@@ -72,6 +73,7 @@ _DOCS: Final = {
     "dwell_median_ms": "Median time that a key was held down, in milliseconds.",
     "dwell_cv": "Spread of the times that keys were held down: standard deviation divided by mean.",
     "keystroke_gap_count": "How many gaps between one key's release and the next key's press were measured.",
+    "keystroke_gap_low_ms": "Gap below which a quarter of these gaps lie, in milliseconds.",
     "keystroke_gap_median_ms": "Median gap from one key's release to the next key's press in milliseconds.",
     "keystroke_gap_spread_ms": "Range of the middle half of these gaps in milliseconds.",
     "keystroke_overlap": "Share of these gaps that are negative: the next key went down first.",
@@ -183,6 +185,7 @@ def behaviour_of(event: Event) -> Behaviour:
         dwell_median_ms=_median(dwells),
         dwell_cv=spread(dwells),
         keystroke_gap_count=float(len(gaps)) if gaps else None,
+        keystroke_gap_low_ms=_quantile(gaps, 0.25),
         keystroke_gap_median_ms=_median(gaps),
         keystroke_gap_spread_ms=gaps[len(gaps) * 3 // 4] - gaps[len(gaps) // 4] if len(gaps) >= 4 else None,
         keystroke_overlap=sum(each < 0 for each in gaps) / len(gaps) if gaps else None,
