@@ -17,7 +17,7 @@ from vettance.decisions.active import RuleCache
 from vettance.decisions.decision import Record
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.decisions.features import fraud_schema
-from vettance.decisions.share import SharedMemory
+from vettance.decisions.share import DEAD_MS, SharedMemory
 from vettance.errors import Unavailable
 from vettance.events.event import Source, read_event
 from vettance.ids import IdSource
@@ -54,6 +54,8 @@ class FailingStore:
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
         self.failing = False
+        #: Holds the next write up until it is set.
+        self.gate: asyncio.Event | None = None
         self.read = store.read
         self.migrate = store.migrate
         self.close = store.close
@@ -61,6 +63,9 @@ class FailingStore:
     async def write(self, *statements: Statement) -> list[int]:
         if self.failing:
             raise StoreDown("the disk is full")
+        gate, self.gate = self.gate, None
+        if gate is not None:
+            await gate.wait()
         return await self._store.write(*statements)
 
 
@@ -112,6 +117,15 @@ class Process:
                     continue
                 if not evaluated.degraded:
                     return evaluated
+
+    async def until_like_the_log(self) -> None:
+        """Decide until the memory counts what is stored."""
+        async with asyncio.timeout(20):
+            while True:
+                (count,) = await self.answers(await self.until_exact())
+                (stored,) = (await self.store.read(Statement("SELECT COUNT(*) FROM event")))[0]
+                if count == stored - 1:
+                    return
 
 
 async def until(done: Callable[[], bool]) -> None:
@@ -214,6 +228,35 @@ async def test_an_event_that_the_store_refused_is_taken_out_of_the_memory(tmp_pa
         one.store.failing = False
         await until(lambda: not one.memory.astray)
         assert await other.answers(await other.decide()) == [1]
+
+
+async def test_an_event_that_is_stored_after_its_memory_was_lost_and_filled_is_counted(tmp_path, server):
+    async with processes(tmp_path, server.url) as (one, other):
+        await one.decide()
+        gate = one.store.gate = asyncio.Event()
+        late = asyncio.create_task(one.decide())
+        await until(lambda: one.store.gate is None)
+        await one.line.call(b"FLUSHALL")
+        (before,) = await other.answers(await other.until_exact())
+        gate.set()
+        await late
+        await other.until_like_the_log()
+        assert (await other.answers(await other.decide()))[0] > before + 2
+
+
+async def test_an_event_that_its_process_did_not_live_to_store_is_taken_out_of_the_memory(tmp_path, server):
+    async with processes(tmp_path, server.url) as (one, other):
+        await one.decide()
+        compiled = one.memory.rules[TENANT].compiled
+        then_ms = time.time_ns() // 1_000_000 - 2 * DEAD_MS
+        event = read_event(LOGIN, 100, then_ms)
+        dead = IdSource().make("evt", then_ms)
+        seen = compiled.observe(compiled.facts(event))
+        await one.velocity.observe(TENANT, dead, then_ms, seen, compiled.plan, received=True)
+        assert await one.answers(await one.decide()) == [2]
+        await other.memory.sweep()
+        await other.until_like_the_log()
+        assert dead not in await one.velocity.pending(TENANT)
 
 
 async def test_what_is_settled_or_exchanged_leaves_nothing_behind(tmp_path, server):

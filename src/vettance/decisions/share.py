@@ -16,7 +16,7 @@ from vettance.events.event import Event
 from vettance.ids import made_at_ms
 from vettance.rules import sql as rules_sql
 from vettance.rules.compiler import Facts
-from vettance.state.port import EVERYTHING, Answer, Condition, SharedVelocity, StateDown, Unready
+from vettance.state.port import EVERYTHING, Answer, Condition, Plan, SharedVelocity, StateDown, Unready
 
 COMING: Final = "#next"  # Ends the name of a memory that is filled beside the one in use.
 #: How long an event waits for its tenant's memory to be exchanged, before it is refused.
@@ -40,6 +40,7 @@ _SWEEP_S: Final = 60.0
 START_S: Final = 60.0
 _RETRY_S: Final = 0.02
 _AT_ONCE: Final = 4  # tenants whose memory one process fills at a time
+_DEAD_AT_ONCE: Final = 500  # looked for in the log; where there are more, the memory is filled anew
 _AWAY: Final = "The memory of past events cannot be reached at the moment. Try again."
 
 _log = structlog.get_logger()
@@ -70,6 +71,10 @@ class SharedMemory:
         self.astray: set[str] = set()
         #: Tenants whose memory was being filled when it was last asked.
         self.degraded: set[str] = set()
+        #: Tenants whose memory may hold events of a process that died before it had stored them.
+        self._suspect: set[str] = set()
+        #: Tenants whose memory may lack events that were stored after it had been lost and filled.
+        self._lacking: set[str] = set()
         self._wanted: set[str] = set()
         self._turns: dict[str, asyncio.Lock] = {}
         self._wake = asyncio.Event()
@@ -170,7 +175,7 @@ class SharedMemory:
                     await asyncio.gather(*map(self._attend_safely, wanted[first : first + _AT_ONCE]))
                 if time.monotonic() - swept_s > _SWEEP_S:
                     swept_s = time.monotonic()
-                    await self._sweep()
+                    await self.sweep()
         finally:
             settling.cancel()
 
@@ -186,14 +191,24 @@ class SharedMemory:
         while True:
             await asyncio.sleep(_SETTLE_S)
             try:
-                await self._velocity.settle_all()
+                await self._settle()
             except (StateDown, Unready):
-                continue  # What is lost needs no settling; what is late is swept with its generation.
+                continue  # It is tried again, and what is lost needs no settling.
 
-    async def _sweep(self) -> None:
+    async def _settle(self) -> None:
+        """Tell Redis what is settled; a memory that may lack some of it is filled anew."""
+        for tenant in await self._velocity.settle_all():
+            self._lacking.add(tenant)
+            self.follow(tenant)
+
+    async def sweep(self) -> None:
+        """Delete what exchanges left behind, and look for what processes that died left in memories."""
         for tenant in tuple(self.rules):
             try:
                 await self._velocity.sweep(tenant)
+                if await self._dead_of(tenant):
+                    self._suspect.add(tenant)
+                    self.follow(tenant)
             except StateDown as error:
                 _log.warning("state_not_swept", reason=str(error))
                 return
@@ -221,7 +236,7 @@ class SharedMemory:
                 self.rules[tenant] = active
             if condition is Condition.READY:
                 self.degraded.discard(tenant)
-                if tenant not in self.astray:
+                if tenant not in self.astray | self._suspect | self._lacking:
                     return True
             holder = await self._velocity.lease(tenant, LEASE_S)
             if holder is None:
@@ -229,9 +244,11 @@ class SharedMemory:
             try:
                 condition = await self._velocity.condition(tenant, active.compiled.plan)
                 # Another process may have filled it between the look and the lease.
-                if condition is not Condition.READY or tenant in self.astray:
+                is_wrong = tenant in self.astray | self._lacking or await self._is_ahead(tenant)
+                if condition is not Condition.READY or is_wrong:
                     await self._fill(tenant, active, holder)
                 self.rules[tenant] = active
+                self._suspect.discard(tenant)
             finally:
                 await self._velocity.keep(tenant, holder, 0)
             return True
@@ -240,6 +257,23 @@ class SharedMemory:
         """Fill a memory from the log, hold events back for the end of it, exchange the old for it."""
         coming, plan = tenant + COMING, active.compiled.plan
         began_s = time.monotonic()
+        was_lacking = tenant in self._lacking
+        # What is found to be lacking from here on may come after the end that is read.
+        self._lacking.discard(tenant)
+        try:
+            count = await self._fill_beside(tenant, active, holder, coming, plan)
+        except BaseException:
+            if was_lacking:
+                self._lacking.add(tenant)
+            raise
+        self.rules[tenant] = active
+        self.astray.discard(tenant)
+        self.degraded.discard(tenant)
+        _log.info("memory_filled", tenant=tenant, events=count, seconds=round(time.monotonic() - began_s, 3))
+
+    async def _fill_beside(
+        self, tenant: str, active: ActiveRules, holder: bytes, coming: str, plan: Plan
+    ) -> int:
         await self._velocity.install(coming, plan)
         tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
         count = await self._catch_up(tenant, active, holder, 0, tail)
@@ -253,10 +287,24 @@ class SharedMemory:
         except BaseException:
             await self._velocity.let_go(tenant)
             raise
-        self.rules[tenant] = active
-        self.astray.discard(tenant)
-        self.degraded.discard(tenant)
-        _log.info("memory_filled", tenant=tenant, events=count, seconds=round(time.monotonic() - began_s, 3))
+        return count
+
+    async def _is_ahead(self, tenant: str) -> bool:
+        """Tell whether a memory holds events of a process that died before it had stored them."""
+        dead = await self._dead_of(tenant)
+        if not dead:
+            return False
+        stored = {row[0] for row in await self._store.read(sql.select_present(tenant, dead[:_DEAD_AT_ONCE]))}
+        for event_id in stored:
+            self._velocity.settle(tenant, event_id)
+        return not stored.issuperset(dead)
+
+    async def _dead_of(self, tenant: str) -> list[str]:
+        """Return the events that were observed long ago, and that nobody has settled."""
+        alive_ms = self._now_ms() - DEAD_MS
+        return [
+            event_id for event_id in await self._velocity.pending(tenant) if made_at_ms(event_id) <= alive_ms
+        ]
 
     async def _catch_up(
         self,
@@ -288,7 +336,7 @@ class SharedMemory:
         """Wait until what was observed before the pause is in the log, or refused."""
         until_s = time.monotonic() + HOLD_S / 2
         while time.monotonic() < until_s:
-            await self._velocity.settle_all()
+            await self._settle()
             alive_ms = self._now_ms() - DEAD_MS
             if not any(made_at_ms(event_id) > alive_ms for event_id in await self._velocity.pending(tenant)):
                 return

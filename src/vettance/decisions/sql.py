@@ -166,6 +166,12 @@ def select_tenant_log(tenant: str, after: int, since_ms: int, limit: int) -> Sta
     )
 
 
+def select_present(tenant: str, ids: Sequence[str]) -> Statement:
+    """Which of some events are in the log."""
+    places = ", ".join("?" for _ in ids)
+    return scoped(tenant, f"SELECT id FROM event WHERE tenant = ? AND id IN ({places})", ids)
+
+
 def select_tenant_places(tenant: str) -> Statement:
     """(seq, id) of every decision of a tenant, in the order of the log."""
     return scoped(tenant, "SELECT seq, id FROM decision WHERE tenant = ? ORDER BY seq")

@@ -1,9 +1,9 @@
 -- Answers what rules ask of one event and records it, in one step that nothing else gets into.
 --
 -- KEYS[1] is a memory, and every other key begins with KEYS[2]. ARGV: digest of the plan and id of the server
--- it was filled on, event id ('' for a replay), moment, 1 when that is the moment of receipt,
--- number of events that are settled, their ids; then for each group its key and entry as one text, and what is known of it: bytes of an entry, milliseconds it is kept,
--- its lanes (MessagePack, for busy keys).
+-- it was filled on, event id ('' for a replay), moment, 1 when that is the moment of receipt; then for each group
+-- its key and entry as one text, and what is known of it: bytes of an entry, milliseconds it is kept, its lanes
+-- (MessagePack, for busy keys).
 --
 -- A memory is the string KEYS[1] (generation, digest, server, flags, high water, lag, reach, newest
 -- receipt) and, under its
@@ -23,11 +23,10 @@ local floor, max, min, sub = math.floor, math.max, math.min, string.sub
 local held = call('MGET', KEYS[1], KEYS[2] .. 'pause')
 local meta = held[1]
 if not meta then return 'L' end
-local event, at, settled = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[5])
+local event, at = ARGV[2], tonumber(ARGV[3])
 local generation = sub(meta, 1, 8)
 local root = KEYS[2] .. generation
 local pending = root .. 'p'
-if settled > 0 then call('HDEL', pending, unpack(ARGV, 6, 5 + settled)) end
 -- Of a server that was started again it is not known how much it remembers.
 if sub(meta, 17, 24) ~= sub(ARGV[1], 9) then return 'L' end
 if sub(meta, 9, 16) ~= sub(ARGV[1], 1, 8) then return 'S' end
@@ -407,9 +406,9 @@ local function record_plain(key, record, group)
 end
 
 local parts = { pack('<Bddd', flags, high, reach, at) }
-if #ARGV > 5 + settled then
+if #ARGV > 4 then
   local keys, groups = {}, {}
-  for place = 6 + settled, #ARGV, 2 do
+  for place = 5, #ARGV, 2 do
     local index, step, kept = #keys + 1, unpack_('<I4d', ARGV[place + 1])
     keys[index] = root .. sub(ARGV[place], 1, KEY)
     local entry = sub(ARGV[place], KEY + 1)

@@ -113,8 +113,8 @@ class SharedVelocity(Protocol):
     def settle(self, tenant: str, event_id: str) -> None:
         """Forget the answer of an event: it is in the log or never will be."""
 
-    async def settle_all(self) -> None:
-        """Say at once which events are settled."""
+    async def settle_all(self) -> set[str]:
+        """Say which events are settled; return the tenants whose memory may lack one of them."""
 
     async def install(self, tenant: str, plan: Plan) -> None:
         """Give a tenant an empty memory."""

@@ -33,6 +33,7 @@ COMING: Final = "#next"  # Ends the name of a memory that is filled beside the o
 _OBSERVE: Final = Script("observe.lua")
 _EXCHANGE: Final = Script("exchange.lua")
 _LEASE: Final = Script("lease.lua")
+_SETTLE: Final = Script("settle.lua")
 _META: Final = struct.Struct("<8s8s8sBdddd")
 _GENERATION: Final = 8  # hexadecimal digits
 _DEGRADED: Final = 1
@@ -164,9 +165,7 @@ class RedisVelocity:
         received: bool = False,
     ) -> bytes:
         server = await self._line.server()
-        settled = self._take_settled(tenant)
         sent = [placed.digest + server, event_id.encode(), b"%d" % at_ms, b"1" if received else b"0"]
-        sent += b"%d" % len(settled), *settled
         for group, entry in asked:
             sent += entry, group.known
         found: bytes = await self._line.run(_OBSERVE, self._names(tenant), sent)
@@ -178,12 +177,23 @@ class RedisVelocity:
         """Forget the answer of an event: it is in the log or never will be; its id will not come again."""
         self._settled.setdefault(tenant, []).append(event_id.encode())
 
-    async def settle_all(self) -> None:
-        """Tell Redis of the settled events that no call has taken along. Raises `StateDown`."""
+    async def settle_all(self) -> set[str]:
+        """Tell Redis of the settled events; return the tenants whose memory may lack one of them.
+
+        That is so where the memory that observed the event was lost while it was being stored. Raises
+        `StateDown`.
+        """
+        lacking = set()
         for tenant in tuple(self._settled):
             while settled := self._take_settled(tenant):
-                sent = (b"", b"", b"0", b"0", b"%d" % len(settled), *settled)
-                await self._line.run(_OBSERVE, self._names(tenant), sent)
+                try:
+                    unknown = await self._line.run(_SETTLE, self._names(tenant), settled)
+                except StateDown:
+                    self._settled.setdefault(tenant, []).extend(settled)
+                    raise
+                if unknown:
+                    lacking.add(tenant)
+        return lacking
 
     def _take_settled(self, tenant: str) -> list[bytes]:
         settled = self._settled.pop(tenant, [])
