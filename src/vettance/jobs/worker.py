@@ -157,7 +157,7 @@ class Worker:
                 lambda evaluated: self._settled(job, evaluated),
                 tell=not job.quiet,
             )
-        except Unavailable:
+        except (Unavailable, StoreDown):
             held.add(job.tenant)
         except Lost:
             pass  # It is settled already; nothing of this second attempt was kept.
