@@ -22,6 +22,7 @@ from vettance.retention.pseudonym import pseudonym, renamed
 from vettance.retention.retain import Retainer
 from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
+from vettance.terms.sql import search_ids
 
 LIVED = st.sampled_from([1, 5, 12, 24]).flatmap(
     lambda size: st.lists(st.tuples(st.sampled_from([0, 0, 1]), MADE), min_size=size, max_size=size)
@@ -56,6 +57,8 @@ def test_lists_are_true_to_what_retention_leaves(
         ][0]
         for tenant, past in zip(tenants, pasts, strict=True):
             left = [one for one in past if one.evaluated_at_ms >= before_ms or one.id == newest]
+            for gone in {one.id for one in past} - {one.id for one in left}:
+                assert await archive.store.read(search_ids(gone.removeprefix("evt_"), 2)) == []
             for order in (Order.EVALUATED, Order.SCORE):
                 ids, total = await listed(archive, tenant, wanted, order, 9, descending=True)
                 assert ids == expected(left, wanted, order, descending=True)
@@ -63,6 +66,8 @@ def test_lists_are_true_to_what_retention_leaves(
             found = wanted.__class__(search=search)
             ids, _ = await listed(archive, tenant, found, Order.EVALUATED, 9, descending=True)
             assert ids == expected(left, found, Order.EVALUATED, descending=True)
+
+        await archive.store.write(Statement("INSERT INTO id_search (id_search) VALUES ('integrity-check')"))
 
     archive.runner.run(scene())
 

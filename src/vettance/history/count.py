@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,10 @@ from vettance.terms import sql as terms_sql
 
 _COUNTED: Final = ("occurred_at_ms", "score", "verdict", "reasons")
 _KEYED: Final = ("occurred_at_ms", "customer_id", "email", "device_id", "fingerprint")
+KINDS: Final = ("customer", "device")
 _READ_CHUNKS: Final = 64
+#: Spans of whole days whose customers and devices are kept in memory, an eighth of a byte for each term.
+_SPANS_KEPT: Final = 16
 _LATELY_MAX: Final = 100_000  # Texts kept with their numbers; a tail holds some thousand.
 
 
@@ -38,6 +41,17 @@ class _Lately(NamedTuple):
     numbers: dict[str, int]
 
 
+class _Days(NamedTuple):
+    """Who was seen on some whole days: a bit for each term, packed, for each kind.
+
+    `epoch` and `sizes` tell whether it still holds: within an epoch, the roster of a day only ever grows.
+    """
+
+    epoch: int
+    sizes: list[Any]
+    seen: dict[str, Array]
+
+
 class Accountant:
     """Counts decisions by event time, exactly, whatever the span."""
 
@@ -46,6 +60,7 @@ class Accountant:
         self._finder = finder
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._lately = _Lately("", 0, {})
+        self._days: OrderedDict[tuple[str, int, int], _Days] = OrderedDict()
 
     async def tally(
         self, tenant: str, from_ms: int | None, to_ms: int | None, layout: Layout | None = None
@@ -115,10 +130,11 @@ class Accountant:
         first_ms, end_ms = from_ms or 0, END_MS if to_ms is None else to_ms
         first_day, end_day, edges = split_days(first_ms, end_ms)
         layout = layout or await self._finder.layout(tenant)
-        seen: dict[str, list[Array]] = {"customer": [], "device": []}
+        epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
+        whole: dict[str, Array] = {}
         if layout.size and first_day < end_day:
-            for kind, data in await self._store.read(sql.select_roster(tenant, first_day, end_day)):
-                seen[kind].append(np.frombuffer(data, TYPES["email"]))
+            whole = await self._on_days(tenant, first_day, end_day, epoch)
+        seen: dict[str, list[Array]] = {kind: [] for kind in KINDS}
         for edge in edges if layout.size else ():
             for columns in await self._chunks(tenant, layout, edge, _KEYED):
                 inside = (columns["occurred_at_ms"] >= edge[0]) & (columns["occurred_at_ms"] < edge[1])
@@ -126,17 +142,33 @@ class Accountant:
                     seen[kind].append(terms[inside])
         newer = await self._store.read(sql.select_newer_keys(tenant, layout.through, first_ms, end_ms))
         texts = [{row[place] for row in newer} - {None} for place in range(len(seen))]
-        numbers = await self._numbers(tenant, set().union(*texts)) if layout.size else {}
+        numbers = await self._numbers(tenant, set().union(*texts), epoch) if layout.size else {}
         counts = []
-        for parts, found in zip(seen.values(), texts, strict=True):
+        for (kind, parts), found in zip(seen.items(), texts, strict=True):
             numbered = [numbers[text] for text in found if text in numbers]
             parts.append(np.array(numbered, TYPES["email"]))
-            counts.append(await asyncio.to_thread(count_different, parts) + len(found) - len(numbered))
+            different = await asyncio.to_thread(count_different, parts, whole.get(kind))
+            counts.append(different + len(found) - len(numbered))
         return Uniques(*counts)
 
-    async def _numbers(self, tenant: str, texts: set[str]) -> dict[str, int]:
+    async def _on_days(self, tenant: str, first_day: int, end_day: int, epoch: int) -> dict[str, Array]:
+        """Return who was seen on some whole days, from memory when nobody has joined since."""
+        span = (tenant, first_day, end_day)
+        sizes: list[Any] = await self._store.read(sql.select_roster_sizes(*span))
+        known = self._days.get(span)
+        if known is None or (known.epoch, known.sizes) != (epoch, sizes):
+            parts: dict[str, list[Array]] = {kind: [] for kind in KINDS}
+            for kind, data in await self._store.read(sql.select_roster(*span)):
+                parts[kind].append(np.frombuffer(data, TYPES["email"]))
+            seen = {kind: await asyncio.to_thread(pack, parts[kind]) for kind in KINDS}
+            known = self._days[span] = _Days(epoch, sizes, seen)
+        self._days.move_to_end(span)
+        while len(self._days) > _SPANS_KEPT:
+            self._days.popitem(last=False)
+        return known.seen
+
+    async def _numbers(self, tenant: str, texts: set[str], epoch: int) -> dict[str, int]:
         """Return the terms of some texts, those asked for lately from memory."""
-        epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
         if self._lately[:2] != (tenant, epoch) or len(self._lately.numbers) > _LATELY_MAX:
             self._lately = _Lately(tenant, epoch, {})
         known = self._lately.numbers
@@ -149,10 +181,23 @@ class Accountant:
         return known
 
 
-def count_different(parts: Sequence[Array]) -> int:
-    """Count the different numbers above 0 in some arrays."""
+def pack(parts: Sequence[Array]) -> Array:
+    """Pack some arrays of numbers: the bit of each number in them is set."""
+    return np.packbits(_marked(parts, 0))
+
+
+def count_different(parts: Sequence[Array], packed: Array | None = None) -> int:
+    """Count the different numbers above 0 in some arrays, and in what was packed."""
+    if packed is None:
+        return int(np.count_nonzero(_marked(parts, 0)[1:]))
+    table = _marked(parts, 8 * len(packed))
+    table[: 8 * len(packed)] |= np.unpackbits(packed).view(bool)
+    return int(np.count_nonzero(table[1:]))
+
+
+def _marked(parts: Sequence[Array], size_min: int) -> Array:
     highest = max((int(part.max(initial=0)) for part in parts), default=0)
-    table = np.zeros(highest + 1, bool)
+    table = np.zeros(max(highest + 1, size_min), bool)
     for part in parts:
         table[part] = True
-    return int(np.count_nonzero(table[1:]))
+    return table

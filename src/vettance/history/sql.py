@@ -275,6 +275,16 @@ def select_roster(tenant: str, first_day_s: int, end_day_s: int) -> Statement:
     )
 
 
+def select_roster_sizes(tenant: str, first_day_s: int, end_day_s: int) -> Statement:
+    """(kind, day, bytes of terms) of whole days, without reading the terms."""
+    return scoped(
+        tenant,
+        "SELECT kind, day_s, LENGTH(terms) FROM roster WHERE tenant = ? AND day_s >= ? AND day_s < ? "
+        "ORDER BY kind, day_s",
+        (first_day_s, end_day_s),
+    )
+
+
 def select_roster_day(tenant: str, day_s: int) -> Statement:
     """(kind, terms) of one day."""
     return select_roster(tenant, day_s, day_s + 1)

@@ -8,6 +8,7 @@ from vettance.db.engine import Lost, Store
 from vettance.history.column import REASONS, SEARCHED_BITS, TEXTS, Array
 from vettance.history.find import Finder
 from vettance.history.seal import Sealer
+from vettance.history.sql import select_last_sealed
 from vettance.retention import sql
 from vettance.retention.policy import Policy
 from vettance.tenants.sql import select_tenants
@@ -57,6 +58,8 @@ class Retainer:
 
     async def _events_of(self, tenant: str, before_ms: int, *, dry_run: bool) -> int:
         total, through = 0, 0
+        # What stands in a chunk is in the index of ids for certain, what is newer maybe not yet.
+        sealed = (await self._store.read(select_last_sealed(tenant)))[0][0] or 0
         while found := await self._store.read(sql.select_oldest(tenant, through, sql.STEP)):
             # The log is in the order of evaluation: the first event young enough ends the search.
             old = [(seq, event_id) for seq, event_id, at_ms in found if at_ms < before_ms]
@@ -64,7 +67,10 @@ class Retainer:
                 through = old[-1][0]
                 total += len(old)
                 if not dry_run:
-                    await self._store.write(*sql.remove_events(tenant, [event_id for _, event_id in old]))
+                    await self._store.write(
+                        *sql.remove_events(tenant, [event_id for _, event_id in old]),
+                        *terms_sql.delete_id_search(one for one in old if one[0] <= sealed),
+                    )
             if len(old) < len(found):
                 break
         if total and not dry_run:

@@ -101,6 +101,20 @@ def insert_id_search(decisions: Iterable[tuple[int, str]]) -> Iterator[Statement
         )
 
 
+def delete_id_search(decisions: Iterable[tuple[int, str]]) -> Iterator[Statement]:
+    """Make decisions unfindable that `insert_id_search` made findable; takes the same (seq, id)."""
+    # The index of SQLite keeps no texts: what is taken out of it must be said again, and must be in it.
+    for group in _grouped([(seq, name.rpartition("_")[2]) for seq, name in decisions]):
+        yield Statement(
+            "INSERT INTO id_search (id_search, rowid, digits) VALUES "
+            + ", ".join(["('delete', ?, ?)"] * len(group)),
+            [arg for row in group for arg in row],
+            postgres=Statement(
+                f"DELETE FROM id_search WHERE rowid IN ({_places(group)})", [seq for seq, _ in group]
+            ),
+        )
+
+
 def search_terms(tenant: str, part: str) -> Statement:
     """(id, fields) of the terms that hold a text of at least three characters, in folded case."""
     # SQLite keeps the order of a CROSS JOIN. Left to itself it asked the index about every term in turn.
