@@ -30,10 +30,27 @@ def _begins(words: Array, digits: str) -> Array:
 def holds(high: Array, low: Array, digits: str) -> Array:
     """Which ids hold some digits anywhere."""
     found = np.empty(len(high), bool)
+    is_common = True
     for start in range(0, len(high), _BLOCK):
         part = slice(start, start + _BLOCK)
+        # Digits that stand in every id do so at the places of time and version, which ids made one after the
+        # other have in common: that is seen in a tenth of the time, and goes for many blocks or for none.
+        if is_common and digits in _in_common(high[part], low[part]):
+            found[part] = True
+            continue
         found[part] = _holds(high[part], low[part], digits)
+        is_common = bool(found[part].all())
     return found
+
+
+def _in_common(high: Array, low: Array) -> str:
+    """Return the 32 digits of some ids, with a gap wherever they differ."""
+    texts = []
+    for words in (high, low):
+        every, any_ = (int(how.reduce(words)) for how in (np.bitwise_and, np.bitwise_or))
+        differ = f"{every ^ any_:016x}"
+        texts += [digit if same == "0" else " " for digit, same in zip(f"{every:016x}", differ, strict=True)]
+    return "".join(texts)
 
 
 def _holds(high: Array, low: Array, digits: str) -> Array:

@@ -10,6 +10,7 @@ from vettance.db.engine import Store
 from vettance.decisions.decision import Outcome
 from vettance.history import sql
 from vettance.history.column import BITS, OUTCOME_MASK, OUTCOMES, REASONS, SEARCHED, TYPES, Array, Chunk, Row
+from vettance.history.digits import holds
 from vettance.history.filter import (
     TRIGRAM,
     Mark,
@@ -181,23 +182,26 @@ class Finder:
         return found
 
     async def _search(self, tenant: str, search: str, layout: Layout) -> Sought:
-        part, nowhere = id_part(search), np.empty(0, np.int64)
-        if part.everything:
-            return Sought({}, nowhere, is_everything=True)
+        part = id_part(search)
+        ids: Array | None = None
+        if part.anywhere is not None:
+            ids = await self._hold(tenant, part.anywhere, layout)
+        if part.everything or (ids is not None and ids.dtype == bool and ids.all()):
+            return Sought({}, is_everything=True)
         ask = terms_sql.search_terms if len(search) >= TRIGRAM else terms_sql.scan_terms
         rows = await self._store.read(ask(tenant, search))
         found = np.array(rows, np.int64).reshape(-1, 2)
         terms = {name: found[:, 0][(found[:, 1] & BITS[name]) > 0] for name in SEARCHED}
-        if part.beginning is not None:
-            return Sought(terms, nowhere, part.beginning, is_beginning=True)
-        if part.anywhere is None:
-            return Sought(terms, nowhere)
-        if len(part.anywhere) >= _RARE_DIGITS:
-            hits = await self._store.read(terms_sql.search_ids(part.anywhere, _HITS + 1))
+        return Sought(terms, ids, part.beginning)
+
+    async def _hold(self, tenant: str, digits: str, layout: Layout) -> Array:
+        """Return which decisions hold some digits in their ids: their places, or a mask of all."""
+        if len(digits) >= _RARE_DIGITS:
+            hits = await self._store.read(terms_sql.search_ids(digits, _HITS + 1))
             if len(hits) <= _HITS:
-                seqs = np.unique(np.array(hits, np.int64))
-                return Sought(terms, await self.places(tenant, layout, seqs))
-        return Sought(terms, nowhere, part.anywhere)
+                return await self.places(tenant, layout, np.unique(np.array(hits, np.int64)))
+        high, low = [await self.column(tenant, name, layout) for name in ("high", "low")]
+        return await _aside(lambda: holds(high, low, digits), layout.size)
 
     async def places(self, tenant: str, layout: Layout, seqs: Array) -> Array:
         """Return where some decisions stand; those of other tenants and those in no chunk are left out."""

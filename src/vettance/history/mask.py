@@ -16,7 +16,7 @@ from vettance.history.column import (
     REASONS,
     Array,
 )
-from vettance.history.digits import begins, holds
+from vettance.history.digits import begins
 from vettance.history.filter import Wanted
 
 _FEW: Final = 8
@@ -24,15 +24,14 @@ _BLOCK: Final = 1 << 16  # Numbers looked up at one time; all at once take twice
 
 
 class Sought(msgspec.Struct, frozen=True):
-    """Where a searched text was found: terms of each field, and places of decisions by their ids.
+    """Where a searched text was found: terms of each field, and decisions by their ids.
 
-    `digits` are still to be looked for in the ids: at their beginning, or anywhere.
+    Those are their places, or a mask of all. `beginning` is still to be looked for in the ids.
     """
 
     terms: Mapping[str, Array]
-    places: Array
-    digits: str | None = None
-    is_beginning: bool = False
+    ids: Array | None = None
+    beginning: str | None = None
     is_everything: bool = False
 
 
@@ -56,7 +55,7 @@ def columns_needed(wanted: Wanted, lookup: Lookup) -> set[str]:
         needed.add("score")
     if lookup.sought is not None:
         needed.update(name for name, terms in lookup.sought.terms.items() if len(terms))
-        if lookup.sought.digits is not None:
+        if lookup.sought.beginning is not None:
             needed |= {"high", "low"}
     return needed
 
@@ -101,10 +100,10 @@ def _search(sought: Sought, size: int, columns: Mapping[str, Array]) -> Array:
     if sought.is_everything:
         return np.ones(size, bool)
     found = np.zeros(size, bool)
-    found[sought.places] = True
-    if sought.digits is not None:
-        look = begins if sought.is_beginning else holds
-        found |= look(columns["high"], columns["low"], sought.digits)
+    if sought.ids is not None:
+        found[sought.ids] = True
+    if sought.beginning is not None:
+        found |= begins(columns["high"], columns["low"], sought.beginning)
     for name, terms in sought.terms.items():
         if not len(terms):
             continue
