@@ -39,6 +39,6 @@ def test_every_id_begins_with_nothing() -> None:
 
 def test_many_ids_are_looked_through_in_parts() -> None:
     ids = [f"{number:032x}" for number in range(20_000)]
-    # In every id, in those of some parts, in one alone; some of them at places that a whole part has in common.
+    # In every id, in those of some parts, or in one; some at places that a whole part has in common.
     for part in ("0000", "00001", "00002", "0004", "4e1f"):
         assert holds(*columns(ids), part).tolist() == [part in one for one in ids]
