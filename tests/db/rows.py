@@ -29,6 +29,16 @@ def add_use(tenant: str, hour: int, rows: int | None = None) -> Statement:
     return scoped(tenant, "UPDATE quota_use SET used = used + 1 WHERE tenant = ? AND hour = ?", (hour,), rows)
 
 
+def raise_uses(tenant: str, hour: int) -> Statement:
+    """Count in two hours, be they there or not: in the same one twice when it is the third."""
+    return scoped(
+        tenant,
+        "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, 1), (?, ?, 1) "
+        "ON CONFLICT (tenant, hour) DO UPDATE SET used = quota_use.used + excluded.used",
+        (hour, tenant, 6 - hour),
+    )
+
+
 def all_uses() -> Statement:
     return everyone("SELECT tenant, hour, used FROM quota_use ORDER BY tenant, hour")
 
@@ -68,6 +78,9 @@ class _Model:
                 if hour in after:
                     return Clash
                 after[hour] = 1
+            elif kind == "raise":
+                for one in (hour, 6 - hour):
+                    after[one] = after.get(one, 0) + 1
             elif hour in after:
                 after[hour] += 1
             elif kind == "must":
@@ -77,13 +90,18 @@ class _Model:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["use", "add", "must"]), st.integers(0, 6)), min_size=1, max_size=3
+    st.tuples(st.sampled_from(["use", "add", "must", "raise"]), st.integers(0, 6)), min_size=1, max_size=3
 )
 
 
 async def expect_batch_like_model(store: Store, writes: list[list[tuple[str, int]]]) -> None:
     """Make simultaneous writes and hold what came of them against the model."""
-    made = {"use": use, "add": add_use, "must": lambda tenant, hour: add_use(tenant, hour, rows=1)}
+    made = {
+        "use": use,
+        "add": add_use,
+        "must": lambda tenant, hour: add_use(tenant, hour, rows=1),
+        "raise": raise_uses,
+    }
     outcomes = await asyncio.gather(
         *(store.write(*(made[kind]("ten_a", hour) for kind, hour in steps)) for steps in writes),
         return_exceptions=True,

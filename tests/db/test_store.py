@@ -10,7 +10,7 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rows import STEPS, add_use, all_uses, decided, expect_batch_like_model, until, use
+from rows import STEPS, add_use, all_uses, decided, expect_batch_like_model, raise_uses, until, use
 
 from vettance.db.connection import open_writer
 from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown, everyone
@@ -49,6 +49,12 @@ async def test_a_write_tells_how_many_rows_each_statement_changed(store: AnyStor
         everyone("DELETE FROM quota_use WHERE hour = ?", (77,)),
     )
     assert counts == [2, 1, 1, 0]
+
+
+async def test_simultaneous_counts_are_told_and_kept_one_by_one(store: AnyStore) -> None:
+    writes = [(*decided(f"evt_{number:032x}"), raise_uses("ten_a", 1)) for number in range(20)]
+    assert await asyncio.gather(*(store.write(*write) for write in writes)) == [[1, 1, 1, 2]] * 20
+    assert await store.read(all_uses()) == [("ten_a", 1, 20), ("ten_a", 5, 20)]
 
 
 async def test_a_write_of_nothing_changes_nothing(store: AnyStore) -> None:
