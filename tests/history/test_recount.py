@@ -171,6 +171,8 @@ def test_statistics_are_what_counting_by_hand_gives(
             customers = {one.made.customer_id or one.made.email for one in inside} - {None}
             devices = {one.made.fingerprint or one.made.device_id for one in inside} - {None}
             assert uniques == (len(customers), len(devices))
+            brief, again = await archive.accountant.both(tenant, from_ms, to_ms)
+            assert (brief.totals, again) == (tally.totals, uniques)
 
     async def scene() -> None:
         before = await archive.live(tenants, lived, seals)

@@ -63,11 +63,18 @@ class Accountant:
         self._days: OrderedDict[tuple[str, int, int], _Days] = OrderedDict()
 
     async def tally(
-        self, tenant: str, from_ms: int | None, to_ms: int | None, layout: Layout | None = None
+        self,
+        tenant: str,
+        from_ms: int | None,
+        to_ms: int | None,
+        layout: Layout | None = None,
+        *,
+        with_codes: bool = True,
     ) -> Tally:
         """Count the decisions of [from, to); without a bound, from the first or to the last.
 
-        `layout` is the tenant's, when it has been asked for already.
+        `layout` is the tenant's, when it has been asked for already. Codes are a dozen times as many rows as
+        decisions; they may be missing where nobody asks for them.
         """
         start_ms = from_ms
         if start_ms is None:
@@ -79,17 +86,20 @@ class Accountant:
         if layout is None:
             layout = await self._finder.layout(tenant) if edges else Layout([])
         if parts:
-            for row in await self._store.read(sql.select_counts(tenant, parts, tally.bucket_s)):
+            counts = sql.select_counts(tenant, parts, tally.bucket_s, with_codes=with_codes)
+            for row in await self._store.read(counts):
                 tally.add(sql.Counted._make(row))
         for edge in edges:
-            await self._add_edge(tenant, layout, edge, tally)
+            await self._add_edge(tenant, layout, edge, tally, with_codes=with_codes)
         return tally
 
-    async def _add_edge(self, tenant: str, layout: Layout, edge: Edge, tally: Tally) -> None:
+    async def _add_edge(
+        self, tenant: str, layout: Layout, edge: Edge, tally: Tally, *, with_codes: bool
+    ) -> None:
         terms: Counter[int] = Counter()
         for columns in await self._chunks(tenant, layout, edge, _COUNTED):
             terms.update(tally.add_columns(columns, edge))
-        if terms:
+        if terms and with_codes:
             for term, value in await self._store.read(terms_sql.select_term_values(tenant, list(terms))):
                 tally.codes[value] = tally.codes.get(value, 0) + terms[term]
         tally.add_rows(await self._newer(tenant, layout, edge))
@@ -117,10 +127,11 @@ class Accountant:
         return [sql.row_of(row) for row in rows]
 
     async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[Tally, Uniques]:
-        """Count the decisions of [from, to), and the different customers and devices, at one time."""
+        """Count the decisions of [from, to), and the different customers and devices, but no codes."""
         layout = await self._finder.layout(tenant)
         return await asyncio.gather(
-            self.tally(tenant, from_ms, to_ms, layout), self.uniques(tenant, from_ms, to_ms, layout)
+            self.tally(tenant, from_ms, to_ms, layout, with_codes=False),
+            self.uniques(tenant, from_ms, to_ms, layout),
         )
 
     async def uniques(

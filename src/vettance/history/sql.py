@@ -57,12 +57,15 @@ class Counted(NamedTuple):
 Part = tuple[int, int, int]
 
 
-def select_counts(tenant: str, parts: Sequence[Part], bucket_s: int) -> Statement:
-    """(bucket, code, evaluated, review, block, score sum) over parts of the rollup, by buckets of a width."""
+def select_counts(tenant: str, parts: Sequence[Part], bucket_s: int, *, with_codes: bool = True) -> Statement:
+    """(bucket, code, evaluated, review, block, score sum) over parts of the rollup, by buckets of a width.
+
+    Without codes, of the rows that count all decisions alone.
+    """
     one = (
         "SELECT start_s - start_s % ? AS bucket_s, code, evaluated, review, block, score_sum "
         "FROM rollup WHERE tenant = ? AND width_s = ? AND start_s >= ? AND start_s < ?"
-    )
+    ) + ("" if with_codes else f" AND code = '{EVENTS}'")
     args: list[Any] = []
     for width_s, first_s, end_s in parts:
         args += (bucket_s, tenant, width_s, first_s, end_s)
