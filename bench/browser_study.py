@@ -1,17 +1,21 @@
 """Drive the demo shop in Chromium as programs do and as people do, and count who is held.
 
-    python bench/browser_study.py --sessions 200 --abreast 6
+    python bench/browser_study.py --sessions 200 --abreast 6 --minutes 90 --out study.jsonl
+
+All kinds take turns, session by session, until each has had its number or the minutes are over; the table
+is printed at the end, with the load beside each kind, and what came is kept in the file as it comes:
+`--table study.jsonl` prints it again, and holds what was sent to the rules as they stand now.
 
 Every session is a page loaded anew with a session of its own; the decision is the one the shop shows, and
 REVIEW or BLOCK counts as held. The small build is used and the driver is hidden (user agent,
-`navigator.webdriver`): behaviour alone decides. How people are made stands in `browser_people.py`, how
-programs are in `browser_programs.py`. `--mouse FILE` has the typists move as recordings of real people do:
-a JSON list of movements, each a list of [x, y, milliseconds].
+`navigator.webdriver`): behaviour alone decides. How people are made stands in `browser_people.py` and, by
+other models, `browser_crowd.py`; how programs are in `browser_programs.py` and `browser_tools.py`.
+`--mouse FILE` has the typists move as recordings of real people do: a JSON list of movements, each a list of
+[x, y, milliseconds].
 """
 
 import argparse
 import asyncio
-import collections
 import contextlib
 import json
 import math
@@ -22,12 +26,20 @@ import time
 from pathlib import Path
 from typing import Any
 
+from browser_crowd import CROWD
 from browser_people import FIELDS, PLANS, Person
-from browser_programs import KINDS, SCRIPT_FILL, Program
+from browser_programs import KINDS, SCRIPT_FILL
+from browser_tools import TOOLS, Replay, Tool
 from playwright.async_api import Browser, CDPSession, Page, async_playwright
 
+from vettance.decisions.decision import decide
+from vettance.decisions.features import fraud_schema
 from vettance.demo.launch import launched
 from vettance.demo.shop import open_shop
+from vettance.events.event import read_event
+from vettance.rules.packs import load_pack
+from vettance.rules.ruleset import compile_ruleset
+from vettance.state.memory import MemoryVelocity
 
 AGENT = (
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
@@ -86,7 +98,11 @@ async def recorded_mouse(_page: Page, line: CDPSession, person: Person) -> None:
 
 RECORDINGS: list[Recording] = []
 WITH_PAGE = {each.__name__: each for each in (password_manager, paster, recorded_mouse)}
-PEOPLE = (*PLANS, "password_manager", "paster")
+PLANNED = {**PLANS, **CROWD}
+REPLAYED = ("any_typist_replayed", "rollover_typist_replayed")
+PEOPLE = (*PLANNED, *REPLAYED, "password_manager", "paster")
+PROGRAMS = (*KINDS, *TOOLS)
+Row = dict[str, Any]
 
 
 async def session(page: Page, line: CDPSession, shop: str, kind: str, seed: int) -> tuple[str, Any]:
@@ -95,14 +111,14 @@ async def session(page: Page, line: CDPSession, shop: str, kind: str, seed: int)
     await page.wait_for_timeout(100)
     boxes = await page.evaluate(BOXES, [*FIELDS, "#log-in"])
     rng = random.Random(f"{kind} {seed}")
-    person = Person(rng, boxes)
-    if kind in PLANS:
-        PLANS[kind](person)
+    person = (Replay if kind.endswith("_replayed") else Person)(rng, boxes)
+    if plan := PLANNED.get(kind.removesuffix("_replayed")):
+        plan(person)
         await person.act(line)
     elif kind in WITH_PAGE:
         await WITH_PAGE[kind](page, line, person)
     else:
-        await getattr(Program(page, line, person, rng), kind)()
+        await getattr(Tool(page, line, person, rng), kind)()
     await page.wait_for_selector(ANSWERED)
     decision, sent = await page.evaluate(
         "[document.getElementById('decision').dataset.state, document.getElementById('sent').textContent]"
@@ -110,47 +126,86 @@ async def session(page: Page, line: CDPSession, shop: str, kind: str, seed: int)
     return decision, json.loads(sent).get("sdkSignals", {}) if sent else {}
 
 
-async def one_kind(browser: Browser, shop: str, kind: str, arguments: argparse.Namespace) -> None:
-    """Run the sessions of a kind in a few pages abreast and print what was decided."""
-    began_s = time.monotonic()
-    seeds = iter(range(arguments.seed, arguments.seed + arguments.sessions))
-    counts: collections.Counter[str] = collections.Counter()
+async def study(arguments: argparse.Namespace, shop: str) -> list[Row]:
+    """Let all kinds take turns in a few tabs abreast; return what was decided, oldest first."""
+    kinds = arguments.kinds.split(",")
+    seeds = range(arguments.seed, arguments.seed + arguments.sessions)
+    turns = iter([(kind, seed) for seed in seeds for kind in kinds])
+    over_s = time.monotonic() + arguments.minutes * 60
+    rows: list[Row] = []
 
-    async def work() -> None:
-        context = await browser.new_context(
-            user_agent=AGENT, viewport={"width": 1200, "height": 760}, has_touch=kind == "phone"
-        )
-        await context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(WAIT_MS_MAX)
-        page = await context.new_page()
-        line = await context.new_cdp_session(page)
-        for seed in seeds:
+    async def work(browser: Browser) -> None:
+        tabs = {touch: await tab(browser, touch) for touch in (False, True)}
+        for kind, seed in turns:
             decision = "none"
             while decision == "none":
-                decision, signals = await session(page, line, shop, kind, seed)
-            counts[decision] += 1
+                if time.monotonic() > over_s:
+                    return
+                decision, signals = await session(*tabs["phone" in kind], shop, kind, seed)
+            rows.append(
+                {
+                    "kind": kind,
+                    "seed": seed,
+                    "decision": decision,
+                    "load": os.getloadavg()[0],
+                    "signals": signals,
+                }
+            )
             if arguments.out:
-                row = {"kind": kind, "seed": seed, "decision": decision, "signals": signals}
                 with arguments.out.open("a") as out:
-                    out.write(json.dumps(row) + "\n")
-        await context.close()
+                    out.write(json.dumps(rows[-1]) + "\n")
 
-    await asyncio.gather(*(work() for _ in range(min(arguments.abreast, arguments.sessions))))
-    held = (counts["REVIEW"] + counts["BLOCK"]) / arguments.sessions
-    side = "programs" if kind in KINDS else "people"
-    took_s, load = time.monotonic() - began_s, os.getloadavg()[0]
-    print(f"{side:9} {kind:21} held {held:6.1%}  {dict(counts)}  {took_s:.0f} s, load {load:.0f}", flush=True)
-
-
-async def study(arguments: argparse.Namespace, shop: str) -> None:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=arguments.chromium,
             args=["--no-sandbox", "--disable-blink-features=AutomationControlled", "--disable-dev-shm-usage"],
         )
-        for kind in arguments.kinds.split(","):
-            await one_kind(browser, shop, kind, arguments)
+        await asyncio.gather(*(work(browser) for _ in range(arguments.abreast)))
         await browser.close()
+    return rows
+
+
+async def tab(browser: Browser, touch: bool) -> tuple[Page, CDPSession]:
+    """Open a page in a context of its own."""
+    context = await browser.new_context(
+        user_agent=AGENT, viewport={"width": 1200, "height": 760}, has_touch=touch
+    )
+    await context.grant_permissions(["clipboard-read", "clipboard-write"])
+    context.set_default_timeout(WAIT_MS_MAX)
+    page = await context.new_page()
+    return page, await context.new_cdp_session(page)
+
+
+def table(rows: list[Row]) -> str:
+    """Return one line for each kind: how many were held, and at which load."""
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault(row["kind"], []).append(row)
+    lines = ["| side | kind | sessions | held | load |", "|---|---|---:|---:|---:|"]
+    for kind, those in kinds.items():
+        side = "programs" if kind in PROGRAMS else "people"
+        held = sum(row["decision"] != "ALLOW" for row in those) / len(those)
+        loads = sorted(row["load"] for row in those)
+        load = f"{loads[len(loads) // 20]:.0f}–{loads[len(loads) * 19 // 20]:.0f}"
+        lines.append(f"| {side} | {kind} | {len(those)} | {held:.1%} | {load} |")
+    return "\n".join(lines)
+
+
+def judged_anew(file: Path) -> list[Row]:
+    """Return recorded sessions as the default rules decide them now, by their signals alone."""
+    schema = fraud_schema()
+    rules = load_pack("fraud")
+    compiled = compile_ruleset(rules, schema)
+    rows = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    for row in rows:
+        sent = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "sdkSignals": row["signals"]}
+        velocity = MemoryVelocity()
+        velocity.install("t", compiled.plan)
+        facts = compiled.facts(read_event(sent, 10_000, 0))
+        answers = velocity.observe("t", "1", 0, compiled.observe(facts))
+        fired, _ = compiled.run(facts, answers.values)
+        row["decision"] = decide(rules, 1, fired, ()).outcome.value
+    return rows
 
 
 def recordings(file: Path) -> list[Recording]:
@@ -167,14 +222,19 @@ def recordings(file: Path) -> list[Recording]:
 def main() -> None:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
-    parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--sessions", type=int, default=200, help="Of each kind.")
+    parser.add_argument("--minutes", type=float, default=600, help="Begin no session later than this.")
     parser.add_argument("--seed", type=int, default=0, help="The first session's; each has the next.")
     parser.add_argument("--abreast", type=int, default=6)
-    parser.add_argument("--kinds", default=",".join((*PEOPLE, *KINDS)))
+    parser.add_argument("--kinds", default=",".join((*PEOPLE, *PROGRAMS)))
     parser.add_argument("--mouse", type=Path, help="Recordings of real people's mouse movements.")
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     parser.add_argument("--out", type=Path, help="Write what was sent and decided, one JSON object a line.")
+    parser.add_argument("--table", type=Path, help="Judge what an earlier --out wrote; drive nothing.")
     arguments = parser.parse_args()
+    if arguments.table:
+        print(table(judged_anew(arguments.table)))
+        return
     if arguments.mouse:
         RECORDINGS.extend(recordings(arguments.mouse))
         arguments.kinds += ",recorded_mouse"
@@ -182,7 +242,7 @@ def main() -> None:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         service = stack.enter_context(launched(Path(folder)))
         shop = stack.enter_context(open_shop(service.target))
-        asyncio.run(study(arguments, shop))
+        print(table(asyncio.run(study(arguments, shop))))
 
 
 if __name__ == "__main__":

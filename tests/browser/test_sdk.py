@@ -222,6 +222,23 @@ def test_a_stall_in_the_middle_of_a_way_does_not_tear_it(visit: Open) -> None:
     assert mouse["turn"] < 0.02
 
 
+def test_a_mouse_that_reports_a_thousand_times_a_second_has_the_steps_of_the_hand(visit: Open) -> None:
+    page = visit(flushEveryMs=0)
+    line = page.page.context.new_cdp_session(page.page)
+    at_s = time.time()
+    before = 0
+    for tick in range(401):
+        share = tick / 400
+        across = round(220 * share**3 * (10 - 15 * share + 6 * share**2))
+        # Nearly all of its steps are of one pixel, however fast the hand is.
+        if across != before:
+            place = {"x": 40 + across, "y": 30, "timestamp": at_s + tick / 1000}
+            line.send("Input.dispatchMouseEvent", {"type": "mouseMoved", **place})
+        before = across
+    page.collect()
+    assert page.sent("/collect")[-1]["sdkSignals"]["mouse"]["stepSpread"] > 0.6
+
+
 CANARIES = ("CANARYUSER", "CANARYSECRET", "CANARYNOTE", "CANARYQUERY", "CANARYHASH")
 
 

@@ -14,6 +14,10 @@ const STROKES_MAX = 60
 // the rounding alone bends the straightest line.
 const SPACING = 12
 const BINS = 12
+// Fast mice report every millisecond, in steps of one or two pixels that all look the same. Speeds and steps are
+// taken over this time, where enough points are left.
+const TICK_MS = 7
+const TICKS_MIN = 8
 
 interface Stroke {
   turn: number
@@ -42,7 +46,9 @@ export const mouse = () => {
     const spaced: Point[] = [first]
     let length = 0
     let before = first
-    for (const point of points.slice(1)) {
+    const ticks = [first]
+    for (const point of points) if (point[2] - ticks[ticks.length - 1]![2] >= TICK_MS) ticks.push(point)
+    for (const point of (ticks.length < TICKS_MIN ? points : ticks).slice(1)) {
       const way = Math.hypot(point[0] - before[0], point[1] - before[1])
       const took = point[2] - before[2]
       length += way
