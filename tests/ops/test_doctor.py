@@ -1,5 +1,6 @@
 """The doctor finds what is wrong, says the mend, and changes nothing."""
 
+import datetime
 import json
 import os
 import shutil
@@ -11,9 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis_server import PrivateRedis
 
 from databases import absence, database
+from databases import ask as change
 from live import Service, run_cli
+from vettance.db.postgres_schema import month_of
+from vettance.ops.beside import judge_clock, judge_redis, judge_settings
+from vettance.ops.finding import Level
 
 
 def ask(data: Path, *options: str, env: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
@@ -108,7 +114,7 @@ def test_a_store_of_a_newer_program_is_a_fault_and_pending_migrations_are_not(da
     assert (code, found["store"]["level"]) == (0, "warning")
     with closing(sqlite3.connect(data / "vettance.db")) as store:
         store.execute("INSERT INTO schema_version VALUES (?, 'x', ?, 0)", newest)
-        store.execute("INSERT INTO schema_version VALUES (9999, 'x', 'x', 0)")
+        store.execute("INSERT INTO schema_version VALUES (9999, '9999_breaking_x', 'x', 0)")
         store.commit()
     code, found = ask(data)
     assert (code, found["store"]["level"]) == (1, "fault")
@@ -185,6 +191,76 @@ def test_a_database_is_asked_whether_its_schema_is_the_newest(data: Path) -> Non
         assert ask(data, env=env) == (0, {})
         done = run_cli(data, "backup", str(data / "copy"), ok=False, env=env)
     assert "pg_dump" in done.stderr
+
+
+@pytest.mark.skipif(absence() is not None, reason="no PostgreSQL here")
+def test_what_waits_in_a_database_and_what_stands_in_it_is_found_as_in_a_file(data: Path) -> None:
+    future_ms = (int(time.time()) + 3600) * 1000
+    month = f"{month_of(datetime.datetime.now(datetime.UTC), 2):%Y_%m}"
+    with database() as url:
+        env = {"VETTANCE_DATABASE_URL": url}
+        tenant = run_cli(data, "tenant", "create", "Shop", "--json", env=env)["tenantId"]
+        run_cli(data, "tenant", "set", tenant, "--aml", "on", "--json", env=env)
+        run_cli(data, "key", "create", "--tenant", tenant, "--json", env=env)
+        for sql in (
+            "INSERT INTO event (id, tenant, source, received_at_ms, occurred_at_ms, sent) "
+            f"VALUES ('evt_1', 'ten_1', 'evaluate', {future_ms}, {future_ms}, '{{}}')",
+            "INSERT INTO job (id, tenant, received_at_ms, request_id, quiet, sent, state) "
+            "VALUES ('job_1', 'ten_1', 1, 'r', 0, '{}', 'accepted')",
+            "INSERT INTO subscription (id, tenant, slot, url, event_types, secret, created_at_ms, "
+            "updated_at_ms) VALUES ('whs_1', 'ten_1', '0000', 'https://a.example', '', 'no secret', 1, 1)",
+            f"DROP TABLE event_{month}",
+        ):
+            change(url, sql)
+        code, found = ask(data, env=env)
+        assert code == 1
+        assert "ahead of the clock" in found["clock"]["found"]
+        assert "ten minutes" in found["jobs"]["found"]
+        assert "no list is loaded" in found["watchlists"]["found"]
+        assert "former" in found["webhook secrets"]["mend"]
+        assert month.replace("_", "-") in found["PostgreSQL"]["found"]
+        (data / "secret.key").unlink()
+        assert "API keys" in ask(data, env=env)[1]["secret"]["found"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "faults"),
+    [
+        ({}, 0),
+        ({"synchronous_commit": "remote_apply"}, 0),
+        ({"synchronous_commit": "off"}, 1),
+        ({"fsync": "off", "full_page_writes": "off"}, 2),
+    ],
+)
+def test_settings_that_can_lose_a_commit_are_faults(changed: dict[str, str], faults: int) -> None:
+    sound = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+    found = list(judge_settings(sound | changed))
+    assert [one.level for one in found] == [Level.FAULT] * faults
+    assert all(name in "".join(one.found for one in found) for name in changed if faults)
+
+
+def test_clocks_that_differ_are_told() -> None:
+    asked_ms, answered_ms = 1_000_000, 1_020_000  # It took its time to answer; that is not the clock's fault.
+    for theirs_ms in (996_000, 1_010_000, 1_024_000):
+        assert not list(judge_clock("Redis", theirs_ms, asked_ms, answered_ms))
+    for theirs_ms, said in ((940_000, "60 s behind"), (1_050_000, "30 s ahead of")):
+        [one] = judge_clock("Redis", theirs_ms, asked_ms, answered_ms)
+        assert one.found == f"its clock is {said} this one"
+
+
+def test_a_redis_that_evicts_is_a_fault(data: Path) -> None:
+    server = PrivateRedis()
+    server.start()
+    try:
+        env = {"VETTANCE_REDIS_URL": server.url}
+        assert ask(data, env=env) == (0, {})
+        server.command("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        code, found = ask(data, env=env)
+    finally:
+        server.close()
+    assert code == 1
+    assert "noeviction" in found["Redis"]["mend"]
+    assert [one.found for one in judge_redis("6.2.1", {"maxmemory-policy": None})] == ["it is version 6.2.1"]
 
 
 def test_a_secret_of_another_deployment_is_found_out(tmp_path: Path, own_service: Service) -> None:

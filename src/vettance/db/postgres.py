@@ -112,7 +112,7 @@ class PostgresStore:
             connection = await connect(self._url, statement_s_max=self._read_s_max, writes=False)
         whole = False
         try:
-            rows = await _fetch(connection, statement)
+            rows = await fetch(connection, statement)
             whole = True
         except ERRORS as error:
             reason = failure(error)
@@ -279,7 +279,7 @@ class PostgresStore:
         await self.close()
 
 
-async def _fetch(connection: Any, statement: Statement) -> list[Row]:
+async def fetch(connection: Any, statement: Statement) -> list[Row]:
     statement = statement.postgres or statement
     text = form_of(statement.sql).text
     if statement.tenant is None:

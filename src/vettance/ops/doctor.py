@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from vettance.ops import machine, stored
+from vettance.ops import beside, machine, stored
 from vettance.ops.finding import Check, Finding, Patient
 
 #: Every check, in the order in which faults are best mended.
@@ -12,9 +12,10 @@ CHECKS: Final[tuple[Check, ...]] = (
     stored.check_secret,
     machine.check_disk,
     stored.check_store,
+    beside.check_database,
     stored.check_sealed,
     stored.check_clock,
-    machine.check_redis,
+    beside.check_redis,
     stored.check_watchlists,
     stored.check_queues,
     machine.check_port,

@@ -1,4 +1,4 @@
-"""What the doctor looks at on the machine: runtime, data folder, disk, Redis, ports."""
+"""What the doctor looks at on the machine: runtime, data folder, disk, ports."""
 
 import os
 import resource
@@ -9,7 +9,6 @@ import stat
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Final
 
 from vettance.ops.finding import Finding, Patient, fault, ok, warning
@@ -85,45 +84,6 @@ def check_disk(patient: Patient) -> Iterator[Finding]:
         yield warning(name, found, mend)
     else:
         yield ok(name, found)
-
-
-def check_redis(patient: Patient) -> Iterator[Finding]:
-    """Ask Redis, where one is set."""
-    name, url = "Redis", patient.environ.get("VETTANCE_REDIS_URL")
-    if not url:
-        return
-    import redis
-
-    try:
-        line = redis.Redis.from_url(url, socket_timeout=_ASK_S_MAX, socket_connect_timeout=_ASK_S_MAX)
-        with closing(line):
-            line.ping()
-            policy = _policy(line)
-    except (redis.RedisError, OSError, ValueError) as error:
-        # The text could hold the password that stands in the URL.
-        yield fault(
-            name,
-            f"it does not answer ({type(error).__name__})",
-            "See that it runs, and that VETTANCE_REDIS_URL names its address, user and password.",
-        )
-        return
-    if policy not in (None, "noeviction"):
-        yield warning(
-            name,
-            f"it throws keys away when it is full ({policy})",
-            "`maxmemory-policy noeviction`: counters that vanish make decisions wrong without a word.",
-        )
-    else:
-        yield ok(name, "it answers")
-
-
-def _policy(line: object) -> str | None:
-    import redis
-
-    try:
-        return dict(line.config_get("maxmemory-policy")).get("maxmemory-policy")  # type: ignore[attr-defined]
-    except redis.RedisError:
-        return None  # Many who rent a Redis may not ask.
 
 
 def check_port(patient: Patient) -> Iterator[Finding]:

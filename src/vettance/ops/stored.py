@@ -10,7 +10,7 @@ from typing import Final
 
 from vettance.aml.screening.freshness import is_stale
 from vettance.db.connection import LOG_BYTES_MAX, failure, open_reader
-from vettance.db.engine import Row, Statement, StoreDown
+from vettance.db.engine import Misuse, Row, Statement, StoreDown
 from vettance.db.migrate import check as pending_migrations
 from vettance.ops import sql
 from vettance.ops.finding import Finding, Patient, fault, ok, warning
@@ -115,7 +115,14 @@ def _pending(name: str, pending: list[str]) -> Finding:
 
 
 def _ask(patient: Patient, statement: Statement) -> list[Row] | None:
-    """Ask the embedded store; None when it is not there or cannot answer, which is told by its own check."""
+    """Ask the store; None when it is not there or cannot answer, which is told by its own check."""
+    if patient.settings.database_url is not None:
+        from vettance.db import examine
+
+        try:
+            return asyncio.run(examine.ask(patient.settings.database_url, statement))
+        except (StoreDown, Misuse, OSError, TimeoutError):
+            return None
     try:
         with closing(open_reader(patient.store)) as reader:
             return reader.execute(statement.sql, statement.args).fetchall()

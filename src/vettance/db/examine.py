@@ -1,0 +1,69 @@
+"""Examine: what a command asks a PostgreSQL database once, without becoming a service on it."""
+
+import asyncio
+import datetime
+from typing import Any, Final, NamedTuple
+
+from vettance.db.engine import Row, Statement
+from vettance.db.postgres import fetch
+from vettance.db.postgres_link import ERRORS, connect, failure, part
+from vettance.db.postgres_schema import AHEAD, PARTITIONED, month_of, owning
+
+ANSWER_S_MAX: Final = 10.0
+#: What decides whether a commit that was acknowledged can be lost, and what each must say
+#: (postgresql.org/docs/15/runtime-config-wal.html).
+DURABLE: Final = {"fsync": "on", "full_page_writes": "on"}
+#: The service asks for it itself; a pooler in between may keep that from the server.
+COMMIT: Final = "synchronous_commit"
+COMMITS: Final = ("on", "remote_apply", "remote_write", "local")
+
+
+class Health(NamedTuple):
+    """How a database stands. `partless` names the months to come that have no partition yet."""
+
+    version: int  # such as 150004
+    settings: dict[str, str]
+    is_standby: bool
+    now_ms: int  # by its clock
+    connections_max: int
+    partless: tuple[str, ...]
+
+
+async def ask(url: str, statement: Statement) -> list[Row]:
+    """Return the rows of a query. Raises `StoreDown`, `Misuse`, `TimeoutError`."""
+    async with asyncio.timeout(ANSWER_S_MAX):
+        connection = await connect(url, statement_s_max=ANSWER_S_MAX, writes=False)
+        try:
+            return await fetch(connection, statement)
+        except ERRORS as error:
+            raise failure(error) from None
+        finally:
+            await part(connection)
+
+
+async def examine(url: str) -> Health:
+    """Look at what durability and the next months depend on. Raises `StoreDown`, `TimeoutError`."""
+    async with asyncio.timeout(ANSWER_S_MAX), owning(url) as connection:
+        names = (*DURABLE, COMMIT, "server_version_num", "max_connections")
+        settings = {name: await connection.fetchval("SELECT current_setting($1)", name) for name in names}
+        return Health(
+            version=int(settings.pop("server_version_num")),
+            connections_max=int(settings.pop("max_connections")),
+            settings=settings,
+            is_standby=await connection.fetchval("SELECT pg_is_in_recovery()"),
+            now_ms=await connection.fetchval("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"),
+            partless=await _partless(connection),
+        )
+
+
+async def _partless(connection: Any) -> tuple[str, ...]:
+    now = datetime.datetime.now(datetime.UTC)
+    missing = set()
+    for table in PARTITIONED:
+        if await connection.fetchval("SELECT to_regclass($1)", table) is None:
+            continue
+        for later in range(AHEAD + 1):
+            month = f"{month_of(now, later):%Y_%m}"
+            if await connection.fetchval("SELECT to_regclass($1)", f"{table}_{month}") is None:
+                missing.add(month.replace("_", "-"))
+    return tuple(sorted(missing))

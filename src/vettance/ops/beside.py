@@ -1,0 +1,143 @@
+"""What the doctor looks at in the stores beside the service: PostgreSQL and Redis."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Any, Final
+
+from vettance.db.engine import StoreDown
+from vettance.ops.finding import Finding, Patient, fault, ok, warning
+
+POSTGRES_MIN: Final = 150_000
+REDIS_MIN: Final = 7
+#: Clocks that are kept by the network differ by milliseconds.
+SKEW_MS_MAX: Final = 5_000
+#: Connections that one process may hold, with those of commands beside it (docs/postgresql.md).
+CONNECTIONS_EACH: Final = 10
+_ASK_S_MAX: Final = 3.0
+_DATABASE: Final = "PostgreSQL"
+_REDIS: Final = "Redis"
+
+
+def check_database(patient: Patient) -> Iterator[Finding]:
+    """Look at durability, the months to come and the clock of the database, where one is set."""
+    if patient.settings.database_url is None:
+        return
+    from vettance.db.examine import examine  # The driver is loaded where it is used only.
+
+    try:
+        asked_ms = _now_ms()
+        health = asyncio.run(examine(patient.settings.database_url))
+    except (StoreDown, OSError, TimeoutError):
+        return  # The check of the store tells.
+    found = [
+        *judge_settings(health.settings),
+        *judge_clock(_DATABASE, health.now_ms, asked_ms, _now_ms()),
+    ]
+    if health.version < POSTGRES_MIN:
+        mend = "Move to PostgreSQL 15 or newer."
+        found.append(fault(_DATABASE, f"it is version {health.version // 10_000}", mend))
+    if health.is_standby:
+        mend = "Name the primary in VETTANCE_DATABASE_URL, or promote this server."
+        found.append(fault(_DATABASE, "it is a standby and takes no writes", mend))
+    if health.connections_max < 2 * CONNECTIONS_EACH:
+        mend = f"Count {CONNECTIONS_EACH} for each process of Vettance and raise max_connections."
+        found.append(warning(_DATABASE, f"it takes {health.connections_max} connections", mend))
+    if health.partless:
+        mend = (
+            "Start a server, which makes them, or run `vettance migrate`; else these months stand together."
+        )
+        found.append(warning(_DATABASE, f"no partition yet for {', '.join(health.partless)}", mend))
+    yield from found or [ok(_DATABASE, "commits are durable, its clock agrees")]
+
+
+def judge_settings(settings: Mapping[str, str]) -> Iterator[Finding]:
+    """Say which settings of a database let an acknowledged commit be lost."""
+    from vettance.db.examine import COMMIT, COMMITS, DURABLE
+
+    for name, wanted in DURABLE.items():
+        if settings[name] != wanted:
+            mend = (
+                f"Set `{name} = {wanted}` in postgresql.conf and start it anew: a crash can ruin the store."
+            )
+            yield fault(_DATABASE, f"{name} is {settings[name]}", mend)
+    if settings[COMMIT] not in COMMITS:
+        mend = (
+            "The service asks for `on`: have the pooler in between pass settings on, or set it for the role."
+        )
+        yield fault(_DATABASE, f"{COMMIT} is {settings[COMMIT]}: what was acknowledged can be lost", mend)
+
+
+def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> Iterator[Finding]:
+    """Say whether a clock is too far from ours, by which it was asked and answered at these moments."""
+    ahead_ms = theirs_ms - min(max(theirs_ms, asked_ms), answered_ms)
+    if abs(ahead_ms) > SKEW_MS_MAX:
+        way = "ahead of" if ahead_ms > 0 else "behind"
+        mend = "Keep both clocks (chrony or systemd-timesyncd): windows and limits go by them."
+        yield warning(whose, f"its clock is {abs(ahead_ms) / 1000:.0f} s {way} this one", mend)
+
+
+def check_redis(patient: Patient) -> Iterator[Finding]:
+    """Ask Redis, where one is set."""
+    url = patient.environ.get("VETTANCE_REDIS_URL")
+    if not url:
+        return
+    import redis
+
+    try:
+        line = redis.Redis.from_url(url, socket_timeout=_ASK_S_MAX, socket_connect_timeout=_ASK_S_MAX)
+        with closing(line):
+            asked_ms = _now_ms()
+            seconds, microseconds = line.time()
+            answered_ms = _now_ms()
+            version = str(line.info("server")["redis_version"])
+            settings = {name: _setting(line, name) for name in ("maxmemory-policy", "save", "appendonly")}
+    except (redis.RedisError, OSError, ValueError) as error:
+        # The text could hold the password that stands in the URL.
+        yield fault(
+            _REDIS,
+            f"it does not answer ({type(error).__name__})",
+            "See that it runs, and that VETTANCE_REDIS_URL names its address, user and password.",
+        )
+        return
+    found = [
+        *judge_redis(version, settings),
+        *judge_clock(_REDIS, seconds * 1000 + microseconds // 1000, asked_ms, answered_ms),
+    ]
+    yield from found
+    if not found:
+        persists = settings["save"] or settings["appendonly"] == "yes"
+        note = (
+            "; it writes to disk, which is not needed: the log in the store is the truth" if persists else ""
+        )
+        yield ok(_REDIS, f"it answers, version {version}{note}")
+
+
+def judge_redis(version: str, settings: Mapping[str, str | None]) -> Iterator[Finding]:
+    """Say what of a Redis makes counters wrong. A setting that may not be asked for is None."""
+    if int(version.partition(".")[0]) < REDIS_MIN:
+        yield fault(
+            _REDIS, f"it is version {version}", f"Move to Redis {REDIS_MIN}.0 or newer, or to Valkey."
+        )
+    policy = settings["maxmemory-policy"]
+    if policy not in (None, "noeviction"):
+        yield fault(
+            _REDIS,
+            f"it throws keys away when it is full ({policy})",
+            "`maxmemory-policy noeviction`: counters that vanish make decisions wrong without a word.",
+        )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _setting(line: Any, name: str) -> str | None:
+    import redis
+
+    try:
+        value = dict(line.config_get(name)).get(name)
+    except redis.RedisError:
+        return None  # Many who rent a Redis may not ask.
+    return None if value is None else str(value)
