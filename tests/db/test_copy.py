@@ -1,11 +1,15 @@
 """Moving house: everything arrives, is found again, and the numbers go on."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from databases import absence, ask, database
 from live import Service, run_cli, started
+from vettance.db.migrate import migrate
 
 LOGIN = {
     "eventName": "user.login",
@@ -48,6 +52,60 @@ def test_a_store_is_copied_and_served_from_postgresql(tmp_path: Path) -> None:
         assert after.stop() == 0
 
 
+def test_no_table_is_forgotten_on_the_way_there_and_back(tmp_path: Path) -> None:
+    if (reason := absence()) is not None:
+        pytest.skip(reason)
+    here, home = tmp_path / "here", tmp_path / "home"
+    migrate(here / "vettance.db")
+    tables = fill(here / "vettance.db")
+    with database() as url:
+        there = _copy("copy", "--from", f"sqlite:{here}", "--to", url, "--json")
+        assert there["tables"] == dict.fromkeys(tables, 1)
+        rows = ask(
+            url,
+            "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition "
+            "AND relnamespace = 'public'::regnamespace",
+        )
+        assert {name for (name,) in rows} - MADE == set(tables)
+        back = _copy("copy", "--from", url, "--to", f"sqlite:{home}", "--json")
+        assert back == there
+        again = run_cli(tmp_path, "copy", "--from", url, "--to", f"sqlite:{home}", ok=False, data=False)
+        assert "there is a store already" in again.stderr
+    assert contents(home / "vettance.db", tables) == contents(here / "vettance.db", tables)
+    with closing(sqlite3.connect(home / "vettance.db")) as file:
+        assert file.execute("SELECT rowid FROM term_search WHERE term_search MATCH 'text'").fetchall() == [
+            (1,)
+        ]
+
+
+#: Tables that are not copied: what they hold is made anew, or there already.
+MADE = {"schema_version", "term_search", "id_search", "term_epoch"}
+
+
+def fill(path: Path) -> list[str]:
+    """Put a row into every table, whatever the table is for; returns their names."""
+    with closing(sqlite3.connect(path)) as file:
+        names = [
+            name
+            for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            if not name.startswith(("sqlite_", "term_search", "id_search")) and name not in MADE
+        ]
+        for name in names:
+            row = {
+                column: b"{}" if kind == "BLOB" else "text" if kind == "TEXT" else 1
+                for _, column, kind, *_ in file.execute(f"PRAGMA table_info({name})")
+            }
+            places = ", ".join("?" * len(row))
+            file.execute(f"INSERT INTO {name} ({', '.join(row)}) VALUES ({places})", [*row.values()])
+        file.commit()
+    return names
+
+
+def contents(path: Path, tables: list[str]) -> dict[str, list[Any]]:
+    with closing(sqlite3.connect(path)) as file:
+        return {name: file.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
+
+
 def _copy(*arguments: str) -> dict[str, dict[str, int]]:
     copied: dict[str, dict[str, int]] = run_cli(Path(), *arguments, data=False)
     return copied
@@ -56,7 +114,8 @@ def _copy(*arguments: str) -> dict[str, dict[str, int]]:
 def test_what_cannot_be_copied_is_said_in_one_line(tmp_path: Path) -> None:
     for source, target, said in (
         ("vettance-data", "postgresql://127.0.0.1/x", "--from takes sqlite:"),
-        (f"sqlite:{tmp_path}", "mysql://127.0.0.1/x", "--to takes a URL"),
+        (f"sqlite:{tmp_path}", f"sqlite:{tmp_path}/x", "the other one a database"),
+        (f"sqlite:{tmp_path}", "mysql://127.0.0.1/x", "--to takes sqlite:"),
         (f"sqlite:{tmp_path}", "postgresql://127.0.0.1/x", "there is no store"),
     ):
         done = run_cli(tmp_path, "copy", "--from", source, "--to", target, ok=False, data=False)

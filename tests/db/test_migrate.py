@@ -90,11 +90,23 @@ def test_a_migration_changed_after_it_was_applied_is_refused(path: Path, folder:
             act(path, folder)
 
 
-def test_a_store_newer_than_the_program_is_refused(path: Path, folder: Path) -> None:
+def test_a_store_made_for_newer_programs_is_refused_and_one_that_only_has_more_is_not(
+    path: Path, folder: Path
+) -> None:
     migrate(path, folder)
-    (folder / "0002_second.sql").unlink()
+    newer = folder / "0003_more.sql"
+    newer.write_text("CREATE TABLE c (z INTEGER);")
+    migrate(path, folder)
+    newer.unlink()
+    assert check(path, folder) == []
+    assert migrate(path, folder) == 2
+    newer.write_text("CREATE TABLE c (z INTEGER);")
+    breaking = folder / "0004_breaking_less.sql"
+    breaking.write_text("DROP TABLE c;")
+    migrate(path, folder)
+    breaking.unlink()
     for act in (migrate, check):
-        with pytest.raises(SchemaRefused, match="has schema version 2, this program only 1"):
+        with pytest.raises(SchemaRefused, match=r"has schema version 4 .*that know only 3 cannot use"):
             act(path, folder)
 
 

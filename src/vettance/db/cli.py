@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,6 +12,9 @@ from vettance.db.migrate import check as pending_migrations
 from vettance.db.migrate import migrate as apply_migrations
 from vettance.db.sqlite import store_path
 from vettance.settings import Settings
+
+if TYPE_CHECKING:
+    from vettance.db.copy import Copied
 
 
 @click.command()
@@ -35,31 +39,27 @@ def migrate(check: bool, as_json: bool, data: str | None) -> None:
     show({"version": version, "applied": waiting}, f"The schema is at version {version}.", as_json=as_json)
 
 
+_SQLITE = "sqlite"
+
+
 @click.command()
-@click.option("--from", "source", required=True, metavar="sqlite:DIR", help="The data folder to copy from.")
-@click.option("--to", "target", required=True, metavar="URL", help="postgresql://… of an empty database.")
+@click.option("--from", "source", required=True, metavar="PLACE", help="Where from: sqlite:DIR or a URL.")
+@click.option("--to", "target", required=True, metavar="PLACE", help="Where to: a URL or sqlite:DIR.")
 @json_option
 def copy(source: str, target: str, as_json: bool) -> None:
-    """Copy the embedded store into an empty PostgreSQL database, all of it or nothing.
+    """Copy the embedded store into an empty PostgreSQL database, or back, all of it or nothing.
 
-    Stop the server first: what it takes in meanwhile is not copied. The secret file is not copied either;
-    the new server needs it, or VETTANCE_SECRET.
+    A place is sqlite: and a data folder, or postgresql://… of a database. Stop the server first: what it
+    takes in meanwhile is not copied. The secret file is not copied either; the new server needs it, or
+    VETTANCE_SECRET.
 
     Example: vettance copy --from sqlite:./vettance-data --to postgresql://vettance@db.internal/vettance
     """
-    kind, _, folder = source.partition(":")
-    if kind != "sqlite" or not folder:
-        fail("--from takes sqlite: and a data folder")
-    if not target.startswith(("postgresql://", "postgres://")):
-        fail("--to takes a URL that begins with postgresql://")
-    from vettance.db.copy import copy as copy_store
-    from vettance.history.column import SEARCHED_BITS
-
-    def progress(table: str, done: int, total: int) -> None:
-        click.echo(f"{table}: {done} of {total}", err=True)
-
+    places = (_place("--from", source), _place("--to", target))
+    if isinstance(places[0], Path) == isinstance(places[1], Path):
+        fail("one of the two places is a data folder (sqlite:DIR), the other one a database (postgresql://…)")
     try:
-        copied = asyncio.run(copy_store(store_path(Path(folder)), target, SEARCHED_BITS, progress))
+        copied = asyncio.run(_copy(*places))
     except StoreDown as error:
         fail(str(error))
     rows = sum(one.rows for one in copied)
@@ -68,6 +68,29 @@ def copy(source: str, target: str, as_json: bool) -> None:
         f"Copied {rows} rows of {len(copied)} tables, counted on both sides.",
         as_json=as_json,
     )
+
+
+def _place(option: str, text: str) -> Path | str:
+    """Read a place: the path of a store file, or a URL."""
+    kind, _, folder = text.partition(":")
+    if kind == _SQLITE and folder:
+        return store_path(Path(folder))
+    if not text.startswith(("postgresql://", "postgres://")):
+        fail(f"{option} takes sqlite: and a data folder, or a URL that begins with postgresql://")
+    return text
+
+
+async def _copy(source: Path | str, target: Path | str) -> "list[Copied]":
+    from vettance.db.copy import copy as copy_out
+    from vettance.db.copy_home import copy_home
+    from vettance.history.column import SEARCHED_BITS
+
+    def progress(table: str, done: int, total: int) -> None:
+        click.echo(f"{table}: {done} of {total}", err=True)
+
+    if isinstance(source, Path):
+        return await copy_out(source, str(target), SEARCHED_BITS, progress)
+    return await copy_home(source, Path(target), SEARCHED_BITS, progress)
 
 
 def _pending(settings: Settings) -> list[str]:

@@ -51,7 +51,7 @@ async def copy(source: Path, url: str, searched_bits: int, progress: Progress) -
 
 
 async def _copy(file: sqlite3.Connection, url: str, searched_bits: int, progress: Progress) -> list[Copied]:
-    tables = _tables(file)
+    tables = tables_of(file)
     async with owning(url) as connection:
         oldest = file.execute("SELECT MIN(received_at_ms) FROM event").fetchone()[0]
         if oldest is not None:
@@ -77,7 +77,8 @@ def _insist(source: Path) -> None:
         raise StoreDown(f"{source}: its schema is not up to date; run `vettance migrate` first")
 
 
-def _tables(file: sqlite3.Connection) -> list[str]:
+def tables_of(file: sqlite3.Connection) -> list[str]:
+    """Name the tables to copy, those that others refer to first."""
     rows = file.execute(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
     )

@@ -4,10 +4,10 @@ import hashlib
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from vettance.db.connection import failure, open_reader, open_writer, prepare
 from vettance.db.engine import StoreDown
@@ -15,6 +15,9 @@ from vettance.db.engine import StoreDown
 FOLDER = Path(__file__).parent / "schema" / "sqlite"
 _NAME = re.compile(r"(\d{4})_\w+\.sql")
 _LOCK_PATIENCE_S = 30.0
+#: How the name of a migration begins (after its number) that programs older than it cannot live with. Any
+#: other only adds, so that the version before goes on working on the new schema (ADR 57).
+BREAKING = "breaking_"
 
 _TABLE = """CREATE TABLE IF NOT EXISTS schema_version (
     version INTEGER PRIMARY KEY,
@@ -53,7 +56,7 @@ def migrate(path: Path, folder: Path = FOLDER) -> int:
     """Apply what is pending, each migration in one transaction, and return the version reached.
 
     Two processes may do so at once: each looks again once it holds the store. Raises `SchemaRefused` when the
-    file is newer than this program or was made from other migrations, `StoreDown` when it cannot be used.
+    file was made for newer programs only or from other migrations, `StoreDown` when it cannot be used.
     """
     known = migrations(folder)
     prepare(path)
@@ -122,14 +125,25 @@ def _applied(connection: sqlite3.Connection, known: list[Migration], path: Path)
     if connection.execute(exists).fetchone() is None:
         return 0
     rows = connection.execute("SELECT version, name, digest FROM schema_version ORDER BY version").fetchall()
-    if len(rows) > len(known):
-        raise SchemaRefused(
-            f"{path}: the store has schema version {len(rows)}, this program only {len(known)}"
-        )
+    return hold_against(rows, known, str(path))
+
+
+def hold_against(rows: Sequence[Sequence[Any]], known: list[Migration], whose: str) -> int:
+    """Hold the (version, name, digest) that a store has seen against what we know; return how many we know.
+
+    Newer ones that only add are none of our business. Raises `SchemaRefused` for one that breaks what came
+    before it, and when a migration is not what was applied.
+    """
+    for version, name, _ in rows[len(known) :]:
+        if name.partition("_")[2].startswith(BREAKING):
+            raise SchemaRefused(
+                f"{whose}: the store has schema version {version} ({name}), which programs that know only "
+                f"{len(known)} cannot use; start the newer version"
+            )
     for (version, name, digest), migration in zip(rows, known, strict=False):
         if (version, digest) != (migration.version, migration.digest):
-            raise SchemaRefused(f"{path}: migration {name} was changed after it had been applied")
-    return len(rows)
+            raise SchemaRefused(f"{whose}: migration {name} was changed after it had been applied")
+    return min(len(rows), len(known))
 
 
 def _statements(text: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 - only names of ours are put into the texts
 
+import asyncio
 import contextlib
 import datetime
 import time
@@ -12,11 +13,15 @@ from typing import Any, Final
 import asyncpg
 
 from vettance.db.engine import StoreDown
-from vettance.db.migrate import Migration, SchemaRefused, migrations
+from vettance.db.migrate import Migration, SchemaRefused, hold_against, migrations
 from vettance.db.postgres_link import ERRORS, ROLE, connect, failure, is_above_walls, part
 
 FOLDER: Final = Path(__file__).parent / "schema" / "postgres"
 PATIENCE_S: Final = 60.0
+#: How long a migration may stand in line for a table, with everybody who comes later behind it, and how long
+#: it then lets them through.
+LOCK_MS_MAX: Final = 1_000
+LOCK_PAUSE_S: Final = 0.5
 # One process at a time changes the schema. The number is "schema" in ASCII.
 _TURN: Final = 0x736368656D61
 #: Months that have their partitions before they begin.
@@ -37,8 +42,8 @@ _TABLE: Final = """CREATE TABLE IF NOT EXISTS schema_version (
 async def migrate(url: str, folder: Path = FOLDER) -> int:
     """Apply what is pending, each migration in one transaction, and return the version reached.
 
-    Two processes may do so at once. Raises `SchemaRefused` when the database is newer than this program or
-    was made from other migrations, `StoreDown` when it cannot be used.
+    Two processes may do so at once. Raises `SchemaRefused` when the database was made for newer programs only
+    or from other migrations, `StoreDown` when it cannot be used.
     """
     known = migrations(folder)
     await prepare(url)
@@ -87,30 +92,39 @@ async def _applied(connection: Any, known: list[Migration]) -> int:
     if await connection.fetchval("SELECT to_regclass('schema_version')") is None:
         return 0
     rows = await connection.fetch("SELECT version, name, digest FROM schema_version ORDER BY version")
-    if len(rows) > len(known):
-        raise SchemaRefused(f"the database has schema version {len(rows)}, this program only {len(known)}")
-    for (version, name, digest), migration in zip(rows, known, strict=False):
-        if (version, digest) != (migration.version, migration.digest):
-            raise SchemaRefused(f"migration {name} was changed after it had been applied to the database")
-    return len(rows)
+    return hold_against(rows, known, "the database")
 
 
 async def _apply(connection: Any, migration: Migration) -> None:
-    try:
-        async with connection.transaction():
-            # The walls bind the owner of the tables too.
-            await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
-            await connection.execute(_TABLE)
-            await connection.execute(migration.text)
-            await connection.execute(
-                "INSERT INTO schema_version (version, name, digest, applied_at_ms) VALUES ($1, $2, $3, $4)",
-                *(migration.version, migration.name, migration.digest, time.time_ns() // 1_000_000),
-            )
-    except ERRORS as error:
-        reason = failure(error)
-        if isinstance(reason, StoreDown):
-            raise reason from None
-        raise SchemaRefused(f"migration {migration.name}: {reason}") from None
+    """Apply a migration. What waits for a table holds up everybody who comes after, so it waits in turns."""
+    until_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            await _try(connection, migration)
+        except asyncpg.LockNotAvailableError as error:
+            if time.monotonic() > until_s:
+                raise failure(error) from None
+            await asyncio.sleep(LOCK_PAUSE_S)
+        except ERRORS as error:
+            reason = failure(error)
+            if isinstance(reason, StoreDown):
+                raise reason from None
+            raise SchemaRefused(f"migration {migration.name}: {reason}") from None
+        else:
+            return
+
+
+async def _try(connection: Any, migration: Migration) -> None:
+    async with connection.transaction():
+        await connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS_MAX}")
+        # The walls bind the owner of the tables too.
+        await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
+        await connection.execute(_TABLE)
+        await connection.execute(migration.text)
+        await connection.execute(
+            "INSERT INTO schema_version (version, name, digest, applied_at_ms) VALUES ($1, $2, $3, $4)",
+            *(migration.version, migration.name, migration.digest, time.time_ns() // 1_000_000),
+        )
 
 
 async def prepare(url: str) -> None:
