@@ -92,7 +92,6 @@ def measure(folder: Path, rounds: int, seconds: float, rate: float, workers: int
                 taken[way] += heard.latencies_ms["asked"]
                 each[way].append(quantile(heard.latencies_ms["asked"], 0.95))
                 _say(f"round {number + 1}  {way:<8} p95 {each[way][-1]:.2f} ms")
-    alone = statistics.median(each["alone"])
     return {
         "machine": machine(),
         "ways": {
@@ -100,7 +99,9 @@ def measure(folder: Path, rounds: int, seconds: float, rate: float, workers: int
                 "p50Ms": quantile(taken[way], 0.5),
                 "p95Ms": quantile(taken[way], 0.95),
                 "p95MsByRound": each[way],
-                "ratio": statistics.median(each[way]) / alone,
+                "ratio": statistics.median(
+                    beside / alone for beside, alone in zip(each[way], each["alone"], strict=True)
+                ),
                 "neighbour": dict(said[way]),
                 "quiet": dict(said[f"quiet {way}"]),
                 "webCpuSeconds": spent[way],
@@ -116,7 +117,7 @@ def show(found: dict[str, Any]) -> None:
     print(
         f"{about['cpu']}, {about['cores']} cores, load {about['load']} at the end, Python {about['python']}\n"
     )
-    print("neighbour    p50 ms   p95 ms   p95 to alone (medians of rounds)   web CPU s   answers to it")
+    print("neighbour    p50 ms   p95 ms   p95 to alone (median of rounds)   web CPU s   answers to it")
     for way, one in found["ways"].items():
         print(
             f"{way:<10}{one['p50Ms']:>9.2f}{one['p95Ms']:>9.2f}{one['ratio']:>14.2f}"

@@ -23,12 +23,13 @@ import statistics
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvloop
 from paced import Paced, quantile
-from soak_traffic import Traffic
+from soak_traffic import MIX, Traffic
 from stage import ask, machine, processes_of
 from webhook_receivers import OK
 
@@ -160,7 +161,9 @@ def slope(samples: list[Sample], field: str, warm_s: float) -> Slope | None:
     return Slope(line.slope, student * error, ys[0], ys[-1])
 
 
-async def drive(service: Launched, folder: Path, rate: float, minutes: float, warm: float) -> dict[str, Any]:
+async def drive(
+    service: Launched, folder: Path, rate: float, minutes: float, warm: float, without: Sequence[str] = ()
+) -> dict[str, Any]:
     """Send the traffic and watch; returns what was found."""
     receiver = await asyncio.get_running_loop().create_server(Receiver, "127.0.0.1", 0)
     hook = f"http://127.0.0.1:{receiver.sockets[0].getsockname()[1]}/hook"
@@ -172,7 +175,7 @@ async def drive(service: Launched, folder: Path, rate: float, minutes: float, wa
     watching = asyncio.create_task(watch(service.process.pid, folder, samples, sizes))
     telling = asyncio.create_task(tell(pool, samples, sizes))
     try:
-        await pool.run(Traffic(service.target.api_key), rate, (minutes + warm) * MINUTE_S)
+        await pool.run(Traffic(service.target.api_key, without=without), rate, (minutes + warm) * MINUTE_S)
     finally:
         watching.cancel()
         telling.cancel()
@@ -261,6 +264,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30, help="measured, after the warm-up")
     parser.add_argument("--warm", type=float, default=10, help="minutes until everything is full")
     parser.add_argument("--rate", type=float, default=200, help="requests a second")
+    parser.add_argument("--without", default="", help=f"kinds to leave out, of {', '.join(MIX)}")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--keep", action="store_true", help="keep the folder")
@@ -273,7 +277,16 @@ def main() -> None:
         with launched(options.folder, workers=options.workers) as service:
             command(options.folder, "tenant", "set", service.tenant_id, "--aml", "on")
             time.sleep(2)  # Until every process has read it.
-            found = uvloop.run(drive(service, options.folder, options.rate, options.minutes, options.warm))
+            found = uvloop.run(
+                drive(
+                    service,
+                    options.folder,
+                    options.rate,
+                    options.minutes,
+                    options.warm,
+                    options.without.split(","),
+                )
+            )
     except LaunchFault as fault:
         raise SystemExit(str(fault)) from None
     if not options.keep:

@@ -8,7 +8,7 @@ import json
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from itertools import count
 from typing import Any
 
@@ -46,9 +46,9 @@ MIX = {
 
 
 class Traffic:
-    """Makes requests without end. `key` is of a tenant with the AML product."""
+    """Makes requests without end. `key` is of a tenant with the AML product; some kinds may be left out."""
 
-    def __init__(self, key: str, seed: int = 1) -> None:
+    def __init__(self, key: str, seed: int = 1, without: Container[str] = ()) -> None:
         self._key = key
         self._rng = random.Random(seed)
         self._numbers = count()
@@ -56,12 +56,13 @@ class Traffic:
         self._decided: deque[str] = deque(maxlen=2_000)
         self._entries: deque[str] = deque()
         self._pages: dict[str, str] = {}
-        self._makers: dict[str, Callable[[int], Ask]] = {kind: getattr(self, f"_{kind}") for kind in MIX}
+        self._mix = {kind: weight for kind, weight in MIX.items() if kind not in without}
 
     def __iter__(self) -> Iterator[Ask]:
         for page in range(PAGES):
             yield self._token(page)
-        kinds, weights = list(self._makers.values()), list(MIX.values())
+        kinds: list[Callable[[int], Ask]] = [getattr(self, f"_{kind}") for kind in self._mix]
+        weights = list(self._mix.values())
         while True:
             for make in self._rng.choices(kinds, weights, k=1_000):
                 yield make(next(self._numbers))
