@@ -40,10 +40,11 @@ soak: $(READY)  ## Mixed traffic for 40 minutes, and what grows meanwhile
 neighbour: $(READY)  ## What a tenant suffers while another one knocks far beyond its limit
 	$(BIN)/python bench/neighbour.py $(BENCH_ARGS)
 
-faults: $(READY)  ## Break the service in every way, for about half an hour, and look for what was lost
+faults: $(READY)  ## Break the service in every way, for about an hour, and look for what was lost
 	$(BIN)/python bench/simulate_webhooks.py --schedules 2000
 	$(BIN)/python bench/kill.py --rounds 25
 	$(BIN)/python bench/faults.py --rounds 100 $(FAULTS_ARGS)
+	$(BIN)/python bench/faults.py --stage servers --rounds 100 --folder bench-data/faults-servers $(FAULTS_ARGS)
 
 lint: $(READY)  ## Formatting, lints, types, import contracts
 	$(BIN)/ruff format --check src tests bench

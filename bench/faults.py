@@ -1,7 +1,9 @@
 """Breaks a running service, again and again, and holds what callers were told against what is stored.
 
 While connections ask for decisions, and a careful client adds list entries, gives feedback and hands in
-events for later (each with an Idempotency-Key, tried again until it is answered), one of these happens:
+events for later (each with an Idempotency-Key, tried again until it is answered), something happens.
+
+`--stage embedded`: one process with its store in a file.
 
     disk     the disk is full for a while (a small file system of its own where that may be mounted, else a
              limit on the size of files), and has room again
@@ -10,497 +12,87 @@ events for later (each with an Idempotency-Key, tried again until it is answered
     clock    the wall clock of the service jumps, ahead and back
     stop     the service is told to stop by SIGTERM and started again
 
-Then: nothing acknowledged is missing, nothing is there twice, every answer was a success or the 503 of the
-contract, and the service works again by itself.
+`--stage servers`: several processes on a private PostgreSQL and a private Redis, each behind a cable of ours.
 
-    python bench/faults.py --rounds 20 [--kinds disk,clock] [--seed 1] [--json]
+    web      a process that answers is killed with SIGKILL
+    worker   a process that works in the background is killed with SIGKILL
+    postgres PostgreSQL is ended as by a crash, and recovers
+    redis    Redis is killed, and starts empty
+    flush    Redis is emptied under the service's hands
+    cut      connections to PostgreSQL, to Redis or to both are reset and refused, or nothing passes any more
+    slow     everything on the way to one of them or both is delayed by 100 to 500 ms
+    stop     all are told to stop by SIGTERM and started again
+    clock    the wall clocks of the hosts jump, each by itself
+    disk     the disk of PostgreSQL is full for a while (needs a small file system that may be mounted)
+
+Then: nothing acknowledged is missing, nothing is there twice, every answer was a success or the 503 of the
+contract, and the service works again by itself; on servers also: counts are what the log says, every message
+arrived, no limit was passed, no process and no connection was left behind.
+
+    python bench/faults.py --stage servers --rounds 20 [--kinds redis,cut] [--seed 1] [--json]
 """
 
 import argparse
-import contextlib
 import json
-import os
-import random
-import re
-import resource
-import signal
-import sqlite3
-import struct
-import subprocess
-import sys
-import threading
-import time
-import urllib.error
-import urllib.request
-from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import uvloop
-from load import Run, drive, post
-from stage import payment_bodies, processes_of
+import fault_embedded
+import fault_servers
+from fault_books import Round
+from fault_stores import StoreFault
 
-from vettance.commands import STORE_FILE
-from vettance.demo.drive import PATH
-from vettance.demo.launch import LaunchFault, command, make_fresh
+from vettance.demo.launch import LaunchFault
 
-CONNECTIONS = 8
-BODIES = 2_000
-LOAD_S = 3.0
-DISK_BYTES = 768 * 1024 * 1024  # A fast machine writes a quarter of it in a round.
-KINDS = ("disk", "writer", "stall", "clock", "stop")
-WAIT_S_MAX = 60.0
-JUMPS_S = (-3600, -600, -5, 5, 600, 3600)
-_LISTENS = re.compile(r"listens on http://([^:\s]+):(\d+)")
+STAGES = {
+    "embedded": (fault_embedded.KINDS, fault_embedded.break_embedded),
+    "servers": (fault_servers.KINDS, fault_servers.break_servers),
+}
 
 
-class Told(NamedTuple):
-    """Something a caller was told: what kind of thing, under which name of the caller's, with which id."""
-
-    kind: str
-    name: str
-    id: str
-
-
-class Books:
-    """What callers were told."""
-
-    def __init__(self) -> None:
-        self.outcomes: dict[str, str] = {}
-        self.told: list[Told] = []
-        self.tried: Counter[str] = Counter()
-        self.statuses: Counter[str] = Counter()
-        self.unexplained: list[str] = []
-
-    def observe(self, status: bytes, answer: bytes, body_at: int) -> None:
-        """Take one whole answer (called by the load client)."""
-        self.note(status.decode(), answer[body_at:])
-        if status == b"200":
-            told = json.loads(answer[body_at:])
-            self.outcomes[told["correlationIds"]["eventId"]] = told["decision"]
-
-    def note(self, status: str, body: bytes) -> None:
-        """Count an answer, and keep it when nothing in the contract explains it."""
-        self.statuses[status] += 1
-        if status.startswith("2") or status == "409":
-            return
-        with contextlib.suppress(ValueError, KeyError):
-            error = json.loads(body)["error"]
-            if (
-                status == "503"
-                and error["code"] == "SERVICE_UNAVAILABLE"
-                and error["details"]["retryAfter"] >= 1
-            ):
-                return
-        self.unexplained.append(f"{status} {body[:200]!r}")
+def summary(done: list[Round]) -> list[str]:
+    """Say what came out, a line for each kind and one for all."""
+    lines = []
+    for kind in dict.fromkeys(one.kind for one in done):
+        ones = [one for one in done if one.kind == kind]
+        lines.append(_sum_up(f"{kind:<9}", ones))
+    return [*lines, _sum_up(f"{'all':<9}", done)]
 
 
-class Running:
-    """A service on a folder, its clock under our hand."""
-
-    def __init__(self, folder: Path, offset: Path, api_key: str) -> None:
-        self.folder = folder
-        self.api_key = api_key
-        self.offset = offset
-        self.set_clock(0)
-        with (folder / "service.log").open("ab") as log:
-            begin = log.tell()
-            self.process = subprocess.Popen(
-                [
-                    *(sys.executable, str(Path(__file__).with_name("wrong_clock.py")), str(offset)),
-                    *("serve", "--port", "0", "--data", str(folder / "data")),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-            )
-        self._await(lambda: self._find_address(begin))
-        self._await(lambda: self.ask("GET", "/readyz")[0] == 200)
-
-    def _find_address(self, begin: int) -> bool:
-        with (self.folder / "service.log").open("rb") as log:
-            log.seek(begin)
-            found = _LISTENS.search(log.read().decode("utf-8", "replace"))
-        if found:
-            self.host, self.port = found[1], int(found[2])
-            return True
-        if self.process.poll() is not None:
-            raise LaunchFault((self.folder / "service.log").read_text("utf-8", "replace")[-2000:])
-        return False
-
-    @staticmethod
-    def _await(done: Callable[[], bool]) -> None:
-        until = time.monotonic() + WAIT_S_MAX
-        while True:
-            with contextlib.suppress(OSError):
-                if done():
-                    return
-            if time.monotonic() > until:
-                raise LaunchFault("the service did not come up")
-            time.sleep(0.02)
-
-    def set_clock(self, ahead_s: float) -> None:
-        # Written over, never anew: the service has mapped this very file.
-        with self.offset.open("r+b" if self.offset.exists() else "wb") as file:
-            file.write(struct.pack("<q", int(ahead_s * 1e9)))
-
-    def ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> tuple[int, bytes]:
-        """Send one request; raises `OSError` when there is no answer."""
-        headers = {"x-api-key": self.api_key, "content-type": "application/json"}
-        if key is not None:
-            headers["idempotency-key"] = key
-        content = None if body is None else json.dumps(body).encode()
-        url = f"http://{self.host}:{self.port}{path}"
-        try:
-            with urllib.request.urlopen(
-                urllib.request.Request(url, content, headers, method=method), timeout=20
-            ) as answer:
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read()
-
-    def writer(self) -> int | None:
-        """The process that writes to the store."""
-        for pid in processes_of(self.process.pid)[1:]:
-            with contextlib.suppress(OSError):
-                if b"vettance.db.writer" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    return pid
-        return None
-
-    def stop(self) -> int:
-        """Tell it to stop and return the exit code."""
-        self.process.terminate()
-        try:
-            return self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait(10)
-            return -1
-
-
-class CarefulClient(threading.Thread):
-    """Does things that must happen exactly once, and asks again, with the same key, until it is told so."""
-
-    def __init__(self, service: Running, books: Books, name: str, rng: random.Random) -> None:
-        super().__init__(daemon=True)
-        self._service = service
-        self._books = books
-        self._round = name
-        self._rng = rng
-        self.ending = threading.Event()
-
-    def run(self) -> None:
-        number = 0
-        while not self.ending.is_set():
-            number += 1
-            kind = self._rng.choice(("list", "feedback", "job"))
-            name = f"{kind}-{self._round}-{number}"
-            self._books.tried[name] += 1
-            while not self.ending.is_set():
-                try:
-                    status, body = self._do(kind, name)
-                except OSError:
-                    self.ending.wait(0.05)
-                    continue
-                self._books.note(str(status), body)
-                if status in (200, 201, 202):
-                    told = json.loads(body)
-                    self._books.told.append(Told(kind, name, told.get("id") or told["jobId"]))
-                    break
-                if status != 503:
-                    break
-                self.ending.wait(0.05)
-
-    def _do(self, kind: str, name: str) -> tuple[int, bytes]:
-        if kind == "list":
-            body: dict[str, Any] = {"type": "DEVICE", "value": name, "listType": "block"}
-            return self._service.ask("POST", "/api/v1/lists", body, name)
-        if kind == "job":
-            body = {"eventName": "user.login", "customer": {"externalId": name}}
-            return self._service.ask("POST", "/api/v1/events/async", body, name)
-        known = list(self._books.outcomes)
-        if not known:
-            return 503, b'{"error":{"code":"SERVICE_UNAVAILABLE","details":{"retryAfter":1}}}'
-        return self._service.ask(
-            "POST",
-            f"/api/v1/feedback/decision/{known[len(known) // 2]}",
-            {"label": "LEGIT", "notes": name},
-            name,
-        )
-
-
-class Disk:
-    """A data folder on a file system of its own, where that may be; it can be filled up."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._ballast = folder / "ballast"
-        folder.mkdir(parents=True, exist_ok=True)
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=0700", "vettance-faults", str(folder)]
-        self.mounted = (
-            os.geteuid() == 0 and subprocess.run(mount, capture_output=True, check=False).returncode == 0
-        )
-
-    def fill(self, service: Running) -> None:
-        """Leave no room."""
-        if self.mounted:
-            with self._ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
-                for piece in (1 << 20, 1 << 12):
-                    with contextlib.suppress(OSError):
-                        while True:
-                            file.write(b"\0" * piece)
-        elif (writer := service.writer()) is not None:
-            size = max(path.stat().st_size for path in self.folder.glob(STORE_FILE + "*"))
-            resource.prlimit(writer, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-
-    def free(self, service: Running) -> None:
-        """Make room again."""
-        if self.mounted:
-            self._ballast.unlink(missing_ok=True)
-        elif (writer := service.writer()) is not None:
-            resource.prlimit(writer, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-
-    def close(self) -> None:
-        if self.mounted:
-            subprocess.run(["umount", "--lazy", str(self.folder)], check=False)
-
-
-def break_it(kind: str, service: Running, disk: Disk, rng: random.Random, ended: list[float]) -> None:
-    """Let a fault happen in the middle of the load; note when it was over."""
-    time.sleep(rng.uniform(0.2, 0.8))
-    if kind == "disk":
-        disk.fill(service)
-        time.sleep(rng.uniform(0.5, 1.2))
-        disk.free(service)
-    elif kind == "writer":
-        for _ in range(rng.randint(1, 3)):
-            if (pid := service.writer()) is not None:
-                os.kill(pid, signal.SIGKILL)
-            time.sleep(rng.uniform(0.05, 0.5))
-    elif kind == "stall":
-        if (pid := service.writer()) is not None:
-            os.kill(pid, signal.SIGSTOP)
-            time.sleep(rng.uniform(0.3, 1.5))
-            os.kill(pid, signal.SIGCONT)
-    elif kind == "clock":
-        for _ in range(rng.randint(1, 3)):
-            service.set_clock(rng.choice(JUMPS_S))
-            time.sleep(rng.uniform(0.2, 0.6))
-        service.set_clock(0)
-    elif kind == "stop":
-        service.process.send_signal(signal.SIGTERM)
-    ended.append(time.monotonic())
-
-
-class Round(NamedTuple):
-    """What one fault did."""
-
-    number: int
-    kind: str
-    acknowledged: int
-    refused: int
-    back_s: float  # from the end of the fault to the next success
-    found: list[str]
-
-
-def one_round(
-    number: int,
-    kind: str,
-    disk: Disk,
-    folder: Path,
-    tenant: str,
-    api_key: str,
-    bodies: list[bytes],
-    rng: random.Random,
-) -> Round:
-    """Start the service, break it under load, and look at the books."""
-    found: list[str] = []
-    books, ended = Books(), list[float]()
-    service = Running(folder, folder / "clock", api_key)
-    try:
-        url = f"http://{service.host}:{service.port}{PATH}"
-        run = Run(
-            [post(url, body, [f"x-api-key: {api_key}"]) for body in bodies], LOAD_S, observe=books.observe
-        )
-        run.next = rng.randrange(len(bodies))
-        careful = CarefulClient(service, books, str(number), random.Random(rng.random()))
-        breaking = threading.Thread(target=break_it, args=(kind, service, disk, rng, ended))
-        careful.start()
-        breaking.start()
-        result = uvloop.run(drive(run, service.host, service.port, CONNECTIONS))
-        breaking.join(30)
-        if kind == "stop":
-            if service.process.wait(20) != 0:
-                found.append(f"the service ended with {service.process.returncode}")
-            careful.ending.set()
-            careful.join(30)
-            service = Running(folder, folder / "clock", api_key)
-        elif result.broken:
-            found.append(f"{result.broken} connections were closed on callers")
-        back_s = until_it_works(service, books) - ended[0]
-        careful.ending.set()
-        careful.join(30)
-        settle_jobs(service, books, found)
-        if service.stop() != 0:
-            found.append(f"the service ended with {service.process.returncode}")
-    finally:
-        if service.process.poll() is None:
-            service.process.kill()
-            service.process.wait(10)
-    found += [f"an answer that nothing explains: {one}" for one in books.unexplained[:5]]
-    found += audit(disk.folder / STORE_FILE, tenant, books)
-    refused = books.statuses["503"]
-    return Round(number, kind, len(books.outcomes) + len(books.told), refused, max(0.0, back_s), found)
-
-
-def until_it_works(service: Running, books: Books) -> float:
-    """Return the moment at which a decision is taken again."""
-    until = time.monotonic() + WAIT_S_MAX
-    body = {"eventName": "user.login", "customer": {"externalId": "after"}}
-    while time.monotonic() < until:
-        status, answer = service.ask("POST", PATH, body)
-        books.note(str(status), answer)
-        if status == 200:
-            told = json.loads(answer)
-            books.outcomes[told["correlationIds"]["eventId"]] = told["decision"]
-            return time.monotonic()
-        time.sleep(0.02)
-    raise LaunchFault(f"the service did not recover: {dict(books.statuses)} {books.unexplained[-1:]}")
-
-
-def settle_jobs(service: Running, books: Books, found: list[str]) -> None:
-    """Wait until every event that was accepted for later is decided."""
-    until = time.monotonic() + WAIT_S_MAX
-    for told in (one for one in books.told if one.kind == "job"):
-        while True:
-            status, answer = service.ask("GET", f"/api/v1/events/jobs/{told.id}")
-            if status == 200 and json.loads(answer)["status"] == "completed":
-                break
-            if time.monotonic() > until:
-                found.append(f"{told.name} was accepted and never decided")
-                break
-            time.sleep(0.02)
-
-
-def audit(store: Path, tenant: str, books: Books) -> list[str]:
-    """Hold the store against the books, with nobody else using it."""
-    found: list[str] = []
-    outcomes = {"approve": "ALLOW", "review": "REVIEW", "deny": "BLOCK"}
-    with contextlib.closing(sqlite3.connect(store)) as connection:
-
-        def rows(text: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
-            return connection.execute(text, arguments)
-
-        sound = next(rows("PRAGMA integrity_check"))[0]
-        if sound != "ok":
-            found.append(f"the store is damaged: {sound}")
-        decided = dict(rows("SELECT id, decision FROM decision WHERE tenant = ?", tenant))
-        events = {row[0] for row in rows("SELECT id FROM event WHERE tenant = ?", tenant)}
-        if events != decided.keys():
-            found.append(f"{len(events ^ decided.keys())} events without a decision, or the other way round")
-        lost = [one for one in books.outcomes if one not in decided]
-        changed = [
-            one for one, told in books.outcomes.items() if decided.get(one, outcomes[told]) != outcomes[told]
-        ]
-        if lost:
-            found.append(f"{len(lost)} acknowledged decisions are lost")
-        if changed:
-            found.append(f"{len(changed)} decisions are stored otherwise than told")
-        there = {
-            "list": Counter(row[0] for row in rows("SELECT value FROM list_entry WHERE tenant = ?", tenant)),
-            "feedback": Counter(
-                row[0] for row in rows("SELECT notes FROM feedback WHERE tenant = ?", tenant)
-            ),
-            "job": Counter(
-                row[0] for row in rows("SELECT customer_id FROM decision WHERE tenant = ?", tenant)
-            ),
-        }
-        told = {one.name for one in books.told}
-        for name in books.tried:
-            count = there[name.partition("-")[0]][name]
-            if name in told and count == 0:
-                found.append(f"{name} was acknowledged and is lost")
-            if count > 1:
-                found.append(f"{name} took effect {count} times")
-    return found
-
-
-def break_again_and_again(folder: Path, rounds: int, seed: int, kinds: list[str]) -> list[Round]:
-    """Run all rounds."""
-    make_fresh(folder)
-    rng = random.Random(seed)
-    bodies = payment_bodies(BODIES)
-    disk = Disk(folder / "data")
-    done: list[Round] = []
-    try:
-        tenant, api_key = prepare(folder)
-        for number in range(1, rounds + 1):
-            kind = kinds[(number - 1) % len(kinds)]
-            one = one_round(number, kind, disk, folder, tenant, api_key, bodies, rng)
-            done.append(one)
-            print(
-                f"{number:>4} {kind:<7} {one.acknowledged:>7,} acknowledged, {one.refused:>6,} refused, "
-                f"back after {one.back_s:.2f} s: {'; '.join(one.found) or 'nothing wrong'}",
-                file=sys.stderr,
-                flush=True,
-            )
-            if disk.mounted and disk_is_short(disk.folder):
-                start_afresh(disk.folder)
-                tenant, api_key = prepare(folder)
-    finally:
-        disk.close()
-    return done
-
-
-def prepare(folder: Path) -> tuple[str, str]:
-    """Make a tenant with a key."""
-    data = folder / "data"
-    tenant = command(data, "tenant", "create", "Faults")["tenantId"]
-    command(data, "tenant", "set", tenant, "--throttle", "10000000", "--quota", "100000000")
-    return tenant, command(data, "key", "create", "--tenant", tenant)["apiKey"]
-
-
-def disk_is_short(folder: Path) -> bool:
-    status = os.statvfs(folder)
-    return status.f_bavail * status.f_frsize < DISK_BYTES // 2
-
-
-def start_afresh(folder: Path) -> None:
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
+def _sum_up(name: str, ones: list[Round]) -> str:
+    backs = sorted(one.back_s for one in ones)
+    steady = sorted(one.steady_s for one in ones)
+    middle = len(ones) // 2
+    return (
+        f"{name}{len(ones):>5} faults, {sum(one.acknowledged for one in ones):>8,} acknowledged, "
+        f"{sum(one.refused for one in ones):>7,} refused, back after {backs[middle]:.2f} s in the median and "
+        f"{backs[-1]:.2f} s at most, last refusal after {steady[middle]:.2f} and {steady[-1]:.2f} s: "
+        f"{sum(bool(one.found) for one in ones)} with something wrong"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--stage", choices=STAGES, default="embedded")
+    parser.add_argument("--rounds", type=int, default=20, help="faults in all, the kinds in turn")
     parser.add_argument(
         "--seed", type=int, default=1, help="of kinds and moments; what is under way differs still"
     )
-    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--kinds", help="some of those above, separated by commas")
     parser.add_argument("--folder", type=Path, default=Path("bench-data") / "faults")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    kinds = options.kinds.split(",")
-    if not set(kinds) <= set(KINDS):
-        parser.error(f"--kinds takes some of {', '.join(KINDS)}")
+    known, breaking = STAGES[options.stage]
+    kinds = options.kinds.split(",") if options.kinds else list(known)
+    if not set(kinds) <= set(known):
+        parser.error(f"--kinds of this stage takes some of {', '.join(known)}")
     try:
-        done = break_again_and_again(options.folder, options.rounds, options.seed, kinds)
-    except LaunchFault as fault:
+        done = breaking(options.folder, options.rounds, options.seed, kinds)
+    except (LaunchFault, StoreFault) as fault:
         raise SystemExit(str(fault)) from None
-    wrong = [one for one in done if one.found]
-    if options.json:
-        print(json.dumps([one._asdict() for one in done]))
-    else:
-        slowest = max(one.back_s for one in done)
-        print(
-            f"{len(done)} faults, {sum(one.acknowledged for one in done):,} acknowledged, "
-            f"slowest back after {slowest:.2f} s: {len(wrong)} with something wrong"
-        )
-    raise SystemExit(1 if wrong else 0)
+    print(json.dumps([one._asdict() for one in done]) if options.json else "\n".join(summary(done)))
+    raise SystemExit(1 if any(one.found for one in done) else 0)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from urllib.parse import urlsplit
 import uvloop
 
 HEAD_END = b"\r\n\r\n"
+REOPEN_S = 0.05
 SETTLE_S = 10.0  # How long answers may still come in after the last request.
 
 
@@ -62,6 +63,7 @@ class Run:
         seconds: float,
         count: int | None = None,
         observe: Callable[[bytes, bytes, int], None] | None = None,
+        pause_s: float = 0.0,
     ) -> None:
         self.requests = requests
         self.next = 0
@@ -74,6 +76,9 @@ class Run:
         self.open = 0
         self.done = asyncio.Event()
         self.observe = observe  # called with (status, answer, where its body starts)
+        self.pause_s = pause_s  # how long a connection waits between an answer and its next request
+        #: What to do with a connection that the server closed early, if anything.
+        self.reopen: Callable[[Connection], None] | None = None
 
     def start(self) -> None:
         self.began = time.perf_counter()
@@ -114,8 +119,9 @@ class Connection(asyncio.Protocol):
         self.transport: Any = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        if self.transport is None:
+            self.run.open += 1
         self.transport = transport
-        self.run.open += 1
 
     def send(self) -> None:
         """Send the next request, or finish when there is none or the time is up."""
@@ -149,12 +155,24 @@ class Connection(asyncio.Protocol):
         run.statuses[status] += 1
         if run.observe is not None:
             run.observe(status, data, head_end + 4)
-        self.send()
+        if run.pause_s:
+            asyncio.get_running_loop().call_later(run.pause_s, self._go_on, self.transport)
+        else:
+            self.send()
+
+    def _go_on(self, transport: object) -> None:
+        if transport is self.transport and not self.finished and not self.transport.is_closing():
+            self.send()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        if not self.finished:
-            self.run.broken += 1
+        if self.finished:
+            return
+        self.run.broken += 1
+        if self.run.reopen is None:
             self.finish()
+        else:
+            self.buffer = b""
+            self.run.reopen(self)
 
     def finish(self) -> None:
         if self.finished:
@@ -166,9 +184,29 @@ class Connection(asyncio.Protocol):
             self.run.done.set()
 
 
-async def drive(run: Run, host: str, port: int, connections: int) -> Result:
-    """Open the connections, run, and return what was measured."""
+async def drive(run: Run, host: str, port: int, connections: int, *, again: bool = False) -> Result:
+    """Open the connections, run, and return what was measured; with `again`, open anew what was closed."""
     loop = asyncio.get_running_loop()
+    opening: set[asyncio.Task[None]] = set()
+
+    async def open_again(connection: Connection) -> None:
+        while time.perf_counter() < run.until:
+            try:
+                await loop.create_connection(lambda: connection, host, port)
+            except OSError:
+                await asyncio.sleep(REOPEN_S)
+            else:
+                connection.send()
+                return
+        connection.finish()
+
+    def reopen(connection: Connection) -> None:
+        task = loop.create_task(open_again(connection))
+        opening.add(task)
+        task.add_done_callback(opening.discard)
+
+    if again:
+        run.reopen = reopen
     opened = [
         (await loop.create_connection(lambda: Connection(run), host, port))[1] for _ in range(connections)
     ]

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import gc
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,13 @@ from vettance.aml.assemble import assemble
 from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.follow import Rescreener
-from vettance.connect import connect_shared, connect_store, connect_throttle, connect_velocity, keep_duty
+from vettance.connect import (
+    connect_shared,
+    connect_store,
+    connect_throttle,
+    connect_velocity,
+    keep_duty,
+)
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.active import RuleCache
@@ -82,6 +88,9 @@ _log = structlog.get_logger()
 
 class Service:
     """One process of Vettance: everything it holds, in the order in which it is started and stopped."""
+
+    #: Tells why this process must not answer beside others at its database, where that is so.
+    misplaced: Callable[[], str | None] | None = None
 
     def __init__(self, settings: Settings, store: Store, place: Place | None = None) -> None:
         self.settings = settings
@@ -333,7 +342,7 @@ class Service:
         return None
 
     async def _check_refresh(self) -> str | None:
-        return self.refresher.fault
+        return (self.misplaced and self.misplaced()) or self.refresher.fault
 
 
 @contextlib.asynccontextmanager

@@ -1,8 +1,10 @@
 """Connect: open the store and the counters that the settings name. The one place that knows every engine."""
 
+import asyncio
+import contextlib
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
@@ -81,6 +83,28 @@ async def keep_duty(settings: Settings, work: Callable[[], Awaitable[None]]) -> 
     from vettance.db import duty
 
     await duty.keep_duty(settings.database_url, work)
+
+
+@contextlib.asynccontextmanager
+async def present(settings: Settings) -> AsyncIterator[Callable[[], str | None]]:
+    """Be present at a database while the block lasts; yields what tells why this process must not answer.
+
+    The embedded store needs no such thing. Raises `StoreDown` when others are at the database that do not
+    count together with this one.
+    """
+    if settings.database_url is None:
+        yield lambda: None
+        return
+    from vettance.db.presence import Presence
+
+    presence = await Presence.take(settings.database_url, alone=settings.redis is None)
+    keeping = asyncio.create_task(presence.keep())
+    try:
+        yield lambda: presence.fault
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        await presence.leave()
 
 
 def connect_velocity(_settings: Settings) -> MemoryVelocity:

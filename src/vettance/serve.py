@@ -15,6 +15,7 @@ from vettance import __version__
 from vettance.allocator import give_back_early
 from vettance.app import Service, running
 from vettance.commands import data_option, fail, settings_of
+from vettance.connect import present
 from vettance.crew import Crew
 from vettance.db.engine import StoreDown
 from vettance.db.relay import watch
@@ -148,7 +149,8 @@ async def _serve(
     if link is not None:
         # The parent is gone, however it went.
         await watch(link, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    async with running(settings) as service:
+    async with present(settings) as misplaced, running(settings) as service:
+        service.misplaced = misplaced
         if listener is None:
             click.echo(f"Vettance {__version__} works in the background", err=True)
             while not _Server.is_asked_to_stop:  # noqa: ASYNC110 - a signal handler sets it

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from vettance.db.migrate import migrate
 BENCH = Path(__file__).parents[2] / "bench"
 sys.path.append(str(BENCH))
 
-from faults import KINDS, Books, Told, audit  # noqa: E402
+from fault_books import Books, Told  # noqa: E402
+from fault_embedded import KINDS, audit  # noqa: E402
+from fault_servers import KINDS as KINDS_ON_SERVERS  # noqa: E402
+from fault_watchers import too_many  # noqa: E402
 
 
 @pytest.mark.slow
@@ -34,6 +38,45 @@ def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, tmp_path: Path) -
     assert one["found"] == []
     assert one["acknowledged"] > 0
     assert done.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_servers_that_are_broken_under_load_lose_nothing(tmp_path: Path) -> None:
+    kinds = ["postgres", "redis", "cut", "web"]
+    assert set(kinds) <= set(KINDS_ON_SERVERS)
+    command = [sys.executable, str(BENCH / "faults.py"), "--stage", "servers", "--json"]
+    with tempfile.TemporaryDirectory(prefix="vettance-faults-") as folder:
+        # Not pytest's own folder: PostgreSQL runs as somebody else, who may not enter it.
+        Path(folder).chmod(0o755)
+        done = subprocess.run(
+            [
+                *command,
+                "--rounds",
+                str(len(kinds)),
+                "--kinds",
+                ",".join(kinds),
+                "--folder",
+                f"{folder}/faults",
+            ],
+            capture_output=True,
+            text=True,
+            timeout=580,
+            check=False,
+        )
+    if "installed (Debian" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.stdout, done.stderr
+    rounds = json.loads(done.stdout)
+    assert [one["found"] for one in rounds] == [[]] * len(kinds)
+    assert all(one["acknowledged"] > 0 for one in rounds)
+
+
+def test_a_request_too_many_within_a_minute_shows_but_not_across_a_loss() -> None:
+    moments = [(second / 10, second / 10 + 0.01) for second in range(301)]
+    assert too_many([moments]) == ["301 requests were let in within 30.01 s"]
+    assert too_many([moments[:150], moments[150:]]) == []
+    assert too_many([[(second / 5, second / 5 + 0.01) for second in range(301)]]) == []
 
 
 @pytest.fixture

@@ -1,0 +1,234 @@
+"""What callers were told while a service was being broken, and the client that insists on being told."""
+
+import contextlib
+import json
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+#: How decisions are called on the wire, and how in the store.
+OUTCOMES = {"approve": "ALLOW", "review": "REVIEW", "deny": "BLOCK"}
+_RETRY = b"\r\nretry-after: "
+
+
+class Told(NamedTuple):
+    """Something a caller was told: what kind of thing, under which name of the caller's, with which id."""
+
+    kind: str
+    name: str
+    id: str
+
+
+class Round(NamedTuple):
+    """What one fault did."""
+
+    number: int
+    kind: str
+    acknowledged: int
+    refused: int
+    back_s: float  # from the end of the fault to the next success
+    found: list[str]
+    what: str = ""  # which of its ways the fault took
+    steady_s: float = 0.0  # from the end of the fault to the last refusal after it
+
+    def line(self) -> str:
+        """Say it in one line."""
+        return (
+            f"{self.number:>4} {self.kind:<8} {self.what:<24} {self.acknowledged:>6,} acknowledged, "
+            f"{self.refused:>5,} refused, back after {self.back_s:.2f} s, "
+            f"steady after {self.steady_s:.2f} s: "
+            f"{'; '.join(self.found) or 'nothing wrong'}"
+        )
+
+
+class Books:
+    """What callers were told."""
+
+    def __init__(self) -> None:
+        self.outcomes: dict[str, str] = {}
+        self.told: list[Told] = []
+        self.tried: Counter[str] = Counter()
+        self.statuses: Counter[str] = Counter()
+        self.unexplained: list[str] = []
+        #: When answers came (monotonic seconds), and whether they were successes.
+        self.answers: list[tuple[float, bool]] = []
+
+    def observe(self, status: bytes, answer: bytes, body_at: int) -> None:
+        """Take one whole answer (called by the load client)."""
+        self.note(status.decode(), answer[body_at:], retry_after=_RETRY in answer[:body_at].lower())
+        if status == b"200":
+            self.decided(answer[body_at:])
+
+    def decided(self, body: bytes) -> None:
+        """Take down the answer to an event."""
+        told = json.loads(body)
+        self.outcomes[told["correlationIds"]["eventId"]] = told["decision"]
+
+    def note(self, status: str, body: bytes, *, retry_after: bool = True) -> None:
+        """Count an answer, and keep it when nothing in the contract explains it."""
+        self.statuses[status] += 1
+        is_success = status.startswith("2")
+        self.answers.append((time.monotonic(), is_success))
+        if is_success or status == "409":
+            return
+        with contextlib.suppress(ValueError, KeyError):
+            error = json.loads(body)["error"]
+            if (
+                status == "503"
+                and retry_after
+                and error["code"] == "SERVICE_UNAVAILABLE"
+                and error["details"]["retryAfter"] >= 1
+            ):
+                return
+        self.unexplained.append(f"{status} {body[:200]!r}")
+
+    def back_s(self, since_s: float) -> float:
+        """Return how long after a moment the next success came."""
+        return (
+            min((at for at, success in self.answers if success and at >= since_s), default=since_s) - since_s
+        )
+
+    def steady_s(self, since_s: float) -> float:
+        """Return how long after a moment the last refusal came."""
+        return max((at for at, success in self.answers if not success), default=since_s) - since_s
+
+
+class Service(Protocol):
+    """Whatever answers HTTP."""
+
+    def ask(self, method: str, path: str, body: Any = None, key: str | None = None) -> tuple[int, bytes]:
+        """Send one request; raises `OSError` when there is no answer."""
+
+
+def ask(
+    address: tuple[str, int], api_key: str, method: str, path: str, body: Any = None, key: str | None = None
+) -> tuple[int, bytes]:
+    """Send one request, `key` as its Idempotency-Key; raises `OSError` when there is no answer."""
+    headers = {"x-api-key": api_key, "content-type": "application/json"}
+    if key is not None:
+        headers["idempotency-key"] = key
+    content = None if body is None else json.dumps(body).encode()
+    url = f"http://{address[0]}:{address[1]}{path}"
+    request = urllib.request.Request(url, content, headers, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read()
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        raise
+    except Exception as error:  # noqa: BLE001  A connection that ends in the middle has many names.
+        raise ConnectionError(type(error).__name__) from None
+
+
+class CarefulClient(threading.Thread):
+    """Does things that must happen exactly once, and asks again, with the same key, until it is told so."""
+
+    def __init__(self, service: Service, books: Books, name: str, rng: random.Random) -> None:
+        super().__init__(daemon=True)
+        self._service = service
+        self._books = books
+        self._round = name
+        self._rng = rng
+        self.ending = threading.Event()
+
+    def run(self) -> None:
+        number = 0
+        while not self.ending.is_set():
+            number += 1
+            kind = self._rng.choice(("list", "feedback", "job", "event"))
+            name = f"{kind}-{self._round}-{number}"
+            self._books.tried[name] += 1
+            while not self.ending.is_set():
+                try:
+                    status, body = self._do(kind, name)
+                except OSError:
+                    self.ending.wait(0.05)
+                    continue
+                self._books.note(str(status), body)
+                if status in (200, 201, 202):
+                    self._books.told.append(Told(kind, name, _id_of(kind, json.loads(body))))
+                    break
+                if status not in (409, 503):
+                    break
+                self.ending.wait(0.05)
+
+    def _do(self, kind: str, name: str) -> tuple[int, bytes]:
+        if kind == "list":
+            body: dict[str, Any] = {"type": "DEVICE", "value": name, "listType": "block"}
+            return self._service.ask("POST", "/api/v1/lists", body, name)
+        if kind in ("job", "event"):
+            body = {"eventName": "user.login", "customer": {"externalId": name}}
+            path = "/api/v1/events/async" if kind == "job" else "/api/v1/decisions/evaluate"
+            return self._service.ask("POST", path, body, name)
+        known = list(self._books.outcomes)
+        if not known:
+            return 503, b'{"error":{"code":"SERVICE_UNAVAILABLE","details":{"retryAfter":1}}}'
+        return self._service.ask(
+            "POST",
+            f"/api/v1/feedback/decision/{known[len(known) // 2]}",
+            {"label": "LEGIT", "notes": name},
+            name,
+        )
+
+
+def _id_of(kind: str, told: Any) -> str:
+    if kind == "event":
+        return str(told["correlationIds"]["eventId"])
+    return str(told.get("id") or told["jobId"])
+
+
+def settle_jobs(service: Service, books: Books, found: list[str], within_s: float) -> None:
+    """Wait until every event that was accepted for later is decided."""
+    until = time.monotonic() + within_s
+    for told in (one for one in books.told if one.kind == "job"):
+        while True:
+            said = ""
+            with contextlib.suppress(OSError):
+                status, answer = service.ask("GET", f"/api/v1/events/jobs/{told.id}")
+                said = json.loads(answer)["status"] if status == 200 else str(status)
+            if said == "completed":
+                break
+            if said == "failed" or time.monotonic() > until:
+                found.append(f"{told.name} was accepted and never decided ({said})")
+                break
+            time.sleep(0.02)
+
+
+def compare(
+    books: Books,
+    decided: Mapping[str, str],
+    events: Iterable[str],
+    there: Mapping[str, Mapping[str, int]],
+) -> list[str]:
+    """Hold the books against what is stored.
+
+    `decided` are the stored outcomes by id, `events` the ids in the log; `there` counts, for each kind of
+    thing that the careful client does, what stands under each of its names.
+    """
+    found: list[str] = []
+    apart = set(events) ^ decided.keys()
+    if apart:
+        found.append(f"{len(apart)} events without a decision, or the other way round")
+    lost = [one for one in books.outcomes if one not in decided]
+    changed = [
+        one for one, told in books.outcomes.items() if decided.get(one, OUTCOMES[told]) != OUTCOMES[told]
+    ]
+    if lost:
+        found.append(f"{len(lost)} acknowledged decisions are lost")
+    if changed:
+        found.append(f"{len(changed)} decisions are stored otherwise than told")
+    told_names = {one.name for one in books.told}
+    for name in books.tried:
+        count = there[name.partition("-")[0]].get(name, 0)
+        if name in told_names and count == 0:
+            found.append(f"{name} was acknowledged and is lost")
+        if count > 1:
+            found.append(f"{name} took effect {count} times")
+    return found

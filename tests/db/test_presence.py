@@ -1,0 +1,89 @@
+"""Who counts alone is alone at a PostgreSQL, whatever happens to the connection that says so."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from databases import ask
+from vettance.db.engine import StoreDown
+from vettance.db.presence import Presence
+
+
+@asynccontextmanager
+async def present(url: str, *, alone: bool) -> AsyncIterator[Presence]:
+    presence = await Presence.take(url, alone=alone, wait_s=0)
+    keeping = asyncio.create_task(presence.keep())
+    try:
+        yield presence
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        await presence.leave()
+
+
+# The view shows the locks of every database of the server.
+HOLDERS = (
+    "FROM pg_locks WHERE locktype = 'advisory' AND granted "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
+def end_connections(url: str) -> None:
+    ask(url, f"SELECT pg_terminate_backend(pid) {HOLDERS}")
+
+
+def holders(url: str) -> int:
+    return int(ask(url, f"SELECT count(*) {HOLDERS}")[0][0])
+
+
+async def until(done: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not done():  # noqa: ASYNC110 - what is waited for goes on in the background
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize(("first", "second"), [(True, True), (True, False), (False, True)])
+async def test_who_counts_alone_is_refused_beside_others_and_others_beside_it(
+    emptied: str, first: bool, second: bool
+) -> None:
+    async with present(emptied, alone=first):
+        with pytest.raises(StoreDown, match="VETTANCE_REDIS_URL"):
+            await Presence.take(emptied, alone=second, wait_s=0)
+    async with present(emptied, alone=second):
+        pass
+
+
+async def test_any_number_that_count_together_are_present(emptied: str) -> None:
+    async with AsyncExitStack() as stack:
+        for _ in range(3):
+            await stack.enter_async_context(present(emptied, alone=False))
+        assert holders(emptied) == 3
+
+
+async def test_a_start_waits_for_the_one_that_is_leaving(emptied: str) -> None:
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(present(emptied, alone=True))
+        second = asyncio.create_task(Presence.take(emptied, alone=True, wait_s=20))
+        await asyncio.sleep(0.1)
+        assert not second.done()
+        await stack.aclose()
+        await (await second).leave()
+
+
+async def test_a_place_is_taken_again_after_its_connection_was_lost(emptied: str) -> None:
+    async with present(emptied, alone=True) as presence:
+        end_connections(emptied)
+        await until(lambda: holders(emptied) == 1)
+        assert presence.fault is None
+
+
+async def test_whose_place_was_taken_meanwhile_says_so_until_it_is_free(emptied: str) -> None:
+    async with present(emptied, alone=True) as presence:
+        # What a database that was away, and then asked by another first, comes to.
+        await presence.leave()
+        async with present(emptied, alone=True):
+            await until(lambda: presence.fault is not None)
+            assert "VETTANCE_REDIS_URL" in str(presence.fault)
+        await until(lambda: presence.fault is None)
