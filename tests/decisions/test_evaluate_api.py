@@ -111,6 +111,13 @@ def test_an_event_is_shown_as_sent_with_what_was_decided(tenant: Caller) -> None
     assert tenant.get(f"/api/v1/decisions/{made['eventId']}").status == 200
 
 
+@pytest.mark.parametrize("sent", [{}, {"eventCategory": None}])
+def test_an_event_without_a_category_is_shown_with_the_default(tenant: Caller, sent: dict[str, None]) -> None:
+    made = tenant.post("/api/v1/events", {"eventName": "page.view", **sent}).json
+    assert made["eventCategory"] == "OTHER"
+    assert tenant.get(f"/api/v1/events/{made['eventId']}").json["eventCategory"] == "OTHER"
+
+
 def test_linked_entities_count_what_was_seen_together(service: Service) -> None:
     tenant = Caller(service, *service.new_tenant("Links"))
     for number in range(5):

@@ -8,6 +8,7 @@ import msgspec
 from vettance.decisions.decision import LOWERCASE, Action, Decision, Reason
 from vettance.decisions.evaluate import Evaluated
 from vettance.decisions.sql import Stored
+from vettance.events.event import Category
 from vettance.feedback.answers import FeedbackAnswer
 from vettance.feedback.answers import answer as feedback_answer
 from vettance.feedback.label import Feedback
@@ -179,8 +180,10 @@ def as_sent(sent: JSON) -> JSON:
 
 def event_record(stored: Stored, decision: Decision, feedback: Sequence[Feedback]) -> JSON:
     """Write an event as `GET /events/{id}` and the list of events answer it."""
+    sent = as_sent(decode(stored.sent))
     return {
-        **as_sent(decode(stored.sent)),
+        **sent,
+        "eventCategory": sent.get("eventCategory") or Category.OTHER,
         "id": stored.id,
         "source": stored.source,
         "decision": decision.outcome.value,
