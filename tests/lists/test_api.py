@@ -245,14 +245,15 @@ def test_pages_neither_repeat_nor_skip(service: Service) -> None:
         assert answer["hasMore"] == (page < 5)
         seen += [entry["id"] for entry in answer["data"]]
     assert seen == newest_first
-    cursor, followed = "", []
-    while True:
-        answer = tenant.get("/api/v1/lists?limit=7" + (f"&cursor={cursor}" if cursor else "")).json
-        followed += [entry["id"] for entry in answer["data"]]
-        if not answer["hasMore"]:
-            break
-        cursor = answer["nextCursor"]
-    assert followed == newest_first
+    for order, expected in (("desc", newest_first), ("asc", newest_first[::-1])):
+        cursor, followed = "", []
+        while True:
+            answer = tenant.get(f"/api/v1/lists?limit=7&sortOrder={order}{cursor}").json
+            followed += [entry["id"] for entry in answer["data"]]
+            if not answer["hasMore"]:
+                break
+            cursor = "&cursor=" + answer["nextCursor"]
+        assert followed == expected
     assert tenant.get("/api/v1/lists").json["limit"] == 50
 
 
@@ -275,7 +276,17 @@ def test_filters_narrow_the_page(service: Service) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["page=0", "page=x", "limit=0", "limit=101", "type=PHONE", "listType=grey", "from=2&to=1", "cursor=x"],
+    [
+        "page=0",
+        "page=x",
+        "limit=0",
+        "limit=101",
+        "type=PHONE",
+        "listType=grey",
+        "from=2&to=1",
+        "cursor=x",
+        "sortOrder=up",
+    ],
 )
 def test_a_bad_query_parameter_is_named(tenant: Caller, query: str) -> None:
     answer = tenant.get("/api/v1/lists?" + query)

@@ -259,15 +259,20 @@ def test_pages_of_the_log_neither_repeat_nor_skip(mine: Caller, sink: Sink) -> N
     all_ids = [one["id"] for one in settled(mine, made["id"], 7)]
     paged = [one["id"] for page in (1, 2, 3) for one in deliveries(mine, made["id"], f"?limit=3&page={page}")]
     assert paged == all_ids
-    path, cursor, followed = f"{ROOT}/subscriptions/{made['id']}/deliveries?limit=3", "", []
-    while True:
-        answer = mine.get(path + cursor).json
-        assert answer["total"] == 7
-        followed += [one["id"] for one in answer["data"]]
-        if not answer["hasMore"]:
-            break
-        cursor = "&cursor=" + answer["nextCursor"]
-    assert followed == all_ids
+    for order, expected in (("desc", all_ids), ("asc", all_ids[::-1])):
+        path, cursor, followed = (
+            f"{ROOT}/subscriptions/{made['id']}/deliveries?sortOrder={order}&limit=3",
+            "",
+            [],
+        )
+        while True:
+            answer = mine.get(path + cursor).json
+            assert answer["total"] == 7
+            followed += [one["id"] for one in answer["data"]]
+            if not answer["hasMore"]:
+                break
+            cursor = "&cursor=" + answer["nextCursor"]
+        assert followed == expected
     assert mine.get(path + "&cursor=x").status == 400
     assert mine.get(path + "&state=gone").status == 400
 

@@ -17,17 +17,10 @@ from vettance.aml.case import (
     Resolution,
 )
 from vettance.aml.judge import Severity
-from vettance.web.query import PageLimit, PageNumber, UnixSeconds, any_case
+from vettance.web.query import PageLimit, PageNumber, SortOrder, UnixSeconds, any_case
 from vettance.wire import JSON, Wire, decode, timestamp
 
 Notes = Annotated[str, msgspec.Meta(max_length=NOTE_CHARS_MAX)]
-
-
-class SortOrder(enum.StrEnum):
-    """Newest first or oldest first."""
-
-    ASC = "asc"
-    DESC = "desc"
 
 
 class EventAlert(Wire, frozen=True):

@@ -22,7 +22,6 @@ from vettance.aml.answers import (
     NoteBody,
     RejectBody,
     ResolveBody,
-    SortOrder,
     alert_answer,
     case_answer,
 )
@@ -34,7 +33,7 @@ from vettance.aml.review import Reviewer
 from vettance.db.engine import Store
 from vettance.errors import Invalid, NotFound, Unprocessable
 from vettance.ids import is_id
-from vettance.web.query import read_query
+from vettance.web.query import SortOrder, read_query
 from vettance.web.routing import Call, Page, Reply, Route
 from vettance.wire import JSON, Faults, timestamp
 

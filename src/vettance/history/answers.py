@@ -16,7 +16,7 @@ from vettance.history.count import Uniques
 from vettance.history.filter import Order
 from vettance.history.find import Place
 from vettance.history.tally import Count, Tally
-from vettance.web.query import PageLimit, PageNumber, UnixSeconds, any_case
+from vettance.web.query import PageLimit, PageNumber, SortOrder, UnixSeconds, any_case
 from vettance.wire import Wire, timestamp
 
 REASONS_SHOWN: Final = 10
@@ -36,13 +36,6 @@ class Level(enum.StrEnum):
     MEDIUM = "medium"
     HIGH = "high"
     CRITICAL = "critical"
-
-
-class Direction(enum.StrEnum):
-    """Which end of a list comes first."""
-
-    ASC = "asc"
-    DESC = "desc"
 
 
 class DecisionSort(enum.StrEnum):
@@ -100,7 +93,7 @@ class DecisionQuery(Wire, frozen=True):
         | None
     ) = None
     sort_by: DecisionSort = DecisionSort.EVALUATED_AT
-    sort_order: Direction = Direction.DESC
+    sort_order: SortOrder = SortOrder.DESC
     cursor: Cursor | None = None
 
 
@@ -119,7 +112,7 @@ class EventQuery(Wire, frozen=True):
     moment_from: From | None = msgspec.field(name="from", default=None)
     moment_to: To | None = msgspec.field(name="to", default=None)
     sort_by: EventSort = EventSort.CREATED_AT
-    sort_order: Direction = Direction.DESC
+    sort_order: SortOrder = SortOrder.DESC
     cursor: Cursor | None = None
 
 

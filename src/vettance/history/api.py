@@ -9,7 +9,6 @@ from vettance.history.answers import (
     DecisionPage,
     DecisionQuery,
     DecisionStats,
-    Direction,
     EventPage,
     EventQuery,
     EventStats,
@@ -23,7 +22,7 @@ from vettance.history.answers import (
 from vettance.history.count import Accountant
 from vettance.history.filter import Wanted
 from vettance.history.find import Finder, Found
-from vettance.web.query import read_query
+from vettance.web.query import SortOrder, read_query
 from vettance.web.routing import Call, Reply, Route
 
 _DECISIONS: Final = "Decisions"
@@ -150,7 +149,7 @@ class HistoryDoors:
         self, tenant: str, wanted: Wanted, query: DecisionQuery | EventQuery
     ) -> tuple[Found, str | None]:
         """Return the page that a query asks for, and the cursor of the next one."""
-        order, descending = ORDERS[query.sort_by.value], query.sort_order is Direction.DESC
+        order, descending = ORDERS[query.sort_by.value], query.sort_order is SortOrder.DESC
         after, offset = None, (query.page - 1) * query.limit
         if query.cursor is not None:
             after, offset = read_cursor(query.cursor, order, descending=descending), 0

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from vettance.lists.entry import VALUE_CHARS_MAX, EntryType, ListEntry, ListType
-from vettance.web.query import PageLimit, PageNumber, UnixSeconds
+from vettance.web.query import PageLimit, PageNumber, SortOrder, UnixSeconds
 from vettance.wire import JSON, Wire, timestamp
 
 
@@ -85,6 +85,7 @@ class EntryQuery(Wire, frozen=True):
     created_to: Annotated[UnixSeconds | None, msgspec.Meta(description="Exclusive.")] = msgspec.field(
         name="to", default=None
     )
+    sort_order: Annotated[SortOrder, msgspec.Meta(description="By creation.")] = SortOrder.DESC
     cursor: Annotated[str | None, msgspec.Meta(description="`nextCursor` of the page before.")] = None
 
 

@@ -26,7 +26,7 @@ from vettance.lists.answers import (
 from vettance.lists.entry import VALUE_CHARS_MAX, EntryType, ListBook, ListEntry, ListType, canonical_value
 from vettance.outbox import MessageType, enqueue
 from vettance.tenants.sql import note_change
-from vettance.web.query import read_query
+from vettance.web.query import SortOrder, read_query
 from vettance.web.routing import Call, Reply, Route
 from vettance.wire import JSON, Faults, encode, read_timestamp
 
@@ -75,7 +75,7 @@ class ListDoors:
                 "GET",
                 root,
                 self.page,
-                "List entries, newest first",
+                "List entries, by creation",
                 _TAG,
                 query=EntryQuery,
                 answers=EntryPage,
@@ -126,9 +126,10 @@ class ListDoors:
             call.tenant.id, self._now_ms(), query.type, query.list_type, query.created_from, query.created_to
         )
         total = (await self._store.read(chosen.count()))[0][0]
-        before = _read_cursor(query.cursor)
-        offset = 0 if before else (query.page - 1) * query.limit
-        rows = await self._store.read(chosen.page(query.limit + 1, offset, before))
+        last = _read_cursor(query.cursor)
+        offset = 0 if last else (query.page - 1) * query.limit
+        descending = query.sort_order is SortOrder.DESC
+        rows = await self._store.read(chosen.page(query.limit + 1, offset, last, descending=descending))
         entries = [sql.entry_of(row) for row in rows[: query.limit]]
         more = len(rows) > query.limit
         return Reply(

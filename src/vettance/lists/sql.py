@@ -106,14 +106,15 @@ class Filter:
         """How many entries there are in all."""
         return scoped(self._tenant, f"SELECT COUNT(*) FROM list_entry WHERE {self._where}", self._args)
 
-    def page(self, limit: int, offset: int, before: str | None) -> Statement:
-        """One page, newest first. Ids sort by creation; `before` is the last id of the page before."""
+    def page(self, limit: int, offset: int, last: str | None, *, descending: bool) -> Statement:
+        """One page, by creation. Ids sort by it; `last` is the last id of the page before."""
         where, args = self._where, list(self._args)
-        if before is not None:
-            where += " AND id < ?"
-            args.append(before)
+        beyond, order = ("<", "DESC") if descending else (">", "ASC")
+        if last is not None:
+            where += f" AND id {beyond} ?"
+            args.append(last)
         return scoped(
             self._tenant,
-            f"SELECT {_COLUMNS} FROM list_entry WHERE {where} ORDER BY id DESC LIMIT ? OFFSET ?",
+            f"SELECT {_COLUMNS} FROM list_entry WHERE {where} ORDER BY id {order} LIMIT ? OFFSET ?",
             [*args, limit, offset],
         )

@@ -23,6 +23,14 @@ UnixSeconds = Annotated[int, msgspec.Meta(extra={"moment": True})]
 PageNumber = Annotated[int, msgspec.Meta(ge=1, le=10**15, description="Which page, from 1.")]
 PageLimit = Annotated[int, msgspec.Meta(ge=1, le=100, description="How many items a page has.")]
 
+
+class SortOrder(enum.StrEnum):
+    """Smallest or oldest first, or the other way round."""
+
+    ASC = "asc"
+    DESC = "desc"
+
+
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _DECIMAL: Final = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{1,19})?", re.ASCII)
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from vettance.outbox import MessageType
-from vettance.web.query import PageLimit, PageNumber, UnixSeconds
+from vettance.web.query import PageLimit, PageNumber, SortOrder, UnixSeconds
 from vettance.webhooks.address import URL_CHARS_MAX
 from vettance.webhooks.sql import Attempt, Delivery
 from vettance.webhooks.webhook import DeliveryState, Subscription
@@ -168,6 +168,7 @@ class DeliveryQuery(Wire, frozen=True):
     created_to: Annotated[UnixSeconds | None, msgspec.Meta(description="Exclusive.")] = msgspec.field(
         name="to", default=None
     )
+    sort_order: Annotated[SortOrder, msgspec.Meta(description="By creation.")] = SortOrder.DESC
     cursor: Annotated[str | None, msgspec.Meta(description="`nextCursor` of the page before.")] = None
 
 

@@ -13,7 +13,7 @@ from vettance.ids import IdSource, is_id
 from vettance.outbox import envelope
 from vettance.tenants.sql import note_change
 from vettance.vault import Sealed, Vault
-from vettance.web.query import read_query
+from vettance.web.query import SortOrder, read_query
 from vettance.web.routing import Call, Reply, Route
 from vettance.webhooks import sql
 from vettance.webhooks.address import Forbidden, check_address, read_target
@@ -280,9 +280,10 @@ class WebhookDoors:
         found = await self._find(call)
         chosen = sql.DeliveryFilter(found.tenant, found.id, query.state, query.created_from, query.created_to)
         total = (await self._store.read(chosen.count()))[0][0]
-        before = _read_cursor(query.cursor)
-        offset = 0 if before is not None else (query.page - 1) * query.limit
-        rows = await self._store.read(chosen.page(query.limit + 1, offset, before))
+        last = _read_cursor(query.cursor)
+        offset = 0 if last is not None else (query.page - 1) * query.limit
+        descending = query.sort_order is SortOrder.DESC
+        rows = await self._store.read(chosen.page(query.limit + 1, offset, last, descending=descending))
         shown, more = rows[: query.limit], len(rows) > query.limit
         return Reply(
             DeliveryPage(

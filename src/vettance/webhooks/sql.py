@@ -204,15 +204,16 @@ class DeliveryFilter:
         """How many there are in all."""
         return scoped(self._tenant, f"SELECT COUNT(*) FROM delivery WHERE {self._where}", self._args)
 
-    def page(self, limit: int, offset: int, before: int | None) -> Statement:
-        """One page, newest first. `before` is the number of the last delivery of the page before."""
+    def page(self, limit: int, offset: int, last: int | None, *, descending: bool) -> Statement:
+        """One page, by creation. `last` is the number of the last delivery of the page before."""
         where, args = self._where, list(self._args)
-        if before is not None:
-            where += " AND seq < ?"
-            args.append(before)
+        beyond, order = ("<", "DESC") if descending else (">", "ASC")
+        if last is not None:
+            where += f" AND seq {beyond} ?"
+            args.append(last)
         return scoped(
             self._tenant,
-            f"SELECT {_DELIVERY} FROM delivery WHERE {where} ORDER BY seq DESC LIMIT ? OFFSET ?",
+            f"SELECT {_DELIVERY} FROM delivery WHERE {where} ORDER BY seq {order} LIMIT ? OFFSET ?",
             [*args, limit, offset],
         )
 
