@@ -1,7 +1,7 @@
 """What the AML endpoints take and answer."""
 
 import enum
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -186,6 +186,8 @@ class ExportQuery(Wire, frozen=True):
 class ResolveBody(Wire, frozen=True):
     """What the case turned out to be. `officer` is who says so, by default the API key."""
 
+    EXAMPLE: ClassVar[JSON] = {"resolution": "FALSE_POSITIVE", "notes": "Another person of that name."}
+
     resolution: Resolution
     notes: Notes | None = None
     officer: Officer | None = None
@@ -194,6 +196,8 @@ class ResolveBody(Wire, frozen=True):
 class NoteBody(Wire, frozen=True):
     """A note on a case."""
 
+    EXAMPLE: ClassVar[JSON] = {"notes": "Asked the customer for the contract."}
+
     notes: Annotated[str, msgspec.Meta(min_length=1, max_length=NOTE_CHARS_MAX)]
     officer: Officer | None = None
 
@@ -201,12 +205,16 @@ class NoteBody(Wire, frozen=True):
 class AssignBody(Wire, frozen=True):
     """Who works on the case; null for nobody."""
 
+    EXAMPLE: ClassVar[JSON] = {"assignee": "officer-2"}
+
     assignee: Officer | None = None
     officer: Officer | None = None
 
 
 class RejectBody(Wire, frozen=True):
     """Why the proposed resolution is turned down."""
+
+    EXAMPLE: ClassVar[JSON] = {"notes": "The passport was not looked at."}
 
     notes: Notes | None = None
     officer: Officer | None = None

@@ -2,7 +2,7 @@
 
 import enum
 import hashlib
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
@@ -116,6 +116,21 @@ class AmlEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 class AmlEventBody(Wire, frozen=True):
     """An AML event as products send it; members that are not named here are kept with it."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "eventName": "transfer.sent",
+        "externalEventId": "tx-8842",
+        "eventCategory": "TRANSACTION",
+        "customer": {"externalId": "c-17"},
+        "metadata": {
+            "amount": "9500.00",
+            "currency": "EUR",
+            "direction": "out",
+            "accountId": "DE-1",
+            "counterpartyId": "x-9",
+            "counterpartyCountry": "KP",
+        },
+    }
 
     event_name: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
     external_event_id: Annotated[

@@ -1,7 +1,7 @@
 """The event: what a product reports, parsed once at the door and trusted afterwards."""
 
 import enum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
@@ -101,6 +101,17 @@ class DeviceBody(Wire, frozen=True):
 
 class EventBody(Wire, frozen=True):
     """An event as products send it. Unknown members are kept with it; rules read them under `extra`."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "eventName": "payment.attempt",
+        "eventCategory": "TRANSACTION",
+        "customer": {"externalId": "c-1001", "email": "anna@example.com"},
+        "device": {"fingerprint": "fp-77"},
+        "ip": "203.0.113.9",
+        "country": "DE",
+        "sessionId": "session-1",
+        "metadata": {"amount": 4.90, "currency": "EUR", "merchantId": "m-12", "cardHash": "card-1"},
+    }
 
     event_name: Annotated[str, msgspec.Meta(min_length=1, max_length=STRING_CHARS_MAX)]
     event_category: Category | None = None

@@ -1,7 +1,7 @@
 """The label: what turned out to be true about an event, and how a tenant says so."""
 
 import enum
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
@@ -45,6 +45,8 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
 
 class FeedbackBody(Wire, frozen=True):
     """What a tenant knows about an event by now."""
+
+    EXAMPLE: ClassVar[JSON] = {"label": "FRAUD", "notes": "The card was stolen.", "externalCaseId": "case-5"}
 
     label: Label
     notes: (

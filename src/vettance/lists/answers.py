@@ -1,6 +1,6 @@
 """What the list endpoints take and answer."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -12,6 +12,13 @@ from vettance.wire import JSON, Wire, timestamp
 class EntryBody(Wire, frozen=True):
     """A new list entry. `valueType` is taken for `type`, in any letter case."""
 
+    EXAMPLE: ClassVar[JSON] = {
+        "type": "IP",
+        "value": "203.0.113.9",
+        "listType": "block",
+        "reason": "Card testing.",
+    }
+
     type: EntryType
     value: Annotated[str, msgspec.Meta(max_length=VALUE_CHARS_MAX)]
     list_type: ListType
@@ -22,6 +29,8 @@ class EntryBody(Wire, frozen=True):
 class CustomerBody(Wire, frozen=True):
     """What the add of a customer takes; the e-mail address stands in the path."""
 
+    EXAMPLE: ClassVar[JSON] = {"listType": "block", "reason": "Chargebacks."}
+
     list_type: ListType = ListType.BLOCK
     reason: str | None = None
     expires_at: str | None = None
@@ -30,12 +39,16 @@ class CustomerBody(Wire, frozen=True):
 class DeviceBody(CustomerBody, frozen=True):
     """What the add of a device takes: `fingerprint`, or `value` for it."""
 
+    EXAMPLE: ClassVar[JSON] = {"fingerprint": "fp-77", "listType": "block", "reason": "Card testing."}
+
     fingerprint: str | None = None
     value: str | None = None
 
 
 class IpBody(CustomerBody, frozen=True):
     """What the add of an IP address or CIDR range takes: `ip`, or `value` for it."""
+
+    EXAMPLE: ClassVar[JSON] = {"ip": "198.51.100.7", "listType": "block", "reason": "Card testing."}
 
     ip: str | None = None
     value: str | None = None

@@ -183,8 +183,10 @@ def _operation(route: Route, reference: dict[type, JSON]) -> JSON:
     if not operation["parameters"]:
         del operation["parameters"]
     if route.takes is not None:
-        content = {"application/json": {"schema": reference[route.takes]}}
-        operation["requestBody"] = {"required": True, "content": content}
+        media = {"schema": reference[route.takes]}
+        if (example := getattr(route.takes, "EXAMPLE", None)) is not None:
+            media["example"] = example
+        operation["requestBody"] = {"required": True, "content": {"application/json": media}}
     if route.deprecated:
         operation["deprecated"] = True
     operation["security"] = _SECURITY[route.access]

@@ -1,7 +1,7 @@
 """What the webhook endpoints take and answer."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -10,11 +10,16 @@ from vettance.web.query import PageLimit, PageNumber, SortOrder, UnixSeconds
 from vettance.webhooks.address import URL_CHARS_MAX
 from vettance.webhooks.sql import Attempt, Delivery
 from vettance.webhooks.webhook import DeliveryState, Subscription
-from vettance.wire import Wire, timestamp
+from vettance.wire import JSON, Wire, timestamp
 
 
 class SubscriptionBody(Wire, frozen=True):
     """Where to tell of what."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "url": "https://hooks.example.com/vettance",
+        "eventTypes": ["EVENT_RISK_EVALUATED"],
+    }
 
     url: Annotated[str, msgspec.Meta(max_length=URL_CHARS_MAX, description="An https URL.")]
     event_types: Annotated[list[MessageType], msgspec.Meta(min_length=1)]
@@ -88,6 +93,8 @@ class Done(Wire, frozen=True):
 class RotationBody(Wire, frozen=True):
     """`prepare` makes a new secret, `promote` puts it in force."""
 
+    EXAMPLE: ClassVar[JSON] = {"phase": "prepare"}
+
     phase: Annotated[str, msgspec.Meta(pattern="^(prepare|promote)$")]
 
 
@@ -101,6 +108,8 @@ class Rotated(Wire, frozen=True, omit_defaults=True):
 
 class ReplayBody(Wire, frozen=True):
     """Which deliveries to send again; without a state, all that did not arrive."""
+
+    EXAMPLE: ClassVar[JSON] = {"since": "2026-01-31T12:00:00Z"}
 
     since: Annotated[
         str | float | None, msgspec.Meta(description="Made at or after: ISO 8601 or Unix seconds.")

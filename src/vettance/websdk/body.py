@@ -3,7 +3,7 @@
 import enum
 import functools
 import ipaddress
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
@@ -36,6 +36,13 @@ Needed = Annotated[str, msgspec.Meta(min_length=1, max_length=STRING_CHARS_MAX)]
 class TokenBody(Wire, frozen=True):
     """What a token is minted for. Without an origin, pages of any may use it."""
 
+    EXAMPLE: ClassVar[JSON] = {
+        "sdkSessionId": "sdk-session-1",
+        "tenantSessionId": "session-1",
+        "origin": "https://shop.example",
+        "userExternalId": "c-1001",
+    }
+
     sdk_session_id: Text | None = None
     tenant_session_id: Text | None = None
     origin: Text | None = None
@@ -53,6 +60,13 @@ class TokenAnswer(Wire, frozen=True):
 
 class CollectBody(Wire, frozen=True):
     """What a page asks a decision about."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "sessionId": "sdk-session-1",
+        "category": "AUTHENTICATION",
+        "payload": {"eventName": "user.login"},
+        "sdkSignals": {"paste": False, "keystrokeIntervals": [143.2, 98.1, 201.7], "mouseEntropy": 0.65},
+    }
 
     session_id: Needed
     category: CollectCategory
@@ -87,6 +101,14 @@ class PageBody(Wire, frozen=True):
 
 class SignalsBody(Wire, frozen=True):
     """A batch of signals. `sent_at` is Unix milliseconds."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "schemaVersion": "websdk.v1",
+        "batchId": "batch-1",
+        "sentAt": 1769860800000,
+        "sdkSessionId": "sdk-session-1",
+        "signals": {"mouseMoves": 214, "keystrokeIntervals": [143.2, 98.1, 201.7], "timezoneOffset": -60},
+    }
 
     schema_version: Annotated[str, msgspec.Meta(min_length=1, description="`websdk.v1`.")]
     batch_id: Needed

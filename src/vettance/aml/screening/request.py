@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
@@ -36,6 +36,14 @@ class DocumentBody(Wire, frozen=True):
 
 class ScreenBody(Wire, frozen=True):
     """Whom to screen. A `tenantId` is ignored, as is every member that is not named here."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "inputName": "Sergei Lavrov",
+        "externalId": "customer-17",
+        "entityType": "INDIVIDUAL",
+        "inputDob": "1950-03-21",
+        "inputNationality": "RU",
+    }
 
     input_name: Annotated[_Name, msgspec.Meta(description="Full legal name, in any script.")]
     external_id: Annotated[
