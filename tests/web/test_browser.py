@@ -47,4 +47,4 @@ def test_a_preflight_says_what_it_asks_for() -> None:
 
 
 def test_an_origin_beyond_all_measure_is_not_echoed() -> None:
-    assert sharing_headers({b"origin": b"https://" + b"a" * 1000}) == [(b"vary", b"origin")]
+    assert sharing_headers({b"origin": b"https://" + b"a" * 1000}) == [(b"vary", b"Origin")]

@@ -7,15 +7,16 @@ from vettance.events.address import canonical_ip
 
 Header = tuple[bytes, bytes]
 
+# Names of answer headers are written as their standards write them, for clients that compare texts.
 # The Fetch standard, section 3.2 (https://fetch.spec.whatwg.org/#http-cors-protocol). Any origin is echoed:
 # which one may use a token is a claim of the token, and a preflight carries none. Credentials are never
 # allowed, so that no cookie of any site has a meaning here.
 _EXPOSED: Final = (
     b"access-control-expose-headers",
-    b"date, retry-after, x-request-id, x-quota-limit, x-quota-remaining, x-quota-reset, "
-    b"x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset",
+    b"Date, Retry-After, X-Request-Id, X-Quota-Limit, X-Quota-Remaining, X-Quota-Reset, "
+    b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset",
 )
-_VARY: Final = (b"vary", b"origin")
+_VARY: Final = (b"vary", b"Origin")
 _ORIGIN_CHARS_MAX: Final = 512
 
 # What a page may send. Browsers keep the answer for as long as they are willing to (Chromium: two hours).
