@@ -71,7 +71,9 @@ sdk:  ## Build the browser SDK into the package (needs Node; running the service
 
 # What answers the same on both stores is tested on both.
 ON_BOTH := tests/lists tests/history/test_history_api.py tests/jobs tests/feedback \
-  tests/replays/test_idempotency_api.py tests/webhooks/test_api.py tests/decisions/test_evaluate_api.py
+  tests/replays/test_idempotency_api.py tests/webhooks/test_api.py tests/decisions/test_evaluate_api.py \
+  tests/exchange $(addprefix tests/history/test_retention.py::test_,retention_runs_from_the_command_line \
+  an_erased_customer_is_named_nowhere_and_counted_as_before)
 
 test: lint chromium  ## Everything CI runs
 	$(BIN)/python tests/servers.py sh -c '$(BIN)/pytest && { test -z "$$VETTANCE_TEST_POSTGRES" \

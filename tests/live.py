@@ -4,13 +4,15 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,25 @@ def run_cli(
         if "--json" in arguments:
             return json.loads(done.stdout)
     return done
+
+
+def place_store() -> dict[str, str]:
+    """Return the settings that put a new store where this run is to have it."""
+    if ENGINE != "postgres":
+        return {}
+    from databases import lasting_database
+
+    return {"VETTANCE_DATABASE_URL": lasting_database()}
+
+
+def ask_store(data: Path, env: Mapping[str, str], sql: str) -> list[Any]:
+    """Ask (or change) the store of a data folder past everything, on whichever engine it is."""
+    if "VETTANCE_DATABASE_URL" in env:
+        from databases import ask
+
+        return ask(env["VETTANCE_DATABASE_URL"], sql)
+    with closing(sqlite3.connect(data / "vettance.db", timeout=10)) as connection, connection:
+        return connection.execute(sql).fetchall()
 
 
 class Service:
@@ -124,6 +145,10 @@ class Service:
         """Run a command on the data folder of this service."""
         return run_cli(self.data, *arguments, ok=ok, env=self.env)
 
+    def rows(self, sql: str) -> list[Any]:
+        """Ask, or change, the store of this service past everything."""
+        return ask_store(self.data, self.env, sql)
+
     def new_tenant(self, name: str = "Tenant", **limits: int) -> tuple[str, str]:
         """Make a tenant with a key, seen by the running service; returns (tenant id, API key)."""
         tenant_id = self.cli("tenant", "create", name, "--json")["tenantId"]
@@ -188,11 +213,7 @@ def _lower(headers: Any) -> dict[str, str]:
 def started(data: Path, **env: str) -> Service:
     """Start a service with one tenant of wide limits."""
     service = Service(data)
-    service.env = env
-    if ENGINE == "postgres":
-        from databases import lasting_database
-
-        service.env.setdefault("VETTANCE_DATABASE_URL", lasting_database())
+    service.env = {**place_store(), **env}
     service.tenant_id, service.api_key = service.new_tenant("First")
     service.start()
     return service

@@ -2,19 +2,18 @@
 
 import csv
 import json
+import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from live import Caller, Service, run_cli
+from live import Caller, Service, ask_store, place_store, run_cli
 from vettance.errors import Refusal
 from vettance.exchange.file import rows_of
 from vettance.exchange.table import read_row
@@ -162,28 +161,29 @@ def test_refused_rows_are_written_with_their_lines(service: Service, tmp_path: P
     wait_total(caller, 2)
 
 
-def jobs_of(data: Path) -> list[str]:
+def jobs_of(data: Path, env: dict[str, str]) -> list[str]:
     """Return the customers of the accepted events, in the order of their receipt."""
-    with closing(sqlite3.connect(data / "vettance.db", timeout=10)) as connection:
-        sent = connection.execute("SELECT sent FROM job ORDER BY seq").fetchall()
+    sent = ask_store(data, env, "SELECT sent FROM job ORDER BY seq")
     return [json.loads(body)["customer"]["externalId"] for (body,) in sent]
 
 
 def test_an_import_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
     data, errors, rows = tmp_path / "data", tmp_path / "errors.ndjson", 12_000
-    tenant = run_cli(data, "tenant", "create", "Killed", "--json")["tenantId"]
+    env = place_store()
+    tenant = run_cli(data, "tenant", "create", "Killed", "--json", env=env)["tenantId"]
     lines = [{"eventName": "no.time"} if number % 100 == 7 else past(number) for number in range(rows)]
     file = history(tmp_path / "h.ndjson", lines)
     command = ("import", str(file), "--tenant", tenant, "--errors", str(errors))
-    first = subprocess.Popen([sys.executable, "-m", "vettance.cli", *command, "--data", str(data)])
-    while first.poll() is None and not jobs_of(data):
+    begun = [sys.executable, "-m", "vettance.cli", *command, "--data", str(data)]
+    first = subprocess.Popen(begun, env={**os.environ, **env})
+    while first.poll() is None and not jobs_of(data, env):
         time.sleep(0.001)
     first.send_signal(signal.SIGKILL)
     first.wait(20)
-    assert jobs_of(data), "it ended before it began"
-    done = run_cli(data, *command, "--json")
+    assert jobs_of(data, env), "it ended before it began"
+    done = run_cli(data, *command, "--json", env=env)
     assert (done["accepted"], done["refused"]) == (rows * 99 // 100, rows // 100)
-    assert jobs_of(data) == [f"past-{number}" for number in range(rows) if number % 100 != 7]
+    assert jobs_of(data, env) == [f"past-{number}" for number in range(rows) if number % 100 != 7]
     said = Counter(json.loads(line)["line"] for line in errors.read_text().splitlines())
     assert said == Counter(number + 1 for number in range(rows) if number % 100 == 7)
 

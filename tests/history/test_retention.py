@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +70,6 @@ def test_lists_are_true_to_what_retention_leaves(
     archive.runner.run(scene())
 
 
-def rows(service: Service, query: str) -> list[Any]:
-    with closing(sqlite3.connect(service.data / "vettance.db", timeout=10)) as connection:
-        return connection.execute(query).fetchall()
-
-
-def every_text(service: Service, tables: tuple[str, ...]) -> str:
-    """Return everything that some tables hold, as one text."""
-    return "\n".join(str(row) for table in tables for row in rows(service, f"SELECT * FROM {table}"))
-
-
 def test_an_erased_customer_is_named_nowhere_and_counted_as_before(service: Service) -> None:
     caller = Caller(service, *service.new_tenant("Erase"))
     name, email = "Erika-Mustermann-7", "erika.mustermann@mail.example"
@@ -112,7 +100,7 @@ def test_an_erased_customer_is_named_nowhere_and_counted_as_before(service: Serv
     assert caller.get("/api/v1/events/stats").json == before
     for table in ("event", "decision", "term", "feedback", "job", "change"):
         mine = f"SELECT * FROM {table} WHERE tenant = '{caller.id}'"
-        text = "\n".join(str(row) for row in rows(service, mine)).lower()
+        text = "\n".join(str(row) for row in service.rows(mine)).lower()
         assert name.lower() not in text, table
         assert email not in text, table
         assert "surname" not in text or table != "event" or text.count("surname") == 1
@@ -256,16 +244,17 @@ def test_pseudonyms_depend_on_the_secret_the_tenant_and_the_moment() -> None:
 
 def test_retention_runs_from_the_command_line(own_service: Service, tmp_path: Path) -> None:
     caller = Caller(own_service, own_service.tenant_id, own_service.api_key)
+    quiet = Caller(own_service, *own_service.new_tenant("Has not come back"))
+    assert quiet.post("/api/v1/events", {"eventName": "e"}).status == 201
     for _ in range(3):
         assert caller.post("/api/v1/events/async", {"eventName": "e"}).status == 202
     own_service.wait_for(lambda: caller.get("/api/v1/events").json["total"] == 3)
-    with closing(sqlite3.connect(own_service.data / "vettance.db", timeout=10)) as connection, connection:
-        connection.execute("UPDATE job SET settled_at_ms = 1 WHERE seq < 3")
-        connection.execute("UPDATE decision SET evaluated_at_ms = 1 WHERE seq < 3")
+    own_service.rows("UPDATE job SET settled_at_ms = 1 WHERE seq < 3")
+    own_service.rows("UPDATE decision SET evaluated_at_ms = 1 WHERE seq < 4")
     own_service.env["VETTANCE_KEEP_EVENTS"] = "365"
     dry = own_service.cli("retention", "run", "--dry-run", "--json")
-    assert {name: count for name, count in dry["removed"].items() if count} == {"events": 2, "jobs": 2}
+    assert {name: count for name, count in dry["removed"].items() if count} == {"events": 3, "jobs": 2}
     assert caller.get("/api/v1/events").json["total"] == 3
     assert own_service.cli("retention", "run", "--json")["removed"] == dry["removed"]
-    assert caller.get("/api/v1/events").json["total"] == 1
+    assert [who.get("/api/v1/events").json["total"] for who in (caller, quiet)] == [1, 0]
     assert json.loads(caller.get("/api/v1/events/stats").body)["totalEvents"] == 3

@@ -52,15 +52,16 @@ class Retainer:
         if before_ms is None:
             return 0
         total = 0
+        newest = (await self._store.read(sql.select_newest()))[0][0] or 0
         for row in await self._store.read(select_tenants()):
-            total += await self._events_of(row[0], before_ms, dry_run=dry_run)
+            total += await self._events_of(row[0], before_ms, newest, dry_run=dry_run)
         return total
 
-    async def _events_of(self, tenant: str, before_ms: int, *, dry_run: bool) -> int:
+    async def _events_of(self, tenant: str, before_ms: int, newest: int, *, dry_run: bool) -> int:
         total, through = 0, 0
         # What stands in a chunk is in the index of ids for certain, what is newer maybe not yet.
         sealed = (await self._store.read(select_last_sealed(tenant)))[0][0] or 0
-        while found := await self._store.read(sql.select_oldest(tenant, through, sql.STEP)):
+        while found := await self._store.read(sql.select_oldest(tenant, through, newest, sql.STEP)):
             # The log is in the order of evaluation: the first event young enough ends the search.
             old = [(seq, event_id) for seq, event_id, at_ms in found if at_ms < before_ms]
             if old:

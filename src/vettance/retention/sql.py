@@ -55,16 +55,21 @@ def remove_old(one: Class, before: int) -> list[Statement]:
     return statements
 
 
-def select_oldest(tenant: str, after: int, limit: int) -> Statement:
-    """(seq, id, evaluated_at_ms) of the oldest events of a tenant; never the newest of the log.
+def select_newest() -> Statement:
+    """(seq,) of the newest event of the log, whoever's it is, or null.
 
-    The newest one stays so that no later event is given its place again.
+    It stays, so that the embedded store gives no later event its place again.
     """
+    return everyone("SELECT MAX(seq) FROM decision")
+
+
+def select_oldest(tenant: str, after: int, before: int, limit: int) -> Statement:
+    """(seq, id, evaluated_at_ms) of the oldest events of a tenant between two places, both exclusive."""
     return scoped(
         tenant,
-        "SELECT seq, id, evaluated_at_ms FROM decision WHERE tenant = ? AND seq > ? "
-        "AND seq < (SELECT MAX(seq) FROM decision) ORDER BY seq LIMIT ?",
-        (after, limit),
+        "SELECT seq, id, evaluated_at_ms FROM decision WHERE tenant = ? AND seq > ? AND seq < ? "
+        "ORDER BY seq LIMIT ?",
+        (after, before, limit),
     )
 
 
