@@ -13,6 +13,7 @@ have the index swapped, and then how long known subjects take to be screened aga
 import argparse
 import gc
 import json
+import os
 import random
 import resource
 import shutil
@@ -24,6 +25,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from load import Result, measure_apart
@@ -110,6 +112,33 @@ def measure(index: Index, subjects: list[Subject], warm: int) -> dict[str, float
     }
 
 
+def spent_ms(pid: int) -> dict[str, float]:
+    """Return the processor time of a process and of each kind of its children so far, by module."""
+    found: dict[str, float] = {}
+    children = [
+        int(one) for file in Path(f"/proc/{pid}/task").glob("*/children") for one in file.read_text().split()
+    ]
+    for one in (pid, *children):
+        words = Path(f"/proc/{one}/cmdline").read_text().split("\0")
+        fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
+        ticks = int(fields[11]) + int(fields[12])
+        kind = next((word for word in words if word.startswith("vettance.")), "other")
+        found[kind] = found.get(kind, 0.0) + 1000 * ticks / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def measure_spending(pid: int, *asked: Any) -> Result:
+    """Measure as `measure_apart` does, and print what each kind of process spent on a screening."""
+    before = spent_ms(pid)
+    result = measure_apart(*asked)
+    after = spent_ms(pid)
+    count = max(1, result.requests)
+    said = ", ".join(f"{kind} {(after[kind] - before.get(kind, 0)) / count:.2f} ms" for kind in after)
+    print(f"{asked[3]:>3} connections  {result.line()}, slowest {result.max_ms:.0f} ms", flush=True)
+    print(f"     processor time for one: {said}", flush=True)
+    return result
+
+
 def bodies_of(subjects: list[Subject], start: int) -> bytes:
     """Return requests for these subjects, each of a customer of its own."""
     lines = []
@@ -157,14 +186,10 @@ def measure_http(data: Path, subjects: list[Subject], seconds: float) -> None:
             url = f"{service.target.base_url}/api/v1/aml/screen"
             key = [f"x-api-key: {service.target.api_key}"]
             sent = 0
-            usual: Result | None = None
             for connections in (1, 8, 32, 8):
                 file.write_bytes(bodies_of(subjects, sent))
                 sent += len(subjects)
-                usual = measure_apart(url, file, key, connections, seconds, None)
-                print(
-                    f"{connections:>3} connections  {usual.line()}, slowest {usual.max_ms:.0f} ms", flush=True
-                )
+                measure_spending(service.process.pid, url, file, key, connections, seconds)
             stop = threading.Event()
 
             def swap() -> None:

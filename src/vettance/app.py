@@ -64,6 +64,8 @@ from vettance.tenants.tally import Tally
 from vettance.vault import Vault
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.refresh import IndexKeeper
+from vettance.watchlists.screening import SHOWN_MIN
+from vettance.watchlists.search import Searchers
 from vettance.web.access import Gate, SharedGate
 from vettance.web.edge import Asgi, Edge
 from vettance.web.pages import with_pages
@@ -121,12 +123,12 @@ class Service:
         self.tally: Tally | None = None
         gate = self._gate(cache)
         self.lists = ListDoors(store, self.ids, self.evaluator.lists)
-        countries = _jurisdictions(settings)
         self.watchlists = IndexKeeper(store, settings.data)
-        self.screening = ScreeningDoors(store, self.ids, self.watchlists)
+        self.searchers = Searchers(settings.searchers, SHOWN_MIN)
+        self.screening = ScreeningDoors(store, self.ids, self.watchlists, searchers=self.searchers)
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
         velocity, screener = connect_velocity(settings), self.screening.screener
-        self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries)
+        self.aml = assemble(store, velocity, self.ids, settings.data, screener, _jurisdictions(settings))
         self.worker = WorkerProcess(settings, store, self.place)
         self.postman = Postman(unsafe=settings.unsafe_webhooks)
         webhooks = WebhookDoors(
@@ -220,6 +222,8 @@ class Service:
             _log.info("aml_memory_rebuilt", events=replayed)
         await self.follower.catch_up()
         await self.watchlists.reload()
+        if self.watchlists.current is not None and self.settings.role is not Role.WORKER:
+            self.searchers.ensure()
         # What was loaded stays for long: keeping it out of the collector's sight spares every later pass.
         gc.collect()
         give_back()
@@ -258,6 +262,7 @@ class Service:
         await self.worker.stop()
         self.aml.names.close()
         self.screening.screener.close()
+        await self.searchers.close()
         await self.postman.close()
         with contextlib.suppress(StoreDown, StateDown, OSError, TimeoutError):
             await self._save_quota()

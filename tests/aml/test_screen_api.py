@@ -1,5 +1,7 @@
 """The doors of screening: decided, kept for ever, and worked on by officers."""
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -329,6 +331,35 @@ def test_screenings_cases_and_clearances_outlive_a_crash_and_a_new_version(own_s
     still = screen(officer, externalId="rosa", inputName="Rosalind Achterberg").json
     assert still["decision"] == "AUTO_CLEAR"
     assert officer.get(f"{KEPT}/{first.json['id']}").body == first.body
+
+
+def searchers_of(service: Service) -> set[int]:
+    """The processes that search for a service."""
+    assert service.process is not None
+    tasks = Path(f"/proc/{service.process.pid}/task").glob("*/children")
+    children = [int(one) for file in tasks for one in file.read_text().split()]
+    return {one for one in children if b"watchlists.worker" in Path(f"/proc/{one}/cmdline").read_bytes()}
+
+
+def test_a_search_ends_at_its_deadline_and_goes_on_when_its_process_was_killed(
+    screened: Service, clerk: Caller
+) -> None:
+    def is_late_while_they_stand_still() -> bool:
+        pids = searchers_of(screened)
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        answer = screen(clerk, externalId="late")
+        if answer.status == 200:  # They were not all there yet.
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+            return False
+        assert (answer.status, answer.json["error"]["code"]) == (504, "GATEWAY_TIMEOUT")
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        return True
+
+    screened.wait_for(is_late_while_they_stand_still)
+    assert screen(clerk, **ROSALIND).json["decision"] == "CONFIRMED"
 
 
 def test_a_tenant_sets_its_own_profile_and_bounds(screened: Service) -> None:

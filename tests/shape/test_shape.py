@@ -27,6 +27,7 @@ VERBS = {
     "refresh.py",
     "replay.py",
     "seal.py",
+    "search.py",
     "find.py",
     "count.py",
     "retain.py",

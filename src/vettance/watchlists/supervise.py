@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
+from vettance.watchlists.asking import LENGTH_BYTES, framed
 from vettance.watchlists.match import Match, Subject
 
-_LENGTH_BYTES: Final = 4
 #: Reading the largest lists and indexing what is new of them takes minutes at the most.
 START_S_MAX: Final = 900.0
 #: A message holds a few hundred subjects of milliseconds each, on a machine that may be busy.
@@ -50,8 +50,7 @@ class SearchProcess:
         await self.entities()
         assert self._process is not None
         assert self._process.stdin is not None
-        body = msgspec.msgpack.encode(subjects)
-        self._process.stdin.write(len(body).to_bytes(_LENGTH_BYTES) + body)
+        self._process.stdin.write(framed(msgspec.msgpack.encode(subjects)))
         return _decode_matches(await self._answer(SEARCH_S_MAX))
 
     async def _answer(self, seconds: float) -> bytes:
@@ -59,7 +58,7 @@ class SearchProcess:
         assert self._process.stdout is not None
         try:
             async with asyncio.timeout(seconds):
-                length = int.from_bytes(await self._process.stdout.readexactly(_LENGTH_BYTES))
+                length = int.from_bytes(await self._process.stdout.readexactly(LENGTH_BYTES))
                 return await self._process.stdout.readexactly(length)
         except (TimeoutError, OSError, asyncio.IncompleteReadError) as error:
             await self.close()

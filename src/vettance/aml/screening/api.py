@@ -17,6 +17,7 @@ from vettance.watchlists import sql as lists_sql
 from vettance.watchlists.reach import list_set_id
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.screening import Decision, Profile
+from vettance.watchlists.search import Searchers
 from vettance.watchlists.shelf import EVERYBODY
 from vettance.watchlists.sources.table import SOURCES
 from vettance.watchlists.sql import StoredVersion
@@ -127,11 +128,12 @@ class ScreeningDoors:
         ids: IdSource,
         keeper: IndexKeeper,
         now_ms: Callable[[], int] | None = None,
+        searchers: Searchers | None = None,
     ) -> None:
         self._store = store
         self._keeper = keeper
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
-        self.screener = Screener(store, ids, keeper, now_ms)
+        self.screener = Screener(store, ids, keeper, now_ms, searchers=searchers)
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""

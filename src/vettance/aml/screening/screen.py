@@ -1,6 +1,7 @@
 """Screen: search off the event loop, judge by what officers have said, write once, answer."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,16 +29,18 @@ from vettance.db.engine import Clash, Lost, Row, Statement, Store
 from vettance.errors import BadGateway, GatewayTimeout, Unavailable
 from vettance.ids import IdSource
 from vettance.watchlists.match import Match, Subject
-from vettance.watchlists.reach import list_set_id
+from vettance.watchlists.reach import Reach, list_set_id
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.screening import Decision, Screening, screen, screening_record
+from vettance.watchlists.search import IndexGone, Searchers
+from vettance.watchlists.supervise import SearchFault
 from vettance.wire import encode
 
 #: A search takes milliseconds; one that is not done by then stands in a queue that no caller waits for.
 DEADLINE_S: Final = 2.0
 #: Matching is bound by the interpreter's lock: more threads only share it, and none would block the loop.
 THREADS: Final = 2
-#: What two threads search within the deadline, with room to spare.
+#: What one process searches within the deadline, with room to spare.
 WAITING_MAX: Final = 1_000
 #: The `trigger` of screenings that a change of the lists made.
 RESCREENING: Final = "LIST_CHANGE"
@@ -99,18 +102,21 @@ class Screener:
         keeper: IndexKeeper,
         now_ms: Callable[[], int] | None = None,
         deadline_s: float = DEADLINE_S,
+        searchers: Searchers | None = None,
     ) -> None:
+        """Searching is done by `searchers` where they can be asked, and by threads of this process if not."""
         self._store = store
         self._ids = ids
         self._keeper = keeper
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._deadline_s = deadline_s
+        self._searchers = searchers
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="screening")
         self._waiting = 0
         self._subjects: dict[tuple[str, str], asyncio.Event] = {}
 
     def close(self) -> None:
-        """Let go of the threads; a search under way ends by itself."""
+        """Let go of the threads; a search under way ends by itself. Whoever made `searchers` closes them."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def screen(self, tenant: str, request: ScreenRequest, sent: bytes) -> bytes:
@@ -159,7 +165,7 @@ class Screener:
         reach = await self._keeper.reach(tenant)
         if reach is None:
             raise BadGateway("No watchlist is loaded, so nobody can be screened.")
-        return Found(reach.versions, reach.id, await self._search(reach.search, request.subject))
+        return Found(reach.versions, reach.id, await self._search(reach, request.subject))
 
     async def weigh(self, tenant: str, request: ScreenRequest, found: Found) -> Weighed:
         """Judge what was found by what is stored at the moment."""
@@ -259,16 +265,21 @@ class Screener:
         rows = await self._store.read(sql.select_answer(tenant, screening_id))
         return bytes(rows[0][0]) if rows else None
 
-    async def _search(self, search: Callable[[Subject], list[Match]], subject: Subject) -> list[Match]:
+    async def _search(self, reach: Reach, subject: Subject) -> list[Match]:
         if self._waiting >= WAITING_MAX:
             raise Unavailable("Too many screenings wait.")
         self._waiting += 1
         try:
-            loop = asyncio.get_running_loop()
             async with asyncio.timeout(self._deadline_s):
-                return await loop.run_in_executor(self._threads, search, subject)
+                if self._searchers is not None and self._searchers.ensure():
+                    with contextlib.suppress(IndexGone):
+                        return await self._searchers.search(reach.folders, subject, self._deadline_s)
+                loop = asyncio.get_running_loop()
+                return await loop.run_in_executor(self._threads, reach.search, subject)
         except TimeoutError:
             raise GatewayTimeout("The screening was not done in time; nothing of it was kept.") from None
+        except SearchFault as error:
+            raise Unavailable(f"The lists could not be searched ({error}).") from None
         finally:
             self._waiting -= 1
 

@@ -1,0 +1,258 @@
+"""Search: hand subjects to processes that search for this one, so that a search takes no turn of its loop.
+
+A search is milliseconds of one processor. Each process (`worker.py`, task `answer`) maps the same files of
+an index, answers one request after the other, and is started again whenever it ends.
+"""
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, cast
+
+import msgspec
+import structlog
+
+from vettance.watchlists.asking import INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
+from vettance.watchlists.match import Match, Subject
+from vettance.watchlists.supervise import SearchFault
+
+#: Requests that a process holds at a time: the next one is there when it has answered the last.
+LEAD: Final = 2
+#: How often a request is searched whose process ended under it, before it is refused.
+TRIES: Final = 2
+#: A process that has not even given up a search this long after its deadline does not live.
+STUCK_S: Final = 3.0
+_END_S_MAX: Final = 1.0
+_PAUSE_S_MIN, _PAUSE_S_MAX, _STEADY_S = 0.05, 5.0, 30.0
+
+_log = structlog.get_logger()
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[Match] | str).decode
+
+
+class IndexGone(Exception):
+    """A process could not open an index that this one has open: it was removed in between."""
+
+
+class _Request:
+    """A request on its way: as sent, how often it was, and the future of its answer."""
+
+    def __init__(self, frame: bytes) -> None:
+        self.frame = frame
+        self.tries = 0
+        self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+
+class Searchers:
+    """Processes that search for this one. They begin to start when this is first asked for anything."""
+
+    def __init__(self, count: int, least: int) -> None:
+        """`count` processes (0: never ready), which leave out matches that score below `least`."""
+        self._seats = [_Seat(self, least) for _ in range(count)]
+        self._queue: deque[_Request] = deque()
+        self._closing = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The ids of the processes that can be asked now."""
+        return tuple(seat.pid for seat in self._seats if seat.transport is not None)
+
+    def ensure(self) -> bool:
+        """See to it that there are processes; tells whether one can be asked by now."""
+        if not self._tasks and not self._closing.is_set():
+            self._tasks = [asyncio.create_task(self._keep(seat)) for seat in self._seats]
+        return any(seat.transport is not None for seat in self._seats)
+
+    async def search(self, folders: Sequence[Path], subject: Subject, deadline_s: float) -> list[Match]:
+        """Return the matches of a subject in these indexes; the first counts how common words are.
+
+        Raises `TimeoutError` past the deadline, and the work is given up then; `IndexGone` when an index
+        cannot be opened; `SearchFault` when the search failed, or its process ended under it twice.
+        """
+        asking = Asking(time.monotonic() + deadline_s, [str(folder) for folder in folders], subject)
+        request = _Request(framed(_encode(asking)))
+        self._queue.append(request)
+        self.give_out()
+        try:
+            async with asyncio.timeout(deadline_s):
+                answer = _decode(await request.answer)
+        except TimeoutError:
+            asyncio.get_running_loop().call_later(STUCK_S, self._end_stuck, request)
+            raise
+        if isinstance(answer, list):
+            return answer
+        if answer == LATE:
+            raise TimeoutError
+        if answer == INDEX_GONE:
+            raise IndexGone
+        raise SearchFault(answer)
+
+    def give_out(self) -> None:
+        """Hand requests that wait to whoever has the least to do."""
+        while self._queue:
+            free = [seat for seat in self._seats if seat.transport is not None and len(seat.running) < LEAD]
+            if not free:
+                return
+            request = self._queue.popleft()
+            if not request.answer.done():
+                min(free, key=_load).send(request)
+
+    def lost(self, requests: Sequence[_Request]) -> None:
+        """Take requests back whose process has ended: once, they are handed to another."""
+        for request in reversed(requests):
+            if request.answer.done():
+                continue
+            if request.tries >= TRIES:
+                request.answer.set_exception(SearchFault("the process that searched has ended twice"))
+            else:
+                self._queue.appendleft(request)
+        self.give_out()
+
+    def _end_stuck(self, request: _Request) -> None:
+        for seat in self._seats:
+            if request in seat.running:
+                _log.error("search_process_stuck", pid=seat.pid)
+                seat.kill()
+
+    async def _keep(self, seat: "_Seat") -> None:
+        pause_s = _PAUSE_S_MIN
+        while not self._closing.is_set():
+            started = time.monotonic()
+            reason = "ended"
+            try:
+                await seat.run(self._closing)
+            except OSError as error:
+                reason = str(error)
+            if self._closing.is_set():
+                return
+            _log.error("search_process_ended", reason=reason, pid=seat.pid)
+            steady = time.monotonic() - started > _STEADY_S
+            pause_s = _PAUSE_S_MIN if steady else min(_PAUSE_S_MAX, pause_s * 2)
+            try:
+                await asyncio.wait_for(self._closing.wait(), pause_s)
+            except TimeoutError:
+                continue
+
+    async def close(self) -> None:
+        """End the processes. What still waits for an answer gets none."""
+        self._closing.set()
+        for seat in self._seats:
+            if seat.transport is not None:
+                seat.transport.close()
+        await asyncio.gather(*self._tasks)
+        for request in self._queue:
+            request.answer.cancel()
+
+
+class _Seat(asyncio.Protocol):
+    """The place of one process, whichever takes it, and our end of the socket to it."""
+
+    def __init__(self, searchers: Searchers, least: int) -> None:
+        self._searchers = searchers
+        self._least = least
+        self._process: subprocess.Popen[bytes] | None = None
+        self._buffer = b""
+        #: Requests that were sent and not answered yet, in their order.
+        self.running: deque[_Request] = deque()
+        #: The way to the process once it has said that it is there.
+        self.transport: asyncio.Transport | None = None
+
+    @property
+    def pid(self) -> int:
+        """The id of the process that was started last; 0: none was."""
+        return self._process.pid if self._process is not None else 0
+
+    async def run(self, closing: asyncio.Event) -> None:
+        """Start a process and wait for its end. Raises `OSError` when it cannot be started."""
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = await asyncio.to_thread(_spawn, theirs, self._least)
+        self._buffer = b""
+        self._ended = asyncio.Event()
+        transport, _ = await loop.create_unix_connection(lambda: self, sock=ours)
+        if closing.is_set():
+            transport.close()
+        await self._ended.wait()
+        await asyncio.to_thread(_reap, self._process)
+
+    def send(self, request: _Request) -> None:
+        """Send a request; the kernel holds what the process has not read."""
+        assert self.transport is not None
+        request.tries += 1
+        self.running.append(request)
+        self.transport.write(request.frame)
+
+    def kill(self) -> None:
+        """End the process at once."""
+        if self._process is not None:
+            self._process.kill()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember the way; the process says by an empty answer that it is there."""
+        self._way = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass answers on."""
+        buffer = self._buffer + data if self._buffer else data
+        start = 0
+        while len(buffer) - start >= LENGTH_BYTES:
+            end = start + LENGTH_BYTES + int.from_bytes(buffer[start : start + LENGTH_BYTES])
+            if len(buffer) < end:
+                break
+            self._answered(buffer[start + LENGTH_BYTES : end])
+            start = end
+        self._buffer = buffer[start:]
+        self._searchers.give_out()
+
+    def _answered(self, answer: bytes) -> None:
+        if not answer:
+            self.transport = self._way
+            return
+        request = self.running.popleft()
+        if not request.answer.done():
+            request.answer.set_result(answer)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - how it ended does not matter
+        """Give back what was not answered."""
+        self.transport = None
+        self._ended.set()
+        requests = tuple(self.running)
+        self.running.clear()
+        self._searchers.lost(requests)
+
+
+def _load(seat: _Seat) -> int:
+    return len(seat.running)
+
+
+def _spawn(theirs: socket.socket, least: int) -> subprocess.Popen[bytes]:
+    # Signals to the whole group are for who started it: it ends when its socket does.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
+            (
+                *(sys.executable, "-P", "-m", "vettance.watchlists.worker"),
+                *("0", str(least), "-", "answer", str(theirs.fileno())),
+            ),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+        )
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_END_S_MAX)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
