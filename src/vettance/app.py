@@ -223,7 +223,7 @@ class Service:
         await self.follower.catch_up()
         await self.watchlists.reload()
         if self.watchlists.current is not None and self.settings.role is not Role.WORKER:
-            self.searchers.ensure()
+            self.searchers.ensure(self.watchlists.current.folder)
         # What was loaded stays for long: keeping it out of the collector's sight spares every later pass.
         gc.collect()
         give_back()

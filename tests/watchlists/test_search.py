@@ -29,9 +29,9 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.fixture
-async def searchers() -> AsyncIterator[Searchers]:
+async def searchers(reach: Reach) -> AsyncIterator[Searchers]:
     one = Searchers(1, LEAST)
-    assert not one.ensure()
+    assert not one.ensure(reach.folders[0])
     await until(one.ensure)
     yield one
     await one.close()

@@ -29,6 +29,9 @@ TRIES: Final = 2
 #: A process that has not even given up a search this long after its deadline does not live.
 STUCK_S: Final = 3.0
 _END_S_MAX: Final = 1.0
+_WARMING_S_MAX: Final = 10.0
+#: Without a type it is read as a person, an organisation and a craft.
+_ANYBODY: Final = Subject(name="Maria Ivanovna Petrova")
 _PAUSE_S_MIN, _PAUSE_S_MAX, _STEADY_S = 0.05, 5.0, 30.0
 
 _log = structlog.get_logger()
@@ -58,14 +61,21 @@ class Searchers:
         self._queue: deque[_Request] = deque()
         self._closing = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        #: The index that a process searches before it is asked for anything.
+        self.warming: Path | None = None
 
     @property
     def pids(self) -> tuple[int, ...]:
         """The ids of the processes that can be asked now."""
         return tuple(seat.pid for seat in self._seats if seat.transport is not None)
 
-    def ensure(self) -> bool:
-        """See to it that there are processes; tells whether one can be asked by now."""
+    def ensure(self, folder: Path | None = None) -> bool:
+        """See to it that there are processes; tells whether one can be asked by now.
+
+        A process that starts searches the index in `folder` once before it is asked, so that it has read
+        what it needs of its files and of its own code.
+        """
+        self.warming = folder or self.warming
         if not self._tasks and not self._closing.is_set():
             self._tasks = [asyncio.create_task(self._keep(seat)) for seat in self._seats]
         return any(seat.transport is not None for seat in self._seats)
@@ -213,8 +223,12 @@ class _Seat(asyncio.Protocol):
         self._searchers.give_out()
 
     def _answered(self, answer: bytes) -> None:
-        if not answer:
-            self.transport = self._way
+        if self.transport is None:
+            if not answer and (folder := self._searchers.warming) is not None:
+                asking = Asking(time.monotonic() + _WARMING_S_MAX, [str(folder)], _ANYBODY)
+                self._way.write(framed(_encode(asking)))
+            else:
+                self.transport = self._way
             return
         request = self.running.popleft()
         if not request.answer.done():

@@ -271,7 +271,7 @@ class Screener:
         self._waiting += 1
         try:
             async with asyncio.timeout(self._deadline_s):
-                if self._searchers is not None and self._searchers.ensure():
+                if self._searchers is not None and self._searchers.ensure(reach.folders[0]):
                     with contextlib.suppress(IndexGone):
                         return await self._searchers.search(reach.folders, subject, self._deadline_s)
                 loop = asyncio.get_running_loop()
