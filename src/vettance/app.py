@@ -14,7 +14,6 @@ from vettance import __version__
 from vettance.allocator import give_back
 from vettance.aml import sql as aml_sql
 from vettance.aml.assemble import assemble
-from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.follow import Rescreener
 from vettance.connect import (
@@ -128,7 +127,7 @@ class Service:
         self.screening = ScreeningDoors(store, self.ids, self.watchlists, searchers=self.searchers)
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
         velocity, screener = connect_velocity(settings), self.screening.screener
-        self.aml = assemble(store, velocity, self.ids, settings.data, screener, _jurisdictions(settings))
+        self.aml = assemble(store, velocity, self.ids, settings.data, screener, settings.jurisdictions)
         self.worker = WorkerProcess(settings, store, self.place)
         self.postman = Postman(unsafe=settings.unsafe_webhooks)
         webhooks = WebhookDoors(
@@ -385,10 +384,6 @@ def _open_tracing(settings: Settings) -> "Tracing | None":
     from vettance.ops.trace import Tracing  # OpenTelemetry is there only for those who ask for it.
 
     return Tracing(settings.traces, "web")
-
-
-def _jurisdictions(settings: Settings) -> Jurisdictions:
-    return Jurisdictions(settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned)
 
 
 def _open_records(path: Path | None) -> Records | None:

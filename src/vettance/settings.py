@@ -66,6 +66,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     aml_high_risk: frozenset[str] = _COUNTRIES.high_risk
     aml_sanctioned: frozenset[str] = _COUNTRIES.sanctioned
 
+    @property
+    def jurisdictions(self) -> Jurisdictions:
+        """The countries that AML rules look out for."""
+        return Jurisdictions(self.aml_call_for_action, self.aml_high_risk, self.aml_sanctioned)
+
 
 class Setting(msgspec.Struct, frozen=True):
     """One row of the table of settings."""
