@@ -3,11 +3,13 @@
     python bench/aml_bench.py rules [--customers 10000] [--days 60] [--seed 9001]   recall, false alerts
     python bench/aml_bench.py other [--customers 2000]        the same on money of another generator
     python bench/aml_bench.py graph                           what a hub costs in the graph
-    python bench/aml_bench.py http [--seconds 20]             events a second through the service
+    python bench/aml_bench.py http [--seconds 20] [--workers 2]   events a second through the service
     python bench/aml_bench.py start [--events 500000]         what a start takes
     python bench/aml_bench.py amlsim --tx FILE --nodes FILE   a sample of IBM's AMLSim (parquet)
 
-`rules` and `amlsim` run rules and memory in this process, without a store; events happen at their own time.
+`http` runs on PostgreSQL where VETTANCE_DATABASE_URL names an empty database, with several workers where
+VETTANCE_REDIS_URL names a Redis. `rules` and `amlsim` run rules and memory in this process, without a store;
+events happen at their own time.
 """
 
 import argparse
@@ -156,7 +158,7 @@ def measure_graph() -> None:
         print(f"{party}: {best:.1f} µs for each transfer")
 
 
-def measure_http(folder: Path, seconds: float) -> None:
+def measure_http(folder: Path, seconds: float, workers: int) -> None:
     """Print how many events a second the service takes, durable before the answer, with the full pack."""
     make_fresh(folder)
     bodies = []
@@ -168,7 +170,7 @@ def measure_http(folder: Path, seconds: float) -> None:
             break
     file = folder / "bodies.ndjson"
     file.write_bytes(b"\n".join(bodies))
-    with launched(folder) as service:
+    with launched(folder, workers=workers) as service:
         command(folder, "tenant", "set", service.tenant_id, "--aml", "on")
         time.sleep(2.5)
         url = f"{service.target.base_url}/api/v1/aml/events"
@@ -178,10 +180,17 @@ def measure_http(folder: Path, seconds: float) -> None:
             size = 1_000 * connections + 2_000
             part, bodies = bodies[:size], bodies[size:]
             file.write_bytes(b"\n".join(part))
-            before = cpu_s(service.process.pid)
+            crew = [service.process.pid] if workers == 1 else children_of(service.process.pid)
+            before = sum(map(cpu_s, crew))
             result = measure_apart(url, file, key, connections, seconds, len(part))
-            spent_us = (cpu_s(service.process.pid) - before) / max(1, result.requests) * 1e6
+            spent_us = (sum(map(cpu_s, crew)) - before) / max(1, result.requests) * 1e6
             print(f"{connections:>3} connections  {result.line()}, {spent_us:.0f} µs of web CPU each")
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a server of several workers started."""
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in listed.split()]
 
 
 async def measure_start(folder: Path, count: int) -> None:
@@ -260,6 +269,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=9001)
     parser.add_argument("--events", type=int, default=500_000)
     parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("bench-data"))
     parser.add_argument("--tx", type=Path)
     parser.add_argument("--nodes", type=Path)
@@ -275,7 +285,7 @@ def main() -> None:
     elif options.part == "start":
         asyncio.run(measure_start(options.folder, options.events))
     elif options.part == "http":
-        measure_http(options.folder, options.seconds)
+        measure_http(options.folder, options.seconds, options.workers)
     else:
         measure_amlsim(options.tx, options.nodes)
 

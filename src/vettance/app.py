@@ -22,6 +22,7 @@ from vettance.connect import (
     connect_throttle,
     connect_velocity,
     keep_duty,
+    turns_of,
 )
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
@@ -126,17 +127,13 @@ class Service:
         self.searchers = Searchers(settings.searchers, SHOWN_MIN)
         self.screening = ScreeningDoors(store, self.ids, self.watchlists, searchers=self.searchers)
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
-        velocity, screener = connect_velocity(settings), self.screening.screener
-        self.aml = assemble(store, velocity, self.ids, settings.data, screener, settings.jurisdictions)
+        velocity, turns = connect_velocity(settings), turns_of(settings, store)
+        screener, countries = self.screening.screener, settings.jurisdictions
+        self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns)
         self.worker = WorkerProcess(settings, store, self.place)
         self.postman = Postman(unsafe=settings.unsafe_webhooks)
         webhooks = WebhookDoors(
-            store,
-            self.ids,
-            vault,
-            self.postman,
-            self._subscribed,
-            unsafe=settings.unsafe_webhooks,
+            store, self.ids, vault, self.postman, self._subscribed, unsafe=settings.unsafe_webhooks
         )
         self.finder = Finder(store)
         self.refresher = Refresher(store, self._reloads())

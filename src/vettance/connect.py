@@ -5,11 +5,11 @@ import contextlib
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import structlog
 
-from vettance.db.engine import Store
+from vettance.db.engine import Store, Turns
 from vettance.db.relay import RelayedStore, watch
 from vettance.db.sqlite import Seat, SqliteStore, store_path
 from vettance.ops.meters import Meters
@@ -36,6 +36,11 @@ async def connect_store(settings: Settings, *, writer: Seat, meters: Meters | No
     from vettance.db.postgres import PostgresStore  # The driver is loaded where it is used only.
 
     return await PostgresStore.open(settings.database_url, tends=writer == "process", meters=meters)
+
+
+def turns_of(settings: Settings, store: Store) -> Turns | None:
+    """Return how the processes on a store take turns, or None where one process has it alone."""
+    return cast(Turns, store) if settings.database_url is not None else None
 
 
 async def connect_beside(settings: Settings, link: socket.socket, on_end: Callable[[], None]) -> Store:

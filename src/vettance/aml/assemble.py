@@ -14,7 +14,8 @@ from vettance.aml.monitor import Monitor
 from vettance.aml.rebuild import AmlRebuilder
 from vettance.aml.review import Reviewer
 from vettance.aml.screening.screen import Screener
-from vettance.db.engine import Store
+from vettance.aml.turns.share import Share
+from vettance.db.engine import Store, Turns
 from vettance.decisions.active import RuleCache
 from vettance.decisions.preserve import Preserver
 from vettance.ids import IdSource
@@ -43,10 +44,12 @@ def assemble(
     data: Path,
     screener: Screener,
     jurisdictions: Jurisdictions | None = None,
+    turns: Turns | None = None,
 ) -> Aml:
     """Build the pipeline on a store; snapshots go into a folder of their own in the folder `data`.
 
-    `velocity` must be an engine of its own: tenants have two memories.
+    `velocity` must be an engine of its own: tenants have two memories. Processes that share the store watch
+    events in `turns`.
     """
     shelf = Shelf(data / "memory" / "aml")
     shelf.sweep()
@@ -55,7 +58,12 @@ def assemble(
     names = InlineScreener(screener)
     monitor = Monitor(store, memory, ids, Teller(schema), names)
     cache = RuleCache(lambda document: compile_document(document, schema))
-    preserver = Preserver(store, memory, monitor, shelf, sql.select_last_event, WORTH_EVENTS)
+    share = Share(store, turns, memory, monitor) if turns is not None else None
+    reach = share.reach if share is not None else None
+    preserver = Preserver(store, memory, monitor, shelf, sql.select_last_event, WORTH_EVENTS, reach)
     rebuilder = AmlRebuilder(store, memory, monitor, cache, preserver.restore)
+    if share is not None:
+        monitor.crew = share
+        share.reload, rebuilder.follow = rebuilder.reload, share.follow
     reviewer = Reviewer(store, rebuilder.reload)
     return Aml(monitor, rebuilder, reviewer, AmlDoors(store, monitor, reviewer), preserver, names)

@@ -7,12 +7,15 @@ from typing import Final, Protocol
 import msgspec
 
 from vettance.aml.book import Book
-from vettance.aml.event import AmlEvent, Trail
+from vettance.aml.event import AmlEvent, Trail, read_aml_event
 from vettance.aml.graph import DAY_MS, HOUR_MS
 from vettance.aml.known import Known
 from vettance.aml.snapshot import read_snapshot, write_snapshot
+from vettance.errors import Refusal
+from vettance.rules.compiler import Compiled
 from vettance.state import port
 from vettance.state.port import Answer, Observation, Plan
+from vettance.wire import decode
 
 PAIR_MS: Final = 90 * DAY_MS  # Who has not paid somebody for so long pays a new counterparty.
 SILENCE_DAYS: Final = 30.0  # After so long a silence a party counts as coming back.
@@ -69,6 +72,17 @@ class AmlMemory:
     def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
         """Read every aggregate as of the events observed before, then record this event."""
         return self._velocity.observe(tenant, event_id, at_ms, seen)
+
+    def replay(
+        self, tenant: str, compiled: Compiled, event_id: str, received_at_ms: int, sent: bytes
+    ) -> None:
+        """Take up an event of the log, as it was taken up when it was watched."""
+        try:
+            event = read_aml_event(decode(sent), len(sent), received_at_ms)
+        except Refusal:
+            return  # The bounds were narrowed since this event was taken; it stays in the log only.
+        followed = self.follow(tenant, event)
+        self.observe(tenant, event_id, event.occurred_at_ms, compiled.observe(compiled.facts(followed)))
 
     def follow(self, tenant: str, event: AmlEvent) -> AmlEvent:
         """Add the event's transfer to the graph, and return the event with what the graph says of it."""

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import Final, Protocol
 
 from vettance.aml import sql
 from vettance.aml.case import Settings
@@ -14,7 +14,8 @@ from vettance.aml.figures import Teller
 from vettance.aml.find import InlineScreener, Named
 from vettance.aml.judge import judge
 from vettance.aml.memory import AmlMemory
-from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
+from vettance.aml.turns.place import Place
+from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
 from vettance.decisions.active import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
@@ -22,7 +23,19 @@ from vettance.wire import encode
 
 _TRIES: Final = 5
 _SETTINGS: Final = Settings()
-_WAIT_S: Final = 30.0
+#: How long an event waits for its tenant's memory, before it is refused.
+WAIT_S: Final = 30.0
+
+
+#: Asks the store a question.
+Read = Callable[[Statement], Awaitable[list[Row]]]
+
+
+class Crew(Protocol):
+    """Whoever watches events together with other processes."""
+
+    async def watch(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes) -> sql.StoredEvent:
+        """Watch an event of a tenant whose rules are in force, and return what is stored of it."""
 
 
 class Monitor:
@@ -53,11 +66,16 @@ class Monitor:
         self.astray: set[str] = set()
         #: How many events each tenant's memory has taken since its snapshot; `preserve` sets it back.
         self.decided: dict[str, int] = {}
+        #: Where in the log the memory of each tenant stands, for a crew.
+        self.places: dict[str, Place] = {}
+        #: Who watches the events where several processes do; None where this one is alone.
+        self.crew: Crew | None = None
         #: Makes a tenant ready that has not been seen yet.
         self.prepare: Callable[[str], Awaitable[None]] = _not_ready
         self._pending: dict[tuple[str, str], asyncio.Event] = {}
         self._customers: dict[tuple[str, str], asyncio.Lock] = {}
         self._paused: dict[str, asyncio.Event] = {}
+        self._holding: dict[str, asyncio.Lock] = {}
         self._under_way: dict[str, int] = {}
         self._quiet: dict[str, asyncio.Event] = {}
 
@@ -78,7 +96,8 @@ class Monitor:
             # Almost every event is new, and that is certain without asking the store.
             found = await self.find(tenant, event.external_id) if known.may_hold(event.external_id) else None
             if found is None:
-                known.add(event.external_id)
+                if self.crew is None:
+                    known.add(event.external_id)
                 found = await self._watch(tenant, event, digest, sent)
         finally:
             del self._pending[name]
@@ -93,14 +112,15 @@ class Monitor:
         return sql.stored_of(rows[0]) if rows else None
 
     async def _watch(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes) -> sql.StoredEvent:
-        while (gate := self._paused.get(tenant)) is not None:
-            try:
-                await asyncio.wait_for(gate.wait(), _WAIT_S)
-            except TimeoutError:
-                raise Unavailable("New rules are being put into force.") from None
-        self._under_way[tenant] = self._under_way.get(tenant, 0) + 1
+        if self.crew is not None:
+            return await self.crew.watch(tenant, event, digest, sent)
         try:
-            named = await self._look_up_names(tenant, event)
+            await asyncio.wait_for(self.wait_for_gate(tenant), WAIT_S)
+        except TimeoutError:
+            raise Unavailable("New rules are being put into force.") from None
+        self.begin(tenant)
+        try:
+            named = await self.look_up_names(tenant, event)
             return await self._think_and_write(tenant, event, digest, sent, named)
         except Conflict:
             raise
@@ -111,12 +131,25 @@ class Monitor:
                 raise Unavailable("The store did not take the event; nothing of it was kept.") from None
             raise
         finally:
-            self._under_way[tenant] -= 1
-            self.decided[tenant] = self.decided.get(tenant, 0) + 1
-            if not self._under_way[tenant] and tenant in self._quiet:
-                self._quiet.pop(tenant).set()
+            self.end(tenant)
 
-    async def _look_up_names(self, tenant: str, event: AmlEvent) -> list[Named]:
+    async def wait_for_gate(self, tenant: str) -> None:
+        """Wait until the events of a tenant are let through."""
+        while (gate := self._paused.get(tenant)) is not None:
+            await gate.wait()
+
+    def begin(self, tenant: str) -> None:
+        """Count an event of a tenant as under way."""
+        self._under_way[tenant] = self._under_way.get(tenant, 0) + 1
+
+    def end(self, tenant: str) -> None:
+        """Count an event of a tenant as stored, or as refused."""
+        self._under_way[tenant] -= 1
+        self.decided[tenant] = self.decided.get(tenant, 0) + 1
+        if not self._under_way[tenant] and tenant in self._quiet:
+            self._quiet.pop(tenant).set()
+
+    async def look_up_names(self, tenant: str, event: AmlEvent) -> list[Named]:
         """Look for the names of an event on the watchlists, if the tenant wants that; before it is thought
         about, so that events are stored in the order in which the memory has seen them.
         """
@@ -127,6 +160,19 @@ class Monitor:
     async def _think_and_write(
         self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, named: list[Named]
     ) -> sql.StoredEvent:
+        thought = self.think(tenant, event, digest, sent, named)
+        if not thought.findings and not named:
+            return await self._write(tenant, thought, thought.stored, ())
+        async with AsyncExitStack() as locks:
+            for subject in sorted(thought.subjects):
+                # A lock nobody waits for is made anew; what counts is that the subject's alerts take turns.
+                lock = self._customers.setdefault((tenant, subject), asyncio.Lock())
+                await locks.enter_async_context(lock)
+                locks.callback(self._drop_lock, tenant, subject)
+            return await self._alert(tenant, thought)
+
+    def think(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, named: list[Named]) -> Thought:
+        """Ask the memory about an event, record it there, and judge what the rules say of it."""
         active = self.rules[tenant]
         compiled = active.compiled
         event_id = self._ids.make("evt", event.received_at_ms)
@@ -144,16 +190,7 @@ class Monitor:
             failed=failed,
         )
         stored = sql.StoredEvent(event_id, event.external_id, event.received_at_ms, digest, "CLEAR", b"[]")
-        thought = Thought(event, stored, sent, record, active, findings, named)
-        if not findings and not named:
-            return await self._write(tenant, thought, stored, ())
-        async with AsyncExitStack() as locks:
-            for subject in sorted(thought.subjects):
-                # A lock nobody waits for is made anew; what counts is that the subject's alerts take turns.
-                lock = self._customers.setdefault((tenant, subject), asyncio.Lock())
-                await locks.enter_async_context(lock)
-                locks.callback(self._drop_lock, tenant, subject)
-            return await self._alert(tenant, thought)
+        return Thought(event, stored, sent, record, active, findings, named)
 
     def _drop_lock(self, tenant: str, subject: str) -> None:
         lock = self._customers.get((tenant, subject))
@@ -163,14 +200,14 @@ class Monitor:
     async def _alert(self, tenant: str, thought: Thought) -> sql.StoredEvent:
         """Store an event with its alerts; try again when another process changed a case in between."""
         for _ in range(_TRIES - 1):
-            stored, statements = await self._raise_alerts(tenant, thought)
+            stored, statements = await self.raise_alerts(tenant, thought, self._store.read)
             try:
                 return await self._write(tenant, thought, stored, statements)
             except (Clash, Lost):
                 if (found := await self.find(tenant, stored.external_id)) is not None:
                     self.astray.add(tenant)
                     return found
-        stored, statements = await self._raise_alerts(tenant, thought)
+        stored, statements = await self.raise_alerts(tenant, thought, self._store.read)
         return await self._write(tenant, thought, stored, statements)
 
     async def _write(
@@ -191,15 +228,17 @@ class Monitor:
             return found
         return stored
 
-    async def _raise_alerts(self, tenant: str, thought: Thought) -> tuple[sql.StoredEvent, list[Statement]]:
+    async def raise_alerts(
+        self, tenant: str, thought: Thought, read: Read
+    ) -> tuple[sql.StoredEvent, list[Statement]]:
         """Decide, with the store at hand, which findings are new alerts, and which repeat one."""
         now_ms = self._now_ms()
         statements: list[Statement] = []
         answers: list[AlertAnswer] = []
         for subject in thought.subjects:
             alerts, rows = await asyncio.gather(
-                self._store.read(sql.select_customer_alerts(tenant, subject, now_ms - QUIET_MS)),
-                self._store.read(sql.select_open_case(tenant, subject)),
+                read(sql.select_customer_alerts(tenant, subject, now_ms - QUIET_MS)),
+                read(sql.select_open_case(tenant, subject)),
             )
             before = sql.case_of(rows[0]) if rows else None
             known = [sql.alert_of(row) for row in alerts]
@@ -210,7 +249,7 @@ class Monitor:
             for named in thought.named:
                 if named.request.external_id == subject and self._names is not None:
                     screener = self._names.screener
-                    weighed = await screener.weigh(tenant, named.request, named.found)
+                    weighed = await screener.weigh(tenant, named.request, named.found, read)
                     desk.place_name(weighed, screener)
             answers += desk.answers
             statements += desk.all_statements()
@@ -218,17 +257,26 @@ class Monitor:
         return thought.stored._replace(status=status, alerts=encode(answers)), statements
 
     async def pause(self, tenant: str) -> None:
-        """Hold back new events of a tenant, and wait until those under way are stored."""
-        self._paused.setdefault(tenant, asyncio.Event())
-        if self._under_way.get(tenant, 0):
-            self._quiet[tenant] = asyncio.Event()
-            await self._quiet[tenant].wait()
+        """Hold back new events of a tenant, and wait until those under way are stored.
+
+        One caller at a time; the next one waits until the events were let through again.
+        """
+        await self._holding.setdefault(tenant, asyncio.Lock()).acquire()
+        self._paused[tenant] = asyncio.Event()
+        try:
+            if self._under_way.get(tenant, 0):
+                self._quiet[tenant] = asyncio.Event()
+                await self._quiet[tenant].wait()
+        except BaseException:
+            self.resume(tenant)
+            raise
 
     def resume(self, tenant: str) -> None:
         """Let the events of a tenant through again."""
         gate = self._paused.pop(tenant, None)
         if gate is not None:
             gate.set()
+            self._holding[tenant].release()
 
 
 async def _not_ready(_tenant: str) -> None:

@@ -3,22 +3,21 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from vettance.aml import sql
 from vettance.aml.book import OWN_MS
-from vettance.aml.event import read_aml_event
 from vettance.aml.judge import rule_weight
 from vettance.aml.known import Known
 from vettance.aml.memory import AmlMemory
 from vettance.aml.monitor import Monitor
+from vettance.aml.turns.place import Place
 from vettance.db.engine import Clash, Store
 from vettance.decisions.active import ActiveRules, RuleCache
-from vettance.errors import Refusal
 from vettance.rules.packs import load_pack_text
 from vettance.state.port import Plan
-from vettance.wire import decode
+from vettance.tenants.sql import select_last_change
 
 CHUNK: Final = 2_000  # Events read at a time at the start, when nobody waits.
 LIVE_CHUNK: Final = 50  # The same while events are watched: some milliseconds of the thread that decides.
@@ -49,6 +48,8 @@ class AmlRebuilder:
         self._cache = cache
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._turns: dict[str, asyncio.Lock] = {}
+        #: Takes up what other processes have added to the log.
+        self.follow: Callable[[], Awaitable[None]] = _follow_nobody
         monitor.prepare = self.prepare
 
     async def start(self, progress: Progress | None = None) -> int:
@@ -58,6 +59,7 @@ class AmlRebuilder:
         """
         newest = await self._store.read(sql.select_last_event())
         seq_max = newest[0][0] if newest else 0
+        changed = (await self._store.read(select_last_change()))[0][0]
         found: dict[str, tuple[ActiveRules, int]] = {}
         for tenant, version, document in await self._store.read(sql.select_newest_rulesets()):
             active = self._cache.active(version, document)
@@ -75,8 +77,9 @@ class AmlRebuilder:
             looked += len(rows)
             if progress is not None:
                 progress(looked)
-        for tenant, (active, _) in found.items():
+        for tenant, (active, reached) in found.items():
             self._monitor.rules[tenant] = active
+            self._monitor.places[tenant] = Place(max(after, reached), changed)
         return looked
 
     async def prepare(self, tenant: str) -> None:
@@ -101,26 +104,33 @@ class AmlRebuilder:
                 await self._load(tenant)
 
     async def mend(self) -> None:
-        """Bring back in line the memory of every tenant for whom a write has failed."""
+        """Bring the memory of every tenant for whom a write has failed in line, and follow the others."""
         for tenant in tuple(self._monitor.astray):
             await self.reload(tenant)
+        await self.follow()
 
     async def _load(self, tenant: str) -> int:
+        # First of all: what changes from here on is seen by the next look.
+        changed = (await self._store.read(select_last_change()))[0][0]
+        newest = await self._store.read(sql.select_last_event())
+        seq_max = newest[0][0] if newest else 0
         await self._load_settings(tenant)
         await self._load_known(tenant)
         rows = await self._store.read(sql.select_ruleset(tenant))
         active = self._cache.active(rows[0][0], rows[0][1])
         current = self._monitor.rules.get(tenant)
         if current is not None and current.version == active.version and tenant not in self._monitor.astray:
+            self._monitor.places[tenant].changed = changed
             return 0
         coming = tenant + _NEXT
         self._memory.install(coming, active.compiled.plan)
         replayed, after = await self._catch_up(tenant, coming, active, 0)
         await self._monitor.pause(tenant)
         try:
-            more, _ = await self._catch_up(tenant, coming, active, after)
+            more, after = await self._catch_up(tenant, coming, active, after)
             self._memory.adopt(tenant, coming)
             self._monitor.rules[tenant] = active
+            self._monitor.places[tenant] = Place(max(after, seq_max), changed)
             self._monitor.astray.discard(tenant)
         finally:
             self._monitor.resume(tenant)
@@ -159,11 +169,8 @@ class AmlRebuilder:
 
     def _replay(self, coming: str, active: ActiveRules, row: Sequence[Any]) -> None:
         event_id, _, received_at_ms, sent = row
-        try:
-            event = read_aml_event(decode(sent), len(sent), received_at_ms)
-        except Refusal:
-            return  # The bounds were narrowed since this event was taken; it stays in the log only.
-        compiled = active.compiled
-        followed = self._memory.follow(coming, event)
-        seen = compiled.observe(compiled.facts(followed))
-        self._memory.observe(coming, event_id, event.occurred_at_ms, seen)
+        self._memory.replay(coming, active.compiled, event_id, received_at_ms, sent)
+
+
+async def _follow_nobody() -> None:
+    """One process alone has nobody to follow."""

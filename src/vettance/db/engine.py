@@ -1,6 +1,7 @@
 """The storage port: what every engine offers, and the values that pass through it."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol
 
 Row = tuple[Any, ...]
@@ -63,6 +64,29 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish what is in flight and let go of every resource."""
+
+
+class Turn(Protocol):
+    """A write in the making, of all processes the only one: nothing is written beside it while it lasts.
+
+    What it reads stays true until its end. It is kept whole when its block ends, and undone when that raises.
+    """
+
+    async def begin(self, tenants: Collection[str]) -> None:
+        """Say whose rows it is about; before anything else, and once."""
+
+    async def read(self, statement: Statement) -> list[Row]:
+        """Return the rows of a query, seeing everything that was written before."""
+
+    async def write(self, writes: Sequence[Sequence[Statement]]) -> None:
+        """Apply writes. Raises as `Store.write` does, and then the whole turn is undone."""
+
+
+class Turns(Protocol):
+    """A store of several processes, in which one can think between reading and writing."""
+
+    def turn(self) -> AbstractAsyncContextManager[Turn]:
+        """Wait for a turn. Raises `StoreDown` when it does not come, or does not end well."""
 
 
 def scoped(tenant: str, sql: str, args: Sequence[Any] = (), rows: int | None = None) -> Statement:

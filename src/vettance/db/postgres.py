@@ -9,10 +9,11 @@ from typing import Any, Final, NamedTuple, Self
 
 from vettance.db import gather
 from vettance.db.dialect import form_of
-from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown
+from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
 from vettance.db.postgres_batch import Batch, Batcher, Reply
 from vettance.db.postgres_link import ERRORS, connect, failure, part
 from vettance.db.postgres_schema import migrate, prepare, tend
+from vettance.db.postgres_turn import PostgresTurns
 from vettance.db.readers import ANSWER_S_MAX, READERS, WAITING_MAX
 from vettance.ops.meters import Meters
 
@@ -48,6 +49,7 @@ class PostgresStore:
         self._read_s_max = read_s_max
         self._loop = asyncio.get_running_loop()
         self._batcher = Batcher()
+        self._turns = PostgresTurns(url, self._batcher, self._meters)
         self._writer: Any = None
         self._waiting: deque[_Waiting] = deque()
         self._in_flight: list[_Waiting] = []
@@ -158,6 +160,10 @@ class PostgresStore:
         self._awake.set()
         return await caller
 
+    def turn(self) -> contextlib.AbstractAsyncContextManager[Turn]:
+        """Wait until nobody else writes, to think between reading and writing; see `Turns.turn`."""
+        return self._turns.turn()
+
     async def migrate(self) -> int:
         """Bring the schema to the newest version and return that version's number."""
         version = await migrate(self._url)
@@ -179,7 +185,7 @@ class PostgresStore:
             await asyncio.wait(callers, timeout=0.25)
         for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, self._turns.close(), return_exceptions=True)
         self._fail_all(StoreDown(_CLOSED))
         open_ones = [*self._idle, *([self._writer] if self._writer is not None else [])]
         self._idle, self._writer = [], None

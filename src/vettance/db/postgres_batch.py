@@ -1,6 +1,6 @@
 """Group commit on PostgreSQL: applies the writes of many callers in one transaction and answers each."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.db.dialect import Form, Step, arrange
@@ -25,7 +25,7 @@ class Batch(NamedTuple):
     tenants: set[str]
 
 
-class _Unmet(Exception):
+class Unmet(Exception):
     """A statement changed another number of rows than its write demands."""
 
 
@@ -39,6 +39,11 @@ class Batcher:
         """Open a transaction and wait for this process's turn."""
         await connection.execute(_BEGIN)
 
+    async def admit(self, connection: Any, tenants: Collection[str]) -> None:
+        """Say whose rows the transaction is about."""
+        if tenants:
+            await connection.fetchval(_TENANTS, ",".join(sorted(tenants)))
+
     async def apply(self, connection: Any, batch: Batch) -> list[Reply]:
         """Commit all writes at once; if one fails, undo them and commit them apart, so that only it fails.
 
@@ -47,12 +52,10 @@ class Batcher:
         if any("," in tenant for tenant in batch.tenants):
             await connection.execute("ROLLBACK")
             return [Misuse("a tenant's name holds a comma")] * len(batch.writes)
-        tenants = ",".join(sorted(batch.tenants))
         try:
-            if tenants:
-                await connection.fetchval(_TENANTS, tenants)
-            replies = await self._together(connection, batch.writes)
-        except _Unmet:
+            await self.admit(connection, batch.tenants)
+            replies: list[Reply] = [*await self.together(connection, batch.writes)]
+        except Unmet:
             pass
         except ERRORS as error:
             if isinstance(failure(error), StoreDown) or connection.is_closed():
@@ -63,13 +66,16 @@ class Batcher:
         # Even a single write: of several reasons against it, the first one in its own order counts.
         await connection.execute("ROLLBACK")
         await self.begin(connection)
-        if tenants:
-            await connection.fetchval(_TENANTS, tenants)
+        await self.admit(connection, batch.tenants)
         replies = await self._apart(connection, batch.writes)
         await connection.execute("COMMIT")
         return replies
 
-    async def _together(self, connection: Any, writes: Sequence[Sequence[Statement]]) -> list[Reply]:
+    async def together(self, connection: Any, writes: Sequence[Sequence[Statement]]) -> list[list[int]]:
+        """Apply writes in the transaction that is open, and return how many rows each statement changed.
+
+        Raises `Unmet`, and what the driver raises; the transaction is of no more use then.
+        """
         counts = [[0] * len(write) for write in writes]
         for step in arrange(writes):
             for number, place, changed in zip(
@@ -78,7 +84,7 @@ class Batcher:
                 counts[number][place] += changed
         for write, changed_rows in zip(writes, counts, strict=True):
             _insist(write, changed_rows)
-        return list(counts)
+        return counts
 
     async def _run(self, connection: Any, step: Step) -> list[int]:
         form, rows = step.form, step.args
@@ -112,7 +118,7 @@ class Batcher:
                     steps = arrange([[one]])
                     counts.append(sum([sum(await self._run(connection, step)) for step in steps]))
                     _insist([one], counts[-1:])
-            except _Unmet as unmet:
+            except Unmet as unmet:
                 replies.append(Lost(str(unmet)))
             except ERRORS as error:
                 guilty = failure(error)
@@ -130,7 +136,7 @@ class Batcher:
 def _insist(write: Sequence[Statement], counts: Sequence[int]) -> None:
     for one, changed in zip(write, counts, strict=True):
         if one.rows is not None and one.rows != changed:
-            raise _Unmet(f"{changed} rows changed where {one.rows} must")
+            raise Unmet(f"{changed} rows changed where {one.rows} must")
 
 
 def _changed(status: str) -> int:

@@ -51,9 +51,10 @@ def failure(error: BaseException) -> Exception:
     if isinstance(error, OSError | TimeoutError | EOFError):
         return StoreDown("PostgreSQL cannot be reached")
     if isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
-        if "connection" in str(error):
-            return StoreDown("the connection to PostgreSQL failed")
-        return Misuse("the arguments do not fit the statement")
+        if "argument" in str(error):
+            return Misuse("the arguments do not fit the statement")
+        # Whatever else the driver complains of is the state of a line that broke.
+        return StoreDown("the connection to PostgreSQL failed")
     return Misuse(f"an argument cannot be stored ({type(error).__name__})")
 
 

@@ -1,7 +1,7 @@
 """Preserve: keep snapshots of the memory between events, so that a start replays only the newest part."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from typing import Final, Protocol
 
 import structlog
@@ -57,7 +57,8 @@ class Preserver:
     """Writes snapshots while the service runs and when it stops, and reads them when it starts.
 
     `newest` asks for (seq, id) of the last event of the log that the memory is made of; a tenant's memory is
-    written down again after `worth_events` more.
+    written down again after `worth_events` more. Where other processes write to the log as well, `reach`
+    brings a tenant's memory to its end, and tells the seq of that.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Preserver:
         shelf: Shelf,
         newest: Callable[[], Statement] = sql.select_last_event,
         worth_events: int = WORTH_EVENTS,
+        reach: Callable[[str], Awaitable[int]] | None = None,
     ) -> None:
         self._store = store
         self._velocity = velocity
@@ -75,6 +77,7 @@ class Preserver:
         self._shelf = shelf
         self._newest = newest
         self._worth_events = worth_events
+        self._reach = reach or self._read_newest
         self._kept: dict[str, int] = {}
 
     def restore(self, tenant: str, plan: Plan, seq_max: int) -> int:
@@ -99,11 +102,9 @@ class Preserver:
         """Write a snapshot of a tenant's memory as it stands between two events."""
         await self._evaluator.pause(tenant)
         try:
+            seq = await self._reach(tenant)
             if tenant in self._evaluator.astray:
                 return
-            # The newest event of all will do: while this tenant is held back, nothing of it comes later.
-            newest = await self._store.read(self._newest())
-            seq = newest[0][0] if newest else 0
             if seq <= self._kept.get(tenant, 0):
                 return
             snapshot = self._velocity.dump(tenant)
@@ -119,6 +120,11 @@ class Preserver:
             draft.abandon()
             raise
         self._kept[tenant] = seq
+
+    async def _read_newest(self, _tenant: str) -> int:
+        # The newest event of all will do: while this tenant is held back, nothing of it comes later.
+        newest = await self._store.read(self._newest())
+        return newest[0][0] if newest else 0
 
     def forget(self, tenant: str) -> None:
         """Remove a tenant's snapshots: they hold names that are to be forgotten."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
@@ -167,11 +167,18 @@ class Screener:
             raise BadGateway("No watchlist is loaded, so nobody can be screened.")
         return Found(reach.versions, reach.id, await self._search(reach, request.subject))
 
-    async def weigh(self, tenant: str, request: ScreenRequest, found: Found) -> Weighed:
-        """Judge what was found by what is stored at the moment."""
+    async def weigh(
+        self,
+        tenant: str,
+        request: ScreenRequest,
+        found: Found,
+        read: Callable[[Statement], Awaitable[list[Row]]] | None = None,
+    ) -> Weighed:
+        """Judge what was found by what is stored at the moment; `read` asks another than the store itself."""
+        read = read or self._store.read
         settings_rows, history_rows = await asyncio.gather(
-            self._store.read(sql.select_settings(tenant)),
-            self._store.read(sql.select_history(tenant, request.external_id, request.role)),
+            read(sql.select_settings(tenant)),
+            read(sql.select_history(tenant, request.external_id, request.role)),
         )
         settings, history = sql.settings_of(settings_rows), sql.history_of(history_rows)
         screening = screen(

@@ -1,0 +1,1 @@
+"""Turns: one memory of AML in many processes, exactly as if there were one."""

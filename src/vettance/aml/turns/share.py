@@ -1,0 +1,263 @@
+"""Share: watch events of tenants whom other processes watch as well, as if all of them were one."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import structlog
+
+from vettance.aml import sql
+from vettance.aml.event import AmlEvent
+from vettance.aml.find import Named
+from vettance.aml.memory import AmlMemory
+from vettance.aml.monitor import WAIT_S, Monitor
+from vettance.aml.turns import sql as turns_sql
+from vettance.aml.turns.place import Met
+from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown, Turn, Turns
+from vettance.errors import Unavailable
+
+#: Events watched in one turn: some milliseconds of thinking, for which all writes of the database wait.
+EVENTS_MAX: Final = 64
+#: Events of others taken up in one turn; who is further behind catches up beforehand, while others write.
+ROWS_MAX: Final = 200
+WAITING_MAX: Final = 10_000
+_CHUNK: Final = 50  # Events of others taken up at a time: some milliseconds of the thread that decides.
+
+_log = structlog.get_logger()
+
+
+class _Waiting(NamedTuple):
+    """An event that waits for its turn. Its answer is None when its tenant has to be made ready first."""
+
+    tenant: str
+    event: AmlEvent
+    digest: bytes
+    sent: bytes
+    named: list[Named]
+    answer: "asyncio.Future[sql.StoredEvent | None]"
+
+
+class Share:
+    """Implements `monitor.Crew`.
+
+    Of all processes one at a time has the turn. It reads what the others have added to the log since it last
+    looked, and takes it up into its memory; then it watches the events that wait here, in the order in which
+    they came, and all of it is written when the turn ends. So every event meets a memory that has seen
+    exactly those before it in the log. A process that dies in its turn leaves nothing, and holds up nobody.
+    """
+
+    def __init__(self, store: Store, turns: Turns, memory: AmlMemory, monitor: Monitor) -> None:
+        self._store = store
+        self._turns = turns
+        self._memory = memory
+        self._monitor = monitor
+        #: Reads a tenant's configuration again, and fills its memory anew where it is astray.
+        self.reload: Callable[[str], Awaitable[None]] = _not_ready
+        self._waiting: deque[_Waiting] = deque()
+        self._running: asyncio.Task[None] | None = None
+        self._behind: set[str] = set()
+        self._outdated: set[str] = set()
+        self._preparing: dict[str, asyncio.Lock] = {}
+        self._followed = 0
+
+    async def watch(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes) -> sql.StoredEvent:
+        """Watch an event in a turn, and return what is stored of it.
+
+        Raises `Unavailable` (503) when the store does not take it, or no turn comes in time.
+        """
+        named = await self._monitor.look_up_names(tenant, event)
+        try:
+            async with asyncio.timeout(WAIT_S):
+                while True:
+                    await self._make_ready(tenant)
+                    await self._monitor.wait_for_gate(tenant)
+                    stored = await self._take_turn(tenant, event, digest, sent, named)
+                    if stored is not None:
+                        return stored
+        except TimeoutError:
+            raise Unavailable("It was not this event's turn in time.") from None
+        except (StoreDown, Clash, Lost):
+            raise Unavailable("The store did not take the event; nothing of it was kept.") from None
+
+    async def _take_turn(
+        self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, named: list[Named]
+    ) -> sql.StoredEvent | None:
+        if len(self._waiting) >= WAITING_MAX:
+            raise Unavailable("Too many events wait.")
+        answer: asyncio.Future[sql.StoredEvent | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Waiting(tenant, event, digest, sent, named, answer))
+        self._monitor.begin(tenant)
+        if self._running is None:
+            self._running = asyncio.create_task(self._take_turns())
+        return await answer
+
+    async def _take_turns(self) -> None:
+        """Take turns as long as events wait. Those that come meanwhile share the next one."""
+        try:
+            while self._waiting:
+                await asyncio.sleep(0)
+                await self._take_one()
+        finally:
+            self._running = None
+
+    async def _take_one(self) -> None:
+        chosen: list[_Waiting] = []
+        thought: set[str] = set()
+        try:
+            async with self._turns.turn() as turn:
+                chosen += self._choose(EVENTS_MAX)
+                answers = await self._watch_all(turn, chosen, thought) if chosen else []
+        except BaseException as error:
+            # What was thought about in it was not kept, or nobody knows.
+            self._monitor.astray |= thought
+            chosen = chosen or self._choose(WAITING_MAX)
+            self._answer(chosen, [error] * len(chosen))
+            if not isinstance(error, Exception):
+                raise
+            if not isinstance(error, StoreDown):
+                _log.exception("turn_failed")
+        else:
+            self._answer(chosen, answers)
+
+    def _choose(self, limit: int) -> list[_Waiting]:
+        chosen: list[_Waiting] = []
+        while self._waiting and len(chosen) < limit:
+            one = self._waiting.popleft()
+            if one.answer.done():
+                self._monitor.end(one.tenant)  # Its caller has gone away.
+            else:
+                chosen.append(one)
+        return chosen
+
+    def _answer(
+        self, chosen: Iterable[_Waiting], answers: Sequence[sql.StoredEvent | BaseException | None]
+    ) -> None:
+        for one, answer in zip(chosen, answers, strict=True):
+            self._monitor.end(one.tenant)
+            if one.answer.done():
+                continue
+            if isinstance(answer, asyncio.CancelledError):
+                one.answer.cancel()
+            elif isinstance(answer, BaseException):
+                one.answer.set_exception(answer)
+            else:
+                one.answer.set_result(answer)
+
+    async def _watch_all(
+        self, turn: Turn, chosen: Sequence[_Waiting], thought: set[str]
+    ) -> list[sql.StoredEvent | BaseException | None]:
+        """Watch the events of a turn; notes in `thought` whose memory is ahead of the log by that."""
+        tenants = list(dict.fromkeys(one.tenant for one in chosen))
+        await turn.begin(tenants)
+        ready = await self._look(turn, tenants)
+        answers: list[sql.StoredEvent | BaseException | None] = []
+        writes: list[Sequence[Statement]] = []
+        for one in chosen:
+            tenant, external_id = one.tenant, one.event.external_id
+            if tenant not in ready:
+                answers.append(None)
+                continue
+            known = self._memory.known[tenant]
+            if known.may_hold(external_id):
+                await _flush(turn, writes)
+                if rows := await turn.read(sql.select_event(tenant, external_id)):
+                    answers.append(sql.stored_of(rows[0]))
+                    continue
+            known.add(external_id)
+            try:
+                found = self._monitor.think(tenant, one.event, one.digest, one.sent, one.named)
+            except Exception as error:  # noqa: BLE001  The events of others in this turn must go on.
+                self._monitor.astray.add(tenant)
+                ready.discard(tenant)
+                answers.append(error)
+                continue
+            thought.add(tenant)
+            self._monitor.places[tenant].ahead.append(found.stored.id)
+            stored: sql.StoredEvent = found.stored
+            more: Sequence[Statement] = ()
+            if found.findings or found.named:
+                await _flush(turn, writes)
+                stored, more = await self._monitor.raise_alerts(tenant, found, turn.read)
+            writes.append((sql.insert_event(tenant, found.event, stored, found.sent, found.record), *more))
+            answers.append(stored)
+        await _flush(turn, writes)
+        return answers
+
+    async def _look(self, turn: Turn, tenants: Sequence[str]) -> set[str]:
+        """Take up what others have added to the log, and return the tenants whose memory is equal to it."""
+        monitor = self._monitor
+        reached = {tenant: monitor.places[tenant].reached for tenant in tenants}
+        changed: dict[str, int] = {}
+        added: dict[str, list[Row]] = {tenant: [] for tenant in tenants}
+        for tenant, newest, *row in await turn.read(turns_sql.select_since(reached, ROWS_MAX)):
+            changed[tenant] = newest
+            if row[0] is not None:
+                added[tenant].append(tuple(row))
+        for tenant in tenants:
+            self._take_up(tenant, added[tenant])
+            place = monitor.places[tenant]
+            if changed[tenant] > place.changed:
+                self._outdated.add(tenant)
+            if len(added[tenant]) >= ROWS_MAX:
+                self._behind.add(tenant)
+            elif place.ahead:
+                # What was written in the turn before is not there.
+                monitor.astray.add(tenant)
+        return {tenant for tenant in tenants if self._is_ready(tenant)}
+
+    def _is_ready(self, tenant: str) -> bool:
+        return not (tenant in self._monitor.astray or tenant in self._behind or tenant in self._outdated)
+
+    def _take_up(self, tenant: str, rows: Iterable[Row]) -> None:
+        """Take events of the log up into the memory: those that follow the place it has reached."""
+        place, compiled = self._monitor.places[tenant], self._monitor.rules[tenant].compiled
+        for seq, event_id, external_id, received_at_ms, sent in rows:
+            met = place.meet(seq, event_id)
+            if met is Met.NEW:
+                self._memory.replay(tenant, compiled, event_id, received_at_ms, sent)
+                self._memory.known[tenant].add(external_id)
+                self._monitor.decided[tenant] = self._monitor.decided.get(tenant, 0) + 1
+            elif met is Met.BROKEN:
+                self._monitor.astray.add(tenant)
+                return
+
+    async def _make_ready(self, tenant: str) -> None:
+        """Do what would take too long in a turn: read much of the log, or a changed configuration."""
+        while not self._is_ready(tenant):
+            async with self._preparing.setdefault(tenant, asyncio.Lock()):
+                if tenant in self._monitor.astray or tenant in self._outdated:
+                    self._outdated.discard(tenant)
+                    await self.reload(tenant)
+                if tenant in self._behind:
+                    await self.reach(tenant)
+                    self._behind.discard(tenant)
+
+    async def reach(self, tenant: str) -> int:
+        """Take up what stands in the log of a tenant, and return the number of its last event there."""
+        while True:
+            place = self._monitor.places[tenant]
+            rows = await self._store.read(sql.select_log(tenant, place.reached, 0, _CHUNK))
+            if place is not self._monitor.places[tenant]:
+                continue
+            if not rows or tenant in self._monitor.astray:
+                return place.reached
+            self._take_up(tenant, rows)
+
+    async def follow(self) -> None:
+        """Take up what others have added, so that the next event of a tenant waits for little."""
+        for tenant, seq in await self._store.read(turns_sql.select_tenants_since(self._followed)):
+            place = self._monitor.places.get(tenant)
+            if place is not None and place.reached < seq:
+                await self.reach(tenant)
+            self._followed = max(self._followed, seq)
+
+
+async def _flush(turn: Turn, writes: list[Sequence[Statement]]) -> None:
+    if writes:
+        await turn.write(writes)
+        writes.clear()
+
+
+async def _not_ready(_tenant: str) -> Any:
+    raise Unavailable("The AML rules of this tenant are not loaded yet.")

@@ -1,0 +1,30 @@
+"""What one asks the store about the log of AML in a turn; in words of PostgreSQL, which alone gives turns."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from vettance.aml.sql import AREA
+from vettance.db.engine import Statement, everyone
+
+_SELECT_SINCE: Final = (
+    "SELECT one.tenant, one.changed, log.seq, log.id, log.external_id, log.received_at_ms, log.sent "
+    "FROM (SELECT given.tenant, given.reached, (SELECT COALESCE(MAX(change.seq), 0) FROM change "
+    f"WHERE change.tenant = given.tenant AND change.area = '{AREA}') AS changed "
+    "FROM unnest(?::TEXT[], ?::BIGINT[]) AS given (tenant, reached)) AS one "
+    "LEFT JOIN LATERAL (SELECT seq, id, external_id, received_at_ms, sent FROM aml_event "
+    "WHERE aml_event.tenant = one.tenant AND aml_event.seq > one.reached "
+    "ORDER BY aml_event.seq LIMIT ?) AS log ON TRUE ORDER BY log.seq"
+)
+
+
+def select_since(reached: Mapping[str, int], limit: int) -> Statement:
+    """(tenant, newest change, seq, id, external_id, received_at_ms, sent) of each tenant's next events.
+
+    At least one row for each tenant: one that has no event beyond what it `reached` has NULL for it.
+    """
+    return Statement(_SELECT_SINCE, (list(reached), list(reached.values()), limit))
+
+
+def select_tenants_since(after: int) -> Statement:
+    """(tenant, seq of the last) of all tenants with events beyond a place in the log."""
+    return everyone("SELECT tenant, MAX(seq) FROM aml_event WHERE seq > ? GROUP BY tenant", (after,))

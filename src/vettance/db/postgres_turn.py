@@ -1,0 +1,115 @@
+"""A turn in PostgreSQL: thinking inside the one writing transaction of the whole database."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from typing import Any, Final
+
+from vettance.db.dialect import form_of
+from vettance.db.engine import Lost, Row, Statement, StoreDown
+from vettance.db.postgres_batch import Batcher, Unmet
+from vettance.db.postgres_link import ERRORS, connect, failure, part
+from vettance.ops.meters import Meters
+
+#: How long a turn may take, the wait for the batches and turns of others included.
+TURN_S_MAX: Final = 8.0
+
+
+class PostgresTurn:
+    """Implements `Turn` on a transaction that holds the lock of all batches."""
+
+    def __init__(self, connection: Any, batcher: Batcher) -> None:
+        self._connection = connection
+        self._batcher = batcher
+        # A connection answers one question at a time, and callers may ask two at once.
+        self._asking = asyncio.Lock()
+        self.writes = 0
+
+    async def begin(self, tenants: Collection[str]) -> None:
+        """Say whose rows it is about."""
+        async with self._asked():
+            await self._batcher.admit(self._connection, tenants)
+
+    async def read(self, statement: Statement) -> list[Row]:
+        """Return the rows of a query, seeing everything that was written before."""
+        statement = statement.postgres or statement
+        async with self._asked():
+            rows = await self._connection.fetch(form_of(statement.sql).text, *statement.args)
+        return [tuple(row) for row in rows]
+
+    async def write(self, writes: Sequence[Sequence[Statement]]) -> None:
+        """Apply writes, all or none."""
+        async with self._asked():
+            await self._batcher.together(
+                self._connection, [[one.postgres or one for one in write] for write in writes]
+            )
+        self.writes += len(writes)
+
+    @contextlib.asynccontextmanager
+    async def _asked(self) -> AsyncIterator[None]:
+        async with self._asking:
+            with _told(self._connection):
+                yield
+
+
+class PostgresTurns:
+    """Gives turns, one at a time, on a connection of their own that is opened for the first one."""
+
+    def __init__(self, url: str, batcher: Batcher, meters: Meters) -> None:
+        self._url = url
+        self._batcher = batcher
+        self._meters = meters
+        self._one = asyncio.Lock()
+        self._idle: Any = None
+        self._closed = False
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[PostgresTurn]:
+        """Wait for a turn; see `Turns.turn`."""
+        async with self._one:
+            if self._closed:
+                raise StoreDown("the store is closed")
+            connection, self._idle = self._idle, None
+            if connection is None or connection.is_closed():
+                connection = await connect(self._url, statement_s_max=TURN_S_MAX, writes=True)
+            whole = False
+            try:
+                async with asyncio.timeout(TURN_S_MAX + 1):
+                    with _told(connection):
+                        await self._batcher.begin(connection)
+                    turn = PostgresTurn(connection, self._batcher)
+                    started_ns = time.perf_counter_ns()
+                    yield turn
+                    with _told(connection):
+                        await connection.execute("COMMIT")
+                whole = True
+                self._meters.committed(turn.writes, time.perf_counter_ns() - started_ns)
+            except TimeoutError:
+                raise StoreDown("a turn took too long") from None
+            finally:
+                if whole and not self._closed:
+                    self._idle = connection
+                else:
+                    # Whatever it was doing, nobody wants it; the server undoes it at the end of the line.
+                    connection.terminate()
+
+    async def close(self) -> None:
+        """Let go of the connection, once the turn under way has ended."""
+        self._closed = True
+        async with self._one:
+            if self._idle is not None:
+                await part(self._idle)
+
+
+@contextlib.contextmanager
+def _told(connection: Any) -> Iterator[None]:
+    """Say what the errors of the driver mean in the words of the port."""
+    try:
+        yield
+    except Unmet as unmet:
+        raise Lost(str(unmet)) from None
+    except ERRORS as error:
+        # How the driver speaks of a line that broke depends on what it was doing.
+        broken = StoreDown("the connection to PostgreSQL failed") if connection.is_closed() else None
+        raise broken or failure(error) from None

@@ -1,0 +1,229 @@
+"""Several processes watch one tenant's money: each event is answered as one process alone would have done."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from databases import absence, ask, database
+from vettance.aml import sql
+from vettance.aml.assemble import assemble
+from vettance.aml.event import payload_digest, read_aml_event
+from vettance.aml.screening.screen import Screener
+from vettance.aml.turns.place import Met, Place
+from vettance.db.engine import Statement, Store, StoreDown
+from vettance.db.postgres import PostgresStore
+from vettance.db.sqlite import SqliteStore, store_path
+from vettance.errors import Unavailable
+from vettance.generate.aml import Watch, aml_events
+from vettance.ids import IdSource
+from vettance.rules.packs import load_pack_text
+from vettance.state.memory import MemoryVelocity
+from vettance.tenants.sql import note_change
+from vettance.watchlists.refresh import IndexKeeper
+from vettance.wire import encode
+
+TENANT = "ten_bank"
+NOW_MS = 1_770_000_000_000
+START_MS = NOW_MS - 30 * 86_400_000
+
+Body = dict[str, Any]
+
+
+class Process:
+    """All of AML as one process has it: a store and a memory of its own."""
+
+    def __init__(self, store: Store, folder: Path, turns: PostgresStore | None = None) -> None:
+        self.store = store
+        ids = IdSource()
+        screener = Screener(store, ids, IndexKeeper(store, folder))
+        self.aml = assemble(store, MemoryVelocity(), ids, folder, screener, turns=turns)
+
+    async def post(self, body: Body) -> sql.StoredEvent:
+        sent = encode(body)
+        event = read_aml_event(body, len(sent), NOW_MS)
+        return await self.aml.monitor.take(TENANT, event, payload_digest(body), sent)
+
+    async def insist(self, body: Body) -> sql.StoredEvent:
+        """Post an event as a client does who wants it watched: until it is."""
+        for _ in range(100):
+            try:
+                return await self.post(body)
+            except (Unavailable, StoreDown):
+                await asyncio.sleep(0.02)
+        raise AssertionError("refused for too long")
+
+
+def money(count: int, seed: int = 7) -> list[Body]:
+    """Bodies of invented money in order of time, with every typology planted."""
+    return [body for _, body in aml_events(Watch(6, 12, seed, START_MS, cases=1))][:count]
+
+
+def names() -> Any:
+    """A reader of answers that gives each alert a number in place of its id, by when it was first told."""
+    numbers: dict[str, int] = {}
+
+    def read(stored: sql.StoredEvent) -> tuple[Any, ...]:
+        alerts = msgspec.json.decode(stored.alerts)
+        told = [
+            (numbers.setdefault(one["id"], len(numbers)), one["severity"], one["ruleId"], one["summary"])
+            for one in alerts
+        ]
+        return stored.external_id, stored.status, *told
+
+    return read
+
+
+async def alone(folder: Path, bodies: list[Body]) -> tuple[list[Any], list[Any]]:
+    """Return what one process on the embedded store answers, and its cases."""
+    async with await SqliteStore.open(store_path(folder / "alone"), writer="thread") as store:
+        await store.migrate()
+        process, read = Process(store, folder / "alone"), names()
+        answers = [read(await process.post(body)) for body in bodies]
+        return answers, await cases(store)
+
+
+async def cases(store: Store) -> list[Any]:
+    text = "SELECT customer, state, severity, alerts FROM aml_case WHERE tenant = ? ORDER BY customer"
+    return await store.read(Statement(text, (TENANT,), None, TENANT))
+
+
+async def in_order(store: Store, bodies: list[Body]) -> tuple[list[Body], list[sql.StoredEvent]]:
+    """Return the bodies in the order in which they stand in the log, and what was answered to each."""
+    rows = await store.read(sql.select_log(TENANT, 0, 0, 100_000))
+    by_name = {body["externalEventId"]: body for body in bodies}
+    stored = [
+        sql.stored_of((await store.read(sql.select_event(TENANT, external_id)))[0])
+        for _, _, external_id, *_ in rows
+    ]
+    return [by_name[row[2]] for row in rows], stored
+
+
+@pytest.fixture
+async def stores() -> AsyncIterator[list[PostgresStore]]:
+    """Three connections of three processes to one database."""
+    if (reason := absence()) is not None:
+        pytest.skip(reason)
+    with database() as url:
+        opened = [await PostgresStore.open(url) for _ in range(3)]
+        await opened[0].migrate()
+        yield opened
+        for store in opened:
+            await store.close()
+
+
+@pytest.fixture
+def crew(stores: list[PostgresStore], tmp_path: Path) -> list[Process]:
+    return [Process(store, tmp_path / "crew", store) for store in stores]
+
+
+async def test_events_spread_over_processes_are_answered_as_by_one(
+    crew: list[Process], tmp_path: Path
+) -> None:
+    bodies, read = money(240), names()
+    answers = [read(await crew[number % 3].post(body)) for number, body in enumerate(bodies)]
+    expected, cases_expected = await alone(tmp_path, bodies)
+    assert sum(answer[1] == "ALERTED" for answer in answers) > 5
+    assert answers == expected
+    assert await cases(crew[0].store) == cases_expected
+
+
+async def test_events_at_the_same_moment_are_answered_in_the_order_of_the_log(
+    crew: list[Process], tmp_path: Path
+) -> None:
+    bodies, read = money(240), names()
+    queue = iter(enumerate(bodies))
+
+    async def client() -> None:
+        for number, body in queue:
+            await crew[number % 3].post(body)
+
+    await asyncio.gather(*(client() for _ in range(30)))
+    ordered, stored = await in_order(crew[0].store, bodies)
+    assert len(ordered) == len(bodies)
+    expected, cases_expected = await alone(tmp_path, ordered)
+    assert [read(one) for one in stored] == expected
+    assert await cases(crew[0].store) == cases_expected
+
+
+async def test_connections_that_break_in_a_turn_lose_and_double_nothing(
+    crew: list[Process], tmp_path: Path, stores: list[PostgresStore]
+) -> None:
+    bodies, read = money(240), names()
+    queue, told = iter(enumerate(bodies)), {}
+
+    async def client() -> None:
+        for number, body in queue:
+            told[body["externalEventId"]] = await crew[number % 3].insist(body)
+            if number % 80 == 40:
+                text = (
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+                await asyncio.to_thread(ask, stores[0]._url, text)
+
+    await asyncio.gather(*(client() for _ in range(12)))
+    ordered, stored = await in_order(crew[0].store, bodies)
+    assert len(ordered) == len(bodies)
+    assert [told[one.external_id] for one in stored] == stored
+    expected, cases_expected = await alone(tmp_path, ordered)
+    assert [read(one) for one in stored] == expected
+    assert await cases(crew[0].store) == cases_expected
+
+
+async def test_an_event_sent_to_all_processes_at_once_is_watched_once(crew: list[Process]) -> None:
+    for body in money(20):
+        stored = await asyncio.gather(*(process.post(body) for process in crew for _ in range(3)))
+        assert len(set(stored)) == 1
+
+
+async def test_rules_in_force_in_one_process_are_in_force_for_the_next_event_of_all(
+    crew: list[Process],
+) -> None:
+    bodies = iter(money(9))
+    for process in crew:
+        await process.post(next(bodies))
+    document = load_pack_text("aml") + "\n# another version\n"
+    await crew[0].store.write(
+        sql.insert_ruleset(TENANT, 2, document, "", NOW_MS), note_change(sql.AREA, TENANT, "rules", NOW_MS)
+    )
+    for process in reversed(crew):
+        await process.post(next(bodies))
+        assert process.aml.monitor.rules[TENANT].version == 2
+
+
+async def test_a_snapshot_of_one_process_holds_what_the_others_watched(
+    crew: list[Process], tmp_path: Path, stores: list[PostgresStore]
+) -> None:
+    bodies, read = money(240), names()
+    answers = [read(await crew[number % 2].post(body)) for number, body in enumerate(bodies[:150])]
+    await crew[0].aml.preserver.save(TENANT)
+    late = Process(stores[2], tmp_path / "crew", stores[2])
+    assert await late.aml.rebuilder.start() == 0  # All of the log is in the snapshot.
+    answers += [read(await late.post(body)) for body in bodies[150:]]
+    assert answers == (await alone(tmp_path, bodies))[0]
+
+
+async def test_a_process_that_watches_nothing_keeps_up_with_the_others(crew: list[Process]) -> None:
+    bodies = money(230)
+    for process in crew:
+        await process.post(bodies.pop())
+    for body in bodies:
+        await crew[0].post(body)
+    await crew[1].aml.rebuilder.mend()
+    newest = await crew[0].store.read(sql.select_last_event())
+    assert crew[1].aml.monitor.places[TENANT].reached == newest[0][0]
+
+
+def test_a_place_knows_what_it_has_met() -> None:
+    place = Place(10, 0)
+    assert place.meet(9, "evt_old") is Met.KNOWN
+    assert place.meet(12, "evt_other") is Met.NEW
+    place.ahead.extend(["evt_mine", "evt_mine_too"])
+    assert place.meet(12, "evt_other") is Met.KNOWN
+    assert place.meet(15, "evt_mine") is Met.KNOWN
+    assert place.meet(16, "evt_other_too") is Met.BROKEN
+    assert place.reached == 16
