@@ -39,6 +39,9 @@ _SWEEP_S: Final = 60.0
 #: How long a start waits for memories that are being filled; then it answers without (and says so).
 START_S: Final = 60.0
 _RETRY_S: Final = 0.02
+#: How long a tenant's events wait for those under way, some of which may be of a process that has died. One
+#: that is stored later is found to be lacking when it is settled, and the memory is filled again.
+_PENDING_S: Final = 1.0
 _AT_ONCE: Final = 4  # tenants whose memory one process fills at a time
 _DEAD_AT_ONCE: Final = 500  # looked for in the log; where there are more, the memory is filled anew
 _AWAY: Final = "The memory of past events cannot be reached at the moment. Try again."
@@ -334,7 +337,7 @@ class SharedMemory:
 
     async def _wait_for_pending(self, tenant: str) -> None:
         """Wait until what was observed before the pause is in the log, or refused."""
-        until_s = time.monotonic() + HOLD_S / 2
+        until_s = time.monotonic() + _PENDING_S
         while time.monotonic() < until_s:
             await self._settle()
             alive_ms = self._now_ms() - DEAD_MS
