@@ -159,10 +159,13 @@ class AmlRebuilder:
 
     async def _catch_up(self, tenant: str, coming: str, active: ActiveRules, after: int) -> tuple[int, int]:
         since_ms = self._now_ms() - OWN_MS
-        replayed = 0
+        replayed, known = 0, self._memory.known[tenant]
         while rows := await self._store.read(sql.select_log(tenant, after, since_ms, LIVE_CHUNK)):
             for row in rows:
                 self._replay(coming, active, row[1:])
+                # Another process may have added it since the ids were learnt.
+                if not known.may_hold(row[2]):
+                    known.add(row[2])
             after = rows[-1][0]
             replayed += len(rows)
         return replayed, after
