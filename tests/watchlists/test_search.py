@@ -125,3 +125,13 @@ async def test_without_processes_nobody_can_be_asked() -> None:
     none = Searchers(0, LEAST)
     assert not none.ensure()
     await none.close()
+
+
+@pytest.mark.parametrize("after_s", [0, 0.02, 0.1, 0.3, 1.0])
+async def test_closing_ends_a_process_that_is_still_starting(reach: Reach, after_s: float) -> None:
+    one = Searchers(1, LEAST)
+    one.ensure(reach.folders[0])
+    await asyncio.sleep(after_s)
+    async with asyncio.timeout(PATIENCE_S):
+        await one.close()
+    assert one.pids == ()

@@ -182,6 +182,7 @@ class ListDoors:
             summary,
             _TAG,
             takes=takes,
+            may_lack_body=entry_type is EntryType.EMAIL,
             answers=EntryAnswer,
             status=201,
             refusals=(409, 422),

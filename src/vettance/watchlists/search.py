@@ -154,8 +154,7 @@ class Searchers:
         """End the processes. What still waits for an answer gets none."""
         self._closing.set()
         for seat in self._seats:
-            if seat.transport is not None:
-                seat.transport.close()
+            seat.leave()
         await asyncio.gather(*self._tasks)
         for request in self._queue:
             request.answer.cancel()
@@ -171,6 +170,7 @@ class _Seat(asyncio.Protocol):
         self._buffer = b""
         #: Requests that were sent and not answered yet, in their order.
         self.running: deque[_Request] = deque()
+        self._way: asyncio.Transport | None = None
         #: The way to the process once it has said that it is there.
         self.transport: asyncio.Transport | None = None
 
@@ -200,6 +200,11 @@ class _Seat(asyncio.Protocol):
         self.running.append(request)
         self.transport.write(request.frame)
 
+    def leave(self) -> None:
+        """Close the way to the process, which ends by that, be it still starting."""
+        if self._way is not None:
+            self._way.close()
+
     def kill(self) -> None:
         """End the process at once."""
         if self._process is not None:
@@ -226,6 +231,7 @@ class _Seat(asyncio.Protocol):
         if self.transport is None:
             if not answer and (folder := self._searchers.warming) is not None:
                 asking = Asking(time.monotonic() + _WARMING_S_MAX, [str(folder)], _ANYBODY)
+                assert self._way is not None
                 self._way.write(framed(_encode(asking)))
             else:
                 self.transport = self._way
@@ -236,7 +242,7 @@ class _Seat(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - how it ended does not matter
         """Give back what was not answered."""
-        self.transport = None
+        self._way = self.transport = None
         self._ended.set()
         requests = tuple(self.running)
         self.running.clear()

@@ -186,7 +186,10 @@ def _operation(route: Route, reference: dict[type, JSON]) -> JSON:
         media = {"schema": reference[route.takes]}
         if (example := getattr(route.takes, "EXAMPLE", None)) is not None:
             media["example"] = example
-        operation["requestBody"] = {"required": True, "content": {"application/json": media}}
+        operation["requestBody"] = {
+            "required": not route.may_lack_body,
+            "content": {"application/json": media},
+        }
     if route.deprecated:
         operation["deprecated"] = True
     operation["security"] = _SECURITY[route.access]

@@ -99,6 +99,7 @@ class Route(msgspec.Struct, frozen=True):
     tag: str
     access: Access = Access.KEY
     takes: type | None = None  # a msgspec Struct that describes the body; None: no body is read
+    may_lack_body: bool = False  # an absent body is read as `{}`
     query: type | None = None  # a Struct whose fields are the query parameters
     answers: type | None = None
     status: int = 200

@@ -124,6 +124,7 @@ class WebhookDoors:
                 "Send deliveries again",
                 Replayed,
                 takes=ReplayBody,
+                may_lack_body=True,
                 refusals=(404, 422),
                 idempotent=True,
             ),
@@ -134,7 +135,7 @@ class WebhookDoors:
                 "Send one delivery again",
                 _TAG,
                 answers=DeliveryAnswer,
-                refusals=(404,),
+                refusals=(404, 409),
                 idempotent=True,
             ),
         )
