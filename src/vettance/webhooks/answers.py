@@ -221,9 +221,16 @@ def detail(
 
 
 def delivery_answers(deliveries: Sequence[Delivery], attempts: Iterable[Attempt]) -> list[DeliveryAnswer]:
-    """Write deliveries, each with those of the attempts that are its own."""
-    by_delivery: dict[int, list[AttemptAnswer]] = {one.seq: [] for one in deliveries}
+    """Write deliveries, each with those of the attempts that are its own.
+
+    Attempts are read after their deliveries. One that ended in between is left to the next look, so that an
+    answer never shows an attempt beside the state from before it.
+    """
+    noted = {one.seq: one.attempts_ever for one in deliveries}
+    by_delivery: dict[int, list[AttemptAnswer]] = {seq: [] for seq in noted}
     for one in attempts:
+        if one.number > noted[one.delivery]:
+            continue
         by_delivery[one.delivery].append(
             AttemptAnswer(
                 number=one.number,

@@ -6,11 +6,12 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator, Callable, MutableMapping
 from pathlib import Path
 from typing import Any, Final
 
 import click
+import msgspec
 
 from vettance.commands import data_option, fail, json_option, open_store, show
 from vettance.db.engine import Store
@@ -24,7 +25,7 @@ from vettance.webhooks import sql
 from vettance.webhooks.address import Forbidden, read_target
 from vettance.webhooks.post import Postman
 from vettance.webhooks.webhook import Subscription, Unverified, free_slot, make_secret, verify
-from vettance.wire import BODY_BYTES_MAX, decode
+from vettance.wire import BODY_BYTES_MAX, decode, encode, timestamp
 
 #: The headers of a delivery that are passed on; the rest belongs to the connection it came by.
 _PASSED: Final = ("content-type", "user-agent")
@@ -35,7 +36,10 @@ Message = MutableMapping[str, Any]
 
 @click.group()
 def webhooks() -> None:
-    """Listen to deliveries on this machine, and verify signatures."""
+    """Listen to deliveries on this machine, and verify signatures.
+
+    Example: vettance webhooks listen --tenant ten_0190…
+    """
 
 
 @webhooks.command()
@@ -49,14 +53,21 @@ def webhooks() -> None:
     help="Only this type; may be repeated. Default: all.",
 )
 @click.option("--port", default=0, type=click.IntRange(0, 65535), help="Where to listen; default a free one.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object on each line.")
 @data_option
 def listen(
-    tenant_id: str, forward_to: str | None, events: tuple[str, ...], port: int, data: str | None
+    tenant_id: str,
+    forward_to: str | None,
+    events: tuple[str, ...],
+    port: int,
+    as_json: bool,
+    data: str | None,
 ) -> None:
     """Subscribe this machine to a tenant's events until Ctrl-C: verify, print and forward each delivery.
 
     The server must run on this machine with VETTANCE_UNSAFE_WEBHOOKS=1. The subscription and its secret are
-    made for this session and removed at its end.
+    made for this session and removed at its end. With --json, the first line holds both, and each further one
+    a delivery with its body.
 
     Example: vettance webhooks listen --tenant ten_0190… --forward-to http://localhost:3000/hooks
     """
@@ -73,8 +84,8 @@ def listen(
             with _bound(port) as listener:
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
                 async with _subscribed(store, settings, tenant_id, url, types) as secret:
-                    _say_hello(url, secret, forward_to)
-                    await _serve(listener, secret, forward_to)
+                    _say_hello(url, secret, forward_to, as_json=as_json)
+                    await _serve(listener, secret, forward_to, as_json=as_json)
 
     asyncio.run(whole())
 
@@ -83,15 +94,19 @@ def _bound(port: int) -> socket.socket:
     listener = socket.socket()
     try:
         listener.bind(("127.0.0.1", port))
+        listener.listen()  # What comes before the server is up waits, and is not refused.
     except OSError as error:
         listener.close()
         fail(f"cannot listen on port {port}: {error.strerror or error}")
     return listener
 
 
-def _say_hello(url: str, secret: str, forward_to: str | None) -> None:
-    click.echo(f"Listening on {url}" + (f", forwarding to {forward_to}" if forward_to else ""), err=True)
-    click.echo(f"Signing secret of this session: {secret}", err=True)
+def _say_hello(url: str, secret: str, forward_to: str | None, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(encode({"url": url, "signingSecret": secret, "forwardTo": forward_to}).decode())
+    else:
+        click.echo(f"Listening on {url}" + (f", forwarding to {forward_to}" if forward_to else ""), err=True)
+        click.echo(f"Signing secret of this session: {secret}", err=True)
     click.echo("The server must run with VETTANCE_UNSAFE_WEBHOOKS=1. Ctrl-C ends.", err=True)
 
 
@@ -126,16 +141,51 @@ async def _subscribed(
         await store.write(*sql.delete_subscription(tenant, made.id), change)
 
 
-async def _serve(listener: socket.socket, secret: str, forward_to: str | None) -> None:
+class _Received(msgspec.Struct, frozen=True, rename="camel"):
+    """One request that came in, as --json prints it; `status` is what it was answered with."""
+
+    received_at: str
+    status: int
+    fault: str | None
+    verified: bool = True
+    event_type: str = "?"
+    attempt: int | None = None
+    delivery_id: str | None = None
+    body: Any = None
+
+    def line(self) -> str:
+        """Say it to a person."""
+        if not self.verified:
+            return f"refused: {self.fault}"
+        about = self.body.get("data", {})
+        subject = about.get("id") or about.get("decisionId", "?")
+        told = f"{time.strftime('%H:%M:%S')} {self.event_type} {subject} attempt {self.attempt}"
+        return f"{told} -> {self.fault or self.status}"
+
+
+async def _serve(listener: socket.socket, secret: str, forward_to: str | None, *, as_json: bool) -> None:
     import uvicorn
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
+    faults: list[OSError] = []
+
+    def tell(received: _Received) -> None:
+        try:
+            click.echo(encode(received).decode() if as_json else received.line())
+        except OSError as fault:  # Nobody reads any more, or what is written to is full.
+            faults.append(fault)
+            stopped.set()
+
     postman = Postman(unsafe=True)
     config = uvicorn.Config(
-        _receiver(postman, secret, forward_to), lifespan="off", log_config=None, access_log=False, ws="none"
+        _receiver(postman, secret, forward_to, tell),
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        ws="none",
     )
     server = uvicorn.Server(config)
     # The signals are handled here, so that the subscription is removed before the process ends.
@@ -145,9 +195,13 @@ async def _serve(listener: socket.socket, secret: str, forward_to: str | None) -
     server.should_exit = True
     await serving
     await postman.close()
+    if faults:
+        raise faults[0]
 
 
-def _receiver(postman: Postman, secret: str, forward_to: str | None) -> Any:
+def _receiver(
+    postman: Postman, secret: str, forward_to: str | None, tell: Callable[[_Received], None]
+) -> Any:
     """Return an ASGI application that verifies, prints and forwards what it gets."""
 
     async def receive_one(scope: Message, receive: Any, send: Any) -> None:
@@ -158,8 +212,9 @@ def _receiver(postman: Postman, secret: str, forward_to: str | None) -> Any:
             body += message.get("body", b"")
             if not message.get("more_body") or len(body) > BODY_BYTES_MAX:
                 break
-        status = await _handle(postman, secret, forward_to, headers, body)
-        await send({"type": "http.response.start", "status": status, "headers": []})
+        received = await _handle(postman, secret, forward_to, headers, body)
+        tell(received)
+        await send({"type": "http.response.start", "status": received.status, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
     return receive_one
@@ -167,28 +222,34 @@ def _receiver(postman: Postman, secret: str, forward_to: str | None) -> Any:
 
 async def _handle(
     postman: Postman, secret: str, forward_to: str | None, headers: dict[str, str], body: bytes
-) -> int:
-    """Verify a delivery and pass it on; returns the status to answer with."""
+) -> _Received:
+    """Verify a delivery and pass it on."""
+    received_at = timestamp(time.time_ns() // 1_000_000)
     try:
         verify(secret, headers, body, int(time.time()))
     except Unverified as unverified:
-        click.echo(f"refused: {unverified}")
-        return 401
-    kind = headers.get("x-webhook-event-type", "?")
-    told: dict[str, Any] = decode(body)
-    subject = told.get("data", {}).get("id", "?")
-    line = f"{time.strftime('%H:%M:%S')} {kind} {subject} attempt {headers.get('x-webhook-attempt', '?')}"
-    if forward_to is None:
-        click.echo(line)
-        return 200
-    passed = [
-        (name, value)
-        for name, value in headers.items()
-        if name in _PASSED or name.startswith(_PASSED_PREFIXES)
-    ]
-    outcome = await postman.post(forward_to, passed, body)
-    click.echo(f"{line} -> {outcome.status or outcome.failure}")
-    return outcome.status or 502
+        return _Received(received_at, 401, str(unverified), verified=False)
+    status, fault = 200, None
+    attempt = headers.get("x-webhook-attempt", "")
+    if forward_to is not None:
+        passed = [
+            (name, value)
+            for name, value in headers.items()
+            if name in _PASSED or name.startswith(_PASSED_PREFIXES)
+        ]
+        outcome = await postman.post(forward_to, passed, body)
+        status = outcome.status or 502
+        if not outcome.status and outcome.failure is not None:
+            fault = outcome.failure.value
+    return _Received(
+        received_at,
+        status,
+        fault,
+        event_type=headers.get("x-webhook-event-type", "?"),
+        attempt=int(attempt) if attempt.isascii() and attempt.isdigit() else None,
+        delivery_id=headers.get("webhook-id"),
+        body=decode(body),
+    )
 
 
 @webhooks.command("verify")

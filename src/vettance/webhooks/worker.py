@@ -34,7 +34,13 @@ async def work(settings: Settings, link: socket.socket) -> None:
 
         tracing = Tracing(settings.traces, "webhooks")
         postman = tracing.postman(unsafe=settings.unsafe_webhooks)
-    store = await connect_beside(settings, link, lambda: _note(stopped))
+    opening = asyncio.create_task(connect_beside(settings, link, lambda: _note(stopped)))
+    await asyncio.wait((opening, stopped), return_when=asyncio.FIRST_COMPLETED)
+    if not opening.done():
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        return
+    store = await opening
     vault = Vault(load_secret(settings))
     deliverer = Deliverer(
         store,
