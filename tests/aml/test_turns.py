@@ -9,15 +9,15 @@ import msgspec
 import pytest
 
 from databases import absence, ask, database
-from vettance.aml import sql
+from vettance.aml import snapshot, sql
 from vettance.aml.assemble import assemble
 from vettance.aml.event import payload_digest, read_aml_event
 from vettance.aml.screening.screen import Screener
 from vettance.aml.turns.place import Met, Place
-from vettance.db.engine import Statement, Store, StoreDown
+from vettance.db.engine import Misuse, Statement, Store, StoreDown
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore, store_path
-from vettance.errors import Unavailable
+from vettance.errors import Conflict, Unavailable
 from vettance.generate.aml import Watch, aml_events
 from vettance.ids import IdSource
 from vettance.rules.packs import load_pack_text
@@ -42,10 +42,10 @@ class Process:
         screener = Screener(store, ids, IndexKeeper(store, folder))
         self.aml = assemble(store, MemoryVelocity(), ids, folder, screener, turns=turns)
 
-    async def post(self, body: Body) -> sql.StoredEvent:
+    async def post(self, body: Body, tenant: str = TENANT) -> sql.StoredEvent:
         sent = encode(body)
         event = read_aml_event(body, len(sent), NOW_MS)
-        return await self.aml.monitor.take(TENANT, event, payload_digest(body), sent)
+        return await self.aml.monitor.take(tenant, event, payload_digest(body), sent)
 
     async def insist(self, body: Body) -> sql.StoredEvent:
         """Post an event as a client does who wants it watched: until it is."""
@@ -180,6 +180,56 @@ async def test_an_event_sent_to_all_processes_at_once_is_watched_once(crew: list
         assert len(set(stored)) == 1
 
 
+async def test_an_event_that_clashes_takes_no_other_event_of_its_turn_along(
+    crew: list[Process], tmp_path: Path, stores: list[PostgresStore]
+) -> None:
+    bodies, read = money(90), names()
+    for body in bodies[:60]:
+        await crew[0].post(body)
+    await crew[0].post(bodies[0], "ten_other")
+    # An id that is in the log, and that the process has never heard of.
+    named = f"UPDATE aml_event SET external_id = 'taken' WHERE external_id = '{bodies[5]['externalEventId']}'"
+    await asyncio.to_thread(ask, stores[0]._url, named)
+    clashing = {**bodies[80], "externalEventId": "taken"}
+    told = await asyncio.gather(
+        *(crew[0].post(body) for body in (*bodies[60:80], clashing, *bodies[81:])),
+        *(crew[0].post(body, "ten_other") for body in bodies[1:21]),
+        return_exceptions=True,
+    )
+    assert isinstance(told.pop(20), Conflict)
+    assert all(isinstance(answer, sql.StoredEvent) for answer in told)
+    # Those before it and those of the other tenant were written in one turn, the same one.
+    before = [body["externalEventId"] for body in bodies[1:21] + bodies[60:80]]
+    turns = (
+        "SELECT DISTINCT xmin::text FROM aml_event "
+        "WHERE external_id = ANY ($1) AND (tenant <> $2 OR external_id <> ALL ($3))"
+    )
+    earlier = [body["externalEventId"] for body in bodies[:60]]
+    assert len(await asyncio.to_thread(ask, stores[0]._url, turns, before, TENANT, earlier)) == 1
+    ordered, stored = await in_order(crew[0].store, [*bodies, {**bodies[5], "externalEventId": "taken"}])
+    assert len(ordered) == len(bodies) - 1
+    expected, cases_expected = await alone(tmp_path, ordered)
+    assert [read(one) for one in stored] == expected
+    assert await cases(crew[0].store) == cases_expected
+
+
+async def test_an_event_that_cannot_be_stored_takes_no_other_event_of_its_turn_along(
+    crew: list[Process], tmp_path: Path
+) -> None:
+    bodies, read = money(90), names()
+    for body in bodies[:30]:
+        await crew[0].post(body)
+    # PostgreSQL takes no such character in a text; the door lets none through.
+    broken = {**bodies[30], "externalEventId": "no\x00thing"}
+    told = await asyncio.gather(
+        *(crew[0].post(body) for body in (*bodies[31:60], broken, *bodies[60:])), return_exceptions=True
+    )
+    assert isinstance(told.pop(29), Misuse)
+    assert all(isinstance(answer, sql.StoredEvent) for answer in told)
+    ordered, stored = await in_order(crew[0].store, bodies)
+    assert [read(one) for one in stored] == (await alone(tmp_path, ordered))[0]
+
+
 async def test_rules_in_force_in_one_process_are_in_force_for_the_next_event_of_all(
     crew: list[Process],
 ) -> None:
@@ -205,6 +255,71 @@ async def test_a_snapshot_of_one_process_holds_what_the_others_watched(
     assert await late.aml.rebuilder.start() == 0  # All of the log is in the snapshot.
     answers += [read(await late.post(body)) for body in bodies[150:]]
     assert answers == (await alone(tmp_path, bodies))[0]
+
+
+async def test_a_start_reads_the_snapshot_and_what_was_watched_between_it_and_the_end(
+    crew: list[Process], tmp_path: Path, stores: list[PostgresStore]
+) -> None:
+    bodies, read = money(240), names()
+    answers = [read(await crew[number % 2].post(body)) for number, body in enumerate(bodies[:100])]
+    await crew[0].aml.preserver.save(TENANT)
+    # Neither process writes another snapshot: they were killed.
+    answers += [read(await crew[number % 2].post(body)) for number, body in enumerate(bodies[100:160])]
+    late = Process(stores[2], tmp_path / "crew", stores[2])
+    assert await late.aml.rebuilder.start() == 60
+    answers += [read(await late.post(body)) for body in bodies[160:]]
+    assert answers == (await alone(tmp_path, bodies))[0]
+
+
+async def test_a_snapshot_of_an_older_algorithm_is_refused_and_the_log_is_read(
+    crew: list[Process], tmp_path: Path, stores: list[PostgresStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bodies, read = money(200), names()
+    answers = [read(await crew[0].post(body)) for body in bodies[:150]]
+    with monkeypatch.context() as before:
+        before.setattr(snapshot, "VERSION", snapshot.VERSION - 1)
+        await crew[0].aml.preserver.save(TENANT)
+    late = Process(stores[2], tmp_path / "crew", stores[2])
+    assert await late.aml.rebuilder.start() == 150
+    answers += [read(await late.post(body)) for body in bodies[150:]]
+    assert answers == (await alone(tmp_path, bodies))[0]
+
+
+async def test_a_snapshot_of_another_log_is_refused(crew: list[Process], tmp_path: Path) -> None:
+    """A database was restored to a moment before the snapshot, and went on from there."""
+    bodies, others = money(150), money(200, seed=8)
+    for body in bodies:
+        await crew[0].post(body)
+    await crew[0].aml.preserver.save(TENANT)
+    with database() as url:
+        async with await PostgresStore.open(url) as restored:
+            await restored.migrate()
+            elsewhere = Process(restored, tmp_path / "elsewhere", restored)
+            read = names()
+            answers = [read(await elsewhere.post(body)) for body in others[:160]]
+            late = Process(restored, tmp_path / "crew", restored)
+            assert await late.aml.rebuilder.start() == 160
+            answers += [read(await late.post(body)) for body in others[160:]]
+    assert answers == (await alone(tmp_path, others))[0]
+
+
+async def test_a_memory_that_is_astray_and_one_of_a_new_tenant_are_filled_from_the_snapshot(
+    crew: list[Process], tmp_path: Path, stores: list[PostgresStore]
+) -> None:
+    bodies, read = money(240), names()
+    answers = [read(await crew[0].post(body)) for body in bodies[:150]]
+    await crew[0].aml.preserver.save(TENANT)
+    answers += [read(await crew[0].post(body)) for body in bodies[150:180]]
+    # What the snapshot holds cannot have come from the log any more.
+    text = "DELETE FROM aml_event WHERE seq <= (SELECT MIN(seq) FROM aml_event) + 120"
+    await asyncio.to_thread(ask, stores[0]._url, text)
+    crew[0].aml.monitor.astray.add(TENANT)
+    answers += [read(await crew[0].post(body)) for body in bodies[180:210]]
+    answers += [read(await crew[1].post(body)) for body in bodies[210:]]
+    assert answers == (await alone(tmp_path, bodies))[0]
+    again = crew[1].aml.monitor
+    assert not again.astray
+    assert again._memory.known[TENANT].may_hold(bodies[0]["externalEventId"])
 
 
 async def test_a_process_that_watches_nothing_keeps_up_with_the_others(crew: list[Process]) -> None:

@@ -3,9 +3,9 @@
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
+from filled import MADE, contents, fill
 
 from databases import absence, ask, database
 from live import Service, run_cli, started
@@ -57,10 +57,10 @@ def test_no_table_is_forgotten_on_the_way_there_and_back(tmp_path: Path) -> None
         pytest.skip(reason)
     here, home = tmp_path / "here", tmp_path / "home"
     migrate(here / "vettance.db")
-    tables = fill(here / "vettance.db")
+    tables = fill(here / "vettance.db", rows=4)
     with database() as url:
         there = _copy("copy", "--from", f"sqlite:{here}", "--to", url, "--json")
-        assert there["tables"] == dict.fromkeys(tables, 1)
+        assert there["tables"] == dict.fromkeys(tables, 4)
         rows = ask(
             url,
             "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition "
@@ -73,37 +73,11 @@ def test_no_table_is_forgotten_on_the_way_there_and_back(tmp_path: Path) -> None
         assert "there is a store already" in again.stderr
     assert contents(home / "vettance.db", tables) == contents(here / "vettance.db", tables)
     with closing(sqlite3.connect(home / "vettance.db")) as file:
-        assert file.execute("SELECT rowid FROM term_search WHERE term_search MATCH 'text'").fetchall() == [
-            (1,)
+        assert file.execute("SELECT rowid FROM term_search WHERE term_search MATCH 'quoted'").fetchall() == [
+            (2,),
+            (3,),
+            (4,),
         ]
-
-
-#: Tables that are not copied: what they hold is made anew, or there already.
-MADE = {"schema_version", "term_search", "id_search", "term_epoch"}
-
-
-def fill(path: Path) -> list[str]:
-    """Put a row into every table, whatever the table is for; returns their names."""
-    with closing(sqlite3.connect(path)) as file:
-        names = [
-            name
-            for (name,) in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-            if not name.startswith(("sqlite_", "term_search", "id_search")) and name not in MADE
-        ]
-        for name in names:
-            row = {
-                column: b"{}" if kind == "BLOB" else "text" if kind == "TEXT" else 1
-                for _, column, kind, *_ in file.execute(f"PRAGMA table_info({name})")
-            }
-            places = ", ".join("?" * len(row))
-            file.execute(f"INSERT INTO {name} ({', '.join(row)}) VALUES ({places})", [*row.values()])
-        file.commit()
-    return names
-
-
-def contents(path: Path, tables: list[str]) -> dict[str, list[Any]]:
-    with closing(sqlite3.connect(path)) as file:
-        return {name: file.execute(f"SELECT * FROM {name}").fetchall() for name in tables}
 
 
 def _copy(*arguments: str) -> dict[str, dict[str, int]]:

@@ -214,6 +214,30 @@ async def test_a_process_that_stops_in_the_middle_holds_the_others_up_for_a_mome
     stopped.terminate()
 
 
+@pytest.mark.parametrize("writes", [False, True], ids=["read", "write"])
+async def test_what_is_undone_for_the_sake_of_another_is_done_again(
+    shared: PostgresStore, emptied: str, writes: bool
+) -> None:
+    await shared.write(use("ten_a", 1))
+    # It wants a first table and then a second one; somebody has the second and wants the first.
+    steps = (
+        [everyone("UPDATE quota_use SET used = used + 1"), everyone("DELETE FROM event")]
+        if writes
+        else [everyone("SELECT used FROM quota_use LEFT JOIN event ON used = seq")]
+    )
+    somebody = await postgres_link.connect(emptied, statement_s_max=10, writes=True, plain=True)
+    await somebody.execute("SET deadlock_timeout = '20s'; BEGIN; LOCK TABLE event")
+    task = asyncio.create_task(shared.write(*steps) if writes else shared.read(steps[0]))
+    waiting = "SELECT count(*) FROM pg_locks WHERE relation = 'event'::regclass AND NOT granted"
+    async with asyncio.timeout(10):
+        while await somebody.fetchval(waiting) == 0:  # noqa: ASYNC110 - the server does not tell
+            await asyncio.sleep(0.01)
+        await somebody.execute("LOCK TABLE quota_use; COMMIT")
+        assert await task == ([1, 0] if writes else [(1,)])
+    await postgres_link.part(somebody)
+    assert await shared.read(all_uses()) == [("ten_a", 1, 2 if writes else 1)]
+
+
 async def test_a_query_that_takes_too_long_is_ended_and_frees_its_connection(emptied: str) -> None:
     async with await PostgresStore.open(emptied, read_s_max=0.2) as store:
         for _ in range(6):

@@ -2,13 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from databases import ask
+from live import Service
+from servers import private, programs
 from vettance.db.engine import StoreDown
 from vettance.db.presence import Presence
+
+LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer": {"externalId": "c-1"}}
 
 
 @asynccontextmanager
@@ -87,3 +93,23 @@ async def test_whose_place_was_taken_meanwhile_says_so_until_it_is_free(emptied:
             await until(lambda: presence.fault is not None)
             assert "VETTANCE_REDIS_URL" in str(presence.fault)
         await until(lambda: presence.fault is None)
+
+
+@pytest.mark.slow
+def test_a_service_starts_first_of_all_on_a_server_that_knows_nothing_of_it(tmp_path: Path) -> None:
+    """Roles belong to the server, so any other database on it that was set up before would hide a lack."""
+    folder = programs()
+    if folder is None:
+        pytest.skip("no PostgreSQL to start here")
+    with (
+        TemporaryDirectory(prefix="vettance-new-") as place,
+        contextmanager(private)(folder, Path(place)) as url,
+    ):
+        assert url is not None
+        service = Service(tmp_path)
+        service.env = {"VETTANCE_DATABASE_URL": url}
+        service.start()
+        service.tenant_id, service.api_key = service.new_tenant("First")
+        service.wait_for(lambda: service.post("/api/v1/events", LOGIN).status == 201)
+        assert ask(url, "SELECT rolsuper FROM pg_roles WHERE rolname = 'vettance_service'") == [(False,)]
+        assert service.stop() == 0

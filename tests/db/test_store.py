@@ -1,9 +1,11 @@
 """What the port promises: all or nothing, only the guilty fail, in order, seen when returned."""
 
 import asyncio
+import gc
 import os
 import signal
 import stat
+import weakref
 from pathlib import Path
 
 import pytest
@@ -66,6 +68,24 @@ async def test_a_unique_clash_undoes_the_whole_write(store: AnyStore) -> None:
     with pytest.raises(Clash, match="quota_use"):
         await store.write(use("ten_a", 2), use("ten_a", 1))
     assert await store.read(all_uses()) == [("ten_a", 1, 1)]
+
+
+async def test_a_refused_write_leaves_nothing_for_the_collector(store: AnyStore) -> None:
+    async def refused() -> "weakref.ref[Clash]":
+        try:
+            await store.write(use("ten_a", 1))
+        except Clash as clash:
+            return weakref.ref(clash)
+        raise AssertionError("it was not refused")
+
+    await store.write(use("ten_a", 1))
+    gc.disable()
+    try:
+        clash = await refused()
+        await asyncio.sleep(0)
+        assert clash() is None
+    finally:
+        gc.enable()
 
 
 async def test_an_unmet_row_count_undoes_the_whole_write(store: AnyStore) -> None:

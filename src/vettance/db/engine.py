@@ -79,7 +79,11 @@ class Turn(Protocol):
         """Return the rows of a query, seeing everything that was written before."""
 
     async def write(self, writes: Sequence[Sequence[Statement]]) -> None:
-        """Apply writes. Raises as `Store.write` does, and then the whole turn is undone."""
+        """Apply writes, all or none.
+
+        After a `Clash`, `Lost` or `Misuse` none of these has taken effect, those before have, and the turn
+        goes on. After `StoreDown` the whole turn is undone.
+        """
 
 
 class Turns(Protocol):

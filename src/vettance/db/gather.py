@@ -106,7 +106,10 @@ class Gatherer:
             # At the end of this turn of the loop, so that writes of the same turn share a batch.
             self._scheduled = True
             self._loop.call_soon(self._flush)
-        return await caller
+        try:
+            return await caller
+        finally:
+            del caller  # An exception that is raised here would hold it, and it the exception.
 
     async def close(self) -> None:
         """Refuse new writes, finish those that wait, and end the writer."""

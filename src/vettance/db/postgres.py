@@ -11,7 +11,7 @@ from vettance.db import gather
 from vettance.db.dialect import form_of
 from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
 from vettance.db.postgres_batch import Batch, Batcher, Reply
-from vettance.db.postgres_link import ERRORS, connect, failure, part
+from vettance.db.postgres_link import ERRORS, Undone, connect, failure, part
 from vettance.db.postgres_schema import migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
 from vettance.db.readers import ANSWER_S_MAX, READERS, WAITING_MAX
@@ -100,6 +100,8 @@ class PostgresStore:
         self._reads += 1
         try:
             async with asyncio.timeout(self._read_s_max + 1), self._reading:
+                with contextlib.suppress(Undone):
+                    return await self._read(statement)
                 return await self._read(statement)
         except TimeoutError:
             raise StoreDown(f"a read took longer than {self._read_s_max:g} s") from None
@@ -158,7 +160,10 @@ class PostgresStore:
         caller: asyncio.Future[list[int]] = self._loop.create_future()
         self._waiting.append(_Waiting(caller, statements, self._loop.time()))
         self._awake.set()
-        return await caller
+        try:
+            return await caller
+        finally:
+            del caller  # An exception that is raised here would hold it, and it the exception.
 
     def turn(self) -> contextlib.AbstractAsyncContextManager[Turn]:
         """Wait until nobody else writes, to think between reading and writing; see `Turns.turn`."""

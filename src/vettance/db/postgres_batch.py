@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.db.dialect import Form, Step, arrange
 from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
-from vettance.db.postgres_link import ERRORS, failure
+from vettance.db.postgres_link import ERRORS, Undone, failure
 
 #: How many rows each statement of a write changed, or why none of it was kept.
 Reply = list[int] | Clash | Lost | Misuse | StoreDown
@@ -14,7 +14,7 @@ Reply = list[int] | Clash | Lost | Misuse | StoreDown
 # who has read up to one has missed none; and batches, which touch the same counts in any order, cannot
 # deadlock. The number is the word "vettance" in ASCII, so that nobody else will take the same one.
 TURN: Final = 0x76657474616E6365
-_BEGIN: Final = f"BEGIN; SELECT pg_advisory_xact_lock({TURN})"
+BEGIN: Final = f"BEGIN; SELECT pg_advisory_xact_lock({TURN})"
 _TENANTS: Final = "SELECT set_config('vettance.tenant', $1, true)"
 
 
@@ -37,7 +37,7 @@ class Batcher:
 
     async def begin(self, connection: Any) -> None:
         """Open a transaction and wait for this process's turn."""
-        await connection.execute(_BEGIN)
+        await connection.execute(BEGIN)
 
     async def admit(self, connection: Any, tenants: Collection[str]) -> None:
         """Say whose rows the transaction is about."""
@@ -46,6 +46,8 @@ class Batcher:
 
     async def apply(self, connection: Any, batch: Batch) -> list[Reply]:
         """Commit all writes at once; if one fails, undo them and commit them apart, so that only it fails.
+
+        So too when the server undid them for the sake of another transaction.
 
         Raises what the driver raises when it is the store that failed.
         """
@@ -58,7 +60,9 @@ class Batcher:
         except Unmet:
             pass
         except ERRORS as error:
-            if isinstance(failure(error), StoreDown) or connection.is_closed():
+            reason = failure(error)
+            failed = isinstance(reason, StoreDown) and not isinstance(reason, Undone)
+            if failed or connection.is_closed():
                 raise
         else:
             await connection.execute("COMMIT")

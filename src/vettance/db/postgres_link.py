@@ -44,6 +44,14 @@ _DOWN: Final = {
 }
 
 
+class Undone(StoreDown):
+    """PostgreSQL undid a transaction for the sake of another one: nothing of it was kept, and it may be tried
+    again at once."""
+
+
+_UNDONE: Final = {"40001", "40P01"}
+
+
 def failure(error: BaseException) -> Exception:
     """Tell what an error means: a `Clash`, a `Misuse` or a `StoreDown`; sentences hold no stored values."""
     if isinstance(error, asyncpg.PostgresError):
@@ -64,7 +72,7 @@ def _refusal(error: Any) -> Exception:
         return Clash(error.message or "a unique constraint refused the write")
     said = _DOWN.get(code) or _DOWN.get(code[:2])
     if said is not None:
-        return StoreDown(said)
+        return Undone(said) if code in _UNDONE else StoreDown(said)
     if code[:2] in ("22", "23"):
         # Texts of these classes hold the values that were refused.
         return Misuse(f"PostgreSQL does not take a value ({type(error).__name__})")

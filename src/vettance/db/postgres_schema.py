@@ -5,8 +5,9 @@
 import asyncio
 import contextlib
 import datetime
+import functools
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,16 +15,18 @@ import asyncpg
 
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import Migration, SchemaRefused, hold_against, migrations
+from vettance.db.postgres_batch import TURN
 from vettance.db.postgres_link import ERRORS, ROLE, connect, failure, is_above_walls, part
 
 FOLDER: Final = Path(__file__).parent / "schema" / "postgres"
 PATIENCE_S: Final = 60.0
-#: How long a migration may stand in line for a table, with everybody who comes later behind it, and how long
-#: it then lets them through.
-LOCK_MS_MAX: Final = 1_000
+#: How long a change may stand in line for a table, with everybody who comes later behind it, and how long
+#: it then lets them through. Less than the second after which PostgreSQL looks for processes that wait for
+#: each other, and ends one: it is the change that has to give way then, not somebody's request.
+LOCK_MS_MAX: Final = 300
 LOCK_PAUSE_S: Final = 0.5
 # One process at a time changes the schema. The number is "schema" in ASCII.
-_TURN: Final = 0x736368656D61
+_SCHEMA: Final = 0x736368656D61
 #: Months that have their partitions before they begin.
 AHEAD: Final = 2
 #: Months of the past that get partitions when they are copied; what is older stands together.
@@ -48,7 +51,7 @@ async def migrate(url: str, folder: Path = FOLDER) -> int:
     known = migrations(folder)
     await prepare(url)
     async with owning(url) as connection:
-        await connection.execute(f"SELECT pg_advisory_lock({_TURN})")
+        await connection.execute(f"SELECT pg_advisory_lock({_SCHEMA})")
         applied = await _applied(connection, known)
         for migration in known[applied:]:
             await _apply(connection, migration)
@@ -68,7 +71,7 @@ async def check(url: str, folder: Path = FOLDER) -> list[str]:
 async def tend(url: str) -> None:
     """Make the partitions of the months to come, and drop those of the past that retention has emptied."""
     async with owning(url) as connection:
-        await connection.execute(f"SELECT pg_advisory_lock({_TURN})")
+        await connection.execute(f"SELECT pg_advisory_lock({_SCHEMA})")
         await partition(connection)
         await _drop_empty(connection)
 
@@ -96,35 +99,42 @@ async def _applied(connection: Any, known: list[Migration]) -> int:
 
 
 async def _apply(connection: Any, migration: Migration) -> None:
-    """Apply a migration. What waits for a table holds up everybody who comes after, so it waits in turns."""
-    until_s = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            await _try(connection, migration)
-        except asyncpg.LockNotAvailableError as error:
-            if time.monotonic() > until_s:
-                raise failure(error) from None
-            await asyncio.sleep(LOCK_PAUSE_S)
-        except ERRORS as error:
-            reason = failure(error)
-            if isinstance(reason, StoreDown):
-                raise reason from None
-            raise SchemaRefused(f"migration {migration.name}: {reason}") from None
-        else:
-            return
-
-
-async def _try(connection: Any, migration: Migration) -> None:
-    async with connection.transaction():
-        await connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS_MAX}")
-        # The walls bind the owner of the tables too.
-        await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
+    async def change() -> None:
         await connection.execute(_TABLE)
         await connection.execute(migration.text)
         await connection.execute(
             "INSERT INTO schema_version (version, name, digest, applied_at_ms) VALUES ($1, $2, $3, $4)",
             *(migration.version, migration.name, migration.digest, time.time_ns() // 1_000_000),
         )
+
+    try:
+        await _in_turns(connection, change)
+    except ERRORS as error:
+        reason = failure(error)
+        if isinstance(reason, StoreDown):
+            raise reason from None
+        raise SchemaRefused(f"migration {migration.name}: {reason}") from None
+
+
+async def _in_turns(connection: Any, change: Callable[[], Awaitable[None]]) -> None:
+    """Change the schema in one transaction beside a service that is working.
+
+    It has the turn of the batches, so that no writer can hold one of its tables and want another. What waits
+    for a table holds up everybody who comes after, so it waits for moments, and lets others through between.
+    """
+    until_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            async with connection.transaction():
+                await connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS_MAX}")
+                await connection.execute(f"SELECT pg_advisory_xact_lock({TURN})")
+                # The walls bind the owner of the tables too.
+                await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
+                return await change()
+        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+            if time.monotonic() > until_s:
+                raise
+        await asyncio.sleep(LOCK_PAUSE_S)
 
 
 async def prepare(url: str) -> None:
@@ -170,11 +180,12 @@ async def partition(connection: Any, since: datetime.datetime | None = None) -> 
             name = f"{table}_{first:%Y_%m}"
             if await connection.fetchval("SELECT to_regclass($1)", name) is not None:
                 continue
+            text = (
+                f"CREATE TABLE {name} PARTITION OF {table} "
+                f"FOR VALUES FROM ('{bound(prefix, first)}') TO ('{bound(prefix, end)}')"
+            )
             try:
-                await connection.execute(
-                    f"CREATE TABLE {name} PARTITION OF {table} "
-                    f"FOR VALUES FROM ('{bound(prefix, first)}') TO ('{bound(prefix, end)}')"
-                )
+                await _in_turns(connection, functools.partial(connection.execute, text))
             except asyncpg.CheckViolationError:
                 # Rows of this month stand in the last partition already, where they are as safe as anywhere.
                 continue
@@ -193,14 +204,15 @@ async def _drop_empty(connection: Any) -> None:
             month = name.removeprefix(f"{table}_")
             if month == "rest" or month >= before:
                 continue
-            async with connection.transaction():
-                await connection.execute("SET LOCAL lock_timeout = '1s'")
-                await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
-                await connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
-                if not await connection.fetchval(
-                    f"SELECT EXISTS (SELECT 1 FROM {table} WHERE id >= $1 AND id < $2)", *_span(table, month)
-                ):
-                    await connection.execute(f"DROP TABLE {name}")
+            await _in_turns(connection, functools.partial(_drop_if_empty, connection, table, month))
+
+
+async def _drop_if_empty(connection: Any, table: str, month: str) -> None:
+    await connection.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+    if not await connection.fetchval(
+        f"SELECT EXISTS (SELECT 1 FROM {table} WHERE id >= $1 AND id < $2)", *_span(table, month)
+    ):
+        await connection.execute(f"DROP TABLE {table}_{month}")
 
 
 def _span(table: str, month: str) -> tuple[str, str]:

@@ -7,13 +7,16 @@ from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from typing import Any, Final
 
 from vettance.db.dialect import form_of
-from vettance.db.engine import Lost, Row, Statement, StoreDown
-from vettance.db.postgres_batch import Batcher, Unmet
+from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, StoreDown
+from vettance.db.postgres_batch import BEGIN, Batcher, Unmet
 from vettance.db.postgres_link import ERRORS, connect, failure, part
 from vettance.ops.meters import Meters
 
 #: How long a turn may take, the wait for the batches and turns of others included.
 TURN_S_MAX: Final = 8.0
+# The mark is set with the lock, in one round trip: what fails is undone to here, and the turn goes on.
+_BEGIN: Final = f"{BEGIN}; SAVEPOINT turn"
+_UNDO: Final = "ROLLBACK TO SAVEPOINT turn"
 
 
 class PostgresTurn:
@@ -24,10 +27,13 @@ class PostgresTurn:
         self._batcher = batcher
         # A connection answers one question at a time, and callers may ask two at once.
         self._asking = asyncio.Lock()
-        self.writes = 0
+        self._tenants: Collection[str] = ()
+        #: What was applied so far.
+        self.kept: list[Sequence[Statement]] = []
 
     async def begin(self, tenants: Collection[str]) -> None:
         """Say whose rows it is about."""
+        self._tenants = tenants
         async with self._asked():
             await self._batcher.admit(self._connection, tenants)
 
@@ -39,12 +45,23 @@ class PostgresTurn:
         return [tuple(row) for row in rows]
 
     async def write(self, writes: Sequence[Sequence[Statement]]) -> None:
-        """Apply writes, all or none."""
-        async with self._asked():
-            await self._batcher.together(
-                self._connection, [[one.postgres or one for one in write] for write in writes]
-            )
-        self.writes += len(writes)
+        """Apply writes, all or none; see `Turn.write`."""
+        plain = [[one.postgres or one for one in write] for write in writes]
+        try:
+            async with self._asked():
+                await self._batcher.together(self._connection, plain)
+        except (Clash, Lost, Misuse):
+            async with self._asked():
+                await self._undo()
+            raise
+        self.kept += plain
+
+    async def _undo(self) -> None:
+        """Take back what has just failed. The lock is held throughout, so what was kept is kept again."""
+        await self._connection.execute(_UNDO)
+        await self._batcher.admit(self._connection, self._tenants)
+        if self.kept:
+            await self._batcher.together(self._connection, self.kept)
 
     @contextlib.asynccontextmanager
     async def _asked(self) -> AsyncIterator[None]:
@@ -77,14 +94,14 @@ class PostgresTurns:
             try:
                 async with asyncio.timeout(TURN_S_MAX + 1):
                     with _told(connection):
-                        await self._batcher.begin(connection)
+                        await connection.execute(_BEGIN)
                     turn = PostgresTurn(connection, self._batcher)
                     started_ns = time.perf_counter_ns()
                     yield turn
                     with _told(connection):
                         await connection.execute("COMMIT")
                 whole = True
-                self._meters.committed(turn.writes, time.perf_counter_ns() - started_ns)
+                self._meters.committed(len(turn.kept), time.perf_counter_ns() - started_ns)
             except TimeoutError:
                 raise StoreDown("a turn took too long") from None
             finally:

@@ -82,7 +82,8 @@ class Presence:
             if self._connection is not None:
                 await asyncio.wait_for(self._connection.fetchval("SELECT 1"), _ANSWER_S_MAX)
                 return True
-            connection = await connect(self._url, statement_s_max=_ANSWER_S_MAX, writes=False)
+            # Before the first migration there is no role for the daily work; a lock needs none.
+            connection = await connect(self._url, statement_s_max=_ANSWER_S_MAX, writes=False, plain=True)
             try:
                 is_ours = bool(await asyncio.wait_for(connection.fetchval(self._ask, _PLACE), _ANSWER_S_MAX))
             except BaseException:

@@ -125,6 +125,8 @@ class RelayedStore:
                 return await caller
         except TimeoutError:
             raise StoreDown("the parent process did not answer in time") from None
+        finally:
+            del caller  # An exception that is raised here would hold it, and it the exception.
 
     async def migrate(self) -> int:
         """Never called: the parent has brought the schema up before it has children."""

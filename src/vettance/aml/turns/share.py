@@ -14,7 +14,7 @@ from vettance.aml.memory import AmlMemory
 from vettance.aml.monitor import WAIT_S, Monitor
 from vettance.aml.turns import sql as turns_sql
 from vettance.aml.turns.place import Met
-from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown, Turn, Turns
+from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, Store, StoreDown, Turn, Turns
 from vettance.errors import Unavailable
 
 #: Events watched in one turn: some milliseconds of thinking, for which all writes of the database wait.
@@ -36,6 +36,70 @@ class _Waiting(NamedTuple):
     sent: bytes
     named: list[Named]
     answer: "asyncio.Future[sql.StoredEvent | None]"
+
+
+class _Pending(NamedTuple):
+    """An event that was thought about and is not written yet; `place` is where its answer goes."""
+
+    place: int
+    tenant: str
+    stored: sql.StoredEvent
+    statements: Sequence[Statement]
+
+
+class _Sheet:
+    """What the events of one turn are answered, and what is to be written of them.
+
+    An answer of None asks for another turn. An event that the store refuses takes nobody along: those before
+    it are kept, and so are those of other tenants. Later ones of its own tenant met a memory that holds it,
+    so they are watched again, when the memory is what the log says.
+    """
+
+    def __init__(
+        self,
+        turn: Turn,
+        answers: list[sql.StoredEvent | BaseException | None],
+        ready: set[str],
+        astray: set[str],
+    ) -> None:
+        self._turn = turn
+        self._ready = ready
+        self._astray = astray
+        self.answers = answers
+        self.pending: list[_Pending] = []
+
+    def give_up(self, tenant: str) -> None:
+        """Watch no more events of a tenant in this turn: its memory holds what the log does not."""
+        self._astray.add(tenant)
+        self._ready.discard(tenant)
+
+    async def flush(self) -> None:
+        """Write what is pending, at once if nothing of it is refused."""
+        pending, self.pending = self.pending, []
+        if not pending:
+            return
+        try:
+            await self._turn.write([one.statements for one in pending])
+        except (Clash, Lost, Misuse):
+            for one in pending:
+                if one.tenant in self._ready:
+                    await self._write(one)
+        else:
+            for one in pending:
+                self.answers[one.place] = one.stored
+
+    async def _write(self, one: _Pending) -> None:
+        try:
+            await self._turn.write([one.statements])
+        except (Clash, Lost, Misuse) as error:
+            self.give_up(one.tenant)
+            self.answers[one.place] = error
+            if isinstance(error, Clash):
+                # Most likely an event of this id is there that this process has not heard of.
+                rows = await self._turn.read(sql.select_event(one.tenant, one.stored.external_id))
+                self.answers[one.place] = sql.stored_of(rows[0]) if rows else error
+        else:
+            self.answers[one.place] = one.stored
 
 
 class Share:
@@ -151,38 +215,39 @@ class Share:
         tenants = list(dict.fromkeys(one.tenant for one in chosen))
         await turn.begin(tenants)
         ready = await self._look(turn, tenants)
-        answers: list[sql.StoredEvent | BaseException | None] = []
-        writes: list[Sequence[Statement]] = []
-        for one in chosen:
+        sheet = _Sheet(turn, [None] * len(chosen), ready, self._monitor.astray)
+        for place, one in enumerate(chosen):
             tenant, external_id = one.tenant, one.event.external_id
             if tenant not in ready:
-                answers.append(None)
                 continue
             known = self._memory.known[tenant]
             if known.may_hold(external_id):
-                await _flush(turn, writes)
+                await sheet.flush()
                 if rows := await turn.read(sql.select_event(tenant, external_id)):
-                    answers.append(sql.stored_of(rows[0]))
+                    sheet.answers[place] = sql.stored_of(rows[0])
+                    continue
+                if tenant not in ready:
                     continue
             known.add(external_id)
             try:
                 found = self._monitor.think(tenant, one.event, one.digest, one.sent, one.named)
             except Exception as error:  # noqa: BLE001  The events of others in this turn must go on.
-                self._monitor.astray.add(tenant)
-                ready.discard(tenant)
-                answers.append(error)
+                sheet.give_up(tenant)
+                sheet.answers[place] = error
                 continue
             thought.add(tenant)
             self._monitor.places[tenant].ahead.append(found.stored.id)
             stored: sql.StoredEvent = found.stored
             more: Sequence[Statement] = ()
             if found.findings or found.named:
-                await _flush(turn, writes)
+                await sheet.flush()
+                if tenant not in ready:
+                    continue
                 stored, more = await self._monitor.raise_alerts(tenant, found, turn.read)
-            writes.append((sql.insert_event(tenant, found.event, stored, found.sent, found.record), *more))
-            answers.append(stored)
-        await _flush(turn, writes)
-        return answers
+            row = sql.insert_event(tenant, found.event, stored, found.sent, found.record)
+            sheet.pending.append(_Pending(place, tenant, stored, (row, *more)))
+        await sheet.flush()
+        return sheet.answers
 
     async def _look(self, turn: Turn, tenants: Sequence[str]) -> set[str]:
         """Take up what others have added to the log, and return the tenants whose memory is equal to it."""
@@ -251,12 +316,6 @@ class Share:
             if place is not None and place.reached < seq:
                 await self.reach(tenant)
             self._followed = max(self._followed, seq)
-
-
-async def _flush(turn: Turn, writes: list[Sequence[Statement]]) -> None:
-    if writes:
-        await turn.write(writes)
-        writes.clear()
 
 
 async def _not_ready(_tenant: str) -> Any:
