@@ -33,7 +33,18 @@ def die(service: Service) -> None:
     assert snapshots(service) == []
 
 
-@pytest.mark.parametrize("end", [stop_and_keep_the_snapshot, stop_and_lose_the_snapshot, die])
+def die_after_a_snapshot(service: Service) -> None:
+    stop_and_keep_the_snapshot(service)
+    service.start()
+    between = {"eventName": "transfer.sent", "externalEventId": "between", "customer": {"externalId": "z"}}
+    assert service.post(EVENTS, between).json["status"] == "CLEAR"
+    service.stop(signal.SIGKILL)
+    assert len(snapshots(service)) == 1
+
+
+@pytest.mark.parametrize(
+    "end", [stop_and_keep_the_snapshot, stop_and_lose_the_snapshot, die, die_after_a_snapshot]
+)
 def test_windows_and_circles_survive_a_restart(own_service: Service, end: Callable[[Service], None]) -> None:
     service = own_service
     service.cli("tenant", "set", service.tenant_id, "--aml", "on", "--json")

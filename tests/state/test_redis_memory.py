@@ -17,7 +17,7 @@ from vettance.decisions.active import RuleCache
 from vettance.decisions.decision import Record
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.decisions.features import fraud_schema
-from vettance.decisions.share import DEAD_MS, SharedMemory
+from vettance.decisions.share import DEAD_MS, HOLD_S, SharedMemory
 from vettance.errors import Unavailable
 from vettance.events.event import Source, read_event
 from vettance.ids import IdSource
@@ -280,6 +280,15 @@ async def test_a_second_process_takes_over_from_one_that_died_filling(tmp_path, 
         other.memory.follow_astray(TENANT)
         await until(lambda: not other.memory.astray)
         assert await one.answers(await one.decide()) == [1]
+
+
+async def test_events_held_back_by_a_process_that_died_are_answered_all_the_same(tmp_path, server):
+    async with processes(tmp_path, server.url) as (one, other):
+        await one.decide()
+        assert not await one.velocity.hold(TENANT, HOLD_S, again=True)
+        assert await one.velocity.hold(TENANT, HOLD_S)
+        assert await one.velocity.hold(TENANT, HOLD_S, again=True)
+        assert await other.answers(await other.decide()) == [1]
 
 
 async def test_signals_that_one_process_has_acknowledged_are_seen_by_the_next_request_in_another(

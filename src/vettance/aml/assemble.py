@@ -60,7 +60,8 @@ def assemble(
     cache = RuleCache(lambda document: compile_document(document, schema))
     share = Share(store, turns, memory, monitor) if turns is not None else None
     reach = share.reach if share is not None else None
-    preserver = Preserver(store, memory, monitor, shelf, sql.select_last_event, WORTH_EVENTS, reach)
+    newest, event_at = sql.select_last_event, sql.select_event_at
+    preserver = Preserver(store, memory, monitor, shelf, newest, event_at, WORTH_EVENTS, reach)
     rebuilder = AmlRebuilder(store, memory, monitor, cache, preserver.restore)
     if share is not None:
         monitor.crew = share

@@ -53,6 +53,12 @@ class AmlMemory:
         self._velocity.install(tenant, plan)
         self._books[tenant] = Book()
 
+    def share_known(self, tenant: str, coming: str) -> None:
+        """Let a tenant know the ids that came with the memory `coming`, if it knows none yet."""
+        known = self.known.pop(coming, None)
+        if known is not None:
+            self.known.setdefault(tenant, known)
+
     def adopt(self, tenant: str, coming: str) -> None:
         """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped."""
         self._velocity.adopt(tenant, coming)

@@ -37,7 +37,7 @@ class AmlRebuilder:
         memory: AmlMemory,
         monitor: Monitor,
         cache: RuleCache,
-        restore: Callable[[str, Plan, int], int],
+        restore: Callable[[str, Plan, str], Awaitable[int]],
         now_ms: Callable[[], int] | None = None,
     ) -> None:
         """`restore` gives a tenant the memory of a snapshot, see `decisions.preserve.Preserver.restore`."""
@@ -57,13 +57,11 @@ class AmlRebuilder:
 
         Returns how many events were looked at.
         """
-        newest = await self._store.read(sql.select_last_event())
-        seq_max = newest[0][0] if newest else 0
         changed = (await self._store.read(select_last_change()))[0][0]
         found: dict[str, tuple[ActiveRules, int]] = {}
         for tenant, version, document in await self._store.read(sql.select_newest_rulesets()):
             active = self._cache.active(version, document)
-            found[tenant] = active, self._restore(tenant, active.compiled.plan, seq_max)
+            found[tenant] = active, await self._restore(tenant, active.compiled.plan, tenant)
             await self._load_settings(tenant)
             await self._load_known(tenant)
         after = min((reached for _, reached in found.values()), default=0)
@@ -115,7 +113,6 @@ class AmlRebuilder:
         newest = await self._store.read(sql.select_last_event())
         seq_max = newest[0][0] if newest else 0
         await self._load_settings(tenant)
-        await self._load_known(tenant)
         rows = await self._store.read(sql.select_ruleset(tenant))
         active = self._cache.active(rows[0][0], rows[0][1])
         current = self._monitor.rules.get(tenant)
@@ -123,8 +120,11 @@ class AmlRebuilder:
             self._monitor.places[tenant].changed = changed
             return 0
         coming = tenant + _NEXT
-        self._memory.install(coming, active.compiled.plan)
-        replayed, after = await self._catch_up(tenant, coming, active, 0)
+        # Also for a memory that is astray: its snapshots were written while it was equal to the log.
+        reached = await self._restore(tenant, active.compiled.plan, coming)
+        self._memory.share_known(tenant, coming)
+        await self._load_known(tenant)
+        replayed, after = await self._catch_up(tenant, coming, active, reached)
         await self._monitor.pause(tenant)
         try:
             more, after = await self._catch_up(tenant, coming, active, after)

@@ -113,6 +113,11 @@ def select_last_event() -> Statement:
     return everyone("SELECT seq, id FROM aml_event ORDER BY seq DESC LIMIT 1")
 
 
+def select_event_at(seq: int) -> Statement:
+    """(id,) of the event at a place of the log."""
+    return everyone("SELECT id FROM aml_event WHERE seq = ?", (seq,))
+
+
 def select_events_of_case(tenant: str, case_id: str, limit: int) -> Statement:
     """(alert, rule_id, id, external_id, occurred_at_ms, sent) of the events behind the alerts of a case."""
     return scoped(

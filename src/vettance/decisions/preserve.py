@@ -9,7 +9,7 @@ import structlog
 from vettance.db.engine import Statement, Store, StoreDown
 from vettance.decisions import sql
 from vettance.state.port import Plan
-from vettance.state.shelf import Shelf, pieces
+from vettance.state.shelf import Shelf, Snapshot, pieces
 from vettance.state.snapshot import SnapshotRefused
 
 #: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
@@ -56,9 +56,10 @@ class Evaluator(Protocol):
 class Preserver:
     """Writes snapshots while the service runs and when it stops, and reads them when it starts.
 
-    `newest` asks for (seq, id) of the last event of the log that the memory is made of; a tenant's memory is
-    written down again after `worth_events` more. Where other processes write to the log as well, `reach`
-    brings a tenant's memory to its end, and tells the seq of that.
+    `newest` asks for (seq, id) of the last event of the log that the memory is made of, `event_at` for the
+    (id,) of the one with a seq; a tenant's memory is written down again after `worth_events` more. Where
+    other processes write to the log as well, `reach` brings a tenant's memory to its end, and tells the seq
+    of that.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Preserver:
         evaluator: Evaluator,
         shelf: Shelf,
         newest: Callable[[], Statement] = sql.select_last_event,
+        event_at: Callable[[int], Statement] = sql.select_event_at,
         worth_events: int = WORTH_EVENTS,
         reach: Callable[[str], Awaitable[int]] | None = None,
     ) -> None:
@@ -76,27 +78,37 @@ class Preserver:
         self._evaluator = evaluator
         self._shelf = shelf
         self._newest = newest
+        self._event_at = event_at
         self._worth_events = worth_events
         self._reach = reach or self._read_newest
         self._kept: dict[str, int] = {}
 
-    def restore(self, tenant: str, plan: Plan, seq_max: int) -> int:
+    async def restore(self, tenant: str, plan: Plan, name: str | None = None) -> int:
         """Give a tenant the memory of its snapshot, and return how far in the log that reaches.
 
-        Without a snapshot that fits the plan and the log the memory is empty, and the answer 0.
+        Without a snapshot that fits the plan and the log the memory is empty, and the answer 0. With `name`
+        the memory stands under that one, beside the memory in use.
         """
-        found = self._shelf.newest(tenant, seq_max)
+        name = name or tenant
+        found = await asyncio.to_thread(self._shelf.newest, tenant)
         if found is not None:
-            seq, path = found
             try:
-                self._velocity.load(tenant, plan, pieces(path))
+                await self._insist_on_log(found)
+                # In a thread of its own, since there may be others to answer.
+                await asyncio.to_thread(self._velocity.load, name, plan, pieces(found.path))
             except (SnapshotRefused, OSError) as error:
                 _log.info("snapshot_not_used", tenant=tenant, reason=str(error))
             else:
-                self._kept[tenant] = seq
-                return seq
-        self._velocity.install(tenant, plan)
+                self._kept[tenant] = found.seq
+                return found.seq
+        self._velocity.install(name, plan)
         return 0
+
+    async def _insist_on_log(self, found: Snapshot) -> None:
+        """Refuse a snapshot of another log, of a database that was restored to a moment before it, say."""
+        rows = await self._store.read(self._event_at(found.seq))
+        if not rows or rows[0][0] != found.event:
+            raise SnapshotRefused("The snapshot is of another log.")
 
     async def save(self, tenant: str, *, rest_s: float = _REST_S) -> None:
         """Write a snapshot of a tenant's memory as it stands between two events."""
@@ -107,10 +119,13 @@ class Preserver:
                 return
             if seq <= self._kept.get(tenant, 0):
                 return
+            rows = await self._store.read(self._event_at(seq))
+            if not rows:
+                return
             snapshot = self._velocity.dump(tenant)
         finally:
             self._evaluator.resume(tenant)
-        draft = await asyncio.to_thread(self._shelf.draft, tenant, seq)
+        draft = await asyncio.to_thread(self._shelf.draft, tenant, seq, rows[0][0])
         try:
             for piece in snapshot:
                 await asyncio.to_thread(draft.write, piece)

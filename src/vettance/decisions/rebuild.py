@@ -1,7 +1,7 @@
 """Rebuild: fill the memory between events from the log, at start and whenever a tenant's rules change."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from vettance.db.engine import Row, Statement, Store
@@ -28,7 +28,7 @@ class Rebuilder:
         velocity: Velocity,
         evaluator: Evaluator,
         cache: RuleCache,
-        restore: Callable[[str, Plan, int], int],
+        restore: Callable[[str, Plan], Awaitable[int]],
         now_ms: Callable[[], int] | None = None,
     ) -> None:
         self._store = store
@@ -40,12 +40,10 @@ class Rebuilder:
 
     async def start(self, progress: Progress | None = None) -> int:
         """Load every tenant's rules and memory, and replay the log beyond; returns how many events."""
-        newest = await self._store.read(sql.select_last_event())
-        seq_max = newest[0][0] if newest else 0
         reached: dict[str, int] = {}
         for tenant, version, document in await self._store.read(rules_sql.select_newest()):
             active = self._cache.active(version, document)
-            reached[tenant] = self._restore(tenant, active.compiled.plan, seq_max)
+            reached[tenant] = await self._restore(tenant, active.compiled.plan)
             self._evaluator.rules[tenant] = active
         rules = self._evaluator.rules
         since_ms = self._now_ms() - MEMORY_MS

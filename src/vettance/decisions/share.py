@@ -1,6 +1,7 @@
 """Share: ask a memory that several processes share, and fill it from the log when that is needed."""
 
 import asyncio
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
@@ -23,7 +24,10 @@ COMING: Final = "#next"  # Ends the name of a memory that is filled beside the o
 PATIENCE_S: Final = 5.0
 #: A lease outlives a pause of its holder, and is soon taken over from one that died.
 LEASE_S: Final = 15.0
-HOLD_S: Final = 6.0
+#: Events are held back while a memory is exchanged, for as long at the most, and for the shorter time when
+#: whoever exchanges it dies.
+HOLD_S_MAX: Final = 6.0
+HOLD_S: Final = 1.5
 #: An event that was observed this long ago and is neither stored nor refused belongs to a process that died.
 DEAD_MS: Final = 15_000
 #: Events at the end of the log that are read twice: commits may become visible in another order than their
@@ -281,6 +285,7 @@ class SharedMemory:
         tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
         count = await self._catch_up(tenant, active, holder, 0, tail)
         await self._velocity.hold(tenant, HOLD_S)
+        holding = asyncio.create_task(self._hold_on(tenant))
         try:
             await self._wait_for_pending(tenant)
             known = {event_id for _, event_id in tail}
@@ -290,7 +295,18 @@ class SharedMemory:
         except BaseException:
             await self._velocity.let_go(tenant)
             raise
+        finally:
+            holding.cancel()
         return count
+
+    async def _hold_on(self, tenant: str) -> None:
+        """Go on holding events back. Where some slipped through, there is nothing to adopt any more."""
+        until_s = time.monotonic() + HOLD_S_MAX - HOLD_S
+        is_held = True
+        while is_held and time.monotonic() < until_s:
+            await asyncio.sleep(HOLD_S / 4)
+            with contextlib.suppress(StateDown):
+                is_held = await self._velocity.hold(tenant, HOLD_S, again=True)
 
     async def _is_ahead(self, tenant: str) -> bool:
         """Tell whether a memory holds events of a process that died before it had stored them."""

@@ -185,3 +185,8 @@ def select_last_evaluated() -> Statement:
 def select_last_event() -> Statement:
     """(seq, id) of the newest event of the log."""
     return everyone("SELECT seq, id FROM event ORDER BY seq DESC LIMIT 1")
+
+
+def select_event_at(seq: int) -> Statement:
+    """(id,) of the event at a place of the log."""
+    return everyone("SELECT id FROM event WHERE seq = ?", (seq,))

@@ -128,8 +128,11 @@ class SharedVelocity(Protocol):
     async def condition(self, tenant: str, plan: Plan) -> Condition:
         """Tell how the memory of a tenant stands to a plan."""
 
-    async def hold(self, tenant: str, hold_s: float) -> None:
-        """Take no events of a tenant for so long, or until another memory is adopted."""
+    async def hold(self, tenant: str, hold_s: float, *, again: bool = False) -> bool:
+        """Take no events of a tenant for so long, or until another memory is adopted.
+
+        With `again` only if none are taken at the moment; answers whether that is so.
+        """
 
     async def let_go(self, tenant: str) -> None:
         """Take events of a tenant again."""

@@ -202,10 +202,14 @@ class RedisVelocity:
             del settled[_SETTLED_AT_ONCE:]
         return settled
 
-    async def hold(self, tenant: str, hold_s: float) -> None:
-        """Take no events of a tenant for so long, or until another memory is adopted. Raises `StateDown`."""
+    async def hold(self, tenant: str, hold_s: float, *, again: bool = False) -> bool:
+        """Take no events of a tenant for so long, or until another memory is adopted. Raises `StateDown`.
+
+        With `again` only if none are taken at the moment; answers whether that is so.
+        """
         pause = self._names(tenant)[1] + b"pause"
-        await self._line.call(b"SET", pause, b"1", b"PX", b"%d" % (hold_s * 1000))
+        words = (b"SET", pause, b"1", b"PX", b"%d" % (hold_s * 1000))
+        return bool(await self._line.call(*words, *((b"XX",) if again else ())))
 
     async def let_go(self, tenant: str) -> None:
         """Take events of a tenant again. Raises `StateDown`."""

@@ -1,23 +1,39 @@
-"""The shelf: snapshots of memories as files, each named by how far in the log it reaches."""
+"""The shelf: snapshots of memories as files, each named by the event of the log up to which it reaches."""
 
 import contextlib
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, NamedTuple
 
-_NAME: Final = re.compile(r"(?P<tenant>[A-Za-z0-9_]+)\.(?P<seq>[0-9]{1,19})\.memory")
+#: Snapshots of before 2026-11-22 name no event, and are not read any more.
+_NAME: Final = re.compile(
+    r"(?P<tenant>[A-Za-z0-9_]+)\.(?P<seq>[0-9]{1,19})(?:\.(?P<event>[A-Za-z0-9_]+))?\.memory"
+)
 _PIECE_BYTES: Final = 1024 * 1024
+#: A draft that nobody has added to for so long is of a process that died. Younger ones may be those of
+#: other processes of the same data folder.
+DRAFT_S_MAX: Final = 600.0
+
+
+class Snapshot(NamedTuple):
+    """A snapshot on the shelf: how far in the log it reaches, and the id of the event that stood there."""
+
+    tenant: str
+    seq: int
+    event: str | None
+    path: Path
 
 
 class Draft:
     """A snapshot being written. It appears on the shelf whole, when it is `finish`ed, or not at all."""
 
-    def __init__(self, folder: Path, tenant: str, seq: int) -> None:
+    def __init__(self, folder: Path, tenant: str, seq: int, event: str) -> None:
         self._folder = folder
         self._tenant = tenant
-        self._name = f"{tenant}.{seq}.memory"
+        self._name = f"{tenant}.{seq}.{event}.memory"
         self._path = folder / f".{self._name}.{os.getpid()}"
         self._file: IO[bytes] = self._path.open("wb")
 
@@ -36,8 +52,8 @@ class Draft:
             os.fsync(folder)
         finally:
             os.close(folder)
-        for _, _, path in _snapshots(self._folder, self._tenant)[1:]:
-            path.unlink(missing_ok=True)
+        for one in _snapshots(self._folder, self._tenant)[1:]:
+            one.path.unlink(missing_ok=True)
 
     def abandon(self) -> None:
         """Leave no trace of the draft."""
@@ -51,28 +67,27 @@ class Shelf:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def draft(self, tenant: str, seq: int) -> Draft:
-        """Begin a snapshot of a tenant's memory that has seen the log up to `seq`. Raises `OSError`."""
+    def draft(self, tenant: str, seq: int, event: str) -> Draft:
+        """Begin a snapshot of a tenant's memory that has seen the log up to an event. Raises `OSError`."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return Draft(self._folder, tenant, seq)
+        return Draft(self._folder, tenant, seq, event)
 
-    def newest(self, tenant: str, seq_max: int) -> tuple[int, Path] | None:
-        """Return (seq, file) of the newest snapshot of a tenant, if it reaches no further than the log."""
+    def newest(self, tenant: str) -> Snapshot | None:
+        """Return the newest snapshot of a tenant."""
         found = _snapshots(self._folder, tenant)
-        if not found or found[0][1] > seq_max:
-            return None
-        return found[0][1], found[0][2]
+        return found[0] if found else None
 
     def remove(self, tenant: str) -> None:
         """Take every snapshot of a tenant away."""
-        for _, _, path in _snapshots(self._folder, tenant):
-            path.unlink(missing_ok=True)
+        for one in _snapshots(self._folder, tenant):
+            one.path.unlink(missing_ok=True)
 
     def sweep(self) -> None:
-        """Remove drafts that a crash left behind; call it when no other process writes here."""
+        """Remove drafts that a crash left behind."""
+        before_s = time.time() - DRAFT_S_MAX
         with contextlib.suppress(FileNotFoundError):
             for path in self._folder.iterdir():
-                if path.name.startswith("."):
+                if path.name.startswith(".") and path.stat().st_mtime < before_s:
                     path.unlink(missing_ok=True)
 
 
@@ -83,12 +98,16 @@ def pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def _snapshots(folder: Path, tenant: str) -> list[tuple[str, int, Path]]:
-    """Return (tenant, seq, file) of a tenant's snapshots, the furthest first."""
+def _snapshots(folder: Path, tenant: str) -> list[Snapshot]:
+    """Return a tenant's snapshots, the furthest first."""
     try:
         names = list(folder.iterdir())
     except FileNotFoundError:
         return []
     matches = ((_NAME.fullmatch(path.name), path) for path in names)
-    found = [(match["tenant"], int(match["seq"]), path) for match, path in matches if match is not None]
-    return sorted((one for one in found if one[0] == tenant), key=lambda one: -one[1])
+    found = [
+        Snapshot(match["tenant"], int(match["seq"]), match["event"], path)
+        for match, path in matches
+        if match is not None and match["tenant"] == tenant
+    ]
+    return sorted(found, key=lambda one: -one.seq)

@@ -117,7 +117,7 @@ def _running_state(run: Running) -> tuple[Any, ...]:
     buckets = run.buckets
     if buckets is None:
         return totals, None
-    return totals, (buckets.base, buckets.lost, [list(values) for values, _ in buckets.lists()])
+    return totals, (buckets.base, buckets.lost, [list(values) for values, _ in buckets.arrays()])
 
 
 def load_memory(plan: Plan, chunks: Iterable[bytes]) -> TenantMemory:
@@ -240,6 +240,6 @@ def _make_running(run: Running, state: Any, buckets: Buckets | None) -> None:
     run.inexact = int(inexact, 16)
     run.buckets = buckets
     if buckets is not None:
-        buckets.base, buckets.lost, lists = held
-        for (values, _), kept in zip(buckets.lists(), lists, strict=True):
+        buckets.base, buckets.lost, arrays = held
+        for (values, _), kept in zip(buckets.arrays(), arrays, strict=True):
             values.extend(kept)

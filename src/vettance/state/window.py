@@ -5,6 +5,7 @@ The idea of cutting a sliding window into sub-windows of equal length, each kept
 """
 
 import math
+from array import array
 from typing import Any, Final, NamedTuple
 
 from vettance.state.layout import AVG, COUNT, MAX, MIN, OF_TOTALS, SUM, Window
@@ -12,8 +13,8 @@ from vettance.state.port import Value
 
 BUCKETS: Final = 64  # for each window: the edge that may be off is at most a 64th of the window long
 # Buckets kept behind those of the newest window, for late events and for one event that is ahead of the
-# others.
-_SLACK_MAX: Final = 256
+# others: five minutes of a window of one, and a window more.
+_SLACK_MAX: Final = 352
 
 
 class Totals(NamedTuple):
@@ -47,7 +48,7 @@ EMPTY: Final = Totals(0, 0.0, math.inf, -math.inf, None)
 class Buckets:
     """One window of one busy series, on a grid of sub-buckets of equal width from the epoch on.
 
-    The lists run in step: index 0 is the bucket `base`; those that nobody asks for stay empty. While events
+    The arrays run in step: index 0 is the bucket `base`; those that nobody asks for stay empty. While events
     come in order, what `busy_source.py` writes counts them in the bucket at `head` itself.
     """
 
@@ -87,12 +88,12 @@ class Buckets:
         self.with_greatest = MAX in codes
         self.base = 0
         self.lost = -math.inf  # the newest bucket that is no longer kept, or was too old to keep
-        self.counts: list[int] = []
-        self.firsts: list[int] = []
-        self.lasts: list[int] = []
-        self.sums: list[float] = []
-        self.least: list[float] = []
-        self.greatest: list[float] = []
+        self.counts = array("q")
+        self.firsts = array("q")
+        self.lasts = array("q")
+        self.sums = array("d")
+        self.least = array("d")
+        self.greatest = array("d")
         self.head = 0  # the place of the newest bucket, for moments before `head_until_ms`
         self.head_until_ms = -math.inf
 
@@ -132,19 +133,19 @@ class Buckets:
         if self.with_greatest and value > self.greatest[place]:
             self.greatest[place] = value
 
-    def lists(self) -> list[tuple[list[Any], Any]]:
-        """Return the lists in use, each with what stands in an empty bucket."""
-        lists: list[tuple[list[Any], Any]] = [(self.counts, 0), (self.firsts, 0), (self.lasts, 0)]
+    def arrays(self) -> list[tuple["array[Any]", Any]]:
+        """Return the arrays in use, each with what stands in an empty bucket."""
+        arrays: list[tuple[array[Any], Any]] = [(self.counts, 0), (self.firsts, 0), (self.lasts, 0)]
         if self.with_sums:
-            lists.append((self.sums, 0.0))
+            arrays.append((self.sums, 0.0))
         if self.with_least:
-            lists.append((self.least, math.inf))
+            arrays.append((self.least, math.inf))
         if self.with_greatest:
-            lists.append((self.greatest, -math.inf))
-        return lists
+            arrays.append((self.greatest, -math.inf))
+        return arrays
 
     def _make_room(self, bucket: int) -> int:
-        """Let the lists reach `bucket` and return its place, or -1 when it is too old to be kept."""
+        """Let the arrays reach `bucket` and return its place, or -1 when it is too old to be kept."""
         length = len(self.counts)
         if not length:
             self.base = bucket
@@ -156,18 +157,18 @@ class Buckets:
             # Everything kept is older than anything that can still be asked about.
             self.lost = max(self.lost, self.base + length - 1)
             self.base, before, behind = bucket, 0, 1
-            for values, _ in self.lists():
-                values.clear()
-        for values, empty in self.lists():
+            for values, _ in self.arrays():
+                del values[:]
+        for values, empty in self.arrays():
             if before > 0:
-                values[:0] = [empty] * before
+                values[:0] = array(values.typecode, [empty]) * before
             else:
-                values.extend([empty] * behind)
+                values.extend(array(values.typecode, [empty]) * behind)
         if before > 0:
             self.base = bucket
         surplus = len(self.counts) - self.room
-        if surplus >= self.room:
-            for values, _ in self.lists():
+        if surplus >= self.room // 4:
+            for values, _ in self.arrays():
                 del values[:surplus]
             self.base += surplus
             self.lost = max(self.lost, self.base - 1)
