@@ -89,7 +89,7 @@ class Archive:
         self.runner = asyncio.Runner()
         self.store = self.runner.run(self._open(path))
         self.ids = IdSource()
-        self.finder = Finder(self.store)
+        self.finder = Finder(self.store, at_once=3)
         self.relater = Relater(self.store, self.finder)
         self.accountant = Accountant(self.store, self.finder, lambda: START_MS + 400 * DAY_MS)
 
@@ -164,7 +164,7 @@ class Archive:
         self, tenants: Sequence[str], made: Iterable[tuple[int, Made]], seals: Sequence[int]
     ) -> list[list[Past]]:
         """Write decisions of some tenants in turn, making chunks of all so far at each of `seals`."""
-        sealer = Sealer(self.store, {})
+        sealer = Sealer(self.store, {}, at_once=3)
         now_ms = START_MS
         coming: list[tuple[int, Past]] = []
         writes: list[Coroutine[Any, Any, None]] = []

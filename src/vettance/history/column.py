@@ -14,6 +14,10 @@ from vettance.ids import ID_DIGITS
 #: Decisions in a chunk. Larger ones make fewer rows to read, smaller ones a shorter tail to look through.
 CHUNK: Final = 4_096
 
+#: Decisions of the log that are read and thought about at once: more would be more small objects than memory
+#: without holes has room for, and keep other requests waiting.
+AT_ONCE: Final = 256
+
 Array = npt.NDArray[Any]
 
 #: Fields that hold a text; in a column it is the number of the term, 0 for none.
@@ -35,6 +39,8 @@ BITS: Final = {name: 1 << place for place, name in enumerate((*TEXTS, REASONS))}
 SEARCHED_BITS: Final = sum(BITS[name] for name in SEARCHED)
 
 TIMES: Final = ("evaluated_at_ms", "received_at_ms", "occurred_at_ms")
+#: How the number of a term is stored; in memory it may take fewer bytes.
+TERM: Final = np.dtype("<u4")
 #: How each column is stored. `high` and `low` are the digits of the id. `reasons` has an entry for each code
 #: of each decision, none for most decisions.
 TYPES: Final[dict[str, np.dtype[Any]]] = {
@@ -43,8 +49,8 @@ TYPES: Final[dict[str, np.dtype[Any]]] = {
     **dict.fromkeys(TIMES, np.dtype("<i8")),
     "score": np.dtype("u1"),
     "verdict": np.dtype("u1"),
-    **dict.fromkeys(TEXTS, np.dtype("<u4")),
-    REASONS: np.dtype([("place", "<u4"), ("term", "<u4")]),
+    **dict.fromkeys(TEXTS, TERM),
+    REASONS: np.dtype([("place", "<u4"), ("term", TERM)]),
 }
 
 #: Outcomes are sorted by their words, which is the same order in both vocabularies.
@@ -146,6 +152,13 @@ def describe(columns: Mapping[str, Array]) -> Chunk:
     return Chunk(int(seq[-1]), int(seq[0]), len(seq), *bounds)
 
 
+def ids_of(columns: Mapping[str, Array], first: int, end: int) -> list[tuple[int, str]]:
+    """Return (seq, digits of the id) of some decisions."""
+    parts = [columns[name][first:end].tolist() for name in ("seq", "high", "low")]
+    width = ID_DIGITS // 2
+    return [(seq, f"{high:0{width}x}{low:0{width}x}") for seq, high, low in zip(*parts, strict=True)]
+
+
 def keys_of(columns: Mapping[str, Array]) -> dict[str, Array]:
     """Return what customers and devices are known by, as `Event.customer_key` and `device_key` tell it."""
     customer, device = columns["customer_id"], columns["fingerprint"]
@@ -156,11 +169,14 @@ def keys_of(columns: Mapping[str, Array]) -> dict[str, Array]:
 
 
 class Column:
-    """One column of all chunks of a tenant, in memory: it grows at its end as chunks are added."""
+    """One column of all chunks of a tenant, in memory: it grows at its end as chunks are added.
+
+    Numbers of texts take as many bytes as the highest of them needs: one for a shop of few customers.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._kept = np.empty(0, TYPES[name])
+        self._kept = np.empty(0, np.uint8 if name in TEXTS else TYPES[name])
         self._used = 0
         self._places = 0
         self._first = 0
@@ -196,8 +212,11 @@ class Column:
         """Add the next chunk, of `size` decisions."""
         more = np.frombuffer(data, TYPES[self._name])
         end = self._used + len(more)
-        if end > len(self._kept):
-            grown = np.empty(max(end, len(self._kept) * 3 // 2), TYPES[self._name])
+        kind = self._kept.dtype
+        if self._name in TEXTS:
+            kind = np.promote_types(kind, np.min_scalar_type(more.max(initial=0)))
+        if end > len(self._kept) or kind != self._kept.dtype:
+            grown = np.empty(max(end, len(self._kept) * 3 // 2), kind)
             grown[: self._used] = self._kept[: self._used]
             self._kept = grown
         self._kept[self._used : end] = more

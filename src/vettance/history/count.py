@@ -10,8 +10,7 @@ import numpy as np
 
 from vettance.db.engine import Store
 from vettance.history import sql
-from vettance.history.column import TYPES, Array, Row, keys_of
-from vettance.history.filter import Wanted
+from vettance.history.column import TERM, TYPES, Array, keys_of
 from vettance.history.find import Finder
 from vettance.history.shelf import Layout
 from vettance.history.tally import END_MS, Edge, Tally, bucket_width, split, split_days
@@ -102,7 +101,9 @@ class Accountant:
         if terms and with_codes:
             for term, value in await self._store.read(terms_sql.select_term_values(tenant, list(terms))):
                 tally.codes[value] = tally.codes.get(value, 0) + terms[term]
-        tally.add_rows(await self._newer(tenant, layout, edge))
+        newer = sql.count_newer(tenant, layout.through, *edge, tally.bucket_s)
+        for bucket_s, codes, *counts in await self._store.read(newer):
+            tally.add_like(bucket_s, codes.split(), counts)
 
     async def _chunks(
         self, tenant: str, layout: Layout, edge: Edge, names: Sequence[str]
@@ -119,12 +120,6 @@ class Accountant:
             for chunk_id, name, data in await self._store.read(statement):
                 found[chunk_id][name] = np.frombuffer(data, TYPES[name])
         return list(found.values())
-
-    async def _newer(self, tenant: str, layout: Layout, edge: Edge) -> list[Row]:
-        """Return the decisions of an edge that stand in no chunk."""
-        wanted = Wanted(moment="occurred_at_ms", from_ms=edge[0], to_ms=edge[1])
-        rows = await self._store.read(sql.select_tail(tenant, layout.through, wanted))
-        return [sql.row_of(row) for row in rows]
 
     async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[Tally, Uniques]:
         """Count the decisions of [from, to), and the different customers and devices, but no codes."""
@@ -157,7 +152,7 @@ class Accountant:
         counts = []
         for (kind, parts), found in zip(seen.items(), texts, strict=True):
             numbered = [numbers[text] for text in found if text in numbers]
-            parts.append(np.array(numbered, TYPES["email"]))
+            parts.append(np.array(numbered, TERM))
             different = await asyncio.to_thread(count_different, parts, whole.get(kind))
             counts.append(different + len(found) - len(numbered))
         return Uniques(*counts)
@@ -170,7 +165,7 @@ class Accountant:
         if known is None or (known.epoch, known.sizes) != (epoch, sizes):
             parts: dict[str, list[Array]] = {kind: [] for kind in KINDS}
             for kind, data in await self._store.read(sql.select_roster(*span)):
-                parts[kind].append(np.frombuffer(data, TYPES["email"]))
+                parts[kind].append(np.frombuffer(data, TERM))
             seen = {kind: await asyncio.to_thread(pack, parts[kind]) for kind in KINDS}
             known = self._days[span] = _Days(epoch, sizes, seen)
         self._days.move_to_end(span)

@@ -1,7 +1,6 @@
 """The filter: which decisions a list asks for, and which of those stand on a page."""
 
 import enum
-from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -138,14 +137,14 @@ def pick(mask: Array | None, bounds: tuple[int, int], offset: int, limit: int, *
 class Pool(NamedTuple):
     """Everything that a list asks for: the decisions in chunks (a mask over them), then the newer ones.
 
-    `keys` and `tail_keys` are what they are sorted by, None for their place in the log alone.
+    `keys` and `tail_keys` are what they are sorted by; without `keys`, by their place in the log alone.
     """
 
     size: int
     mask: Array | None
-    tail: Sequence[int]
-    keys: Array | None = None
-    tail_keys: Sequence[int] = ()
+    tail: Array
+    keys: Array | None
+    tail_keys: Array
 
     @property
     def total(self) -> int:
@@ -178,7 +177,7 @@ class _Group(NamedTuple):
 
     key: int
     sealed: int
-    tail: list[int]
+    tail: Array
 
 
 def page_of(
@@ -195,7 +194,7 @@ def page_of(
             continue
         if after is not None and group.key == after.key:
             bounds = (0, after.cut) if descending else (after.cut, pool.size)
-            tail = [seq for seq in tail if (seq < after.seq if descending else seq > after.seq)]
+            tail = tail[tail < after.seq] if descending else tail[tail > after.seq]
             mask = _mask_of(pool, group.key)
             sealed = _count(mask, bounds)
         if offset >= sealed + len(tail):
@@ -204,8 +203,7 @@ def page_of(
         if mask is None:
             mask = _mask_of(pool, group.key)
         room = limit - len(found)
-        newer = [Picked(-1, seq, group.key) for seq in (reversed(tail) if descending else tail)]
-        first = len(newer) if descending else sealed
+        first = len(tail) if descending else sealed
         # The chunks hold the older part of a group, the tail the newer one.
         places = pick(
             mask,
@@ -216,12 +214,10 @@ def page_of(
         )
         older = [Picked(int(place), -1, group.key) for place in places]
         if descending:
-            part = newer[offset : offset + room]
-            part += older[: room - len(part)]
+            newer = _newer(tail[::-1], offset, room, group.key)
+            found += newer + older[: room - len(newer)]
         else:
-            part = older
-            part += newer[max(0, offset - first) : max(0, offset - first) + room - len(part)]
-        found += part
+            found += older + _newer(tail, max(0, offset - first), room - len(older), group.key)
         offset = 0
         if len(found) >= limit:
             break
@@ -231,13 +227,16 @@ def page_of(
 def _groups(pool: Pool, *, descending: bool) -> list[_Group]:
     """Split a pool by its keys (bytes), in the order of the list."""
     if pool.keys is None:
-        return [_Group(0, _count(pool.mask, (0, pool.size)), list(pool.tail))]
+        return [_Group(0, _count(pool.mask, (0, pool.size)), pool.tail)]
     counts = np.bincount(pool.keys if pool.mask is None else pool.keys[pool.mask], minlength=256)
-    tails: dict[int, list[int]] = {}
-    for seq, key in zip(pool.tail, pool.tail_keys, strict=True):
-        tails.setdefault(key, []).append(seq)
-    present = sorted({*np.flatnonzero(counts).tolist(), *tails}, reverse=descending)
-    return [_Group(key, int(counts[key]), tails.get(key, [])) for key in present]
+    present = sorted(
+        {*np.flatnonzero(counts).tolist(), *np.unique(pool.tail_keys).tolist()}, reverse=descending
+    )
+    return [_Group(key, int(counts[key]), pool.tail[pool.tail_keys == key]) for key in present]
+
+
+def _newer(tail: Array, offset: int, limit: int, key: int) -> list[Picked]:
+    return [Picked(-1, seq, key) for seq in tail[offset : offset + limit].tolist()]
 
 
 def _mask_of(pool: Pool, key: int) -> Array | None:
@@ -258,8 +257,8 @@ def _page_by_moment(
     """Sort by a key of many values. Moments come nearly sorted, which the stable sort makes use of."""
     assert pool.keys is not None, "a list by moments has moments"
     places = np.arange(pool.size) if pool.mask is None else np.flatnonzero(pool.mask)
-    keys = np.concatenate((pool.keys[places], np.array(pool.tail_keys, np.int64)))
-    seqs = np.concatenate((np.full(len(places), -1), np.array(pool.tail, np.int64)))
+    keys = np.concatenate((pool.keys[places], pool.tail_keys))
+    seqs = np.concatenate((np.full(len(places), -1), pool.tail))
     places = np.concatenate((places, np.full(len(pool.tail), -1)))
     if after is not None:
         sealed = seqs < 0

@@ -9,7 +9,18 @@ import numpy as np
 from vettance.db.engine import Store
 from vettance.decisions.decision import Outcome
 from vettance.history import sql
-from vettance.history.column import BITS, OUTCOME_MASK, OUTCOMES, REASONS, SEARCHED, TYPES, Array, Chunk, Row
+from vettance.history.column import (
+    AT_ONCE,
+    BITS,
+    OUTCOME_MASK,
+    OUTCOMES,
+    REASONS,
+    SEARCHED,
+    TYPES,
+    Array,
+    Chunk,
+    Row,
+)
 from vettance.history.digits import holds
 from vettance.history.filter import (
     TRIGRAM,
@@ -53,10 +64,14 @@ class Found(NamedTuple):
 
 
 class Finder:
-    """Answers lists. Everything acknowledged is seen: what is in no chunk yet is looked up in the log."""
+    """Answers lists. Everything acknowledged is seen: what is in no chunk yet is looked up in the log.
 
-    def __init__(self, store: Store, shelf: Shelf | None = None) -> None:
+    What has to be looked into decision by decision is read `at_once` rows at a time.
+    """
+
+    def __init__(self, store: Store, shelf: Shelf | None = None, *, at_once: int = AT_ONCE) -> None:
         self._store = store
+        self._at_once = at_once
         self._shelf = shelf or Shelf()
         self._loading: dict[tuple[str, str], asyncio.Lock] = {}
 
@@ -84,7 +99,7 @@ class Finder:
             name: await self.column(tenant, name, layout)
             for name in (names | {key_name} if key_name else names)
         }
-        tail = await self._tail(tenant, layout, wanted)
+        tail = await self._tail(tenant, layout, wanted, order)
         mark = await self._mark(tenant, layout, after, descending=descending) if after else None
 
         def think() -> tuple[int, list[Picked]]:
@@ -92,9 +107,7 @@ class Finder:
             keys = columns[key_name] if key_name else None
             if order is Order.OUTCOME and keys is not None:
                 keys = keys & np.uint8(OUTCOME_MASK)
-            pool = Pool(
-                layout.size, mask, [row.seq for row in tail], keys, [_key(row, order) for row in tail]
-            )
+            pool = Pool(layout.size, mask, tail.seqs, keys, tail.keys)
             return pool.total, page_of(pool, offset, limit + 1, mark, descending=descending)
 
         total, picked = await _aside(think, layout.size)
@@ -103,13 +116,21 @@ class Finder:
         more = len(picked) > limit
         return Found(total, seqs, more, Place(page[-1].key, seqs[-1]) if more else None)
 
-    async def _tail(self, tenant: str, layout: Layout, wanted: Wanted) -> list[sql.Brief] | list[Row]:
+    async def _tail(self, tenant: str, layout: Layout, wanted: Wanted, order: Order) -> "_Tail":
         """Return what a list asks for of the decisions that stand in no chunk, oldest first."""
         if wanted.search is None:
-            statement = sql.select_brief_tail(tenant, layout.through, wanted)
-            return [sql.Brief._make(row) for row in await self._store.read(statement)]
-        found = await self._store.read(sql.select_tail(tenant, layout.through, wanted))
-        return [row for row in map(sql.row_of, found) if row_holds(row, wanted.search)]
+            statement = sql.select_tail_keys(tenant, layout.through, wanted, order)
+            ((seqs, keys),) = await self._store.read(statement)
+            return _Tail.of(_numbers(seqs), _numbers(keys))
+        held: list[tuple[int, int]] = []
+        after = layout.through
+        while True:
+            found = await self._store.read(sql.select_tail(tenant, after, wanted, self._at_once))
+            rows = [sql.row_of(row) for row in found]
+            held += [(row.seq, _key(row, order)) for row in rows if row_holds(row, wanted.search)]
+            if len(rows) < self._at_once:
+                return _Tail.of(*np.array(held, np.int64).reshape(-1, 2).T)
+            after = rows[-1].seq
 
     async def layout(self, tenant: str) -> Layout:
         """Return where a tenant's decisions stand at the moment."""
@@ -230,15 +251,33 @@ class Finder:
     async def _seqs(self, tenant: str, layout: Layout, picked: Sequence[Picked]) -> list[int]:
         places = np.array([one.place for one in picked if one.place >= 0], np.int64)
         indexes = layout.chunks_of_places(places)
-        parts = await self.parts(tenant, "seq", layout, np.unique(indexes).tolist())
-        seqs = {
-            int(place): int(parts[int(index)][place - layout.starts[index]])
-            for place, index in zip(places, indexes, strict=True)
-        }
+        torn = [index for index in np.unique(indexes).tolist() if not layout.gapless[index]]
+        parts = await self.parts(tenant, "seq", layout, torn)
+        seqs: dict[int, int] = {}
+        for place, index in zip(places.tolist(), indexes.tolist(), strict=True):
+            offset = place - int(layout.starts[index])
+            part = parts.get(index)
+            seqs[place] = int(layout.firsts[index]) + offset if part is None else int(part[offset])
         return [one.seq if one.place < 0 else seqs[one.place] for one in picked]
 
 
-def _key(row: Row | sql.Brief, order: Order) -> int:
+class _Tail(NamedTuple):
+    """Decisions that stand in no chunk, and what they are sorted by; both int64, oldest first."""
+
+    seqs: Array
+    keys: Array
+
+    @classmethod
+    def of(cls, seqs: Array, keys: Array) -> "_Tail":
+        in_turn = np.argsort(seqs)
+        return cls(seqs[in_turn], keys[in_turn])
+
+
+def _numbers(text: str | None) -> Array:
+    return np.fromstring(text or "", np.int64, sep=",")
+
+
+def _key(row: Row, order: Order) -> int:
     if order is Order.SCORE:
         return row.score
     if order is Order.OUTCOME:

@@ -119,7 +119,7 @@ def among(values: Array, terms: Array) -> Array:
     """Which of `values` are one of some term numbers."""
     if len(terms) <= _FEW:
         found = np.zeros(len(values), bool)
-        for term in terms:
+        for term in terms.tolist():
             found |= values == term
         return found
     # Whatever is higher than the highest term falls onto the last place, which stays empty.

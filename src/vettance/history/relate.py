@@ -9,7 +9,7 @@ import numpy as np
 
 from vettance.db.engine import Store
 from vettance.history import sql
-from vettance.history.column import Array, Row, keys_of
+from vettance.history.column import TERM, Array, Row, keys_of
 from vettance.history.find import Finder
 from vettance.history.shelf import Layout
 from vettance.terms import sql as terms_sql
@@ -149,7 +149,7 @@ class _Thought(msgspec.Struct, frozen=True):
         counts = {}
         for other, texts in self.others.items():
             numbered = [self.terms[text] for text in texts if text in self.terms]
-            seen = np.unique(np.concatenate((keys[other], np.array(numbered, keys[other].dtype))))
+            seen = np.unique(np.concatenate((keys[other], np.array(numbered, TERM))))
             counts[other] = int(np.count_nonzero(seen)) + len(texts) - len(numbered)
         return places, counts
 

@@ -11,11 +11,13 @@ import structlog
 from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
 from vettance.history import sql
 from vettance.history.column import (
+    AT_ONCE,
     CHUNK,
     SEARCHED_BITS,
+    TERM,
     Array,
-    Row,
     describe,
+    ids_of,
     keys_of,
     layout,
     texts_of,
@@ -32,7 +34,6 @@ BUSY_CHUNKS: Final = 8
 #: How long a chunk may be held up in all by bursts of events that are being accepted.
 HELD_S_MAX: Final = 5.0
 _HELD_LOOK_S: Final = 0.05
-_SLICE: Final = 256  # Decisions thought about before other requests get their turn.
 _STEP: Final = 64  # Rows of a full-text index in one commit: a millisecond of the writer's time.
 
 _log = structlog.get_logger()
@@ -55,6 +56,7 @@ class Sealer:
         is_bursting: Callable[[], bool] | None = None,
         *,
         chunk: int = CHUNK,
+        at_once: int = AT_ONCE,
         held_s_max: float = HELD_S_MAX,
     ) -> None:
         self._others = others
@@ -65,6 +67,7 @@ class Sealer:
         self._store = store
         self._ever = ever
         self._chunk = chunk
+        self._at_once = at_once
         self._sealed: dict[str, int] = {}
         #: For each tenant, how many decisions stood in no chunk when so many had ever been made.
         self._counted: dict[str, tuple[int, int]] = {}
@@ -115,15 +118,14 @@ class Sealer:
         after = await self._last_sealed(tenant)
         self._counted.pop(tenant, None)
         epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
-        found = await self._store.read(sql.select_span(tenant, after, limit))
-        if not found:
+        columns = await self._lay_out(tenant, after, limit)
+        if columns is None:
             return 0
-        rows = [sql.row_of(row) for row in found]
-        columns = await self._lay_out(tenant, rows)
-        ids = [(row.seq, row.id) for row in rows]
-        for start in range(0, len(ids), _STEP):
+        size, last = len(columns["seq"]), int(columns["seq"][-1])
+        for start in range(0, size, _STEP):
             await self._give_way()
-            await self._store.write(*terms_sql.insert_id_search(ids[start : start + _STEP]))
+            ids = ids_of(columns, start, start + _STEP)
+            await self._store.write(*terms_sql.insert_id_search(ids))
         try:
             await self._store.write(
                 terms_sql.hold_epoch(epoch),
@@ -133,21 +135,20 @@ class Sealer:
         except (Clash, Lost):
             # Another process was faster, or removed terms meanwhile: begin again from what there is now.
             self._sealed.pop(tenant, None)
-            return len(rows)
-        self._sealed[tenant] = rows[-1].seq
-        return len(rows)
+            return size
+        self._sealed[tenant] = last
+        return size
 
     async def seal_again(self, tenant: str, first: int, last: int) -> None:
         """Lay out a chunk anew (the one that ends at `last`), from what is left of its decisions."""
         while True:
             epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
-            found = await self._store.read(sql.select_between(tenant, first, last))
-            columns = await self._lay_out(tenant, [sql.row_of(row) for row in found])
+            columns = await self._lay_out(tenant, first - 1, last - first + 1, last)
             try:
                 await self._store.write(
                     terms_sql.hold_epoch(epoch),
                     sql.delete_chunk(tenant, last),
-                    *sql.insert_chunk(tenant, describe(columns), columns),
+                    *(sql.insert_chunk(tenant, describe(columns), columns) if columns is not None else ()),
                 )
             except Lost:
                 continue
@@ -159,38 +160,53 @@ class Sealer:
         while self._is_bursting() and time.monotonic() < self._held_until_s:  # noqa: ASYNC110
             await asyncio.sleep(_HELD_LOOK_S)
 
-    async def _lay_out(self, tenant: str, rows: Sequence[Row]) -> dict[str, Array]:
-        terms = await self._number(tenant, rows)
-        parts = []
-        for start in range(0, len(rows), _SLICE):
-            parts.append(layout(rows[start : start + _SLICE], terms, start))
+    async def _lay_out(
+        self, tenant: str, after: int, limit: int, last: int = sql.END
+    ) -> dict[str, Array] | None:
+        """Lay out the next decisions after a place in the log, none beyond `last`; None when there are none.
+
+        They are read in slices: all of a chunk at once would be a hundred thousand small objects, and leave
+        holes in memory where they were.
+        """
+        terms: dict[str, terms_sql.Term] = {}
+        parts: list[dict[str, Array]] = []
+        start = 0
+        while start < limit:
+            found = await self._store.read(
+                sql.select_span(tenant, after, min(self._at_once, limit - start), last)
+            )
+            if not found:
+                break
+            rows = [sql.row_of(row) for row in found]
+            texts = texts_of(rows)
+            await self._number(tenant, texts, terms)
+            parts.append(layout(rows, {text: terms[text].id for text in texts}, start))
             await self._give_way()
+            after, start = rows[-1].seq, start + len(rows)
+        if not parts:
+            return None
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    async def _number(self, tenant: str, rows: Sequence[Row]) -> dict[str, int]:
-        """Return the number of every text of some decisions, giving new ones to those that have none."""
-        texts: dict[str, int] = {}
-        for start in range(0, len(rows), _SLICE):
-            for value, fields in texts_of(rows[start : start + _SLICE]).items():
-                texts[value] = texts.get(value, 0) | fields
-            await self._give_way()
-        known = await self._known(tenant, list(texts))
-        widened = [
-            (term, term._replace(fields=term.fields | texts[term.value]))
-            for term in known.values()
-            if term.fields | texts[term.value] != term.fields
-        ]
-        for term, wide in widened:
+    async def _number(self, tenant: str, texts: Mapping[str, int], known: dict[str, terms_sql.Term]) -> None:
+        """Get to know the term of every text of some decisions, giving new ones to those that have none."""
+        known.update(await self._known(tenant, [text for text in texts if text not in known]))
+        fresh = []
+        for value, fields in texts.items():
+            term = known.get(value)
+            if term is None:
+                fresh.append((value, fields))
+                continue
+            if not fields & ~term.fields:
+                continue
+            wide = known[value] = term._replace(fields=term.fields | fields)
             statements = [terms_sql.widen_term(tenant, wide)]
             if not term.fields & SEARCHED_BITS and wide.fields & SEARCHED_BITS:
                 statements += terms_sql.insert_term_search([wide])
             await self._store.write(*statements)
-        fresh = [(value, fields) for value, fields in texts.items() if value not in known]
         for start in range(0, len(fresh), _STEP):
             await self._give_way()
-            for term in await self._add(tenant, fresh[start : start + _STEP]):
-                known[term.value] = term
-        return {term.value: term.id for term in known.values()}
+            added = await self._add(tenant, fresh[start : start + _STEP])
+            known.update((term.value, term) for term in added)
 
     async def _known(self, tenant: str, values: Sequence[str]) -> dict[str, terms_sql.Term]:
         known: dict[str, terms_sql.Term] = {}
@@ -232,8 +248,8 @@ class Sealer:
             known: dict[str, bytes] = dict(await self._store.read(sql.select_roster_day(tenant, int(day))))
             for kind, terms in seen.items():
                 here = terms[days == day]
-                before = np.frombuffer(known.get(kind, b""), terms.dtype)
+                before = np.frombuffer(known.get(kind, b""), TERM)
                 together = np.union1d(before, here[here > 0])
                 if len(together) > len(before):
-                    statements.append(sql.save_roster(tenant, kind, int(day), together.tobytes()))
+                    statements.append(sql.save_roster(tenant, kind, int(day), together))
         return statements

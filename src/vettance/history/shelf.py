@@ -54,8 +54,9 @@ class Layout:
         self.size = int(self.starts[-1])
         #: The newest `seq` that stands in a chunk.
         self.through = self.ids[-1] if chunks else 0
-        #: Whether no other tenant's decisions stand between: then places are found by counting.
-        self.dense = all(chunk.id - chunk.first_seq + 1 == chunk.size for chunk in chunks)
+        #: Of each chunk, whether nobody else's decisions stand between: then places are found by counting.
+        self.gapless = [chunk.id - chunk.first_seq + 1 == chunk.size for chunk in chunks]
+        self.dense = all(self.gapless)
 
     def chunk_of_seq(self, seq: int) -> int:
         """Return the index of the first chunk that ends at or after `seq`; their number when none does."""

@@ -6,11 +6,13 @@ from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import Statement, scoped
 from vettance.decisions.decision import Decision, Outcome
-from vettance.history.column import Array, Chunk, Row
+from vettance.history.column import OUTCOMES, TERM, Array, Chunk, Row
 from vettance.history.filter import Order, Wanted
 
 MINUTE_S: Final = 60
 DAY_S: Final = 86_400
+#: Beyond every place in the log.
+END: Final = 2**62
 EVENTS: Final = ""  # The code whose row counts all decisions.
 
 
@@ -103,24 +105,22 @@ _KNOWN_BY: Final = {
 }
 
 
-class Brief(NamedTuple):
-    """As much of a decision as a list that searches nothing needs."""
+def select_tail_keys(tenant: str, after: int, wanted: Wanted, order: Order) -> Statement:
+    """(seqs, keys) of the decisions after a place in the log that a list asks for, and what it sorts them by.
 
-    seq: int
-    outcome: str
-    score: int
-    received_at_ms: int
-
-
-def select_brief_tail(tenant: str, after: int, wanted: Wanted) -> Statement:
-    """(seq, outcome, score, received) of the decisions after a place in the log that a list asks for."""
+    Each is one text with a number for each decision, the same order in both; NULL where there is none. Rows
+    of their own would be thousands of small objects for every page.
+    """
     where, args = _conditions(wanted)
-    return scoped(
-        tenant,
-        "SELECT seq, decision, score, received_at_ms FROM decision "
-        f"WHERE tenant = ? AND seq > ?{where} ORDER BY seq",
-        (after, *args),
-    )
+    columns = ("seq", _KEYS.get(order, "0"))
+
+    def ask(packed: str) -> Statement:
+        what = ", ".join(packed.format(column) for column in columns)
+        return scoped(
+            tenant, f"SELECT {what} FROM decision WHERE tenant = ? AND seq > ?{where}", (after, *args)
+        )
+
+    return ask("group_concat({})")._replace(postgres=ask("string_agg(CAST({} AS TEXT), ',')"))
 
 
 def select_newer_keys(tenant: str, after: int, from_ms: int, to_ms: int) -> Statement:
@@ -133,13 +133,26 @@ def select_newer_keys(tenant: str, after: int, from_ms: int, to_ms: int) -> Stat
     )
 
 
-def select_tail(tenant: str, after: int, wanted: Wanted) -> Statement:
-    """The decisions after a place in the log that a list asks for, but for what it searches; oldest first."""
+def select_tail(tenant: str, after: int, wanted: Wanted, limit: int) -> Statement:
+    """The next few decisions after a place in the log that a list asks for, but for what it searches."""
     where, args = _conditions(wanted)
     return scoped(
         tenant,
-        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ?{where} ORDER BY seq",
-        (after, *args),
+        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ?{where} ORDER BY seq LIMIT ?",
+        (after, *args, limit),
+    )
+
+
+def count_newer(tenant: str, after: int, from_ms: int, to_ms: int, bucket_s: int) -> Statement:
+    """(bucket, codes, evaluated, review, block, score sum) of the decisions after a place in the log."""
+    return scoped(
+        tenant,
+        "WITH newer AS (SELECT occurred_at_ms / 1000 AS at_s, reasons, decision, score FROM decision "
+        "WHERE tenant = ? AND seq > ? AND occurred_at_ms >= ? AND occurred_at_ms < ?) "
+        "SELECT at_s - at_s % ? AS bucket_s, reasons, COUNT(*), "
+        "SUM(CASE WHEN decision = ? THEN 1 ELSE 0 END), SUM(CASE WHEN decision = ? THEN 1 ELSE 0 END), "
+        "CAST(SUM(score) AS BIGINT) FROM newer GROUP BY 1, reasons",
+        (after, from_ms, to_ms, bucket_s, Outcome.REVIEW.value, Outcome.BLOCK.value),
     )
 
 
@@ -153,21 +166,12 @@ def select_newer_of(tenant: str, after: int, entities: Mapping[str, str]) -> Sta
     )
 
 
-def select_span(tenant: str, after: int, limit: int) -> Statement:
-    """The next few decisions after a place in the log."""
+def select_span(tenant: str, after: int, limit: int, last: int = END) -> Statement:
+    """The next few decisions after a place in the log, none beyond the place `last`."""
     return scoped(
         tenant,
-        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT ?",
-        (after, limit),
-    )
-
-
-def select_between(tenant: str, first: int, last: int) -> Statement:
-    """The decisions from one place in the log to another."""
-    return scoped(
-        tenant,
-        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq >= ? AND seq <= ? ORDER BY seq",
-        (first, last),
+        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+        (after, last, limit),
     )
 
 
@@ -199,6 +203,15 @@ ORDER_COLUMNS: Final = {
     Order.RECEIVED: "received_at_ms",
     Order.SCORE: "score",
     Order.OUTCOME: "verdict",
+}
+
+#: What a decision in no chunk is sorted by.
+_KEYS: Final = {
+    Order.RECEIVED: "received_at_ms",
+    Order.SCORE: "score",
+    Order.OUTCOME: "CASE decision "
+    + " ".join(f"WHEN '{outcome.value}' THEN {place}" for place, outcome in enumerate(OUTCOMES))
+    + " END",
 }
 
 _CHUNK: Final = (
@@ -293,11 +306,11 @@ def select_roster_day(tenant: str, day_s: int) -> Statement:
     return select_roster(tenant, day_s, day_s + 1)
 
 
-def save_roster(tenant: str, kind: str, day_s: int, terms: bytes) -> Statement:
-    """Store who was seen on a day, in place of what was known of it."""
+def save_roster(tenant: str, kind: str, day_s: int, terms: Array) -> Statement:
+    """Store who was seen on a day, as numbers of terms, in place of what was known of it."""
     return scoped(
         tenant,
         "INSERT INTO roster (tenant, kind, day_s, terms) VALUES (?, ?, ?, ?) "
         "ON CONFLICT (tenant, kind, day_s) DO UPDATE SET terms = excluded.terms",
-        (kind, day_s, terms),
+        (kind, day_s, terms.astype(TERM).tobytes()),
     )

@@ -1,13 +1,13 @@
 """The tally: how a span of time is counted from whole days, whole minutes and the edges beside them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 
 from vettance.decisions.decision import Outcome
-from vettance.history.column import OUTCOME_MASK, OUTCOMES, REASONS, Array, Row
+from vettance.history.column import OUTCOME_MASK, OUTCOMES, REASONS, Array
 from vettance.history.sql import DAY_S, EVENTS, MINUTE_S, Counted, Part
 
 HOUR_S: Final = 3_600
@@ -51,13 +51,11 @@ class Tally(msgspec.Struct):
             return
         self._add(row.bucket_s, *row[2:])
 
-    def add_rows(self, rows: Iterable[Row]) -> None:
-        """Add decisions one by one."""
-        for row in rows:
-            review, block = int(row.outcome == Outcome.REVIEW), int(row.outcome == Outcome.BLOCK)
-            self._add(self.bucket_of(row.occurred_at_ms), 1, review, block, row.score)
-            for code in row.reasons.split():
-                self.codes[code] = self.codes.get(code, 0) + 1
+    def add_like(self, bucket_s: int, codes: Sequence[str], counts: Sequence[int]) -> None:
+        """Add decisions that have a bucket and their reason codes in common; `counts` as in `Count.add`."""
+        self._add(bucket_s, *counts)
+        for code in codes:
+            self.codes[code] = self.codes.get(code, 0) + counts[0]
 
     def add_columns(self, columns: Mapping[str, Array], edge: Edge) -> dict[int, int]:
         """Add those decisions of a chunk that lie in an edge; return how often each term was a reason."""
