@@ -124,8 +124,10 @@ class Service:
         gate = self._gate(cache)
         self.lists = ListDoors(store, self.ids, self.evaluator.lists)
         self.watchlists = IndexKeeper(store, settings.data)
-        self.searchers = Searchers(settings.searchers, SHOWN_MIN)
-        self.screening = ScreeningDoors(store, self.ids, self.watchlists, searchers=self.searchers)
+        self.searchers = Searchers(settings.searchers, SHOWN_MIN, self.meters)
+        self.screening = ScreeningDoors(
+            store, self.ids, self.watchlists, searchers=self.searchers, meters=self.meters
+        )
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
         velocity, turns = connect_velocity(settings), turns_of(settings, store)
         screener, countries = self.screening.screener, settings.jurisdictions
@@ -190,9 +192,10 @@ class Service:
 
     async def start(self) -> None:
         """Fill the mirrors and the memory from the store, then begin to follow it."""
-        # First of all, so that retries that are due wait for no memory to be rebuilt.
-        await self._reload_webhooks("", "")
+        # Before anything is read: what changes from now on is read again.
         await self.refresher.start()
+        # Early, so that retries that are due wait for no memory to be rebuilt.
+        await self._reload_webhooks("", "")
         await self._reload_keys("", "")
         await self._reload_tokens("", "")
         await self.lists.load()
@@ -225,13 +228,14 @@ class Service:
         give_back()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
+        telling = self.meters, self.edge, self.refresher, self.evaluator.astray, self.screening.screener
         self._tasks = [
             asyncio.create_task(self.refresher.run(self._mend)),
             asyncio.create_task(self.follower.run()),
             asyncio.create_task(self._keep_memory()),
             asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(self._save_quota_for_ever()),
-            asyncio.create_task(keep_telling(self.meters, self.edge, self.refresher, self.evaluator.astray)),
+            asyncio.create_task(keep_telling(*telling)),
         ]
         if self.settings.role is not Role.WEB:
             self._tasks.append(asyncio.create_task(keep_duty(self.settings, self._do_duties)))

@@ -5,11 +5,11 @@ import contextlib
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 import structlog
 
-from vettance.db.engine import Store, Turns
+from vettance.db.engine import Store, StoreDown, Turns
 from vettance.db.relay import RelayedStore, watch
 from vettance.db.sqlite import Seat, SqliteStore, store_path
 from vettance.ops.meters import Meters
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from vettance.state.redis_limits import SharedLimits
     from vettance.state.redis_line import Line
     from vettance.state.redis_velocity import RedisVelocity
+
+#: How long a child of a server lets a database alone that was away.
+_CHILD_PAUSE_S: Final = 0.5
 
 _log = structlog.get_logger()
 
@@ -46,12 +49,18 @@ def turns_of(settings: Settings, store: Store) -> Turns | None:
 async def connect_beside(settings: Settings, link: socket.socket, on_end: Callable[[], None]) -> Store:
     """Open the store in a child of a server. `on_end` is called when the parent has closed the `link`.
 
-    The embedded store is written to by the parent alone, and the link is the way to it.
+    The embedded store is written to by the parent alone, and the link is the way to it. A database that is
+    away is waited for, as long as that takes.
     """
     if settings.database_url is None:
         return await RelayedStore.open(store_path(settings.data), link, on_end)
     await watch(link, on_end)
-    return await connect_store(settings, writer="thread")
+    while True:
+        try:
+            return await connect_store(settings, writer="thread")
+        except StoreDown as error:
+            _log.warning("child_waits_for_the_store", reason=str(error))
+            await asyncio.sleep(_CHILD_PAUSE_S)
 
 
 class Shared(NamedTuple):

@@ -4,12 +4,14 @@ import enum
 import importlib.util
 import os
 import secrets
+import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from vettance.aml.jurisdiction import Jurisdictions, read_codes
+from vettance.ops.board import SEARCHERS_MAX
 from vettance.retention.policy import Policy
 
 SECRET_FILE = "secret.key"  # noqa: S105  The name of a file.
@@ -32,9 +34,6 @@ class Role(enum.StrEnum):
     WEB = "web"
     WORKER = "worker"
     ALL = "all"
-
-
-SEARCHERS_MAX = 16  # More than that, a machine of so many processors runs several processes that answer.
 
 
 class SettingsError(Exception):
@@ -278,9 +277,15 @@ def _read_policy(environ: Mapping[str, str]) -> Policy:
 
 
 def _read_database_url(text: str | None) -> str | None:
-    if text and not text.startswith(("postgresql://", "postgres://")):
+    if not text:
+        return None
+    try:
+        scheme = urllib.parse.urlsplit(text).scheme
+    except ValueError as error:
+        raise SettingsError(f"VETTANCE_DATABASE_URL is no URL: {error}") from None
+    if scheme not in ("postgresql", "postgres"):
         raise SettingsError("VETTANCE_DATABASE_URL must be a URL that begins with postgresql://")
-    return text or None
+    return text
 
 
 def _read_secret(text: str | None) -> bytes | None:

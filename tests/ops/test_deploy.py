@@ -103,6 +103,28 @@ def test_every_alert_says_the_mend_and_how_urgent_it_is() -> None:
     assert len({rule["alert"] for rule in group["rules"]}) == len(group["rules"])
 
 
+ALERT_TESTS = Path(__file__).parent / "alerts_test.yaml"
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="no promtool here (Debian: prometheus)")
+@pytest.mark.parametrize("command", [("test", ALERT_TESTS), ("check", DEPLOY / "prometheus" / "alerts.yaml")])
+def test_prometheus_takes_the_alerts_and_fires_them_when_it_should(command: tuple[str, Path]) -> None:
+    done = subprocess.run(
+        ["promtool", command[0], "rules", command[1]], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_tried_silent_and_firing() -> None:
+    tried = {
+        (one["alertname"], bool(one.get("exp_alerts")))
+        for case in yaml.safe_load(ALERT_TESTS.read_text("utf-8"))["tests"]
+        for one in case["alert_rule_test"]
+    }
+    (group,) = parsed("prometheus/alerts.yaml")["groups"]
+    assert tried == {(rule["alert"], fires) for rule in group["rules"] for fires in (True, False)}
+
+
 def instructions() -> list[tuple[str, str]]:
     text = re.sub(r"\\\n", " ", (DEPLOY / "Dockerfile").read_text("utf-8"))
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]

@@ -267,8 +267,8 @@ def test_a_secret_of_another_deployment_is_found_out(tmp_path: Path, own_service
     hook = {"url": "https://hooks.example.com/x", "eventTypes": ["EVENT_RISK_EVALUATED"]}
     assert own_service.post("/api/v1/webhooks/subscriptions", hook).status == 201
     assert own_service.stop() == 0
-    assert ask(own_service.data)[0] == 0
+    assert ask(own_service.data, env=own_service.env)[0] == 0
     (own_service.data / "secret.key").write_text("ab" * 32)
-    code, found = ask(own_service.data)
+    code, found = ask(own_service.data, env=own_service.env)
     assert code == 1
     assert "former" in found["webhook secrets"]["mend"]

@@ -9,9 +9,9 @@ from exposed import figures, read_exposition
 
 from vettance.decisions.decision import Outcome
 from vettance.events.event import Source
-from vettance.ops.board import SLOTS, Board, attach
+from vettance.ops.board import SEARCHERS_MAX, SLOTS, Board, attach
 from vettance.ops.exposition import Family, exposition
-from vettance.ops.meters import METERS, RESULTS, Meters, processes
+from vettance.ops.meters import METERS, RESULTS, SEARCH_RESULTS, Meters, Process, processes
 from vettance.webhooks.webhook import Failure
 
 
@@ -50,6 +50,8 @@ def test_every_value_that_the_code_can_count_has_a_place() -> None:
     assert set(RESULTS) == {"delivered", *(failure.value for failure in Failure)}
     for result in RESULTS:
         meters.attempted(result, 12)
+    for result in SEARCH_RESULTS:
+        meters.searched(result, 12)
 
 
 def test_a_status_that_nobody_expects_is_counted_as_another() -> None:
@@ -70,6 +72,22 @@ def test_processes_add_up_and_of_a_level_the_highest_is_shown() -> None:
     assert found["vettance_store_commit_writes_sum"] == 43
     assert found["vettance_state_rebuild_seconds"] == 2
     assert found["vettance_state_rebuilt_events"] == 9
+
+
+def test_who_searches_for_each_process_is_known_until_told_otherwise() -> None:
+    board = Board(None)
+    slots = [board.slot(number) for number in range(3)]
+    one, two = Meters(slots[0]), Meters(slots[2])
+    one.searching(3, range(101, 101 + SEARCHERS_MAX))
+    two.searching(4, [201])
+    searchers = [find.pid for find in processes(slots) if find.role == "search"]
+    assert searchers == [*range(101, 101 + SEARCHERS_MAX), 201]
+    assert shown(*slots)["vettance_searches_in_flight"] == 7
+    one.searching(0, [105])
+    # A process that takes the place of another is not searched for by the other's.
+    Meters(slots[2])
+    us = Process("web", os.getpid())
+    assert processes(slots) == [us, us, Process("search", 105)]
 
 
 def test_what_a_child_counts_is_seen_by_its_parent_and_outlives_it() -> None:

@@ -68,6 +68,32 @@ def test_words_run_together_and_apart_are_found(index: Index) -> None:
         assert best.score >= 75
 
 
+CHINESE = [
+    entity("Xiong Chongzhi", 1),
+    entity("TS'EN, Jui-lan", 2),
+    entity("Qiu Zi Xian", 3),
+    entity("Tsou Aili", 4),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("Hsiung Ch'ung-chih", 1), ("Hsiung Chungchih", 1), ("Cen Ruilan", 2), ("Cen Rui-lan", 2),
+        ("岑瑞兰", 2), ("Ch'iu Tzuhsien", 3), ("Tzu-hsien Chiu", 3), ("Zou Aili", 4),
+    ],
+)  # fmt: skip
+def test_a_chinese_name_is_found_by_its_other_spelling(tmp_path: Path, name: str, number: int) -> None:
+    index = make(tmp_path, [*CHINESE, *PEOPLE])
+    subject = Subject(name=name, type=EntityType.INDIVIDUAL)
+    found = index.search(subject)[0]
+    assert found.entity.id == f"csv:{number}"
+    assert found.score >= 85
+    compared = match(subject, CHINESE[number - 1], index.rarity)
+    assert compared is not None
+    assert found.score == compared.score
+
+
 def test_an_initial_finds_one_among_many_namesakes(tmp_path: Path) -> None:
     # More namesakes than are ever compared in full: the initial alone tells which are worth it.
     others = [

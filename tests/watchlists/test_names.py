@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.watchlists.align import align
-from vettance.watchlists.names import WORDS_MAX, Grammar, compact, parse_name
+from vettance.watchlists.names import WORDS_MAX, Grammar, compact, otherwise, parse_name
 from vettance.watchlists.script import Script, romanise
 from vettance.watchlists.word import Kind, make_word, word_similarity
 
@@ -64,6 +64,22 @@ def test_presentation_forms_and_invisible_characters_change_nothing() -> None:
         ("عبدالحي نوري", "Abdulhai Nuri"),
         ("رشيد بوشناق", "Rachid Bouchnak"),
         ("اسحاق نوري", "Eshaq Nuri"),
+        ("Wadim Schurawljow", "Vadim Zhuravlyov"),
+        ("Jakow Chusnutdinow", "Yakov Khusnutdinov"),
+        ("Milan Čižov", "Milan Chizhov"),
+        ("Witalij Cygankow", "Vitaliy Tsygankov"),
+        ("Hryhorii Hlushko", "Григорій Глушко"),
+        ("جمال نوري", "Gamal Nuri"),
+        ("وليد بشير", "Valid Bashir"),
+        ("خالد نوري", "Chalid Nuri"),
+        ("Hesham Nuri", "Hisham Nuri"),
+        ("Salah ol Din Mansur", "Salah al-Din Mansur"),
+        ("Abd elRahman Karimi", "Abdurrahman Karimi"),
+        ("Said Karimi", "Saeed Karimi"),
+        ("Hyeok Yeong Ryu", "Hyok Yong Ryu"),
+        ("sarnir Karimi", "Samir Karimi"),
+        ("a8dullah Karimi", "Abdullah Karimi"),
+        ("לוי מזרחי", "Levi Mizrachi"),
     ],
 )
 def test_two_spellings_of_one_person_are_alike(one: str, other: str) -> None:
@@ -83,6 +99,8 @@ def test_two_spellings_of_one_person_are_alike(one: str, other: str) -> None:
         ("Dmytro Oleksiyovych Hlushko", "Dmitri Aleksandrovich Orlov"),
         ("Pedro Sancho", "Pedro Sanchez Quiroga"),
         ("Kim Dong", "Kim Daedong"),
+        ("Said Yusuf Karimi", "Nur Yusuf Karimi"),
+        ("Vyacheslav Shishkin", "Vyacheslav Shoigin"),
     ],
 )
 def test_two_people_who_share_a_part_of_their_names_are_not_alike(one: str, other: str) -> None:
@@ -104,11 +122,21 @@ def test_two_people_who_share_a_part_of_their_names_are_not_alike(one: str, othe
         ("Quarry Capital Closed", "Quarry Capital Closed Joint Stock Company", True),
         ("Quarry Machinery J/V", "Quarry Machinery Joint Venture", True),
         ("Tae-Sung Credit Bank", "TAESUNG CREDIT BANK (TCB)", True),
+        ("Quarry Inv. Bank", "Quarry Investment Bank", True),
+        ("Seven Quarries Ltd", "7 Quarries Ltd", True),
+        ("Quarry 21st Regiment", "Quarry 21 Regiment", True),
+        ("T0RDAN Quarry", "Tordan Quarry", True),
+        ("PrAT Quarry", "Quarry Anpartsselskab", True),
         ("Point Quarry Ltd", "Pound Quarry Ltd", False),
         ("Open Quarry Ltd", "Shut Quarry Ltd", False),
         ("Quarry Fund VIII L.P.", "Quarry Fund IX L.P.", False),
         ("Tidewater Widgets", "Tidewater Gadgets", False),
         ("Pinecrest Systems Ltd", "Pinecrest Ltd", False),
+        (
+            "Quarry Tidewater Pinecrest Rosewood Lakeside Unit First",
+            "Quarry Tidewater Pinecrest Rosewood Lakeside Unit 2",
+            False,
+        ),
     ],
 )
 def test_company_forms_say_nothing_and_words_and_numbers_much(one: str, other: str, alike: bool) -> None:
@@ -128,6 +156,30 @@ def test_ships_of_one_series_are_told_apart_by_their_number() -> None:
     same = align(parse_name("M/V SEA LARK 12", grammar), parse_name("SEA LARK 12", grammar)).score
     other = align(parse_name("SEA LARK 12", grammar), parse_name("SEA LARK 7", grammar)).score
     assert same > 0.9 > 0.75 > other
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("SEALARK12", "SEALARK 12"), ("SEA LARK Two", "SEA LARK II"), ("SEA LARK No. 7", "SEA LARK 7")],
+)
+def test_a_ships_number_is_the_same_however_it_is_written(one: str, other: str) -> None:
+    assert align(parse_name(one, Grammar.CRAFT), parse_name(other, Grammar.CRAFT)).score > 0.9
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Olsen Trading", ()),
+        ("Sea Lark (ex Grey Heron)", ("Sea Lark", "Grey Heron")),
+        ("Anders Olsen t/a Olsen Trading", ("Anders Olsen", "Olsen Trading")),
+        ("Olsen Trading d/b/a Quarry", ("Olsen Trading", "Quarry")),
+        ("Quarry Ltd (formerly Olsen Ltd)", ("Quarry Ltd", "Olsen Ltd")),
+        ("Quarry f/k/a Olsen", ("Quarry", "Olsen")),
+        ("Alias Olsen", ()),
+    ],
+)
+def test_a_text_that_gives_two_names_is_read_as_both(text: str, names: tuple[str, ...]) -> None:
+    assert otherwise(text) == (text, *names)
 
 
 def test_titles_and_particles_alone_are_still_a_name() -> None:

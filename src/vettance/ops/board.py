@@ -16,6 +16,8 @@ from typing import Final
 SLOTS: Final = 64
 #: 64-bit words of a slot: one page of 8 KiB. `meters.py` says what stands where.
 WORDS: Final = 1024
+#: Processes that may search for one process; with more processors, several processes answer.
+SEARCHERS_MAX: Final = 16
 _WORD_BYTES: Final = 8
 _SLOT_BYTES: Final = WORDS * _WORD_BYTES
 

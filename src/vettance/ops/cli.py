@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from vettance.commands import data_option, fail, json_option, settings_of, show
+from vettance.commands import data_option, fail, has_store, json_option, settings_of, show
 from vettance.db.engine import StoreDown
 from vettance.ops.backup import BackupFault, Manifest, Progress, check_backup, make_backup, restore_backup
 from vettance.settings import Settings, SettingsError, known_secret, load_secret, read_settings
@@ -29,6 +29,8 @@ def backup(target: Path, with_secret: bool, as_json: bool, data: str | None) -> 
     Example: vettance backup /backups/vettance-2026-11-21 --data ./vettance-data
     """
     settings = _embedded(data)
+    if not has_store(settings):
+        fail(f"{settings.data} holds no store")
     try:
         manifest = make_backup(
             settings.data,

@@ -5,7 +5,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -174,16 +174,31 @@ class Busy(Protocol):
     in_flight: int
 
 
+class Searching(Protocol):
+    """Knows the searches of this process."""
+
+    @property
+    def searches(self) -> int:
+        """How many wait or are made."""
+
+    @property
+    def searchers(self) -> Sequence[int]:
+        """The ids of the processes that make them."""
+
+
 class Following(Protocol):
     """Knows why it cannot follow the configuration, or None."""
 
     fault: str | None
 
 
-async def keep_telling(meters: Meters, edge: Busy, refresher: Following, astray: Collection[str]) -> None:
+async def keep_telling(
+    meters: Meters, edge: Busy, refresher: Following, astray: Collection[str], searching: Searching
+) -> None:
     """Note for ever how this process stands, for whoever answers for all of them."""
     while True:
         meters.stands(edge.in_flight, len(astray), stale=refresher.fault is not None)
+        meters.searching(searching.searches, searching.searchers)
         await asyncio.sleep(STAND_S)
 
 

@@ -7,9 +7,11 @@ nothing but additions: about half a microsecond for a decision, a fifth of what 
 
 import os
 from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from vettance.ops.board import WORDS, Board, attach
+from vettance.ops.board import SEARCHERS_MAX, WORDS, Board, attach
 
 _NS: Final = 1e-9
 
@@ -27,8 +29,12 @@ RESULTS: Final = (
     *("delivered", "status", "timeout", "refused", "disconnected", "dns", "tls", "network", "protocol"),
     *("forbidden_address", "internal", "secret"),
 )
+#: How a search of the watchlists ended.
+SEARCH_RESULTS: Final = ("answered", "late", "failed")
 #: What a process is; the number of its name stands in the slot.
 ROLES: Final = ("web", "webhooks", "worker")
+#: The processes that search for one process have no slot; their ids stand in its own.
+SEARCH: Final = "search"
 
 
 class Meter(NamedTuple):
@@ -81,9 +87,21 @@ METERS: Final = (
     Meter("vettance_configuration_stale", "1 while changed configuration cannot be read.", level="max"),
     Meter("vettance_state_astray_tenants", "Memories of tenants to be brought back in line.", level="sum"),
     Meter("vettance_state_mends_total", "Memories of tenants rebuilt after a write had failed."),
+    Meter(
+        "vettance_search_seconds",
+        "From asking for a search of the watchlists to its end, by how it ended.",
+        "result",
+        SEARCH_RESULTS,
+        LATENCY_S,
+        _NS,
+    ),
+    Meter("vettance_searches_in_flight", "Searches of the watchlists that wait or are made.", level="sum"),
+    Meter("vettance_search_restarts_total", "Processes that searched, ended and were started again."),
 )
 
-_PID, _ROLE, _FIRST = 0, 1, 2
+#: Where the ids of the processes stand that search for this one.
+_SEARCHERS: Final = slice(2, 2 + SEARCHERS_MAX)
+_PID, _ROLE, _FIRST = 0, 1, _SEARCHERS.stop
 
 
 def _lay_out() -> dict[tuple[str, str], int]:
@@ -127,6 +145,9 @@ _IN_FLIGHT_AT: Final = PLACES["vettance_requests_in_flight", ""]
 _STALE_AT: Final = PLACES["vettance_configuration_stale", ""]
 _ASTRAY_AT: Final = PLACES["vettance_state_astray_tenants", ""]
 _MENDS_AT: Final = PLACES["vettance_state_mends_total", ""]
+_SEARCH_AT: Final = _places("vettance_search_seconds")
+_SEARCHES_AT: Final = PLACES["vettance_searches_in_flight", ""]
+_RESTARTS_AT: Final = PLACES["vettance_search_restarts_total", ""]
 
 _LATENCY_NS: Final = tuple(round(bound * 1e9) for bound in LATENCY_S)
 _LATENCY_MS: Final = tuple(bound * 1e3 for bound in LATENCY_S)
@@ -139,6 +160,7 @@ class Meters:
         self._words = Board(None).slot(0) if slot is None else slot
         self._words[_PID] = os.getpid()
         self._words[_ROLE] = ROLES.index(role)
+        self.searching(0, ())
 
     def decided(self, source: str, outcome: str, elapsed_ns: int, rule_errors: int) -> None:
         """A decision is on the disk. `source` and `outcome` are the values of `Source` and `Outcome`."""
@@ -199,6 +221,23 @@ class Meters:
         """The memory of some tenants was rebuilt because it had run ahead of the log."""
         self._words[_MENDS_AT] += tenants
 
+    def searched(self, result: str, elapsed_ns: int) -> None:
+        """A search of the watchlists ended; `result` is one of `SEARCH_RESULTS`."""
+        words = self._words
+        at = _SEARCH_AT[result]
+        words[at] += elapsed_ns
+        words[at + 1 + bisect_left(_LATENCY_NS, elapsed_ns)] += 1
+
+    def searching(self, in_flight: int, pids: Sequence[int]) -> None:
+        """Tell how many searches wait or are made, and which processes live to make them."""
+        self._words[_SEARCHES_AT] = in_flight
+        for word, pid in zip_longest(range(_SEARCHERS.start, _SEARCHERS.stop), pids, fillvalue=0):
+            self._words[word] = pid
+
+    def search_restarted(self) -> None:
+        """A process that searched has ended and is started again."""
+        self._words[_RESTARTS_AT] += 1
+
 
 class Place(NamedTuple):
     """Where a process counts: the board of its server, its slot, and the meters in it."""
@@ -215,15 +254,16 @@ def take_place(role: str = "web") -> Place:
 
 
 class Process(NamedTuple):
-    """A process that counts on a board."""
+    """A process that counts on a board, or searches for one that does."""
 
     role: str
     pid: int
 
 
 def processes(slots: list[memoryview]) -> list[Process]:
-    """Return who has counted, in the order of the slots."""
-    return [Process(ROLES[slot[_ROLE]], slot[_PID]) for slot in slots if slot[_PID]]
+    """Return who has counted, in the order of the slots, and then who searches for them."""
+    theirs = [Process(ROLES[slot[_ROLE]], slot[_PID]) for slot in slots if slot[_PID]]
+    return theirs + [Process(SEARCH, pid) for slot in slots for pid in slot[_SEARCHERS] if pid]
 
 
 def reading(meter: Meter, value: str, slots: list[memoryview]) -> list[int]:

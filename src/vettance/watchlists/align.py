@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
+from vettance.watchlists.mandarin import Syllables, are_one
+from vettance.watchlists.mandarin import joined as joined_syllables
 from vettance.watchlists.names import Grammar, Name
-from vettance.watchlists.word import Kind, Word, make_word, word_similarity
+from vettance.watchlists.word import EQUAL_SYLLABLES, Kind, Word, make_word, word_similarity
 
 #: How much a word counts by what it does in a name, before its rarity.
 _PERSON_WEIGHTS = {
@@ -48,6 +50,9 @@ WEIGHTS = {
 #: Kinds that carry a name by themselves.
 _CARRYING = frozenset({Kind.NAME, Kind.PATRONYMIC, Kind.GENERIC, Kind.PLACE, Kind.NUMBER})
 
+#: Found in a module at once, in an enumeration by a call.
+_FORM, _PARTICLE = Kind.FORM, Kind.PARTICLE
+
 #: Words rarer than `_KNOWN` may be misspelt; two that are not, and not equal in sound, are two names.
 _KNOWN, _ONE_NAME, _TWO_NAMES = 1.0, 0.9, 0.1
 
@@ -55,7 +60,9 @@ _KNOWN, _ONE_NAME, _TWO_NAMES = 1.0, 0.9, 0.1
 Rarity = Callable[[Word], float]
 
 #: A pair of words below this is two words, not one misspelt; one above `_SURE` needs no other explanation.
-SIMILARITY_MIN, _SURE = 0.6, 0.75
+SIMILARITY_MIN, _SURE, _SURE_SYLLABLE = 0.6, 0.75, 0.91
+#: Words run together are those of the other side from here on.
+_JOINT_MIN = 0.8
 #: Words left over on both sides contradict each other, left over on one side they are merely missing.
 #: Calibrated.
 _CONFLICT = 2.2
@@ -67,6 +74,8 @@ _TELLING, _EXTRA_MAX = 1.8, 3.0
 #: In a name of single syllables every one tells people apart.
 _EXTRA_SYLLABLE = 0.5
 _EXTRA_OF_ONE_WORD, _EXTRA_WITH_INITIAL = 0.6, 0.35
+#: The most that two names of organisations or ships score with different numbers left over.
+_OTHER_NUMBER = 0.7
 #: How fast a similarity below 1 costs, and how much faster below 0.8: 0.9 counts as 0.87, 0.7 as 0.4.
 _STEEPNESS, _DOUBT = 1.35, 2.0
 
@@ -105,6 +114,11 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
     scored = _similarities(left, right, left_rarity, right_rarity)
     free_left, free_right = set(range(len(left))), set(range(len(right)))
     pairs: list[Pair] = []
+    syllabic = bool(left and right) and left[0].syllables is not None and right[0].syllables is not None
+    if syllabic:
+        # A syllable that is like a word of two may be one of its two.
+        _pair(scored, _SURE_SYLLABLE, pairs, free_left, free_right)
+        _mend_joints(left, right, pairs, free_left, free_right, _SURE_SYLLABLE)
     _pair(scored, _SURE, pairs, free_left, free_right)
     if free_left or free_right:
         _mend_joints(left, right, pairs, free_left, free_right)
@@ -154,40 +168,53 @@ def _pair(
 
 
 def _compatible(one: Word, other: Word) -> float:
-    if (one.kind is Kind.FORM) != (other.kind is Kind.FORM):
-        return 0.0
-    if one.kind is Kind.FORM:
+    kind, other_kind = one.kind, other.kind
+    if kind is _FORM or other_kind is _FORM:
+        if kind is not other_kind:
+            return 0.0
         return 1.0 if one.text == other.text else 0.7
-    if Kind.PARTICLE in (one.kind, other.kind) and one.kind != other.kind:
-        return 0.0
+    if kind is not other_kind and (kind is _PARTICLE or other_kind is _PARTICLE):
+        if one.syllables is None or other.syllables is None:
+            return 0.0
+        # The place of a syllable says whether it was taken for a particle.
+        alike = word_similarity(one, other)
+        return alike if alike >= EQUAL_SYLLABLES else 0.0
     return word_similarity(one, other)
 
 
 def _mend_joints(
-    left: Sequence[Word], right: Sequence[Word], pairs: list[Pair], free_left: set[int], free_right: set[int]
+    left: Sequence[Word],
+    right: Sequence[Word],
+    pairs: list[Pair],
+    free_left: set[int],
+    free_right: set[int],
+    least: float = _JOINT_MIN,
 ) -> None:
     """Pair words that one side writes together and the other apart: "PeterGadet", "Taji Deen", "Al Qaida"."""
     for i in sorted(free_left) if len(free_right) > 1 else ():
-        if (found := _split_of(left[i], right, free_right)) is not None:
+        if (found := _split_of(left[i], right, free_right, least)) is not None:
             run, similarity = found
             free_left.discard(i)
             free_right.difference_update(run)
             pairs.append(Pair((i,), run, similarity))
     for j in sorted(free_right) if len(free_left) > 1 else ():
-        if (found := _split_of(right[j], left, free_left)) is not None:
+        if (found := _split_of(right[j], left, free_left, least)) is not None:
             run, similarity = found
             free_right.discard(j)
             free_left.difference_update(run)
             pairs.append(Pair(run, (j,), similarity))
 
 
-def _split_of(word: Word, others: Sequence[Word], free: set[int]) -> tuple[tuple[int, ...], float] | None:
+def _split_of(
+    word: Word, others: Sequence[Word], free: set[int], least: float
+) -> tuple[tuple[int, ...], float] | None:
     """Find a run of free neighbours that spells `word` when run together, particles counting as free."""
     if len(word.text) < 4 or word.kind in (Kind.FORM, Kind.NUMBER):
         return None
     best: tuple[tuple[int, ...], float] | None = None
-    # Without vowels a word is shorter than its other spelling by up to a half.
-    length = len(word.text)
+    # Without vowels a word is shorter than its other spelling by up to a half; Wade-Giles is longer by a
+    # letter or two for each syllable.
+    length, slack = len(word.text), 2 if word.syllables is None else 4
     for start in sorted(free):
         joined = others[start].text
         run = [start]
@@ -195,21 +222,24 @@ def _split_of(word: Word, others: Sequence[Word], free: set[int]) -> tuple[tuple
             run.append(run[-1] + 1)
             joined += others[run[-1]].text
             consonantal = others[start].consonantal
-            shortest = length // 2 if consonantal and not word.consonantal else length - 2
-            longest = length * 2 if word.consonantal and not consonantal else length + 2
+            shortest = length // 2 if consonantal and not word.consonantal else length - slack
+            longest = length * 2 if word.consonantal and not consonantal else length + slack
             if len(joined) > longest:
                 break
             if len(joined) >= shortest:
-                similarity = joint_similarity(word, joined, consonantal)
-                if similarity >= 0.8 and (best is None or similarity > best[1]):
+                syllables = word.syllables and joined_syllables([others[place].syllables for place in run])
+                similarity = joint_similarity(word, joined, consonantal, syllables)
+                if similarity >= least and (best is None or similarity > best[1]):
                     best = tuple(run), similarity
     return best
 
 
-def joint_similarity(word: Word, joined: str, consonantal: bool) -> float:
+def joint_similarity(word: Word, joined: str, consonantal: bool, syllables: Syllables | None = None) -> float:
     """Compare a word with words run together."""
     if word.text == joined:
         return 0.98
+    if syllables is not None and word.syllables is not None and are_one(word.syllables, syllables):
+        return 0.98 * EQUAL_SYLLABLES
     if word.consonantal == consonantal and OSA.distance(word.text, joined, score_cutoff=4) > 4:
         return 0.0
     return 0.98 * word_similarity(word, make_word(joined, Kind.NAME, consonantal))
@@ -266,4 +296,12 @@ def _score(
         extra = min(extra, _EXTRA_MAX)
     # What is missing weighs more where what was found is not quite the same.
     share += _EXTRA_DOUBT * (1 - gained / total)
-    return gained / (total + _CONFLICT * conflict + share * extra)
+    score = gained / (total + _CONFLICT * conflict + share * extra)
+    if grammar is not Grammar.PERSON and _numbered(left, free_left) and _numbered(right, free_right):
+        # However much else two long names share: the 5th brigade is not the 6th.
+        score = min(score, _OTHER_NUMBER)
+    return score
+
+
+def _numbered(words: Sequence[Word], free: set[int]) -> bool:
+    return any(words[place].kind is Kind.NUMBER for place in free)

@@ -16,16 +16,17 @@ import numpy as np
 from vettance.watchlists.align import WEIGHTS
 from vettance.watchlists.compare import identifier_key
 from vettance.watchlists.entity import Entity
-from vettance.watchlists.keys import joint_key, runs, word_keys
+from vettance.watchlists.keys import joint_keys, runs, word_keys
+from vettance.watchlists.mandarin import Syllables, joined
 from vettance.watchlists.match import ALGORITHM, grammars_of
 from vettance.watchlists.names import parse_name
 from vettance.watchlists.word import Kind, Word
 
 #: Changes whenever the files change their meaning; an index of another format is built again.
-FORMAT = 2
+FORMAT = 5
 META_FILE = "index.json"
 ENTITIES_FILE = "entities.msgpack"
-TEXTS_FILE = "words.txt"
+WORDS_FILE = "words.msgpack"
 
 #: Lists smaller than this say nothing about how common a word is.
 _NAMES_MIN = 20_000
@@ -44,7 +45,7 @@ class IndexBuilder:
     """Takes entities one by one and writes the index. Memory: about 600 bytes a name while it builds."""
 
     def __init__(self) -> None:
-        self._words: dict[tuple[str, int, bool], int] = {}
+        self._words: dict[tuple[str, int, bool, Syllables | None], int] = {}
         self._word_list: list[Word] = []
         self._name_words = array("I")
         self._name_ends = array("I", [0])
@@ -80,7 +81,7 @@ class IndexBuilder:
         name = parse_name(text, grammar)
         number = len(self._name_entity)
         for word in name.words:
-            identified = (word.text, int(word.kind), word.consonantal)
+            identified = (word.text, int(word.kind), word.consonantal, word.syllables)
             identity = self._words.get(identified)
             if identity is None:
                 identity = self._words[identified] = len(self._word_list)
@@ -91,9 +92,12 @@ class IndexBuilder:
         self._name_place.append(place)
         self._name_grammar.append(int(grammar))
         if len(name.words) > 1:
-            for key in {joint_key(joined) for _places, joined in runs(name)}:
-                self._joint_hash.append(key)
-                self._joint_name.append(number)
+            keys: set[int] = set()
+            for places, run in runs(name):
+                syllables = joined([name.words[one].syllables for one in places])
+                keys.update(joint_keys(run, syllables, listed=True))
+            self._joint_hash.extend(keys)
+            self._joint_name.extend([number] * len(keys))
 
     def write(
         self, folder: Path, versions: Mapping[str, str], progress: Callable[[str], None] = lambda _: None
@@ -139,13 +143,15 @@ class IndexBuilder:
         for identity, word in enumerate(words):
             sounds[word.folds[0]] = sounds.get(word.folds[0], 0) + int(counts[identity])
         heard = np.fromiter((sounds[word.folds[0]] for word in words), np.uint32, len(words))
-        (folder / TEXTS_FILE).write_bytes("".join(word.text for word in words).encode("ascii"))
-        lengths = np.fromiter((len(word.text) for word in words), np.uint32, len(words))
-        np.save(folder / "word_ends.npy", np.concatenate(([0], np.cumsum(lengths))).astype(np.uint32))
-        np.save(
-            folder / "word_kind.npy",
-            np.fromiter((w.kind | w.consonantal << 7 for w in words), np.uint8, len(words)),
-        )
+        # Analysed: whoever searches meets most words for the first time, and reads faster than it analyses.
+        blob, ends = bytearray(), array("Q", [0])
+        for word in words:
+            blob += self._encode(word)
+            ends.append(len(blob))
+        (folder / WORDS_FILE).write_bytes(blob)
+        np.save(folder / "word_ends.npy", np.frombuffer(ends, np.uint64))
+        firsts = np.fromiter((ord(word.text[0]) for word in words), np.uint8, len(words))
+        np.save(folder / "word_first.npy", firsts)
         np.save(folder / "word_count.npy", heard)
         keys, owner = array("I"), array("I")
         for identity, word in enumerate(words):

@@ -10,7 +10,16 @@ from typing import Any
 import click
 import msgspec
 
-from vettance.commands import data_option, fail, json_option, open_store, settings_of, show, show_table
+from vettance.commands import (
+    data_option,
+    fail,
+    has_store,
+    json_option,
+    open_store,
+    settings_of,
+    show,
+    show_table,
+)
 from vettance.db.engine import Store
 from vettance.settings import Settings
 from vettance.tenants.cli import find_tenant
@@ -56,7 +65,10 @@ _tenant_option = click.option(
 
 @click.group()
 def watchlist() -> None:
-    """Import, refresh, compare and evaluate sanctions and other watchlists."""
+    """Import, refresh, compare and evaluate sanctions and other watchlists.
+
+    Example: vettance watchlist import --source sample
+    """
 
 
 @contextmanager
@@ -76,9 +88,9 @@ def _progress(*, as_json: bool) -> Iterator[Progress]:
         yield lambda step, count: bar.update(task, description=f"{step}, {count:,} entities")
 
 
-def _run(data: str | None, work: Callable[[Store, Settings], Any]) -> Any:
+def _run(data: str | None, work: Callable[[Store, Settings], Any], *, make: bool = False) -> Any:
     async def whole() -> Any:
-        async with open_store(data) as (store, settings):
+        async with open_store(data, make=make) as (store, settings):
             return await work(store, settings)
 
     try:
@@ -91,7 +103,19 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _show_import(done: Imported, *, as_json: bool) -> None:
+def _told(done: Imported) -> dict[str, Any]:
+    version = done.version
+    return {
+        "source": version.source,
+        "version": version.version,
+        "entities": version.entities,
+        "names": version.names,
+        "changed": done.changed,
+        "index": done.index,
+    }
+
+
+def _words(done: Imported) -> str:
     version = done.version
     text = (
         f"{SOURCES[version.source].title}: {version.entities:,} entities with {version.names:,} names, "
@@ -103,15 +127,7 @@ def _show_import(done: Imported, *, as_json: bool) -> None:
         )
     if version.source == "sample":
         text += "\nTHIS IS A SAMPLE of a few dozen designations, to try things out; it protects nobody"
-    result = {
-        "source": version.source,
-        "version": version.version,
-        "entities": version.entities,
-        "names": version.names,
-        "changed": done.changed,
-        "index": done.index,
-    }
-    show(result, text + ".", as_json=as_json)
+    return text + "."
 
 
 async def _owned(store: Store, source: str, tenant: str | None) -> tuple[str, str]:
@@ -160,8 +176,8 @@ def import_files(
                 store, settings.data, name, paths, _now_ms(), smaller=smaller, progress=progress, owner=owner
             )
 
-        done: Imported = _run(data, work)
-    _show_import(done, as_json=as_json)
+        done: Imported = _run(data, work, make=True)
+    show(_told(done), _words(done), as_json=as_json)
 
 
 @watchlist.command("remove")
@@ -183,11 +199,8 @@ def remove(source: str, tenant: str | None, as_json: bool, data: str | None) -> 
     if gone is None:
         fail(f"{source} is not screened against; `vettance watchlist list` shows what is")
     result = {"source": gone.source, "version": gone.version, "entities": gone.entities}
-    show(
-        result,
-        f"{gone.entities:,} entities of {gone.source} are screened against no longer.",
-        as_json=as_json,
-    )
+    text = f"{gone.entities:,} entities of {gone.source} are screened against no longer."
+    show(result, text, as_json=as_json)
 
 
 @watchlist.command("refresh")
@@ -201,7 +214,8 @@ def refresh(
 ) -> None:
     """Fetch lists from their publishers: those imported before, or those named.
 
-    A list that cannot be fetched or looks broken keeps its last good version; the exit code is then 1.
+    A list that cannot be fetched or looks broken keeps its last good version; the exit code is then 1. --json
+    answers with an array.
 
     Example: vettance watchlist refresh --source un_sc
     """
@@ -219,24 +233,16 @@ def refresh(
             done = []
             for name in wanted:
                 try:
-                    done.append(
-                        await refresh_list(
-                            store,
-                            settings.data,
-                            name,
-                            _now_ms(),
-                            urls=urls,
-                            smaller=smaller,
-                            progress=progress,
-                        )
+                    one = await refresh_list(
+                        store, settings.data, name, _now_ms(), urls=urls, smaller=smaller, progress=progress
                     )
+                    done.append(one)
                 except (SourceFault, Refusal) as error:
                     faults.append(f"{name}: {error}")
             return done
 
-        finished: list[Imported] = _run(data, work)
-    for one in finished:
-        _show_import(one, as_json=as_json)
+        finished: list[Imported] = _run(data, work, make=True)
+    show([_told(one) for one in finished], "\n".join(map(_words, finished)), as_json=as_json)
     if faults:
         fail("; ".join(faults))
 
@@ -326,7 +332,13 @@ def _pick(kept: list[sql.StoredVersion], prefix: str) -> Version:
 
 @watchlist.command("evaluate")
 @_files
-@click.option("--profile", type=click.Choice(list(Profile)), default=Profile.BALANCED, show_default=True)
+@click.option(
+    "--profile",
+    type=click.Choice(list(Profile)),
+    default=Profile.BALANCED,
+    show_default=True,
+    help="Whose review bound counts.",
+)
 @click.option("--bound", type=click.IntRange(0, 100), help="A review bound to try instead of the profile's.")
 @click.option("--search", is_flag=True, help="Search the imported lists instead of comparing each pair.")
 @click.option("--misses", default=20, show_default=True, help="How many of the cases that failed to show.")
@@ -369,6 +381,8 @@ def evaluate(
 
 def _open_index(data: str | None) -> Index | None:
     settings = settings_of(data)
+    if not has_store(settings):
+        return None  # Pairs can be compared without any list.
 
     async def work(store: Store, _settings: Settings) -> Any:
         return await store.read(sql.select_index())

@@ -16,12 +16,13 @@ import msgspec
 import numpy as np
 
 from vettance.watchlists.align import SIMILARITY_MIN, WEIGHTS, align
-from vettance.watchlists.build import ENTITIES_FILE, FORMAT, META_FILE, TEXTS_FILE, WEIGHED, rarity_of
+from vettance.watchlists.build import ENTITIES_FILE, FORMAT, META_FILE, WEIGHED, WORDS_FILE, rarity_of
 from vettance.watchlists.compare import identifier_key
 from vettance.watchlists.entity import Document, Entity, EntityType
-from vettance.watchlists.keys import SEARCHED, joint_key, runs, sound_key, word_keys
+from vettance.watchlists.keys import SEARCHED, joint_keys, runs, sound_key, word_keys
+from vettance.watchlists.mandarin import joined as joined_syllables
 from vettance.watchlists.match import Match, NameMatch, Subject, align_names, best_name, match_names
-from vettance.watchlists.names import GRAMMARS, Grammar, Name, parse_name
+from vettance.watchlists.names import GRAMMARS, Grammar, Name, otherwise, parse_name
 from vettance.watchlists.word import Kind, Word, compare_words, make_word
 
 _Array = Any
@@ -36,6 +37,8 @@ _SHARE_MIN = 0.58
 _NAME_MIN = 0.45
 #: Words run together that are less alike than this are not the listed word.
 _JOINED_MIN, _INITIAL_JOINED_MIN = 0.8, 0.96
+#: Shorter words, unless made of syllables, are not looked up as words that a list writes apart.
+_JOINT_MIN = 6
 _CACHE_WORDS = 65536
 #: Of several words, the commonest adds weight to names that another word has found, and finds none by itself
 #: when it is in more names than this: a name must share more than one common word to be worth a look.
@@ -68,7 +71,7 @@ class Index:
             if meta.get("format") != FORMAT:
                 raise IndexFault(f"{folder.name} has another format")
             self._arrays = {path.stem: _map(path) for path in folder.glob("*.npy")}
-            self._texts = _map_bytes(folder / TEXTS_FILE)
+            self._word_blob = _map_bytes(folder / WORDS_FILE)
             self._blob = _map_bytes(folder / ENTITIES_FILE)
         except (OSError, ValueError, msgspec.DecodeError) as error:
             raise IndexFault(f"{folder.name} cannot be opened: {error}") from None
@@ -80,8 +83,7 @@ class Index:
         self.entities: int = meta["entities"]
         arrays = self._arrays
         self._word_ends = arrays["word_ends"]
-        self._first_letters = np.frombuffer(self._texts, np.uint8)
-        self._kinds, self._counts = arrays["word_kind"], arrays["word_count"]
+        self._first_letters, self._counts = arrays["word_first"], arrays["word_count"]
         self._key_hash, self._key_word = arrays["key_hash"], arrays["key_value"]
         self._joint_hash, self._joint_name = arrays["joint_hash"], arrays["joint_value"]
         self._document_hash, self._document_entity = arrays["document_hash"], arrays["document_value"]
@@ -91,6 +93,7 @@ class Index:
         self._name_grammar, self._name_mass = arrays["name_grammar"], arrays["name_mass"]
         self._entity_ends = arrays["entity_ends"]
         self._decode = msgspec.msgpack.Decoder(Entity).decode
+        self._decode_word = msgspec.msgpack.Decoder(Word).decode
         self._word_cache: dict[int, Word] = {}
         self._similar_cache: dict[Word, tuple[_Array, _Array]] = {}
         self._rarity_cache: dict[Word, float] = {}
@@ -131,11 +134,8 @@ class Index:
     def _word(self, identity: int) -> Word:
         word = self._word_cache.get(identity)
         if word is None:
-            code = int(self._kinds[identity])
-            text = bytes(self._texts[self._word_ends[identity] : self._word_ends[identity + 1]]).decode(
-                "ascii"
-            )
-            word = make_word(text, Kind(code & 0x7F), bool(code & 0x80))
+            start, stop = int(self._word_ends[identity]), int(self._word_ends[identity + 1])
+            word = self._decode_word(self._word_blob[start:stop])
             _remember(self._word_cache, identity, word)
         return word
 
@@ -212,9 +212,10 @@ class Index:
     def _search_text(self, text: str, entity_type: EntityType | None, best: dict[int, NameMatch]) -> None:
         grammar = GRAMMARS.get(entity_type) if entity_type is not None else None
         for one in (Grammar.PERSON, Grammar.ORGANIZATION, Grammar.CRAFT) if grammar is None else (grammar,):
-            asked = parse_name(text, one)
-            for number in self._candidates(asked):
-                self._align(asked, int(number), best)
+            for name in otherwise(text):
+                asked = parse_name(name, one)
+                for number in self._candidates(asked):
+                    self._align(asked, int(number), best)
 
     def _align(self, asked: Name, number: int, best: dict[int, NameMatch]) -> None:
         entity = int(self._name_entity[number])
@@ -282,7 +283,7 @@ class Index:
         lengths = self._name_ends[names + 1].astype(np.int64) - starts
         offsets = np.concatenate(([0], np.cumsum(lengths)[:-1]))
         places = np.arange(int(lengths.sum())) + np.repeat(starts - offsets, lengths)
-        firsts = self._first_letters[self._word_ends[self._name_words[places]]]
+        firsts = self._first_letters[self._name_words[places]]
         weight = WEIGHTS[asked.grammar][Kind.INITIAL]
         for letter in letters:
             shared += weight * np.logical_or.reduceat(firsts == ord(letter), offsets)
@@ -298,6 +299,9 @@ class Index:
             for places, joined in runs(asked):
                 if len(places) <= 3 and len(joined) <= 24:
                     word = make_word(joined, Kind.NAME, asked.words[places[0]].consonantal)
+                    if asked.words[places[0]].syllables is not None:
+                        parts = [asked.words[place].syllables for place in places]
+                        word = word._replace(syllables=joined_syllables(parts))
                     found = _Sought(self.rarity(word), *self._similar(word, joined=True))
                     if any(asked.words[place].kind is Kind.INITIAL for place in places):
                         # "O Brien" is O'Brien, but "W. Haddad" is no misspelt Haddad.
@@ -319,8 +323,10 @@ class Index:
         """Find names of which two or more words stand in the query as one."""
         found = []
         for word, weight in zip(asked.words, weights, strict=True):
-            if len(word.text) >= 6:
-                start, stop = self._range(self._joint_hash, joint_key(word.text))
+            if len(word.text) < _JOINT_MIN and word.syllables is None:
+                continue
+            for key in joint_keys(word.text, word.syllables, listed=False):
+                start, stop = self._range(self._joint_hash, key)
                 if stop > start:
                     names = self._joint_name[start:stop]
                     total[names] += np.maximum(weight, 0.9)

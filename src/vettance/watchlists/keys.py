@@ -3,8 +3,9 @@
 import zlib
 from collections.abc import Iterator
 
+from vettance.watchlists.mandarin import Syllables
 from vettance.watchlists.names import Name
-from vettance.watchlists.word import Kind, Word
+from vettance.watchlists.word import Kind, Word, near_readings, reading_bones
 
 #: Kinds that are worth looking up; the others occur everywhere.
 SEARCHED = frozenset({Kind.NAME, Kind.PATRONYMIC, Kind.GENERIC, Kind.PLACE, Kind.NUMBER, Kind.KIN})
@@ -34,15 +35,26 @@ def word_keys(word: Word, *, listed: bool, bones_too: bool = True) -> list[int]:
         keys.append(_key("f", fold))
         if word.kind is not Kind.NUMBER and len(fold) >= _DELETED_MIN:
             keys.extend(_key("f", text) for text in _less_one(fold))
+    if word.syllables is not None:
+        # Two pinyin words that Wade-Giles spells alike must not find each other by that.
+        pinyin, giles = ("p", "w") if listed else ("w", "p")
+        keys.extend(_key(pinyin, text) for text in word.syllables.pinyin)
+        if word.syllables.giles:
+            keys.append(_key(giles, word.syllables.giles))
     if word.kind is Kind.NUMBER or not bones_too or not word.text.isalpha():
         return list(dict.fromkeys(keys))
     other_side = "c" if word.consonantal is listed else "v"
-    for bones in word.skeletons:
-        if len(bones) >= _BONES_MIN:
+    near = near_readings(word)
+    for place, bones in enumerate(word.skeletons):
+        # Two consonants are in thousands of words, so only the first readings are looked up by so few.
+        if len(bones) >= _BONES_MIN + (place >= near):
             keys.append(_key(other_side, bones))
-        if len(bones) >= _BONES_DELETED_MIN:
+        if len(bones) >= _BONES_DELETED_MIN and place < near:
             keys.extend(_key(other_side, text) for text in _less_one(bones))
-        if not word.consonantal and len(bones) > _BONES_MIN and len(word.folds[0]) >= _BONES_ALONE_MIN:
+    for place, reading in enumerate(word.readings):
+        bones = reading_bones(reading)
+        # Three consonants are shared by many; other readings than the plainest must say more.
+        if len(bones) > _BONES_MIN + (place > 0) and len(reading) >= _BONES_ALONE_MIN:
             keys.append(_key("b", bones))
     return list(dict.fromkeys(keys))
 
@@ -63,6 +75,20 @@ _VOWELS = str.maketrans("eyow", "aiuv")
 def joint_key(text: str) -> int:
     """Return the key of words run together."""
     return _key("j", text.translate(_VOWELS))
+
+
+def joint_keys(text: str, syllables: Syllables | None, *, listed: bool) -> list[int]:
+    """Return the keys of listed words run together, or of a word that may stand for such."""
+    keys = [joint_key(text)]
+    if syllables is None:
+        return keys
+    if listed:
+        keys.extend(_key("p", form) for form in syllables.pinyin)
+    else:
+        keys.extend(joint_key(form) for form in syllables.pinyin)
+        if syllables.giles:
+            keys.append(_key("p", syllables.giles))
+    return list(dict.fromkeys(keys))
 
 
 def runs(name: Name) -> Iterator[tuple[tuple[int, ...], str]]:

@@ -18,11 +18,11 @@ from vettance.watchlists.compare import (
     compare_types,
 )
 from vettance.watchlists.entity import BirthDate, Document, Entity, EntityType, ListedName, NameQuality
-from vettance.watchlists.names import GRAMMARS, Grammar, Name, compact, parse_name
+from vettance.watchlists.names import GRAMMARS, Grammar, Name, compact, otherwise, parse_name
 from vettance.watchlists.vocabulary import FORM_STARTS
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-2"
+ALGORITHM = "vettance-match-4"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,13 +138,14 @@ class NameMatch(msgspec.Struct, frozen=True):
 def best_name(asked: str, entity: Entity, rarity: Rarity = no_rarity) -> NameMatch | None:
     """Return the listed name that fits best; of equal ones, the one that the publisher vouches for most."""
     best: NameMatch | None = None
-    for listed in entity.names:
-        for grammar in grammars_of(entity.type):
-            one, other = parse_name(asked, grammar), parse_name(listed.text, grammar)
-            alignment = align_names(one, other, entity.type, rarity)
-            found = NameMatch(alignment.score, one, other, listed, alignment)
-            if best is None or found.standing > best.standing:
-                best = found
+    for text in otherwise(asked):
+        for listed in entity.names:
+            for grammar in grammars_of(entity.type):
+                one, other = parse_name(text, grammar), parse_name(listed.text, grammar)
+                alignment = align_names(one, other, entity.type, rarity)
+                found = NameMatch(alignment.score, one, other, listed, alignment)
+                if best is None or found.standing > best.standing:
+                    best = found
     return best
 
 

@@ -9,12 +9,14 @@ from typing import NamedTuple
 from vettance.watchlists.country import NAMES, PLACE_WORDS, country_code
 from vettance.watchlists.entity import EntityType, clean
 from vettance.watchlists.forms import FORM_WORDS, apart, correct_form, form_at, gathered
+from vettance.watchlists.mandarin import is_syllables, syllables_of
 from vettance.watchlists.script import Script, romanise
 from vettance.watchlists.vocabulary import (
     ABBREVIATIONS,
     FORMS,
     GENERIC_WORDS,
     KIN_WORDS,
+    NUMBER_WORDS,
     PARTICLES,
     ROMAN,
     SHIP_PREFIXES,
@@ -58,7 +60,7 @@ _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}[^\W\d_]?\b\.?")
 _DOTTED_TITLE = re.compile(r"^(?:H\. ?[EHM]|S\. ?E|Ph\. ?D)\.\s+", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s\-‐-―.,;:/\\()\[\]{}|+*&@#!?<>=_~^%$·•،؛。、・‧]+")
 _PATRONYMIC = re.compile(r"(?:[oaeiy]vi[ct]c?h|[oe]v[iy]t?ch|vich|vych|vitj|ovytj|[oe]vna|[iy]vna|ichna)$")
-_LONE_DIGITS = str.maketrans("01345", "oieas")
+_LONE_DIGITS = str.maketrans("01345689", "oieasbbg")
 
 
 def parse_name(text: str, grammar: Grammar) -> Name:
@@ -95,6 +97,28 @@ def _without_acronym(text: str) -> str:
     return f"{head} {tail}" if (tail.casefold(),) in FORMS else text
 
 
+#: What stands between two names of one and the same, in the usage of registers, banks and ships' papers.
+_OTHERWISE = re.compile(
+    r"[\s,;]*(?:\bt/a\b|\b[dfakn][/.]?[bk][/.]?a\b\.?|\btrading (?:as|under)\b|\bdoing business as\b"
+    r"|\b(?:also|formerly|previously|now) known as\b|\bknown as\b|\balias\b"
+    r"|[(\[]\s*(?:formerly|previously|ex|ex-name|former name|fka|aka|now)\b[\s:.-]*)[\s:]*",
+    re.IGNORECASE,
+)
+_MARKS = re.compile(r"[/(\[]|known|a\b|trading|business|alias", re.IGNORECASE)
+
+
+def otherwise(text: str) -> tuple[str, ...]:
+    """Return a text and the names that it gives where it gives several: "Sea Lark (ex Grey Heron)"."""
+    if not _MARKS.search(text):
+        return (text,)
+    parts = [part.strip(" ()[],;") for part in _OTHERWISE.split(text)]
+    parts = [part for part in parts if sum(letter.isalpha() for letter in part) >= _NAMED_MIN]
+    return (text, *parts[:_OTHERWISE_MAX]) if len(parts) > 1 else (text,)
+
+
+_NAMED_MIN, _OTHERWISE_MAX = 3, 4
+
+
 class _Part(NamedTuple):
     text: str
     script: Script
@@ -122,19 +146,50 @@ def _split(text: str, *, dotted: bool) -> list[_Part]:
 
 def _person(parts: Sequence[_Part]) -> list[Word]:
     words: list[Word] = []
-    for raw, script in _compounds(parts):
+    parts = _compounds(parts)
+    for index, (raw, script) in enumerate(parts):
         if raw.isdigit():
             continue
         # Digits among the letters of a person's name are letters that were mistyped or disguised.
         text = raw if raw.isalpha() else raw.translate(_LONE_DIGITS)
         consonantal = script is Script.CONSONANTAL
-        words.append(make_word(text, _person_kind(text, consonantal=consonantal), consonantal))
+        kind = _person_kind(text, consonantal=consonantal)
+        if kind is Kind.NAME and len(text) <= 3 and _is_article(parts, index):
+            kind = Kind.PARTICLE
+        words.append(make_word(text, kind, consonantal))
     if not any(word.kind <= Kind.PATRONYMIC for word in words):
         # A name of nothing but titles and particles is still a name: "Al Haj".
         words = [
             make_word(word.text, Kind.NAME, word.consonantal) if len(word.text) > 1 else word
             for word in words
         ]
+    return _syllabic(words)
+
+
+#: Kinds that a name may have beside its syllables.
+_BESIDE = frozenset({Kind.INITIAL, Kind.TITLE})
+#: Particles that may begin a name of nothing but syllables: Bin Ali.
+_SONS = frozenset({"bin", "ben"})
+
+
+def _syllabic(words: list[Word]) -> list[Word]:
+    """Tell the syllables of a name that is made of nothing else.
+
+    He, Ho and Pan are family names then and no titles, nor is Lo a particle where the name begins or ends.
+    """
+    places = [
+        place for place, word in enumerate(words) if word.kind not in _BESIDE or is_syllables(word.text)
+    ]
+    syllables = syllables_of([words[place].text for place in places])
+    if syllables is None:
+        return words
+    words = list(words)
+    for place, found in zip(places, syllables, strict=True):
+        word = words[place]
+        outside = place == places[-1] or (place == places[0] and word.text not in _SONS)
+        if word.kind is Kind.TITLE or (word.kind is Kind.PARTICLE and outside):
+            word = make_word(word.text, Kind.NAME, word.consonantal)
+        words[place] = word._replace(syllables=found)
     return words
 
 
@@ -142,10 +197,12 @@ _ABD = re.compile(r"^abd[aeou]{1,2}([lrsnzdt])([a-z]{3,})$")
 #: Without vowels what follows the article may be as short as two letters.
 _ABD_BARE = re.compile(r"^abda(l)([a-z]{2,})$")
 _ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiou]{1,3}[lrsnzdt]|[ue])?$")
-_DIN = frozenset(("din", "dine", "deen", "dyn", "ddin", "aldin", "uddin", "eddin", "eddine", "addin", "udin"))
+_DIN = re.compile(r"[aeou]?[ld]?d[iey]{1,2}ne?")
 _DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$")
 _ALLAH, _ULLAH = frozenset(("allah", "alla")), frozenset(("ullah", "ollah", "ulla", "olla", "allh"))
-_ARTICLES = frozenset(["al", "el", "ul", "il", "ad", "ed", "ud", "as", "es", "us", "ar", "er", "ur"])
+#: The article takes the first sound of the word that follows: an-Nasir, Ez-Zahiri, ol-Hasan.
+_ARTICLE = re.compile(r"([aeuo])(l|(?<=[ae])[rsnztd]|(?<=[ae])(?:sh|dh|th|ch)|(?<=[uo])(?:[rsdz]|sh))")
+_ARTICLE_ON = re.compile(r"[aeuo]l(?=[a-z]{4})")
 _SHORT_NAMES = {
     "muh": "muhammad",
     "mohd": "muhammad",
@@ -157,6 +214,13 @@ _SHORT_NAMES = {
 }
 
 
+def _is_article(parts: Sequence[_Part], index: int) -> bool:
+    """Tell whether a word is the Arabic article of the word after it."""
+    if index + 1 >= len(parts) or (match := _ARTICLE.fullmatch(parts[index].text)) is None:
+        return False
+    return match[2] == "l" or parts[index + 1].text.startswith(match[2])
+
+
 def _compounds(parts: Sequence[_Part]) -> list[_Part]:
     """Bring Arabic compounds to one spelling: Abd al-Rahman, Abdul Rahman, Abdurrahman; Salah al-Din."""
     done: list[_Part] = []
@@ -166,8 +230,12 @@ def _compounds(parts: Sequence[_Part]) -> list[_Part]:
         text = _SHORT_NAMES.get(text, text)
         if _ABD_ALONE.match(text):
             text = "abd"
-            if index + 2 < len(parts) and parts[index + 1].text in _ARTICLES:
+            if index + 2 < len(parts) and _is_article(parts, index + 1):
                 index += 1
+            elif index + 1 < len(parts) and parts[index + 1].script is Script.LATIN:
+                name = parts[index + 1]
+                bare = name._replace(text=_ARTICLE_ON.sub("", name.text, count=1))
+                parts = [*parts[: index + 1], bare, *parts[index + 2 :]]
         elif (whole := (_ABD_BARE if script is Script.CONSONANTAL else _ABD).match(text)) is not None:
             article, rest = whole.groups()
             # The article takes the sound of what follows: Abdurrahman is Abd al-Rahman.
@@ -181,8 +249,8 @@ def _compounds(parts: Sequence[_Part]) -> list[_Part]:
             # Rahmat Ullah is Rahmatullah, and Abd Allah Abdullah.
             before = done.pop().text
             text = "abdlah" if before == "abd" else f"{before}{'allh' if text == 'allh' else 'ullah'}"
-        elif done and text in _DIN and len(text) > 2 and len(done) > 0:
-            if done[-1].text in _ARTICLES and len(done) > 1:
+        elif done and _DIN.fullmatch(text) and len(text) > 2:
+            if _ARTICLE.fullmatch(done[-1].text) and len(done) > 1:
                 done.pop()
             if len(done[-1].text) > 2:
                 text = f"{done.pop().text}udin"
@@ -216,7 +284,7 @@ def _person_kind(text: str, *, consonantal: bool) -> Kind:
 
 def _organization(parts: Sequence[_Part]) -> list[Word]:
     words: list[Word] = []
-    parts = [_Part(text, part.script) for part in parts for text in apart(part.text)]
+    parts = [_Part(text, part.script) for part in parts for text in apart(_undisguised(part.text))]
     plain = [part.text for part in parts]
     mended = [correct_form(text) for text in plain]
     scattered = frozenset(gathered(mended))
@@ -231,7 +299,7 @@ def _organization(parts: Sequence[_Part]) -> list[Word]:
             index += 1
             continue
         text = plain[index] if mended[index] in FORM_WORDS else mended[index]
-        text = _one_place(ABBREVIATIONS.get(text, text))
+        text = _one_place(ABBREVIATIONS.get(text) or NUMBER_WORDS.get(text, text))
         if text in ROMAN and index:
             text = ROMAN[text]
         consonantal = parts[index].script is Script.CONSONANTAL
@@ -242,6 +310,19 @@ def _organization(parts: Sequence[_Part]) -> list[Word]:
     ):
         words = [make_word(part.text, Kind.NAME, part.script is Script.CONSONANTAL) for part in parts]
     return words
+
+
+_AMONG_LETTERS = re.compile(r"(?<=[a-z])[01345](?=[a-z]{2})|(?<=[a-z]{2})[01345](?=[a-z])|^[05](?=[a-z]{4})")
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+
+
+def _undisguised(text: str) -> str:
+    """Read a digit among letters as the letter that it looks like."""
+    if text.isalpha() or text.isdigit():
+        return text
+    if match := _ORDINAL.fullmatch(text):
+        return match[1]
+    return _AMONG_LETTERS.sub(lambda match: match[0].translate(_LONE_DIGITS), text)
 
 
 @lru_cache(maxsize=16384)
@@ -271,8 +352,16 @@ def _organization_kind(text: str, index: int) -> Kind:
 def _craft(parts: Sequence[_Part]) -> list[Word]:
     """Ships are known by a word and a number; "FU YUAN YU 7864" and "… 7882" are two ships."""
     words: list[Word] = []
-    for index, (text, script) in enumerate(parts):
+    parts = [
+        _Part(piece, part.script)
+        for part in parts
+        for piece in _LETTERS_NUMBER.sub(r"\1 \2", part.text).split()
+    ]
+    for index, (raw, script) in enumerate(parts):
         last = index == len(parts) - 1
+        text = NUMBER_WORDS.get(raw, raw) if index else raw
+        if text in ("no", "nr", "number") and not last and parts[index + 1].text.isdigit():
+            continue
         if text in SHIP_PREFIXES and not last and index < 2:
             words.append(make_word(text, Kind.TITLE, False))  # noqa: FBT003
         elif text.isdigit():
@@ -283,6 +372,9 @@ def _craft(parts: Sequence[_Part]) -> list[Word]:
         else:
             words.append(make_word(text, Kind.NAME, script is Script.CONSONANTAL))
     return words
+
+
+_LETTERS_NUMBER = re.compile(r"^([a-z]{3,})(\d{1,3})$")
 
 
 def compact(text: str) -> str:

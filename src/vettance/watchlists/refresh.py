@@ -1,12 +1,17 @@
 """Refreshing watchlists: importing versions, fetching them from publishers, opening the new index."""
 
 import asyncio
+import contextlib
+import os
 import ssl
 import tempfile
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -38,6 +43,9 @@ SHRINKAGE_ENTITIES_MIN = 20
 FETCH_TIMEOUT_S = 60.0
 FETCH_BYTES_MAX = 2 * 1024**3
 _CHUNK_BYTES = 1 << 18
+_NICENESS = 15
+
+Result = TypeVar("Result")
 
 #: Told what is being done and how many entities it has reached.
 Progress = Callable[[str, int], None]
@@ -45,6 +53,20 @@ Progress = Callable[[str, int], None]
 
 def _silent(_step: str, _count: int) -> None:
     return
+
+
+async def _quietly(work: Callable[[], Result]) -> Result:
+    """Work in a thread that leaves the processor to whoever else wants it: a service answers beside it.
+
+    Only the thread gives way; what it makes is written at the usual pace, so that nobody waits for the store.
+    """
+
+    def give_way() -> None:
+        with contextlib.suppress(AttributeError, OSError):  # Linux alone knows the priority of a thread.
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
+
+    with ThreadPoolExecutor(1, initializer=give_way) as aside:
+        return await asyncio.get_running_loop().run_in_executor(aside, work)
 
 
 class Refusal(Exception):
@@ -85,7 +107,7 @@ async def import_list(
         return put(shelf, source, entities, paths, lambda count: progress("reading", count))
 
     with locked(shelf):
-        version = await asyncio.to_thread(read)
+        version = await _quietly(read)
         current = await _current(store, owner)
         before = current.get(source)
         entities_before = before.version.entities if before is not None else 0
@@ -139,7 +161,7 @@ async def _put_in_force(
     progress: Callable[[str], None] = lambda _: None,
 ) -> str:
     """Build the index over these versions, and name it in one commit with what made them the current ones."""
-    identity = await asyncio.to_thread(ensure_index, shelf, versions, progress, owner)
+    identity = await _quietly(lambda: ensure_index(shelf, versions, progress, owner))
     index = await asyncio.to_thread(Index, index_path(shelf, identity))
     await store.write(
         *statements,

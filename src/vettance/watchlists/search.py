@@ -18,6 +18,7 @@ from typing import Final, cast
 import msgspec
 import structlog
 
+from vettance.ops.meters import Meters
 from vettance.watchlists.asking import INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
 from vettance.watchlists.match import Match, Subject
 from vettance.watchlists.supervise import SearchFault
@@ -55,8 +56,9 @@ class _Request:
 class Searchers:
     """Processes that search for this one. They begin to start when this is first asked for anything."""
 
-    def __init__(self, count: int, least: int) -> None:
+    def __init__(self, count: int, least: int, meters: Meters | None = None) -> None:
         """`count` processes (0: never ready), which leave out matches that score below `least`."""
+        self._meters = meters or Meters()
         self._seats = [_Seat(self, least) for _ in range(count)]
         self._queue: deque[_Request] = deque()
         self._closing = asyncio.Event()
@@ -68,6 +70,11 @@ class Searchers:
     def pids(self) -> tuple[int, ...]:
         """The ids of the processes that can be asked now."""
         return tuple(seat.pid for seat in self._seats if seat.transport is not None)
+
+    @property
+    def living(self) -> tuple[int, ...]:
+        """The ids of the processes that there are, those included that are still starting."""
+        return tuple(seat.pid for seat in self._seats if seat.lives)
 
     def ensure(self, folder: Path | None = None) -> bool:
         """See to it that there are processes; tells whether one can be asked by now.
@@ -148,7 +155,7 @@ class Searchers:
             try:
                 await asyncio.wait_for(self._closing.wait(), pause_s)
             except TimeoutError:
-                continue
+                self._meters.search_restarted()
 
     async def close(self) -> None:
         """End the processes. What still waits for an answer gets none."""
@@ -178,6 +185,11 @@ class _Seat(asyncio.Protocol):
     def pid(self) -> int:
         """The id of the process that was started last; 0: none was."""
         return self._process.pid if self._process is not None else 0
+
+    @property
+    def lives(self) -> bool:
+        """Whether that process has not been found ended."""
+        return self._process is not None and self._process.returncode is None
 
     async def run(self, closing: asyncio.Event) -> None:
         """Start a process and wait for its end. Raises `OSError` when it cannot be started."""

@@ -83,6 +83,10 @@ _NUMBERS = (
 ROMAN = {text: str(number) for number, text in enumerate(_NUMBERS, 2) if text}
 
 
+#: Numbers as words.
+NUMBER_WORDS = read_pairs("numbers")
+
+
 def _read_nicknames() -> dict[str, frozenset[int]]:
     groups: dict[str, set[int]] = {}
     for number, line in enumerate(read_lines("nicknames")):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import OSA
 
 from vettance.watchlists.dictionary import read_pairs
+from vettance.watchlists.mandarin import Syllables, are_foreign, are_one
 from vettance.watchlists.vocabulary import NICKNAMES, fathers_of
 
 
@@ -26,12 +27,18 @@ class Kind(enum.IntEnum):
     TITLE = 9
 
 
+#: Found in a module at once, in an enumeration by a call.
+_INITIAL, _NUMBER, _PATRONYMIC = Kind.INITIAL, Kind.NUMBER, Kind.PATRONYMIC
+
+
 class Word(NamedTuple):
     """A word in lower-case Latin letters, as analysed once and compared often.
 
     `folds` are spellings that sound alike made equal; `skeletons` are their consonants in broad classes.
     `consonantal`: it was written without vowels, so only consonants can be compared. `classes` are the folds
-    in the broad classes of sounds that some scripts do not tell apart.
+    in the broad classes of sounds that some scripts do not tell apart. `readings` are what the same letters
+    say in other orthographies, hushing and hissing sounds made one; empty for words of one syllable.
+    `syllables` are there in names that are made of Mandarin syllables alone.
     """
 
     text: str
@@ -40,6 +47,8 @@ class Word(NamedTuple):
     folds: tuple[str, ...]
     skeletons: tuple[str, ...]
     classes: tuple[str, ...]
+    readings: tuple[str, ...] = ()
+    syllables: Syllables | None = None
 
 
 _SOUNDS = read_pairs("sounds")
@@ -49,6 +58,9 @@ _HARD_J = {
     "ja": "Ja",
     "jo": "Ju",
     "je": "Ja",
+    "jee": "Ji",
+    "jeo": "Ju",
+    "jeu": "Ju",
     "ej": "aJ",
     "ij": "iJ",
     "yj": "iJ",
@@ -57,7 +69,7 @@ _HARD_J = {
     "zj": "zJ",
     "j": "J",
 }
-_SOFT_J = {"j": "i"}
+_SOFT_J = {"j": "i", "je": "a", "jee": "i", "jeo": "u", "jeu": "u"}
 
 
 def _folder(extra: dict[str, str]) -> "tuple[re.Pattern[str], dict[str, str]]":
@@ -66,7 +78,7 @@ def _folder(extra: dict[str, str]) -> "tuple[re.Pattern[str], dict[str, str]]":
 
 
 _HARD, _SOFT = _folder(_HARD_J), _folder(_SOFT_J)
-_GLIDE = re.compile(r"[yij](?:[uo]|a(?=.{1,2}$))")
+_GLIDE = re.compile(r"[yij](?:[uo]|eo|a(?=.{1,2}$))")
 _RUN = re.compile(r"(.)\1+")
 #: Names such as Ishaq (Isaac), where s and h are two letters.
 _TWO_SOUNDS = re.compile(r"[aei]sha[qgk]")
@@ -74,10 +86,29 @@ _FINAL_H = re.compile(r"(?<=[aiu])h$")
 _VOWELS = re.compile(r"[aiuw]+")
 # Classes broad enough for what Arabic, Persian, Hebrew and Korean do not tell apart.
 _CLASSES = str.maketrans("pvfgCSzJ", "bbbkjssj")
+_BROAD = str.maketrans("pvwfgCSzJ", "bbbbkssss")
+#: Greek writes b, d and g at the beginning of a word as mp, nt and gk.
+_GREEK_STOPS = re.compile(r"^(?:m(?=p)|n(?=t)|g(?=k))(?=.{4})")
+_STOPS = {"p": "b", "t": "d", "k": "g"}
+#: What some orthographies mean by letters: ch, c and w of German, Polish and Czech, x of Uzbek, th and dh
+#: where Turkish and Persian say s and z, the g that is an h in Ukrainian, and the yo that others write as e;
+#: then what is mistaken for one another by eye.
+_FOREIGN = (
+    (re.compile(r"(?<![st])ch|x"), "kh"),
+    (re.compile(r"c(?![hkzeiy])|th|dh"), "s"),
+    (re.compile(r"(?<=[aeou])w"), "v"),
+    (re.compile(r"(?<!n)g(?!h)"), "h"),
+    (re.compile(r"(?<=.)[jyi]?[jy]o(?=[vwrmnd])"), "e"),
+)
+_SHAPES = (("rn", "m"), ("vv", "w"), ("cl", "d"))
+_READ_MIN = 5
+_SYLLABLES = re.compile(r"[aeiouy]+")
 
 
 def _fold(text: str, folder: "tuple[re.Pattern[str], dict[str, str]]") -> str:
     pattern, sounds = folder
+    if _GREEK_STOPS.match(text):
+        text = _STOPS[text[1]] + text[2:]
     # A glide before a vowel is heard at the beginning of a word (Yuri, Iurii), and lost in its middle
     # (Maria).
     if _GLIDE.match(text) and not (text[0] == "j" and folder is _HARD):
@@ -92,6 +123,53 @@ def _skeleton(folded: str) -> str:
     return bones[:-1] if len(bones) > 1 and bones.endswith("h") else bones
 
 
+def _consonants(classes: str) -> str:
+    """Return what is left without vowels; two consonants with a vowel between them stay two."""
+    return _VOWELS.sub("", _RUN.sub(r"\1", classes))
+
+
+def _readings(text: str, fold: str) -> tuple[str, ...]:
+    if len(text) < _READ_MIN or len(_SYLLABLES.findall(text)) < 2:
+        return ()
+    foreign = shaped = text
+    for pattern, sign in _FOREIGN:
+        foreign = pattern.sub(sign, foreign)
+    for seen, meant in _SHAPES:
+        shaped = shaped.replace(seen, meant)
+    texts = dict.fromkeys((foreign, shaped))
+    # Persian and others write e for the i of Arabic, which elsewhere stands for an a.
+    texts |= dict.fromkeys(one.replace("e", "i") for one in (text, *texts))
+    folds = [_fold(one, _SOFT) for one in texts if one != text]
+    if "j" in text:
+        folds.append(_fold(text, _HARD))
+    return tuple(dict.fromkeys(_RUN.sub(r"\1", one.translate(_BROAD)) for one in (fold, *folds)))
+
+
+def reading_bones(reading: str) -> str:
+    """Return the consonants of a reading."""
+    return _RUN.sub(r"\1", _VOWELS.sub("", reading))
+
+
+#: Letters of scripts without vowels that languages say in other ways: Jamal is Gamal in Cairo and Cemal in
+#: Istanbul, Walid is Valid in Sarajevo, Khalid is Chalid in German.
+_WRITTEN_VOWEL = re.compile(r"[eou]")
+_SAID = (("j", "g"), ("j", "z"), ("w", "v"), ("kh", "ch"))
+
+
+def _said(text: str) -> list[str]:
+    # Letters that Arabic says one way and Persian another: Rida and Reza, Osman and Uthman.
+    texts = [text, *(text.replace("dz", one).replace("ts", two) for one in "dzt" for two in "ts")]
+    if _WRITTEN_VOWEL.search(text):
+        # A script such as Devanagari, which writes most of its vowels and is said in one way.
+        return texts
+    together = text
+    for letter, other in _SAID:
+        if letter in text:
+            texts.append(text.replace(letter, other))
+            together = together.replace(letter, other)
+    return [*texts, together]
+
+
 @lru_cache(maxsize=262144)
 def make_word(text: str, kind: Kind, consonantal: bool) -> Word:
     """Analyse a word of lower-case ASCII letters and digits."""
@@ -99,10 +177,8 @@ def make_word(text: str, kind: Kind, consonantal: bool) -> Word:
         return Word(text, kind, False, (text,), (text,), (text,))  # noqa: FBT003
     folds: tuple[str, ...]
     if consonantal:
-        # Letters that Arabic says one way and Persian another: Rida and Reza, Osman and Uthman.
-        folds = (_fold(text, _HARD),)
-        others = [_fold(text.replace("dz", one).replace("ts", two), _HARD) for one in "dzt" for two in "ts"]
-        spellings = tuple(dict.fromkeys([*folds, *others]))
+        spellings = tuple(dict.fromkeys(_fold(one, _HARD) for one in _said(text)))
+        folds = spellings[:1]
     else:
         soft = _fold(text, _SOFT)
         folds = spellings = (soft, _fold(text, _HARD)) if "j" in text else (soft,)
@@ -119,7 +195,8 @@ def make_word(text: str, kind: Kind, consonantal: bool) -> Word:
         # In Latin letters w is mostly a v; in Arabic and Hebrew it is mostly a vowel.
         folds = tuple(dict.fromkeys(fold.replace("w", "v") for fold in folds))
     classes = tuple(fold.translate(_CLASSES) for fold in folds)
-    return Word(text, kind, consonantal, folds, skeletons, classes)
+    readings = () if consonantal else _readings(text, folds[0])
+    return Word(text, kind, consonantal, folds, skeletons, classes, readings)
 
 
 #: The similarity that one, two or three typing errors leave, by the length of the longer word. Short words
@@ -129,6 +206,9 @@ _TWO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.2, 0.4, 0.5, 0.62, 0.72, 0.78, 0.84)
 _THREE_ERRORS_LENGTH, _THREE_ERRORS = 12, 0.76
 
 _EQUAL_SOUND, _NICKNAME, _EQUAL_CLASSES, _EQUAL_BONES, _SHORT_GLIDE = 0.96, 0.9, 0.88, 0.86, 0.82
+_EQUAL_READING = 0.86
+#: A little below an equal sound: one spelling of Wade-Giles stands for several words.
+EQUAL_SYLLABLES = 0.94
 
 
 def _edited(distance: int, length: int) -> float:
@@ -145,47 +225,86 @@ def compare_words(left: Word, right: Word) -> float:  # noqa: PLR0911
     """Return how likely two words are one word written differently, 0 to 1.
 
     The best of: typing errors (optimal string alignment distance), the same after folding sounds, the same
-    consonants where one side has no vowels, a nickname, an initial.
+    syllables of Mandarin, the same consonants where one side has no vowels, a nickname, an initial.
     """
-    if left.text == right.text:
+    text, other_text = left.text, right.text
+    if text == other_text:
         return 1.0
-    if left.kind is Kind.INITIAL or right.kind is Kind.INITIAL:
+    kind, other_kind = left.kind, right.kind
+    if kind is _INITIAL or other_kind is _INITIAL:
         return _initial(left, right)
-    if left.kind is Kind.NUMBER or right.kind is Kind.NUMBER:
+    if kind is _NUMBER or other_kind is _NUMBER:
         return 0.0
-    if left.kind is Kind.PATRONYMIC and right.kind is Kind.PATRONYMIC and _other_sex(left, right):
+    if kind is _PATRONYMIC and other_kind is _PATRONYMIC and _other_sex(left, right):
         return 0.0
-    if left.consonantal != right.consonantal:
+    if left.consonantal is not right.consonantal:
         return _without_vowels(left, right)
-    longest = max(len(left.text), len(right.text))
-    best = _edited(OSA.distance(left.text, right.text, score_cutoff=3), longest)
+    # Written out without helpers: half of a search is spent here.
+    longest, shortest = len(text), len(other_text)
+    if longest < shortest:
+        longest, shortest = shortest, longest
+    best = 0.0
+    if longest - shortest <= 3 and (distance := OSA.distance(text, other_text, score_cutoff=3)) <= 3:
+        best = _edited(distance, longest)
+    if left.syllables is not None and (found := _by_syllables(left, right, best)) is not None:
+        return found
+    best = _by_sound(left, right, longest, best)
+    if best >= _EQUAL_SOUND:
+        return best
+    if best < _EQUAL_READING and left.readings and right.readings and _share(left.readings, right.readings):
+        best = _EQUAL_READING
+    if best < _NICKNAME and _is_nickname(left, right):
+        best = _NICKNAME
+    return best
+
+
+def _by_syllables(left: Word, right: Word, best: float) -> float | None:
+    """Return how alike two words of Mandarin are; None where neither says more than its letters and sound."""
+    one, other = left.syllables, right.syllables
+    if one is None or other is None:
+        return None
+    if are_one(one, other):
+        return max(best, EQUAL_SYLLABLES)
+    # Between pinyin and Wade-Giles other syllables are other words, however alike they sound by other rules.
+    return best if are_foreign(one, other) else None
+
+
+def _by_sound(left: Word, right: Word, longest: int, best: float) -> float:
+    """Return `best`, or how alike the folds of two words are if that is more."""
     for one, one_classes in zip(left.folds, left.classes, strict=False):
         for other, other_classes in zip(right.folds, right.classes, strict=False):
             if one == other:
                 return max(
                     best, _SHORT_GLIDE if longest <= 4 and _glides_apart(left, right) else _EQUAL_SOUND
                 )
+            length, other_length = len(one), len(other)
+            if not -3 < length - other_length < 3:
+                continue
             if best < _EQUAL_CLASSES and one_classes == other_classes:
                 best = _EQUAL_CLASSES
             distance = OSA.distance(one, other, score_cutoff=2)
             if distance > 2:
                 continue
-            length = max(len(one), len(other))
+            if length < other_length:
+                length, other_length = other_length, length
             best = max(best, _EQUAL_SOUND * _edited(distance, length))
-            bony = distance == 2 and length >= 6 and min(len(one), len(other)) > 4
-            if bony and best < _EQUAL_BONES and _skeleton(one) == _skeleton(other):
+            bony = distance == 2 and length >= 6 and other_length > 4
+            if bony and best < _EQUAL_BONES and _consonants(one_classes) == _consonants(other_classes):
                 best = _EQUAL_BONES
-    if best < _NICKNAME and _is_nickname(left, right):
-        best = _NICKNAME
     return best
+
+
+def _share(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    return any(one in others for one in some)
 
 
 def _is_nickname(left: Word, right: Word) -> bool:
     """Tell whether two words are forms of one name; of patronymics, of one father's name."""
-    if Kind.PATRONYMIC in (left.kind, right.kind):
+    if left.kind is _PATRONYMIC or right.kind is _PATRONYMIC:
         # Without its last letter, "Alekseevic" looks like the surname that it is elsewhere.
         return bool(fathers_of(left.text) & fathers_of(right.text))
-    return bool(NICKNAMES.get(left.text, _NONE) & NICKNAMES.get(right.text, _NONE))
+    groups = NICKNAMES.get(left.text)
+    return groups is not None and bool(groups & NICKNAMES.get(right.text, _NONE))
 
 
 #: The same, remembered: names share most of their words.
@@ -205,6 +324,7 @@ def _other_sex(left: Word, right: Word) -> bool:
 #: Equal consonants of two spellings, and consonants one apart, by how many there are.
 _SAME_BONES = (0.0, 0.86, 0.92, 0.96, 0.97)
 _NEAR_BONES = (0.0, 0.0, 0.0, 0.62, 0.74, 0.82, 0.86)
+_NEAR_READINGS, _NEAR_MIN = 6, 3
 _NONE: frozenset[int] = frozenset()
 
 
@@ -221,17 +341,26 @@ def _initial(left: Word, right: Word) -> float:
 def _without_vowels(left: Word, right: Word) -> float:
     """Compare a word written without vowels with one written with them, by its consonants and long vowels."""
     bare, full = (left, right) if left.consonantal else (right, left)
+    for other in full.skeletons:
+        if other in bare.skeletons:
+            same = _SAME_BONES[min(len(other), len(_SAME_BONES) - 1)]
+            return same - _vowel_conflict(bare, full)
     best = 0.0
-    for bones in bare.skeletons:
+    # An error is looked for in the first readings only: one on top of a rare reading is another word.
+    for bones in bare.skeletons[: near_readings(bare)]:
         for other in full.skeletons:
-            if bones == other:
-                same = _SAME_BONES[min(len(bones), len(_SAME_BONES) - 1)]
-                best = max(best, same - _vowel_conflict(bare, full))
-                continue
             length = max(len(bones), len(other))
+            if length < _NEAR_MIN or abs(len(bones) - len(other)) > 1:
+                continue
             if OSA.distance(bones, other, score_cutoff=1) == 1:
                 best = max(best, _NEAR_BONES[min(length, len(_NEAR_BONES) - 1)])
     return best
+
+
+def near_readings(word: Word) -> int:
+    """Return how many of the skeletons, from the first, may have an error on top of them."""
+    doubtful = not word.consonantal or "dz" in word.text or "ts" in word.text
+    return _NEAR_READINGS if doubtful else 1
 
 
 _GAPS = re.compile(r"[^aiuw]")

@@ -150,7 +150,9 @@ class _Answering:
             known = self._opened[first] = Index(Path(first)), OrderedDict()
             while len(self._opened) > _BASES_MAX:
                 self._opened.popitem(last=False)
-            _keep_still()
+            # What is remembered of the index before is let go by counting; looking for cycles in all of it
+            # would keep a search waiting for a tenth of a second.
+            gc.freeze()
         base, own = known
         for folder in others:
             if folder not in own:

@@ -13,6 +13,7 @@ from vettance.aml.screening.screen import Screener
 from vettance.db.engine import Store
 from vettance.errors import Invalid, NotFound, Unprocessable
 from vettance.ids import IdSource, is_id
+from vettance.ops.meters import Meters
 from vettance.watchlists import sql as lists_sql
 from vettance.watchlists.reach import list_set_id
 from vettance.watchlists.refresh import IndexKeeper
@@ -129,11 +130,12 @@ class ScreeningDoors:
         keeper: IndexKeeper,
         now_ms: Callable[[], int] | None = None,
         searchers: Searchers | None = None,
+        meters: Meters | None = None,
     ) -> None:
         self._store = store
         self._keeper = keeper
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
-        self.screener = Screener(store, ids, keeper, now_ms, searchers=searchers)
+        self.screener = Screener(store, ids, keeper, now_ms, searchers=searchers, meters=meters)
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""

@@ -28,6 +28,7 @@ from vettance.aml.screening.request import ScreenRequest, sent_of
 from vettance.db.engine import Clash, Lost, Row, Statement, Store
 from vettance.errors import BadGateway, GatewayTimeout, Unavailable
 from vettance.ids import IdSource
+from vettance.ops.meters import Meters
 from vettance.watchlists.match import Match, Subject
 from vettance.watchlists.reach import Reach, list_set_id
 from vettance.watchlists.refresh import IndexKeeper
@@ -103,6 +104,7 @@ class Screener:
         now_ms: Callable[[], int] | None = None,
         deadline_s: float = DEADLINE_S,
         searchers: Searchers | None = None,
+        meters: Meters | None = None,
     ) -> None:
         """Searching is done by `searchers` where they can be asked, and by threads of this process if not."""
         self._store = store
@@ -111,9 +113,20 @@ class Screener:
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._deadline_s = deadline_s
         self._searchers = searchers
+        self._meters = meters or Meters()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="screening")
         self._waiting = 0
         self._subjects: dict[tuple[str, str], asyncio.Event] = {}
+
+    @property
+    def searches(self) -> int:
+        """How many searches wait or are made."""
+        return self._waiting
+
+    @property
+    def searchers(self) -> tuple[int, ...]:
+        """The ids of the processes that make them."""
+        return self._searchers.living if self._searchers is not None else ()
 
     def close(self) -> None:
         """Let go of the threads; a search under way ends by itself. Whoever made `searchers` closes them."""
@@ -276,19 +289,27 @@ class Screener:
         if self._waiting >= WAITING_MAX:
             raise Unavailable("Too many screenings wait.")
         self._waiting += 1
+        started_ns, result = time.perf_counter_ns(), "failed"
         try:
             async with asyncio.timeout(self._deadline_s):
                 if self._searchers is not None and self._searchers.ensure(reach.folders[0]):
                     with contextlib.suppress(IndexGone):
-                        return await self._searchers.search(reach.folders, subject, self._deadline_s)
-                loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(self._threads, reach.search, subject)
+                        matches = await self._searchers.search(reach.folders, subject, self._deadline_s)
+                        result = "answered"
+                        return matches
+                matches = await asyncio.get_running_loop().run_in_executor(
+                    self._threads, reach.search, subject
+                )
+                result = "answered"
+                return matches
         except TimeoutError:
+            result = "late"
             raise GatewayTimeout("The screening was not done in time; nothing of it was kept.") from None
         except SearchFault as error:
             raise Unavailable(f"The lists could not be searched ({error}).") from None
         finally:
             self._waiting -= 1
+            self._meters.searched(result, time.perf_counter_ns() - started_ns)
 
     @asynccontextmanager
     async def turn(self, tenant: str, external_id: str) -> AsyncIterator[None]:
