@@ -13,6 +13,9 @@ sys.path += [str(folder) for folder in sorted(Path(__file__).parent.iterdir()) i
 
 from live import Caller, Service, started
 
+# Shells have what they start in the background ignore Ctrl-C, and it would not reach what the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # How long one example takes says how busy the machine is, not whether the code is right.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")

@@ -210,6 +210,14 @@ def _lower(headers: Any) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
+def searchers_of(service: Service) -> set[int]:
+    """The processes that search for a service."""
+    assert service.process is not None
+    tasks = Path(f"/proc/{service.process.pid}/task").glob("*/children")
+    children = [int(one) for file in tasks for one in file.read_text().split()]
+    return {one for one in children if b"watchlists.worker" in Path(f"/proc/{one}/cmdline").read_bytes()}
+
+
 def started(data: Path, **env: str) -> Service:
     """Start a service with one tenant of wide limits."""
     service = Service(data)

@@ -27,7 +27,11 @@ def main(command: list[str]) -> int:
         if url is not None:
             environment["VETTANCE_TEST_POSTGRES"] = url
         code = subprocess.run(command, env=environment, check=False).returncode
-    for program, missing in (("PostgreSQL", url is None), ("Redis", shutil.which("redis-server") is None)):
+    for program, missing in (
+        ("PostgreSQL", url is None),
+        ("Redis", shutil.which("redis-server") is None),
+        ("promtool (Debian's package prometheus)", shutil.which("promtool") is None),
+    ):
         if missing:
             print(f"LEFT OUT: the tests that need {program}, because there is none here.")
     return code

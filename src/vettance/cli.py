@@ -43,7 +43,7 @@ class _WrongArguments(click.ClickException):
 
 @contextmanager
 def _faults_in_one_line() -> Iterator[None]:
-    """Say what is wrong with the arguments in one line, where click would say it in four."""
+    """Say in one line what is wrong with the arguments, where click would say it in four, or with a file."""
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
@@ -52,6 +52,16 @@ def _faults_in_one_line() -> Iterator[None]:
         message = " ".join(error.format_message().split()).rstrip(".")
         hint = f"; see '{error.ctx.command_path} --help'" if error.ctx is not None else "."
         raise _WrongArguments(message + hint) from None
+    except BrokenPipeError:
+        raise  # Whoever read has read enough; click ends the command in silence.
+    except OSError as error:
+        raise click.ClickException(_told(error)) from None
+
+
+def _told(error: OSError) -> str:
+    """Say what the system refused, and of which file."""
+    said = error.strerror or str(error) or type(error).__name__
+    return said if error.filename is None else f"{error.filename}: {said}"
 
 
 class Commands(click.Group):

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -41,20 +42,38 @@ def fail(message: str) -> NoReturn:
     raise click.ClickException(message)
 
 
-def settings_of(data: str | None) -> Settings:
-    """Read the settings, or end the command."""
+def settings_of(data: str | None, *, make: bool = False) -> Settings:
+    """Read the settings, or end the command. With `make`, the data folder is made where there is none.
+
+    Beside a database it is always made: what it holds there is found or made again.
+    """
     try:
         settings = read_settings(data=data)
-        open_data_folder(settings)
+        if make or settings.database_url is not None:
+            open_data_folder(settings)
     except SettingsError as error:
         fail(str(error))
     return settings
 
 
+def has_store(settings: Settings) -> bool:
+    """Tell whether there is a store to ask; a database is taken for one until it is asked."""
+    return settings.database_url is not None or (settings.data / STORE_FILE).exists()
+
+
 @asynccontextmanager
-async def open_store(data: str | None) -> AsyncIterator[tuple[Store, Settings]]:
-    """Open the store of the data folder, brought to the newest schema; a fault ends the command."""
-    settings = settings_of(data)
+async def open_store(data: str | None, *, make: bool = False) -> AsyncIterator[tuple[Store, Settings]]:
+    """Open the store of the data folder, brought to the newest schema; a fault ends the command.
+
+    Only with `make` is a store made where there is none: a folder's name that was mistyped must not answer
+    that there are no tenants.
+    """
+    settings = settings_of(data, make=make)
+    if not make and not has_store(settings):
+        fail(
+            f"there is no store in {settings.data}; name its folder with --data or VETTANCE_DATA, "
+            "or make it with `vettance tenant create`"
+        )
     try:
         store = await connect_store(settings, writer="thread")
         try:
@@ -66,9 +85,22 @@ async def open_store(data: str | None) -> AsyncIterator[tuple[Store, Settings]]:
         fail(str(error) or "the store cannot be reached")
 
 
-def show(result: dict[str, Any], text: str, *, as_json: bool) -> None:
+def show(result: dict[str, Any] | list[dict[str, Any]], text: str, *, as_json: bool) -> None:
     """Print a result: for a script as JSON, for a person as text."""
     click.echo(encode(result).decode() if as_json else text)
+
+
+def write_document(document: str, told: dict[str, Any], output: Path | None, *, as_json: bool) -> None:
+    """Write a document into a file or to standard output; as JSON, with what is `told` of it."""
+    if output is not None:
+        output.write_text(document, "utf-8")
+        told = told | {"output": str(output)}
+    elif as_json:
+        told = told | {"document": document}
+    else:
+        click.echo(document, nl=False)
+    if as_json:
+        click.echo(encode(told).decode())
 
 
 def show_table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:

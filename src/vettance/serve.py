@@ -59,7 +59,7 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
     Example: vettance serve --port 8080 --data ./vettance-data
     """
     give_back_early()
-    settings = msgspec.structs.replace(settings_of(data), role=Role(role))
+    settings = msgspec.structs.replace(settings_of(data, make=True), role=Role(role))
     configure_logs(settings.log_level)
     if seat is None:
         _insist_on_sharing(settings, workers)

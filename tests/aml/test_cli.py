@@ -61,6 +61,7 @@ def test_versions_are_listed_compared_and_fetched(tmp_path: Path, bank: str) -> 
 
     assert own("list", "--json") == []
     assert own("pull") == load_pack_text("aml")
+    assert own("pull", "--json") == {"tenantId": bank, "version": None, "document": load_pack_text("aml")}
     file, old = tmp_path / "aml.yaml", tmp_path / "old.yaml"
     file.write_text(RULES, "utf-8")
     assert own("push", str(file), "--note", "First", "--json")["version"] == 1
@@ -73,5 +74,8 @@ def test_versions_are_listed_compared_and_fetched(tmp_path: Path, bank: str) -> 
     assert own("diff", "--version", "1", "--to", "2", "--json") == changes
     own("pull", "--version", "1", "--output", str(old))
     assert old.read_text("utf-8") == RULES
+    assert own("pull", "--json")["version"] == 2
+    told = own("pull", "--version", "1", "--output", str(old), "--json")
+    assert told == {"tenantId": bank, "version": 1, "output": str(old)}
     assert "no such version" in own("pull", "--version", "9", ok=False)
     assert "not both" in own("diff", str(file), "--to", "1", ok=False)

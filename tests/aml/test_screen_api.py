@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from live import Answer, Caller, Service, run_cli, started
+from live import Answer, Caller, Service, searchers_of, started
 
 PATH = "/api/v1/aml/screen"
 KEPT = "/api/v1/aml/screenings"
@@ -333,14 +333,6 @@ def test_screenings_cases_and_clearances_outlive_a_crash_and_a_new_version(own_s
     assert officer.get(f"{KEPT}/{first.json['id']}").body == first.body
 
 
-def searchers_of(service: Service) -> set[int]:
-    """The processes that search for a service."""
-    assert service.process is not None
-    tasks = Path(f"/proc/{service.process.pid}/task").glob("*/children")
-    children = [int(one) for file in tasks for one in file.read_text().split()]
-    return {one for one in children if b"watchlists.worker" in Path(f"/proc/{one}/cmdline").read_bytes()}
-
-
 def test_a_search_ends_at_its_deadline_and_goes_on_when_its_process_was_killed(
     screened: Service, clerk: Caller
 ) -> None:
@@ -370,7 +362,7 @@ def test_a_tenant_sets_its_own_profile_and_bounds(screened: Service) -> None:
     found = screen(officer).json
     assert (found["sensitivityProfile"], found["reviewBound"]) == ("LIBERAL", 90)
     assert screen(officer, sensitivityProfile="BALANCED").json["reviewBound"] == 80
-    refused = run_cli(screened.data, *command, "--conservative", "85", ok=False)
+    refused = screened.cli(*command, "--conservative", "85", ok=False)
     assert refused.returncode != 0
     assert "must not fall" in refused.stderr
     assert screened.cli(*command) == said

@@ -70,3 +70,10 @@ def test_the_memory_benchmark_weighs_before_and_after_a_restart(tmp_path: Path) 
     assert min(found["weights"][-1].values()) > 0
     assert found["startSeconds"] > 0
     assert not (tmp_path / "bench").exists()
+
+
+def test_the_classes_of_names_are_made_of_the_sample_list_and_judged() -> None:
+    found = run("name_classes.py", "--count", "3", "--only", "Cyrillic")
+    assert found["classes"]
+    assert all(1 <= row["cases"] <= 3 for row in found["classes"].values())
+    assert 0.0 < found["total"]["recall"] <= 1.0

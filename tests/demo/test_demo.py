@@ -1,5 +1,6 @@
 """`vettance demo` from a clean folder to its results, through a real service."""
 
+import json
 import os
 import re
 import shlex
@@ -96,6 +97,26 @@ def test_the_curl_line_is_one_a_shell_takes() -> None:
     words = shlex.split(curl_line("http://127.0.0.1:8080", "vtc_test_x"))
     assert words[0] == "curl"
     assert "x-api-key: vtc_test_x" in words
+
+
+def test_a_script_gets_the_results_of_both_demos_as_json(tmp_path: Path) -> None:
+    size = ("--customers", "20", "--days", "8", "--folder", str(tmp_path / "demo"), "--json")
+    done = run("--fraud-share", "0.1", *size)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    decisions = found["decisions"].values()
+    assert found["decided"] == sum(one["legit"] + one["fraud"] for one in decisions) > 100
+    assert found["refused"] == 0
+    assert 0 < found["averagePrecision"] <= 1
+    assert found["latencyMs"]["p50"] <= found["latencyMs"]["p99"]
+    assert sum(one["events"] for one in found["scenarios"].values()) == sum(one["fraud"] for one in decisions)
+    assert found["apiKey"].startswith("vtc_test_")
+    done = run("--aml", *size)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert all(one["caught"] <= one["cases"] for one in found["typologies"].values())
+    assert found["events"] > found["ordinaryEvents"] > found["ordinaryAlerted"]
+    assert sum(found["alerts"].values()) > 0
 
 
 def test_the_demo_of_aml_says_what_was_planted_and_caught(tmp_path: Path) -> None:

@@ -88,6 +88,38 @@ def test_standard_output_takes_an_export(service: Service, events: tuple[Caller,
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == events[1]
 
 
+def test_a_script_is_told_what_was_exported_and_the_name_tells_the_format(
+    service: Service, events: tuple[Caller, list[str]], tmp_path: Path
+) -> None:
+    out = tmp_path / "out.csv"
+    told = service.cli("export", "events", "--tenant", events[0].id, "--out", str(out), "--json")
+    assert told == {"what": "events", "rows": 3, "format": "csv", "out": str(out)}
+    assert [dict(row)["id"] for _, row in rows_of("csv", out) if not isinstance(row, str)] == events[1]
+    for more in (("--json",), ("--out", str(tmp_path / "out.xls"))):
+        refused = service.cli("export", "events", "--tenant", events[0].id, *more, ok=False)
+        assert refused.returncode == 1
+        assert refused.stderr.count("\n") == 1
+
+
+def test_ctrl_c_ends_a_dry_run_at_once(tmp_path: Path) -> None:
+    data, env = tmp_path / "data", place_store()
+    tenant = run_cli(data, "tenant", "create", "Interrupted", "--json", env=env)["tenantId"]
+    file = history(tmp_path / "long.ndjson", ["not json"])
+    with file.open("a") as long:
+        long.write((json.dumps(past(1)) + "\n") * 200_000)
+    command = ("import", str(file), "--tenant", tenant, "--dry-run", "--data", str(data))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vettance.cli", *command],
+        env={**os.environ, **env}, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None and not file.with_name("long.ndjson.errors.ndjson").exists():
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert said.strip() == "Aborted!"
+
+
 def test_an_unknown_tenant_is_said_in_one_line(service: Service) -> None:
     done = service.cli("export", "events", "--tenant", "ten_x", ok=False)
     assert done.returncode != 0
@@ -153,7 +185,11 @@ def test_refused_rows_are_written_with_their_lines(service: Service, tmp_path: P
     ]
     file = history(tmp_path / "h.ndjson", lines)
     errors = tmp_path / "errors.ndjson"
-    done = service.cli("import", str(file), "--tenant", caller.id, "--errors", str(errors), "--json")
+    told = service.cli(
+        "import", str(file), "--tenant", caller.id, "--errors", str(errors), "--json", ok=False
+    )
+    assert told.returncode == 1
+    done = json.loads(told.stdout)
     assert (done["accepted"], done["refused"]) == (2, 4)
     refused = [json.loads(line) for line in errors.read_text().splitlines()]
     assert [one["line"] for one in refused] == [2, 3, 4, 6]
@@ -181,7 +217,7 @@ def test_an_import_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> N
     first.send_signal(signal.SIGKILL)
     first.wait(20)
     assert jobs_of(data, env), "it ended before it began"
-    done = run_cli(data, *command, "--json", env=env)
+    done = json.loads(run_cli(data, *command, "--json", ok=False, env=env).stdout)
     assert (done["accepted"], done["refused"]) == (rows * 99 // 100, rows // 100)
     assert jobs_of(data, env) == [f"past-{number}" for number in range(rows) if number % 100 != 7]
     said = Counter(json.loads(line)["line"] for line in errors.read_text().splitlines())

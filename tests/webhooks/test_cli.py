@@ -1,12 +1,16 @@
 """`vettance webhooks listen` and `verify`, as somebody who writes a receiver uses them."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,7 +41,7 @@ def test_listening_forwards_what_arrives_and_leaves_nothing_behind(unsafe: Servi
         [sys.executable, "-m", "vettance.cli", "webhooks", "listen", "--tenant", mine.id,
          "--forward-to", sink.url, "--event", "EVENT_RISK_EVALUATED", "--data", str(unsafe.data)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, **unsafe.env, "PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     try:
         assert process.stderr is not None
@@ -65,6 +69,71 @@ def test_listening_forwards_what_arrives_and_leaves_nothing_behind(unsafe: Servi
     finally:
         process.kill()
         process.communicate()
+
+
+def listening(service: Service, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "vettance.cli", "webhooks", "listen", "--tenant", service.tenant_id,
+         *arguments, "--data", str(service.data)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **service.env},
+    )  # fmt: skip
+
+
+def ask_until(service: Service, done: Callable[[], bool]) -> set[str]:
+    """Have events decided until something is seen, and return their ids."""
+    asked = set()
+    until = time.monotonic() + 20
+    while not done():
+        assert time.monotonic() < until
+        told = service.post("/api/v1/decisions/evaluate", {"eventName": "user.login"}).json
+        asked.add(told["correlationIds"]["eventId"])
+        time.sleep(0.2)
+    return asked
+
+
+def test_a_script_that_listens_gets_a_json_object_on_each_line(unsafe: Service) -> None:
+    process = listening(unsafe, "--event", "EVENT_RISK_EVALUATED", "--json")
+    try:
+        assert process.stdout is not None
+        session = json.loads(process.stdout.readline())
+        assert session["signingSecret"].startswith("whsec_")
+        refused = urllib.request.Request(session["url"], b"{}", {"X-Webhook-Signature": "sha256=00"})
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(refused, timeout=20)
+        told = json.loads(process.stdout.readline())
+        assert (told["verified"], told["status"], told["body"]) == (False, 401, None)
+        lines: list[str] = []
+        reader = threading.Thread(target=lambda: lines.append(process.stdout.readline()), daemon=True)
+        reader.start()
+        asked = ask_until(unsafe, lambda: bool(lines))
+        told = json.loads(lines[0])
+        assert (told["verified"], told["status"], told["fault"]) == (True, 200, None)
+        assert (told["eventType"], told["attempt"]) == ("EVENT_RISK_EVALUATED", 1)
+        assert told["deliveryId"].startswith("dlv_")
+        assert told["body"]["data"]["id"] in asked
+        process.send_signal(signal.SIGINT)
+        assert process.wait(15) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_listening_ends_when_nobody_reads_any_more(unsafe: Service) -> None:
+    process = listening(unsafe, "--event", "EVENT_RISK_EVALUATED", "--json")
+    try:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        url = json.loads(process.stdout.readline())["url"]
+        process.stdout.close()
+        ask_until(unsafe, lambda: process.poll() is not None)
+        assert process.returncode == 1
+        assert "Traceback" not in process.stderr.read()
+        assert url not in [one["url"] for one in unsafe.get(ROOT).json["subscriptions"]]
+    finally:
+        process.kill()
+        process.wait(15)
+        assert process.stderr is not None
+        process.stderr.close()
 
 
 def run_verify(body: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:

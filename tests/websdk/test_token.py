@@ -42,6 +42,19 @@ def test_what_is_minted_is_read_back_until_it_expires() -> None:
             reader.read(token, NOW_S + LIFE_S)
 
 
+def test_the_tokens_read_lately_are_remembered_and_no_more_than_those() -> None:
+    desk = TokenDesk(SECRET, remembered=3)
+    minted = [claims(user=f"u-{number}") for number in range(20)]
+    tokens = [desk.mint(one) for one in minted]
+    first = [desk.read(token, NOW_S) for token in tokens]
+    assert first == minted
+    # What is remembered is the very same; what had to be read anew is only equal.
+    assert all(desk.read(token, NOW_S) is one for token, one in zip(tokens[-3:], first[-3:], strict=True))
+    again = [desk.read(token, NOW_S) for token in tokens[:14]]
+    assert again == minted[:14]
+    assert not any(one is other for one, other in zip(again, first, strict=False))
+
+
 def test_another_deployments_token_is_refused() -> None:
     with pytest.raises(TokenRefused, match="not valid"):
         TokenDesk(b"t" * 32).read(TokenDesk(SECRET).mint(claims()), NOW_S)

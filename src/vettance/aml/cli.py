@@ -25,6 +25,7 @@ from vettance.commands import (
     settings_of,
     show,
     show_table,
+    write_document,
 )
 from vettance.db.engine import Clash, Store
 from vettance.rules.compiler import Compiled
@@ -42,7 +43,10 @@ _SWITCH = click.Choice(["on", "off"])
 
 @click.group()
 def aml() -> None:
-    """Set how officers work; check, push, pull, list and compare AML rules."""
+    """Set how officers work; check, push, pull, list and compare AML rules.
+
+    Example: vettance aml set --tenant ten_0190… --four-eyes on
+    """
 
 
 aml.add_command(set_screening)
@@ -170,27 +174,34 @@ def push_file(file: Path, tenant_id: str, note: str, as_json: bool, data: str | 
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output."
 )
+@json_option
 @data_option
-def pull_file(tenant_id: str, version: int | None, output: Path | None, data: str | None) -> None:
+def pull_file(
+    tenant_id: str, version: int | None, output: Path | None, as_json: bool, data: str | None
+) -> None:
     """Write the AML rules in force; those of the default pack when the tenant has none of its own yet.
+
+    With --json, the version of the default pack is null.
 
     Example: vettance aml pull --tenant ten_0190… --output aml-rules.yaml
     """
-    document: str = _run(data, tenant_id, lambda store: _document(store, tenant_id, version))
-    if output is None:
-        click.echo(document, nl=False)
-    else:
-        output.write_text(document, "utf-8")
+    found, document = _run(data, tenant_id, lambda store: _stored(store, tenant_id, version))
+    write_document(document, {"tenantId": tenant_id, "version": found}, output, as_json=as_json)
 
 
-async def _document(store: Store, tenant_id: str, version: int | None) -> str:
+async def _stored(store: Store, tenant_id: str, version: int | None) -> tuple[int | None, str]:
+    """Return a version of a tenant's rules, those in force without a number: (its number, its text)."""
     if version is None:
         rows = await store.read(sql.select_ruleset(tenant_id))
-        return str(rows[0][1]) if rows else load_pack_text(PACK)
+        return (rows[0][0], rows[0][1]) if rows else (None, load_pack_text(PACK))
     rows = await store.read(sql.select_ruleset_version(tenant_id, version))
     if not rows:
         fail("there is no such version; `vettance aml list` shows them")
-    return str(rows[0][0])
+    return version, rows[0][0]
+
+
+async def _document(store: Store, tenant_id: str, version: int | None) -> str:
+    return (await _stored(store, tenant_id, version))[1]
 
 
 @aml.command("list")

@@ -26,7 +26,7 @@ def migrate(check: bool, as_json: bool, data: str | None) -> None:
 
     Example: vettance migrate --check --data ./vettance-data
     """
-    settings = settings_of(data)
+    settings = settings_of(data, make=not check)
     try:
         waiting = _pending(settings)
         if check:

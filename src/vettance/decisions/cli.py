@@ -8,7 +8,16 @@ from typing import Any
 
 import click
 
-from vettance.commands import compare_options, data_option, fail, json_option, open_store, show, show_table
+from vettance.commands import (
+    compare_options,
+    data_option,
+    fail,
+    json_option,
+    open_store,
+    show,
+    show_table,
+    write_document,
+)
 from vettance.db.engine import Clash, Store
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_event
@@ -28,7 +37,10 @@ file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=Fal
 
 @click.group()
 def rules() -> None:
-    """Check, test, push and pull rule sets."""
+    """Check, test, push, pull, list and compare rule sets.
+
+    Example: vettance rules check rules.yaml
+    """
 
 
 def _read(file: Path) -> str:
@@ -152,31 +164,35 @@ def push_file(file: Path, tenant_id: str, note: str, as_json: bool, data: str | 
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output."
 )
+@json_option
 @data_option
-def pull_file(tenant_id: str, version: int | None, output: Path | None, data: str | None) -> None:
+def pull_file(
+    tenant_id: str, version: int | None, output: Path | None, as_json: bool, data: str | None
+) -> None:
     """Write a tenant's rule set as it was pushed.
 
     Example: vettance rules pull --tenant ten_0190… --output rules.yaml
     """
-    document = _run(data, lambda store: _document(store, tenant_id, version))
-    if output is None:
-        click.echo(document, nl=False)
-    else:
-        output.write_text(document, "utf-8")
+    found, document = _run(data, lambda store: _stored(store, tenant_id, version))
+    write_document(document, {"tenantId": tenant_id, "version": found}, output, as_json=as_json)
 
 
-async def _document(store: Store, tenant_id: str, version: int | None) -> str:
+async def _stored(store: Store, tenant_id: str, version: int | None) -> tuple[int, str]:
+    """Return a version of a tenant's rules, the one in force without a number: (its number, its text)."""
     await find_tenant(store, tenant_id)
     if version is None:
         rows = await store.read(sql.select_newest_of(tenant_id))
-        found = rows[0][1] if rows else None
+        found = [(row[0], row[1]) for row in rows]
     else:
         rows = await store.read(sql.select_version(tenant_id, version))
-        found = rows[0][0] if rows else None
-    if found is None:
+        found = [(version, row[0]) for row in rows]
+    if not found:
         fail("there is no such version; `vettance rules list` shows them")
-    document: str = found
-    return document
+    return found[0]
+
+
+async def _document(store: Store, tenant_id: str, version: int | None) -> str:
+    return (await _stored(store, tenant_id, version))[1]
 
 
 @rules.command("diff")
@@ -208,7 +224,7 @@ def diff_file(
     try:
         changes = diff(read_ruleset(old), read_ruleset(new))
     except RuleSetRefused as refused:
-        fail(f"{file} is refused.\n{refused}")
+        fail(f"{file or 'A stored version'} is refused.\n{refused}")
     show_table("Changes", [change._asdict() for change in changes], as_json=as_json)
 
 
@@ -235,11 +251,12 @@ def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
 
 @rules.command("pack")
 @click.argument("name", default="fraud")
-def show_pack(name: str) -> None:
+@json_option
+def show_pack(name: str, as_json: bool) -> None:
     """Write a pack that comes with the service, to start a rule set of your own from.
 
     Example: vettance rules pack fraud > rules.yaml
     """
     if name not in pack_names():
         fail(f"there is no pack {name}; there are {', '.join(pack_names())}")
-    click.echo(load_pack_text(name), nl=False)
+    write_document(load_pack_text(name), {"pack": name}, None, as_json=as_json)

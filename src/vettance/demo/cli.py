@@ -13,13 +13,15 @@ import uvloop
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from vettance.commands import json_option
 from vettance.demo.client import ClientFault
 from vettance.demo.drive import Run, drive
 from vettance.demo.feed import Feed, FeedFault, generated, parquet
 from vettance.demo.launch import Launched, LaunchFault, command, launched, make_fresh
-from vettance.demo.money import EVENTS_A_DAY, money, show_money, watch_money
+from vettance.demo.money import EVENTS_A_DAY, money, money_record, show_money, watch_money
 from vettance.demo.shop import open_shop
-from vettance.demo.show import curl_line, show_run
+from vettance.demo.show import curl_line, run_record, show_run
+from vettance.wire import JSON, encode
 
 _PLAIN_EVERY_S = 2.0
 _SEED = 2  # The first whose traffic has every kind of attack at the default size.
@@ -41,7 +43,9 @@ _WAIT_S = 0.5
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Labelled card payments in a parquet file, instead of inventing traffic.",
 )
-@click.option("--connections", type=click.IntRange(1, 256), default=24, show_default=True)
+@click.option(
+    "--connections", type=click.IntRange(1, 256), default=24, show_default=True, help="Requests at a time."
+)
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -54,6 +58,7 @@ _WAIT_S = 0.5
 )
 @click.option("--aml", is_flag=True, help="Watch for money laundering instead of deciding on fraud.")
 @click.option("--once", is_flag=True, help="Stop after the results instead of serving on.")
+@json_option
 def demo(
     customers: int,
     days: int,
@@ -65,10 +70,13 @@ def demo(
     port: int,
     aml: bool,
     once: bool,
+    as_json: bool,
 ) -> None:
     """Start a service, stream labelled traffic through it, and show what it caught.
 
     The parquet file needs the columns transaction_id, ts, customer_id, terminal_id, amount, fraud, scenario.
+    With --json, the results are one JSON object on standard output, everything else goes to standard error,
+    and the service ends as with --once.
 
     \b
     Examples:
@@ -77,12 +85,16 @@ def demo(
       vettance demo --input payments.parquet
       vettance demo --aml --days 60
     """
+    # Shells have what they start in the background ignore it, and then nothing would end the demo.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _leave)
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 110)
-    stay = not once and sys.stdout.isatty()
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 110, stderr=as_json)
+    stay = not once and not as_json and sys.stdout.isatty()
     try:
         if aml:
-            _watch_money(console, (customers, days, seed), connections, folder, port, stay=stay)
+            found = _watch_money(console, (customers, days, seed), connections, folder, port, stay=stay)
+            if as_json:
+                click.echo(encode(found).decode())
             return
         feed = parquet(input_file) if input_file else generated(customers, days, seed, fraud_share)
         make_fresh(folder)
@@ -92,6 +104,8 @@ def demo(
             run = _run(console, feed, to, connections)
             show_run(console, run)
             _say_next(console, to, folder, stay=stay)
+            if as_json:
+                click.echo(encode(run_record(run) | _whose(to, folder)).decode())
             if stay:
                 _serve_on(console, to)
     except (LaunchFault, FeedFault, ClientFault) as fault:
@@ -102,9 +116,14 @@ def demo(
         raise click.ClickException("not every event was decided")
 
 
+def _whose(to: Launched, folder: Path) -> JSON:
+    """Tell how to go on with what the demo made."""
+    return {"data": str(folder), "tenantId": to.tenant_id, "apiKey": to.target.api_key}
+
+
 def _watch_money(
     console: Console, size: tuple[int, int, int], connections: int, folder: Path, port: int, *, stay: bool
-) -> None:
+) -> JSON:
     make_fresh(folder)
     console.print(f"Setting up a service in {folder}/ …")
     with launched(folder, port) as to:
@@ -113,9 +132,11 @@ def _watch_money(
         began = time.monotonic()
         with _progress(console, round(size[0] * size[1] * EVENTS_A_DAY)) as advance:
             outcome = uvloop.run(watch_money(money(*size), to.target, connections, advance))
-        show_money(console, outcome, to.target, time.monotonic() - began)
+        took_s = time.monotonic() - began
+        show_money(console, outcome, to.target, took_s)
         if stay:
             _serve_on(console, to)
+        return money_record(outcome, took_s) | _whose(to, folder)
 
 
 def _run(console: Console, feed: Feed, to: Launched, connections: int) -> Run:
@@ -167,5 +188,5 @@ def _serve_on(console: Console, to: Launched) -> None:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:
-    """End on SIGTERM by way of the blocks that stop the service."""
-    raise KeyboardInterrupt
+    """End on SIGTERM as on Ctrl-C: an event loop that runs ends its task, and the blocks stop the service."""
+    signal.raise_signal(signal.SIGINT)

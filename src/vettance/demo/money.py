@@ -12,7 +12,7 @@ from rich.table import Table
 
 from vettance.demo.client import ClientFault, Connection, Target, post
 from vettance.generate.aml import Watch, aml_events
-from vettance.wire import encode
+from vettance.wire import JSON, encode
 
 PATH: Final = "/api/v1/aml/events"
 DAY_MS: Final = 86_400_000
@@ -85,9 +85,12 @@ async def watch_money(
         finally:
             connection.close()
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(connections):
-            group.create_task(work())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(connections):
+                group.create_task(work())
+    except* ClientFault as faults:
+        raise ClientFault(str(faults.exceptions[0])) from None
     return outcome
 
 
@@ -102,6 +105,23 @@ async def _wait_until_switched_on(to: Target) -> None:
         raise ClientFault("the service does not see that AML is on")
     finally:
         connection.close()
+
+
+def money_record(outcome: Outcome, took_s: float) -> JSON:
+    """Tell a script what `show_money` tells a person."""
+    caught = Counter(outcome.typology[case] for case in outcome.caught)
+    return {
+        "events": outcome.events,
+        "seconds": round(took_s, 3),
+        "perSecond": round(outcome.events / max(took_s, 0.001), 1),
+        "typologies": {
+            name: {"cases": cases, "caught": caught[name]}
+            for name, cases in sorted(Counter(outcome.typology.values()).items())
+        },
+        "ordinaryEvents": outcome.ordinary,
+        "ordinaryAlerted": outcome.ordinary_alerted,
+        "alerts": dict(Counter(outcome.severities.values())),
+    }
 
 
 def show_money(console: Console, outcome: Outcome, to: Target, took_s: float) -> None:

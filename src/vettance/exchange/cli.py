@@ -43,43 +43,55 @@ def _moment(_context: click.Context, _option: click.Parameter, value: str | None
 @_tenant_option
 @click.option("--from", "from_ms", callback=_moment, metavar="TIME", help="The first moment, inclusive.")
 @click.option("--to", "to_ms", callback=_moment, metavar="TIME", help="The last moment, exclusive.")
-@click.option("--format", "file_format", type=click.Choice(FORMATS), default="ndjson", show_default=True)
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(FORMATS),
+    help="Told by the name of the file if left out; ndjson on standard output.",
+)
 @click.option(
     "--out", type=click.Path(path_type=Path, dir_okay=False), help="A file; standard output if left out."
 )
+@json_option
 @data_option
 def export(
     what: str,
     tenant: str,
     from_ms: int | None,
     to_ms: int | None,
-    file_format: str,
+    file_format: str | None,
     out: Path | None,
+    as_json: bool,
     data: str | None,
 ) -> None:
     """Write events or decisions to a file, oldest first.
 
-    Example: vettance export decisions --tenant ten_0190… --from 2026-01-01 --format csv --out january.csv
-    """
+    --json tells on standard output what was written, and so goes with --out.
 
+    Example: vettance export decisions --tenant ten_0190… --from 2026-01-01 --out january.csv
+    """
+    if as_json and out is None:
+        fail("--json goes with --out; without it, standard output takes the rows")
     if from_ms is not None and to_ms is not None and from_ms > to_ms:
         raise click.BadParameter("must not be later than --to", param_hint="--from")
 
-    async def work() -> int:
+    async def work(chosen: str) -> int:
         async with open_store(data) as (store, _settings):
             await _known(store, tenant)
             columns, moment = TABLES[what]
             with ExitStack() as stack:
                 file: IO[bytes] = stack.enter_context(out.open("wb")) if out else sys.stdout.buffer
-                return await _export(store, tenant, columns, moment, (from_ms, to_ms), file_format, file)
+                return await _export(store, tenant, columns, moment, (from_ms, to_ms), chosen, file)
 
     try:
-        count = asyncio.run(work())
+        chosen = file_format or (format_of(out) if out else "ndjson")
+        count = asyncio.run(work(chosen))
     except FormatFault as fault:
         fail(str(fault))
-    except BrokenPipeError:
-        sys.exit(1)
-    click.echo(f"{count:,} {what} written.", err=True)
+    if as_json:
+        show({"what": what, "rows": count, "format": chosen, "out": str(out)}, "", as_json=True)
+    else:
+        click.echo(f"{count:,} {what} written.", err=True)
 
 
 async def _export(
@@ -135,7 +147,8 @@ def import_(
     """Take labelled events of the past from a file into the log.
 
     The running service decides them in the order of the file, tells no subscriber, and keeps each `label` as
-    feedback. Run again after an interruption, it goes on where it stopped.
+    feedback. Run again after an interruption, it goes on where it stopped. Exits 1 when rows were refused;
+    the others are taken all the same.
 
     Example: vettance import history.csv --tenant ten_0190… --errors refused.ndjson
     """
@@ -158,7 +171,7 @@ def import_(
     if mark.accepted and not dry_run:
         text += "\nA running service decides them now; else the next one that starts does."
     show({"accepted": mark.accepted, "refused": mark.refused, "dryRun": dry_run}, text, as_json=as_json)
-    if mark.refused and dry_run:
+    if mark.refused:
         sys.exit(1)
 
 
@@ -211,7 +224,9 @@ class _Importer:
     async def _commit(
         self, jobs: list[Statement], before: sql.ImportMark, after: sql.ImportMark
     ) -> sql.ImportMark:
-        if after.lines > before.lines and not self._dry_run:
+        if self._dry_run:
+            await asyncio.sleep(0)  # Nothing else would let Ctrl-C through.
+        elif after.lines > before.lines:
             mark = sql.move_import_mark(self._tenant, self._digest, before, after)
             await self._store.write(mark, *jobs)
         jobs.clear()

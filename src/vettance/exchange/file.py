@@ -139,7 +139,7 @@ def format_of(path: Path) -> str:
     """Tell the format by the end of the name. Raises `FormatFault`."""
     endings = {".csv": "csv", ".ndjson": "ndjson", ".jsonl": "ndjson", ".parquet": "parquet"}
     if path.suffix.lower() not in endings:
-        raise FormatFault(f"the format of {path.name} cannot be told by its name; say --format")
+        raise FormatFault(f"the format of {path.name} cannot be told by its name ({', '.join(endings)})")
     return endings[path.suffix.lower()]
 
 

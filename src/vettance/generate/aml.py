@@ -12,7 +12,7 @@ import msgspec
 
 from vettance.generate.laundering import TYPOLOGIES, plant
 from vettance.generate.money import DAY_MS, Bank, Business, Move, Person, make_bank, moment
-from vettance.generate.world import lognormal, poisson
+from vettance.generate.world import END_MS_MAX, lognormal, poisson
 from vettance.wire import encode, timestamp
 
 START_DEFAULT_MS: Final = 1_767_225_600_000  # 2026-01-01
@@ -40,7 +40,12 @@ class Found(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def aml_events(watch: Watch) -> Iterator[tuple[Move, dict[str, Any]]]:
-    """Give every event in order of time: the move with its truth, and the body as the service takes it."""
+    """Give every event in order of time: the move with its truth, and the body as the service takes it.
+
+    Raises `ValueError` for money that cannot be.
+    """
+    if watch.start_ms < 0 or watch.start_ms + watch.days * DAY_MS > END_MS_MAX:
+        raise ValueError("the traffic must lie between the years 1970 and 9999")
     rng = Random(f"aml {watch.seed}")  # noqa: S311 - repeatable, not secret.
     bank = make_bank(rng, watch.customers, watch.days)
     count = watch.cases if watch.cases is not None else max(2, round(CASES_PER_1000 * watch.customers / 1000))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 import msgspec
 
+from vettance.commands import json_option
 from vettance.generate.aml import START_DEFAULT_MS as AML_START_MS
 from vettance.generate.aml import Watch, write_aml
 from vettance.generate.attacks import ATTACKS
@@ -80,7 +81,10 @@ class Weight(click.ParamType[tuple[str, float]]):
 
 @click.group()
 def generate() -> None:
-    """Write synthetic traffic with a ground truth."""
+    """Write synthetic traffic with a ground truth.
+
+    Example: vettance generate fraud --customers 500 --days 30 --out traffic/
+    """
 
 
 @generate.command(help=_FRAUD_HELP)
@@ -115,7 +119,7 @@ def generate() -> None:
     metavar="DIR",
     help="The folder to write to.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@json_option
 def fraud(
     customers: int,
     days: int,
@@ -178,7 +182,7 @@ Example:
     metavar="DIR",
     help="The folder to write to.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@json_option
 def aml(
     customers: int, days: int, seed: int, start: int, cases: int | None, out: Path, as_json: bool
 ) -> None:
@@ -187,6 +191,8 @@ def aml(
         out.mkdir(parents=True, exist_ok=True)
         with (out / "events.ndjson").open("wb") as events, (out / "truth.ndjson").open("wb") as truth:
             found = write_aml(Watch(customers, days, seed, start, cases), events, truth)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     except OSError as error:
         raise click.ClickException(f"cannot write to {out}: {error.strerror}") from None
     if as_json:

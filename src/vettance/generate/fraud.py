@@ -12,12 +12,12 @@ import msgspec
 from vettance.generate.attacks import ATTACKS, Attack, stage
 from vettance.generate.happening import ORDINARY, Happening
 from vettance.generate.people import DAY_MS, Customer, live_day
+from vettance.generate.world import END_MS_MAX
 from vettance.wire import timestamp
 
 FRAUD_SHARE_DEFAULT: Final = 0.01
 # 2026-01-01T00:00:00Z: fixed, so that a seed alone names the data.
 START_DEFAULT_MS: Final = 1_767_225_600_000
-_END_MS_MAX: Final = 253_402_300_800_000  # The year 10000, which ISO 8601 cannot write in four digits.
 _ADVANCE_EVENTS: Final = 1000
 
 
@@ -80,7 +80,7 @@ def stream(traffic: Traffic) -> Iterator[Happening]:
     """
     if traffic.customers < 1 or traffic.days < 1 or not 0 <= traffic.fraud_share < 1:
         raise ValueError("customers and days must be at least 1, the fraud share at least 0 and below 1")
-    if traffic.start_ms < 0 or traffic.start_ms + traffic.days * DAY_MS > _END_MS_MAX:
+    if traffic.start_ms < 0 or traffic.start_ms + traffic.days * DAY_MS > END_MS_MAX:
         raise ValueError("the traffic must lie between the years 1970 and 9999")
     rng = Random(f"people:{traffic.seed}")  # noqa: S311 - repeatable, not secret.
     people = [Customer(rng, traffic.days, traffic.customers) for _ in range(traffic.customers)]

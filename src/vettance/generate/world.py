@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final, NamedTuple, TypeVar
 
+#: The year 10000, which ISO 8601 cannot write in four digits.
+END_MS_MAX: Final = 253_402_300_800_000
+
 Choice = TypeVar("Choice")
 
 

@@ -17,7 +17,10 @@ from vettance.wire import decode, encode
 
 @click.group()
 def retention() -> None:
-    """Remove data whose time is over (VETTANCE_KEEP_… in docs/settings.md)."""
+    """Remove data whose time is over (VETTANCE_KEEP_… in docs/settings.md).
+
+    Example: vettance retention run --dry-run
+    """
 
 
 @retention.command("run")
@@ -43,7 +46,10 @@ def run(dry_run: bool, as_json: bool, data: str | None) -> None:
 
 @click.group()
 def customer() -> None:
-    """Answer requests of the customers of a tenant."""
+    """Answer requests of the customers of a tenant.
+
+    Example: vettance customer erase --tenant ten_0190… --external-id c-1001
+    """
 
 
 @customer.command("erase")

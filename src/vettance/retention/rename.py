@@ -97,7 +97,7 @@ class Renamer:
             for kind, terms in seen.items():
                 here = np.unique(terms[day_of == day])
                 statements.append(
-                    history_sql.save_roster(tenant, kind, day * history_sql.DAY_S, here[here > 0].tobytes())
+                    history_sql.save_roster(tenant, kind, day * history_sql.DAY_S, here[here > 0])
                 )
         for term in orphans:
             statements.append(sql.remove_term(tenant, term.id))

@@ -24,23 +24,31 @@ _LIMIT_MAX = 1_000_000_000
 
 @click.group()
 def tenant() -> None:
-    """Make, change and list tenants."""
+    """Make, change and list tenants.
+
+    Example: vettance tenant create "Corner Shop"
+    """
 
 
 @click.group()
 def key() -> None:
-    """Make, revoke, rotate and list the API keys of tenants."""
+    """Make, revoke, rotate and list the API keys of tenants.
+
+    Example: vettance key create --tenant ten_0190…
+    """
 
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def _run(data: str | None, work: Callable[[Store, Settings], Coroutine[Any, Any, Any]]) -> Any:
+def _run(
+    data: str | None, work: Callable[[Store, Settings], Coroutine[Any, Any, Any]], *, make: bool = False
+) -> Any:
     """Run `work` with an open store; every fault ends as one line on standard error."""
 
     async def whole() -> Any:
-        async with open_store(data) as (store, settings):
+        async with open_store(data, make=make) as (store, settings):
             return await work(store, settings)
 
     return asyncio.run(whole())
@@ -80,7 +88,7 @@ def create_tenant(name: str, aml: bool, as_json: bool, data: str | None) -> None
         )
         return made
 
-    made: Tenant = _run(data, work)
+    made: Tenant = _run(data, work, make=True)
     show(
         {"tenantId": made.id, "name": made.name, "aml": made.aml},
         f"Tenant {made.name} is {made.id}.\nNext: vettance key create --tenant {made.id}",

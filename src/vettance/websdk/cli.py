@@ -13,7 +13,10 @@ from vettance.websdk.token import FIRST_KID, GRACE_MS, new_kid
 
 @click.group()
 def websdk() -> None:
-    """Look after the browser SDK's tokens."""
+    """Look after the browser SDK's tokens.
+
+    Example: vettance websdk rotate
+    """
 
 
 @websdk.command("rotate")

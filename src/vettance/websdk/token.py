@@ -22,6 +22,9 @@ _REQUIRED: Final = ("iss", "aud", "sub", "iat", "exp", "jti", "sdkSessionId", "k
 _TOKEN_CHARS_MAX: Final = 8192  # Every claim is bounded when a token is minted; no token of ours is longer.
 _KID: Final = re.compile(r"[a-z0-9]{1,32}", re.ASCII)
 
+#: A kilobyte each.
+REMEMBERED: Final = 2048
+
 #: The name of the signing key before the first rotation.
 FIRST_KID: Final = "first"
 
@@ -69,22 +72,25 @@ def new_kid() -> str:
 
 
 class TokenDesk:
-    """Mints tokens with the newest signing key and reads those of every key that is still believed."""
+    """Mints tokens with the newest signing key and reads those of every key that is still believed.
 
-    #: Sessions call several times with one token; reading it once spares most of the work.
-    _REMEMBERED_MAX: Final = 8192
+    Sessions call several times with one token; reading it once spares most of the work. `remembered` of the
+    latest tokens at least, and twice as many at most, are kept as they were read.
+    """
 
-    def __init__(self, secret: bytes) -> None:
+    def __init__(self, secret: bytes, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
         self._secret = secret
         self._kid = FIRST_KID
         self._refused: dict[str, int] = {}
-        self._read: dict[str, tuple[str, Claims]] = {}
+        self._recent: dict[str, tuple[str, Claims]] = {}
+        self._older: dict[str, tuple[str, Claims]] = {}
 
     def replace(self, keys: list[SigningKey]) -> None:
         """Take over the signing keys that the store knows, oldest first; none means the first one."""
         self._kid = keys[-1].kid if keys else FIRST_KID
         self._refused = {key.kid: key.refused_from_ms for key in keys if key.refused_from_ms is not None}
-        self._read = {}
+        self._recent, self._older = {}, {}
 
     def mint(self, claims: Claims) -> str:
         """Write and sign a token."""
@@ -108,12 +114,12 @@ class TokenDesk:
 
     def read(self, token: str, now_s: float) -> Claims:
         """Return what a token says at a moment (Unix seconds). Raises `TokenRefused`."""
-        remembered = self._read.get(token)
+        remembered = self._recent.get(token)
         if remembered is None:
-            remembered = self._verify(token)
-            if len(self._read) >= self._REMEMBERED_MAX:
-                self._read.clear()
-            self._read[token] = remembered
+            remembered = self._older.pop(token, None) or self._verify(token)
+            if len(self._recent) >= self._remembered:
+                self._older, self._recent = self._recent, {}
+            self._recent[token] = remembered
         kid, claims = remembered
         if now_s >= claims.expires_at_s:
             raise TokenRefused("The token has expired; mint a new one.")

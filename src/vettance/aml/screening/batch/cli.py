@@ -59,7 +59,9 @@ class _Row(msgspec.Struct, frozen=True):
 )
 @click.option("--profile", type=click.Choice(list(Profile)), help="Of rows that name none.")
 @click.option("--out", type=_PATH, help="Where the results go; FILE.screened.csv if left out.")
-@click.option("--format", "file_format", type=click.Choice(FORMATS), help="Told by the name if left out.")
+@click.option(
+    "--format", "file_format", type=click.Choice(FORMATS), help="Of the results; told by their name."
+)
 @click.option("--errors", type=_PATH, help="Where refused rows go; FILE.errors.ndjson if left out.")
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes that search; one for each processor.")
 @click.option("--restart", is_flag=True, help="Begin anew instead of going on with a run that was cut off.")
@@ -81,7 +83,8 @@ def screen_file(
 
     Columns: name (or inputName), id (externalId), type, dob, nationality, aliases and documents (several by
     `;`, documents as `passport:X123`), profile; only the name is required. Run again after an interruption,
-    it goes on where it stopped. With --tenant, each row is kept as POST /aml/screen keeps it.
+    it goes on where it stopped. With --tenant, each row is kept as POST /aml/screen keeps it. Exits 1 when
+    rows were refused; the others are screened all the same.
 
     Example: vettance screen customers.csv --tenant ten_0190… --out results.parquet
     """
@@ -106,6 +109,8 @@ def screen_file(
         f"review, {result['autoClear']:,} clear), {result['refused']:,} refused. Results: {out}"
     )
     show(result, text + (f"; refused: {errors}" if result["refused"] else ""), as_json=as_json)
+    if result["refused"]:
+        sys.exit(1)
 
 
 class _Batch:
