@@ -7,13 +7,14 @@
     python bench/aml_bench.py start [--events 500000]         what a start takes
     python bench/aml_bench.py amlsim --tx FILE --nodes FILE   a sample of IBM's AMLSim (parquet)
 
-`http` runs on PostgreSQL where VETTANCE_DATABASE_URL names an empty database, with several workers where
-VETTANCE_REDIS_URL names a Redis. `rules` and `amlsim` run rules and memory in this process, without a store;
-events happen at their own time.
+`http` and `start` run on PostgreSQL where VETTANCE_DATABASE_URL names an empty database, `http` with several
+workers where VETTANCE_REDIS_URL names a Redis. `rules` and `amlsim` run rules and memory in this process,
+without a store; events happen at their own time.
 """
 
 import argparse
 import asyncio
+import os
 import time
 from collections import Counter
 from collections.abc import Iterable
@@ -34,6 +35,7 @@ from vettance.aml.graph import HOUR_MS, Graph
 from vettance.aml.judge import Finding, judge
 from vettance.aml.memory import AmlMemory
 from vettance.aml.screening.screen import Screener
+from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.demo.launch import command, launched, make_fresh
 from vettance.generate.aml import Watch, aml_events
@@ -196,7 +198,13 @@ def children_of(pid: int) -> list[int]:
 async def measure_start(folder: Path, count: int) -> None:
     """Print what a start takes with so many events in the log: without a snapshot, and with one."""
     make_fresh(folder)
-    store = await SqliteStore.open(folder / "vettance.db", writer="thread", read_s_max=60.0)
+    url = os.environ.get("VETTANCE_DATABASE_URL")
+    store: SqliteStore | PostgresStore = (
+        await SqliteStore.open(folder / "vettance.db", writer="thread", read_s_max=60.0)
+        if url is None
+        else await PostgresStore.open(url, read_s_max=60.0)
+    )
+    turns = store if isinstance(store, PostgresStore) else None
     await store.migrate()
     now_ms = int(time.time() * 1000)
     await store.write(sql.insert_ruleset("ten_b", 1, load_pack_text("aml"), "", now_ms))
@@ -215,7 +223,8 @@ async def measure_start(folder: Path, count: int) -> None:
 
     def fresh() -> Aml:
         keeper = IndexKeeper(store, folder)
-        return assemble(store, MemoryVelocity(), IdSource(), folder, Screener(store, ids, keeper))
+        screener = Screener(store, ids, keeper)
+        return assemble(store, MemoryVelocity(), IdSource(), folder, screener, turns=turns)
 
     for what in ("without a snapshot", "with one"):
         aml = fresh()

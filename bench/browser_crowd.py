@@ -167,6 +167,19 @@ def remembered(person: Person) -> None:
     person.tap("Enter")
 
 
+def remote_desktop(person: Person) -> None:
+    """A hand and fingers far away: what carries them lets each key go as soon as it went down."""
+    rng = person.rng
+
+    def write(text: str) -> None:
+        person.now_s += rng.uniform(0.2, 0.5)
+        for letter in text:
+            person.key(letter, person.now_s, rng.uniform(0.0005, 0.003))
+            person.now_s += math.exp(rng.gauss(math.log(0.17), 0.45))
+
+    form(person, person.click, write)
+
+
 #: Plans by the name of the kind.
 CROWD = {
     plan.__name__: plan
@@ -179,5 +192,6 @@ CROWD = {
         trackpad,
         trackpoint,
         swiping_phone,
+        remote_desktop,
     )
 }

@@ -99,7 +99,7 @@ async def recorded_mouse(_page: Page, line: CDPSession, person: Person) -> None:
 RECORDINGS: list[Recording] = []
 WITH_PAGE = {each.__name__: each for each in (password_manager, paster, recorded_mouse)}
 PLANNED = {**PLANS, **CROWD}
-REPLAYED = ("any_typist_replayed", "rollover_typist_replayed")
+REPLAYED = ("any_typist_replayed", "rollover_typist_replayed", "remote_desktop_replayed")
 PEOPLE = (*PLANNED, *REPLAYED, "password_manager", "paster")
 PROGRAMS = (*KINDS, *TOOLS)
 Row = dict[str, Any]

@@ -13,7 +13,6 @@ VETTANCE_REDIS_URL a Redis.
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from stage import (
     processes_of,
     put_fifty_rules_in_force,
     resident_mb,
+    say,
 )
 
 from vettance.demo.drive import PATH
@@ -58,7 +58,7 @@ def measure(
                     before = _cpu_s(service)
                     result = measure_apart(address, file, headers, count, seconds)
                     spent_us = (_cpu_s(service) - before) / max(1, result.requests) * 1e6
-                    _tell(f"round {number + 1}  {part:<9}{count:>4} connections  {result.line()}")
+                    say(f"round {number + 1}  {part:<9}{count:>4} connections  {result.line()}")
                     known = best.get((part, count))
                     if known is None or result.per_second > known[0].per_second:
                         best[part, count] = (result, spent_us)
@@ -114,10 +114,6 @@ def show(found: dict[str, Any]) -> None:
             print(f"{evaluate['not_2xx']:>11} answers not 2xx, {evaluate['broken']} connections broken")
     print(f"\nresident memory of the service afterwards: {found['residentMegabytes']:.0f} MB\n")
     print("\n".join(inside.lines(found["inside"])))
-
-
-def _tell(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def main() -> None:

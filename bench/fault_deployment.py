@@ -28,8 +28,8 @@ LAYOUTS: dict[str, dict[str, tuple[str, ...]]] = {
 _MARKS = {"web": b"--seat", "deliverer": b"vettance.webhooks.worker", "worker": b"--role\0worker"}
 START_S_MAX = 300.0
 STOP_S_MAX = 30.0
-#: By then every process knows of a subscription; messages are written from then on.
-KNOWN_S = 6.0
+#: By then every process knows of a subscription, as promised; every message is written from then on.
+KNOWN_S = 5.0
 #: Asked of the customer of every event, and true for none: its count is what the memory is tested by.
 RULE = """
   - id: seen-before
@@ -205,9 +205,7 @@ class Deployment:
         status, answer = self.ask("POST", "/api/v1/webhooks/subscriptions", body)
         if status != 201:
             raise LaunchFault(f"subscribing was answered by {status} {answer!r}")
-        time.sleep(
-            2.5
-        )  # Every process learns of it within a second or two; messages are written from then on.
+        time.sleep(KNOWN_S)
 
     def processes(self, which: str) -> list[int]:
         """Return the processes of a sort: `web`, `worker` or `deliverer`."""

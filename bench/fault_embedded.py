@@ -20,7 +20,8 @@ from typing import Any
 import uvloop
 from fault_books import Books, CarefulClient, Round, ask, compare, settle_jobs
 from load import Run, drive, post
-from stage import payment_bodies, processes_of
+from small_disk import SmallDisk
+from stage import payment_bodies, processes_of, say
 
 from vettance.commands import STORE_FILE
 from vettance.demo.drive import PATH
@@ -109,25 +110,17 @@ class Running:
 
 
 class Disk:
-    """A data folder on a file system of its own, where that may be; it can be filled up."""
+    """A data folder that can be filled up: a small disk of its own, else a bound on the writer's files."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._ballast = folder / "ballast"
-        folder.mkdir(parents=True, exist_ok=True)
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=0700", "vettance-faults", str(folder)]
-        self.mounted = (
-            os.geteuid() == 0 and subprocess.run(mount, capture_output=True, check=False).returncode == 0
-        )
+        self._small = SmallDisk(folder, DISK_BYTES, 0o700)
+        self.mounted = self._small.mounted
 
     def fill(self, service: Running) -> None:
         """Leave no room."""
         if self.mounted:
-            with self._ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
-                for piece in (1 << 20, 1 << 12):
-                    with contextlib.suppress(OSError):
-                        while True:
-                            file.write(b"\0" * piece)
+            self._small.fill()
         elif (writer := service.writer()) is not None:
             size = max(path.stat().st_size for path in self.folder.glob(STORE_FILE + "*"))
             resource.prlimit(writer, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
@@ -135,13 +128,12 @@ class Disk:
     def free(self, service: Running) -> None:
         """Make room again."""
         if self.mounted:
-            self._ballast.unlink(missing_ok=True)
+            self._small.free()
         elif (writer := service.writer()) is not None:
             resource.prlimit(writer, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
 
     def close(self) -> None:
-        if self.mounted:
-            subprocess.run(["umount", "--lazy", str(self.folder)], check=False)
+        self._small.close()
 
 
 def break_it(kind: str, service: Running, disk: Disk, rng: random.Random, ended: list[float]) -> None:
@@ -268,7 +260,7 @@ def break_embedded(folder: Path, rounds: int, seed: int, kinds: list[str]) -> li
             kind = kinds[(number - 1) % len(kinds)]
             one = one_round(number, kind, disk, folder, tenant, api_key, bodies, rng)
             done.append(one)
-            print(one.line(), file=sys.stderr, flush=True)
+            say(one.line())
             if disk.mounted and disk_is_short(disk.folder):
                 start_afresh(disk.folder)
                 tenant, api_key = prepare(folder)

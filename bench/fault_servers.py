@@ -5,7 +5,6 @@ import os
 import random
 import secrets
 import signal
-import sys
 import threading
 import time
 from collections import Counter
@@ -16,10 +15,11 @@ from typing import NamedTuple
 import uvloop
 from fault_books import Books, CarefulClient, Round, compare, settle_jobs
 from fault_deployment import LAYOUTS, Deployment, prepare
-from fault_stores import Postgres, Redis, SmallDisk, StoreFault, stores
+from fault_stores import Postgres, Redis, StoreFault, stores
 from fault_watchers import Hammer, Prober, Tally, processes_and_connections, written_errors
 from load import Run, drive, post
-from stage import payment_bodies
+from small_disk import SmallDisk
+from stage import payment_bodies, say
 from webhook_receivers import Receivers
 
 from vettance.demo.drive import PATH
@@ -241,13 +241,31 @@ def end_of_boot(stage: Stage, hammer: Hammer, receivers: Receivers, ever: Tally)
     until = time.monotonic() + 120.0
     while missing := stored - {one.subject for one in receivers.arrivals()}:
         if time.monotonic() > until:
-            found.append(f"{len(missing)} of {len(stored)} messages were never delivered")
+            found.append(
+                f"{len(missing)} of {len(stored)} messages were never delivered: {fates(stage, missing)}"
+            )
             break
         time.sleep(0.25)
     codes = deployment.stop()
     if any(codes):
         found.append(f"told to stop, the processes ended with {codes}")
     return found + written_errors(deployment.folder)
+
+
+def fates(stage: Stage, missing: set[str]) -> str:
+    """Say what the store holds of messages that did not arrive."""
+    deployment = stage.deployment
+    rows = stage.postgres.ask(
+        "SELECT subject, concat(state, ' ', attempts, CASE WHEN lease IS NULL THEN '' ELSE ' leased' END, "
+        "' due in ', (due_at_ms - extract(epoch FROM now()) * 1000)::bigint / 1000, ' s') "
+        "FROM delivery WHERE tenant = $1",
+        deployment.tenant,
+        database=deployment.database,
+    )
+    said = {subject: state for subject, state in rows if subject in missing}
+    counts = Counter(said.get(one, "never queued") for one in missing)
+    made = sorted(int(one[4:16], 16) / 1000 for one in missing)
+    return f"{dict(counts)}, made from {made[0]:.1f} to {made[-1]:.1f}"
 
 
 def break_servers(folder: Path, rounds: int, seed: int, kinds: list[str]) -> list[Round]:
@@ -276,12 +294,14 @@ def break_servers(folder: Path, rounds: int, seed: int, kinds: list[str]) -> lis
                     kind = kinds[len(done) % len(kinds)]
                     one = one_round(len(done) + 1, kind, stage, bodies, hammer, ever)
                     done.append(one)
-                    print(one.line(), file=sys.stderr, flush=True)
+                    say(one.line())
                 if found := end_of_boot(stage, hammer, receivers, ever):
                     done[-1] = done[-1]._replace(found=[*done[-1].found, *found])
-                    print(f"     in the end: {'; '.join(found)}", file=sys.stderr, flush=True)
+                    say(f"     in the end: {'; '.join(found)}")
             finally:
                 with contextlib.suppress(OSError):
                     deployment.close()
                 receivers.end()
+            # The disk is small: a boot leaves nothing on it.
+            postgres.ask(f'DROP DATABASE "{deployment.database}" WITH (FORCE)')
     return done

@@ -15,6 +15,7 @@ from typing import Any
 
 import asyncpg
 import uvloop
+from small_disk import SmallDisk
 
 START_S_MAX = 60.0
 DISK_BYTES = 640 * 1024 * 1024
@@ -117,33 +118,6 @@ class Postgres:
                 await connection.close()
 
         return asyncio.run(whole())
-
-
-class SmallDisk:
-    """A file system of its own for a store; it can be filled up."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._ballast = folder / "ballast"
-        folder.mkdir(parents=True, exist_ok=True)
-        mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "vettance-faults", str(folder)]
-        self.mounted = _is_root() and subprocess.run(mount, capture_output=True, check=False).returncode == 0
-
-    def fill(self) -> None:
-        """Leave no room."""
-        with self._ballast.open("ab", buffering=0) as file:
-            for piece in (1 << 20, 1 << 12):
-                with contextlib.suppress(OSError):
-                    while True:
-                        file.write(b"\0" * piece)
-
-    def free(self) -> None:
-        """Make room again."""
-        self._ballast.unlink(missing_ok=True)
-
-    def close(self) -> None:
-        if self.mounted:
-            subprocess.run(["umount", "--lazy", str(self.folder)], check=False)
 
 
 class Redis:
@@ -264,8 +238,8 @@ class Cable:
                     await asyncio.sleep(self.delay_s / 2)
                 writer.write(data)
                 await writer.drain()
-        except OSError:
-            pass
+        except (OSError, RuntimeError):
+            pass  # uvloop says the latter of a line that was closed meanwhile.
         finally:
             await self._passing.wait()
             writer.close()
@@ -302,7 +276,7 @@ class Cables:
 @contextlib.contextmanager
 def stores(folder: Path, *, small: bool) -> Iterator[tuple[Postgres, Redis, SmallDisk | None]]:
     """Run both until the block ends; with `small`, PostgreSQL on a disk that can be filled."""
-    disk = SmallDisk(folder / "postgres") if small else None
+    disk = SmallDisk(folder / "postgres", DISK_BYTES) if small else None
     postgres, redis = None, Redis()
     try:
         if disk is not None and not disk.mounted:

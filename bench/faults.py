@@ -88,7 +88,7 @@ def main() -> None:
     if not set(kinds) <= set(known):
         parser.error(f"--kinds of this stage takes some of {', '.join(known)}")
     try:
-        done = breaking(options.folder, options.rounds, options.seed, kinds)
+        done = breaking(options.folder.resolve(), options.rounds, options.seed, kinds)
     except (LaunchFault, StoreFault) as fault:
         raise SystemExit(str(fault)) from None
     print(json.dumps([one._asdict() for one in done]) if options.json else "\n".join(summary(done)))

@@ -163,7 +163,7 @@ class Filler:
     def finish(self) -> None:
         self.connection.execute("BEGIN")
         for (kind, day), terms in self.rosters.items():
-            self._run(sql.save_roster(self.tenant, kind, day, terms.astype("<u4").tobytes()))
+            self._run(sql.save_roster(self.tenant, kind, day, terms))
         counted: dict[tuple[int, int, str], Counter[str]] = {}
         for (width, start, code, what), number in self.rollup.items():
             counted.setdefault((width, start, code), Counter())[what] = number

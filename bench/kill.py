@@ -17,14 +17,13 @@ import os
 import random
 import signal
 import sqlite3
-import sys
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import uvloop
 from load import Run, drive, post
-from stage import payment_bodies, processes_of
+from stage import payment_bodies, processes_of, say
 
 from vettance.commands import STORE_FILE
 from vettance.demo.drive import PATH
@@ -154,7 +153,7 @@ def kill_rounds(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
                 lost, changed = check(service, acknowledged)
                 outcomes = len(acknowledged.outcomes)
                 told.append(Round(number, outcomes, rate, lost, changed, acknowledged.refused, restart_s))
-                print(_line(told[-1]), file=sys.stderr, flush=True)
+                say(_line(told[-1]))
             if number < rounds:
                 url = service.target.base_url + PATH
                 requests = [post(url, body, [f"x-api-key: {api_key}"]) for body in bodies]

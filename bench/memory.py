@@ -11,7 +11,6 @@ once.
 import argparse
 import json
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from itertools import islice
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
-from stage import machine, processes_of, proportional_mb, resident_mb
+from stage import machine, processes_of, proportional_mb, resident_mb, say
 
 from vettance.demo.drive import drive
 from vettance.demo.feed import Sample, generated
@@ -48,7 +47,7 @@ def measure(folder: Path, events: int, customers: int) -> dict[str, Any]:
                 raise SystemExit(f"{run.card.refused.total()} refused: {run.refusal!r}")
             decided += run.card.decided
             weights.append(_weigh(service, decided))
-            print(_line(weights[-1]), file=sys.stderr, flush=True)
+            say(_line(weights[-1]))
         took_s = time.perf_counter() - began
         tenant, api_key = service.tenant_id, service.target.api_key
         stopping = time.perf_counter()

@@ -22,7 +22,7 @@ from typing import Any
 import uvloop
 from load import post
 from paced import Ask, Paced, quantile
-from stage import cpu_s, machine, payment_bodies
+from stage import cpu_s, machine, payment_bodies, say
 
 from vettance.demo.drive import PATH
 from vettance.demo.launch import Launched, LaunchFault, command, launched, make_fresh
@@ -91,7 +91,7 @@ def measure(folder: Path, rounds: int, seconds: float, rate: float, workers: int
                 said[f"quiet {way}"].update({str(k): v for k, v in heard.statuses["asked"].items()})
                 taken[way] += heard.latencies_ms["asked"]
                 each[way].append(quantile(heard.latencies_ms["asked"], 0.95))
-                _say(f"round {number + 1}  {way:<8} p95 {each[way][-1]:.2f} ms")
+                say(f"round {number + 1}  {way:<8} p95 {each[way][-1]:.2f} ms")
     return {
         "machine": machine(),
         "ways": {
@@ -123,10 +123,6 @@ def show(found: dict[str, Any]) -> None:
             f"{way:<10}{one['p50Ms']:>9.2f}{one['p95Ms']:>9.2f}{one['ratio']:>14.2f}"
             f"{one['webCpuSeconds']:>31.1f}   {one['neighbour']}"
         )
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -41,6 +41,7 @@ from vettance.watchlists.screening import screen
 from vettance.watchlists.shelf import shelf_of
 
 _SYLLABLES = [a + b + c for a in ("", "b", "k", "m", "r", "s") for b in "aeio" for c in ("", "n", "r")]
+SWAP_EVERY_S = 3.0  # Lists change once a day; what is seen here is the swap, and not the start of programs.
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -197,6 +198,7 @@ def measure_http(data: Path, subjects: list[Subject], seconds: float) -> None:
                 while not stop.is_set():
                     import_own(folder, Path(scratch), number % 2)
                     number += 1
+                    stop.wait(SWAP_EVERY_S)
                 print(f"  {number} imports, each swapping the index")
 
             swapping = threading.Thread(target=swap)

@@ -20,7 +20,6 @@ import os
 import re
 import shutil
 import statistics
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ from typing import Any, NamedTuple
 import uvloop
 from paced import Paced, quantile
 from soak_traffic import MIX, Traffic
-from stage import ask, machine, processes_of
+from stage import ask, machine, processes_of, say
 from webhook_receivers import OK
 
 from vettance.commands import STORE_FILE
@@ -193,7 +192,7 @@ async def tell(pool: Paced, samples: list[Sample], sizes: list[Sizes]) -> None:
             count for known in pool.statuses.values() for status, count in known.items() if status // 100 != 2
         )
         every, size = last["all"], sizes[-1]
-        _say(
+        say(
             f"{size.at_s / 60:5.1f} min  {parts} MB  {every.files} files  {every.sockets} sockets  "
             f"{every.threads} threads  store {size.store / 1e6:.0f} MB  log {size.log / 1e6:.1f} MB  "
             f"{pool.sent:,} sent, {bad} not 2xx, {Receiver.received:,} delivered"
@@ -251,10 +250,6 @@ def show(found: dict[str, Any]) -> None:
         f"\n{found['delivered']:,} webhooks delivered; store {found['storeBytes'] / 1e6:,.0f} MB, "
         f"its log at most {found['logBytesMost'] / 1e6:.1f} MB"
     )
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -114,6 +114,11 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
+def say(line: str) -> None:
+    """Tell whoever watches how far it is; standard output is for results."""
+    print(line, file=sys.stderr, flush=True)
+
+
 def resident_mb(pid: int) -> float:
     """Return the resident memory of one process in MB (10^6 bytes)."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE_BYTES / 1e6

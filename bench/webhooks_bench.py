@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import contextlib
 import json
-import math
 import os
 import random
 import signal
@@ -27,6 +26,7 @@ from typing import Any
 
 import uvloop
 from load import Run, drive, post
+from paced import quantile
 from stage import cpu_s, machine, processes_of
 from webhook_receivers import Receivers
 
@@ -100,12 +100,6 @@ def stage(
             yield Path(folder), asyncio.run(prepare(Path(folder), places)), receivers
         finally:
             receivers.end()
-
-
-def quantile(values: Sequence[float], part: float) -> float:
-    """The least value that `part` of all do not exceed."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(part * len(ordered)) - 1)] if ordered else math.nan
 
 
 class Paced:
