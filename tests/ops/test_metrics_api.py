@@ -21,9 +21,9 @@ LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    running = started(
-        tmp_path_factory.mktemp("measured"), VETTANCE_METRICS="127.0.0.1:0", VETTANCE_UNSAFE_WEBHOOKS="1"
-    )
+    # A machine of many processors would start more than one process that searches.
+    set_to = {"VETTANCE_METRICS": "127.0.0.1:0", "VETTANCE_UNSAFE_WEBHOOKS": "1", "VETTANCE_SEARCHERS": "1"}
+    running = started(tmp_path_factory.mktemp("measured"), **set_to)
     yield running
     assert running.stop() == 0
 
