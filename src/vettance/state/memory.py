@@ -74,7 +74,7 @@ class MemoryVelocity:
     def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
         """Read every aggregate as of the events observed before, then record this event.
 
-        Exactly one effect for each event id among the last 4,000 of the tenant: the same id again answers
+        Exactly one effect for each event id among the last 2,048 of the tenant: the same id again answers
         the same and records nothing. Raises `KeyError` for a tenant without a plan.
         """
         return self._memories[tenant].observe(event_id, at_ms, seen)

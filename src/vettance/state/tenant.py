@@ -10,7 +10,9 @@ from vettance.state.port import Answer, Observation, Plan, Value
 from vettance.state.written import write
 
 #: Answers kept to recognise an event that comes again: between this many and twice as many, for each tenant.
-RECENT_MIN: Final = 4_000
+#: What comes again was under way when a snapshot was taken or a memory filled, and a process has no more
+#: than 1,024 requests under way (`web/edge.py`). Each answer is up to 2 KB.
+RECENT_MIN: Final = 2_048
 _TEXTS_MAX: Final = 4096  # Half a megabyte; short enough to be cleared in no time.
 _MASKS_MAX: Final = 1024  # Events of one rule set seldom show more than a few dozen.
 # A sweep looks at twice the keys that the events since the last one can have added, so that it always gains
