@@ -96,7 +96,18 @@ async def test_requests_of_a_process_that_is_killed_are_answered_by_the_next(
     assert searchers.pids != (pid,)
 
 
-async def test_a_request_under_which_two_processes_end_is_refused(
+async def test_a_request_outlives_that_all_processes_are_killed_at_once(reach: Reach) -> None:
+    several = Searchers(3, LEAST)
+    several.ensure(reach.folders[0])
+    await until(lambda: len(several.pids) == 3)
+    for pid in several.pids:
+        os.kill(pid, signal.SIGKILL)
+    # Nobody has noticed yet, so it is handed from one dead process to the next.
+    assert await several.search(reach.folders, ROSALIND, PATIENCE_S)
+    await several.close()
+
+
+async def test_a_request_is_refused_when_more_processes_end_under_it_than_there_are(
     searchers: Searchers, endless: Path
 ) -> None:
     asked = asyncio.create_task(searchers.search([endless], ROSALIND, PATIENCE_S))

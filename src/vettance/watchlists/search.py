@@ -25,8 +25,6 @@ from vettance.watchlists.supervise import SearchFault
 
 #: Requests that a process holds at a time: the next one is there when it has answered the last.
 LEAD: Final = 2
-#: How often a request is searched whose process ended under it, before it is refused.
-TRIES: Final = 2
 #: A process that has not even given up a search this long after its deadline does not live.
 STUCK_S: Final = 3.0
 _END_S_MAX: Final = 1.0
@@ -91,7 +89,8 @@ class Searchers:
         """Return the matches of a subject in these indexes; the first counts how common words are.
 
         Raises `TimeoutError` past the deadline, and the work is given up then; `IndexGone` when an index
-        cannot be opened; `SearchFault` when the search failed, or its process ended under it twice.
+        cannot be opened; `SearchFault` when the search failed, or one process more than there are places
+        ended under it: all there were may have been killed at once.
         """
         asking = Asking(time.monotonic() + deadline_s, [str(folder) for folder in folders], subject)
         request = _Request(framed(_encode(asking)))
@@ -122,12 +121,13 @@ class Searchers:
                 min(free, key=_load).send(request)
 
     def lost(self, requests: Sequence[_Request]) -> None:
-        """Take requests back whose process has ended: once, they are handed to another."""
+        """Take requests back whose process has ended: others get them, as often as `search` says."""
         for request in reversed(requests):
             if request.answer.done():
                 continue
-            if request.tries >= TRIES:
-                request.answer.set_exception(SearchFault("the process that searched has ended twice"))
+            if request.tries > len(self._seats):
+                reason = f"{request.tries} processes that searched have ended"
+                request.answer.set_exception(SearchFault(reason))
             else:
                 self._queue.appendleft(request)
         self.give_out()
