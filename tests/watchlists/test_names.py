@@ -75,6 +75,8 @@ def test_presentation_forms_and_invisible_characters_change_nothing() -> None:
         ("Hesham Nuri", "Hisham Nuri"),
         ("Salah ol Din Mansur", "Salah al-Din Mansur"),
         ("Abd elRahman Karimi", "Abdurrahman Karimi"),
+        ("Abdul Talibani", "Talibani Abdul"),
+        ("Abdul Khalifah Nuri", "Abdulkhalifah Nuri"),
         ("Said Karimi", "Saeed Karimi"),
         ("Hyeok Yeong Ryu", "Hyok Yong Ryu"),
         ("sarnir Karimi", "Samir Karimi"),

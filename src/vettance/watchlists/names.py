@@ -202,7 +202,7 @@ _DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$
 _ALLAH, _ULLAH = frozenset(("allah", "alla")), frozenset(("ullah", "ollah", "ulla", "olla", "allh"))
 #: The article takes the first sound of the word that follows: an-Nasir, Ez-Zahiri, ol-Hasan.
 _ARTICLE = re.compile(r"([aeuo])(l|(?<=[ae])[rsnztd]|(?<=[ae])(?:sh|dh|th|ch)|(?<=[uo])(?:[rsdz]|sh))")
-_ARTICLE_ON = re.compile(r"[aeuo]l(?=[a-z]{4})")
+_ARTICLE_ON = re.compile(r"^[aeuo]l(?=[a-z]{4})")
 _SHORT_NAMES = {
     "muh": "muhammad",
     "mohd": "muhammad",
@@ -234,7 +234,7 @@ def _compounds(parts: Sequence[_Part]) -> list[_Part]:
                 index += 1
             elif index + 1 < len(parts) and parts[index + 1].script is Script.LATIN:
                 name = parts[index + 1]
-                bare = name._replace(text=_ARTICLE_ON.sub("", name.text, count=1))
+                bare = name._replace(text=_ARTICLE_ON.sub("", name.text))
                 parts = [*parts[: index + 1], bare, *parts[index + 2 :]]
         elif (whole := (_ABD_BARE if script is Script.CONSONANTAL else _ABD).match(text)) is not None:
             article, rest = whole.groups()
