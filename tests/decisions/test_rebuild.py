@@ -176,6 +176,24 @@ async def test_a_snapshot_that_is_ahead_of_the_log_is_not_used(tmp_path: Path) -
         assert (await second.answers(await second.decide(PROBE)))[0] == 5
 
 
+async def test_a_snapshot_of_another_log_does_not_stand_in_the_way_of_those_that_follow(
+    tmp_path: Path,
+) -> None:
+    async with house(tmp_path) as first:
+        for _ in range(10):
+            await first.decide(PROBE)
+        await first.preserver.save_all()
+        await first.store.write(
+            Statement("DELETE FROM decision"), Statement("DELETE FROM event WHERE seq > 5")
+        )
+    async with house(tmp_path) as second:
+        await second.decide(PROBE)
+        await second.preserver.save_all()
+    async with house(tmp_path) as third:
+        assert await third.rebuilder.start() == 0
+        assert (await third.answers(await third.decide(PROBE)))[0] == 6
+
+
 async def test_new_rules_know_the_past_and_miss_no_event_while_they_come_into_force(tmp_path: Path) -> None:
     async with house(tmp_path) as one:
         for _ in range(400):

@@ -105,9 +105,13 @@ class Preserver:
         return 0
 
     async def _insist_on_log(self, found: Snapshot) -> None:
-        """Refuse a snapshot of another log, of a database that was restored to a moment before it, say."""
+        """Refuse a snapshot of another log, of a database that was restored to a moment before it, say.
+
+        It is taken away: as long as it reached further than this log, it would be the newest.
+        """
         rows = await self._store.read(self._event_at(found.seq))
         if not rows or rows[0][0] != found.event:
+            await asyncio.to_thread(found.path.unlink, missing_ok=True)
             raise SnapshotRefused("The snapshot is of another log.")
 
     async def save(self, tenant: str, *, rest_s: float = _REST_S) -> None:
