@@ -7,8 +7,11 @@ from contextlib import suppress
 import pytest
 from past import START_MS, Archive, Made
 
-from vettance.db.engine import scoped
+from vettance.db.engine import Row, Statement, scoped
+from vettance.history.column import BITS
+from vettance.history.filter import Order, Wanted
 from vettance.history.seal import BUSY_CHUNKS, LOOK_S, Sealer
+from vettance.terms import sql as terms_sql
 
 CHUNK = 4
 
@@ -55,5 +58,59 @@ def test_chunks_wait_while_events_are_being_accepted_unless_too_many_decisions_w
         sealing.cancel()
         with suppress(asyncio.CancelledError):
             await sealing
+
+    archive.runner.run(scene())
+
+
+class Numbered:
+    """A store in which somebody else numbers a text just before terms are added, or widens it meanwhile."""
+
+    def __init__(self, archive: Archive, tenant: str, value: str) -> None:
+        self._store = archive.store
+        self._tenant = tenant
+        self._value = value
+        self._is_first = True
+
+    async def read(self, statement: Statement) -> list[Row]:
+        return await self._store.read(statement)
+
+    async def write(self, *statements: Statement) -> list[int]:
+        if any(one.sql.startswith("INSERT INTO term ") for one in statements) and self._is_first:
+            self._is_first = False
+            last = (await self._store.read(terms_sql.select_last_term()))[0][0]
+            term = terms_sql.Term(last + 1, self._value, BITS["country"])
+            await self._store.write(*terms_sql.insert_terms(self._tenant, [term]))
+        if any(one.sql.startswith("UPDATE term ") for one in statements):
+            (term,) = await self.terms()
+            await self._store.write(
+                terms_sql.widen_term(self._tenant, term._replace(fields=BITS["session_id"]))
+            )
+        return await self._store.write(*statements)
+
+    async def terms(self) -> list[terms_sql.Term]:
+        rows = await self._store.read(terms_sql.select_terms(self._tenant, [self._value]))
+        return [terms_sql.Term._make(row) for row in rows]
+
+    async def migrate(self) -> int:
+        return await self._store.migrate()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+def test_a_text_that_another_process_has_numbered_for_another_field_is_found(archive: Archive) -> None:
+    tenant = archive.tenant()
+    store = Numbered(archive, tenant, "4711")
+
+    async def scene() -> None:
+        for number in range(CHUNK):
+            await archive.write(tenant, Made(customer_id="4711"), START_MS + number)[1]
+        assert await Sealer(store, {}).seal(tenant, CHUNK) == CHUNK
+        found = await archive.finder.find(
+            tenant, Wanted(search="4711"), Order.EVALUATED, 0, CHUNK, descending=True
+        )
+        assert found.total == CHUNK
+        fields = sum(BITS[name] for name in ("customer_id", "country", "session_id"))
+        assert [term.fields for term in await store.terms()] == [fields]
 
     archive.runner.run(scene())

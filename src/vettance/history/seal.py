@@ -190,12 +190,14 @@ class Sealer:
     async def _number(self, tenant: str, texts: Mapping[str, int], known: dict[str, terms_sql.Term]) -> None:
         """Get to know the term of every text of some decisions, giving new ones to those that have none."""
         known.update(await self._known(tenant, [text for text in texts if text not in known]))
-        fresh = []
+        fresh = [text for text in texts.items() if text[0] not in known]
+        for start in range(0, len(fresh), _STEP):
+            await self._give_way()
+            added = await self._add(tenant, fresh[start : start + _STEP])
+            known.update((term.value, term) for term in added)
+        # Also those that another process has added meanwhile, maybe for other fields.
         for value, fields in texts.items():
-            term = known.get(value)
-            if term is None:
-                fresh.append((value, fields))
-                continue
+            term = known[value]
             if not fields & ~term.fields:
                 continue
             wide = known[value] = term._replace(fields=term.fields | fields)
@@ -203,10 +205,6 @@ class Sealer:
             if not term.fields & SEARCHED_BITS and wide.fields & SEARCHED_BITS:
                 statements += terms_sql.insert_term_search([wide])
             await self._store.write(*statements)
-        for start in range(0, len(fresh), _STEP):
-            await self._give_way()
-            added = await self._add(tenant, fresh[start : start + _STEP])
-            known.update((term.value, term) for term in added)
 
     async def _known(self, tenant: str, values: Sequence[str]) -> dict[str, terms_sql.Term]:
         known: dict[str, terms_sql.Term] = {}

@@ -66,9 +66,9 @@ def _folded(value: str) -> str | None:
 
 
 def widen_term(tenant: str, term: Term) -> Statement:
-    """Note that a term was seen in more fields."""
+    """Note that a term was seen in more fields; those that others have noted meanwhile stay."""
     return Statement(
-        "UPDATE term SET fields = ? WHERE tenant = ? AND id = ?",
+        "UPDATE term SET fields = fields | ? WHERE tenant = ? AND id = ?",
         (term.fields, tenant, term.id),
         tenant=tenant,
     )
