@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from past import DAY_MS, MADE, START_MS, Archive, Past
+from past import DAY_MS, MADE, START_MS, Archive, Made, Past, wants
 from test_recount import SEALS, SEARCHES, WANTED, expected, listed
 
 from live import Caller, Service
-from vettance.db.engine import Statement
-from vettance.history.filter import Order
+from vettance.db.engine import Row, Statement
+from vettance.history.count import Accountant
+from vettance.history.filter import Order, Wanted
+from vettance.history.find import Finder
+from vettance.history.relate import Relater
 from vettance.retention.erase import Eraser
 from vettance.retention.policy import Policy
 from vettance.retention.pseudonym import pseudonym, renamed
@@ -66,6 +69,96 @@ def test_lists_are_true_to_what_retention_leaves(
             assert ids == expected(left, found, Order.EVALUATED, descending=True)
 
         await archive.store.write(Statement("INSERT INTO id_search (id_search) VALUES ('integrity-check')"))
+
+    archive.runner.run(scene())
+
+
+class Retained:
+    """A store in which retention takes its turn right after a certain read."""
+
+    reads_before = 0
+
+    def __init__(self, archive: Archive, now_ms: int) -> None:
+        self._store = archive.store
+        self._now_ms = now_ms
+
+    async def read(self, statement: Statement) -> list[Row]:
+        rows = await self._store.read(statement)
+        self.reads_before -= 1
+        if self.reads_before == 0:
+            await Retainer(self._store, Policy(events=1), lambda: self._now_ms).run()
+        return rows
+
+    async def write(self, *statements: Statement) -> list[int]:
+        return await self._store.write(*statements)
+
+    async def migrate(self) -> int:
+        return await self._store.migrate()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+async def retained(archive: Archive, moment: int) -> tuple[str, list[Past], int, Retained]:
+    """Fill a store in which what is older than a moment goes after some reads: (tenant, past, moment, it)."""
+    tenants = [archive.tenant(), archive.tenant()]
+    for tenant in tenants:
+        await archive.store.write(insert_tenant(Tenant(id=tenant, name="t"), 0))
+    # Two tenants in turn: no chunk is without gaps.
+    made = Made(customer_id="b", ip="192.0.2.1", score=50, waited_ms=1000)
+    pasts = await archive.live(tenants, [(number % 2, made) for number in range(24)], [23])
+    before_ms = START_MS + 11_000
+    store = Retained(archive, before_ms + DAY_MS)
+    store.reads_before = moment
+    return tenants[0], pasts[0], before_ms, store
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [Wanted(score_min=50), Wanted(customer="b"), Wanted(search="b"), Wanted(from_ms=START_MS + 12_500)],
+)
+def test_a_list_is_true_when_retention_removes_its_chunks_meanwhile(archive: Archive, wanted: Wanted) -> None:
+    async def scene() -> None:
+        moment, was_retained = 0, True
+        while was_retained:
+            moment += 1
+            tenant, past, before_ms, store = await retained(archive, moment)
+            found = await Finder(store).find(tenant, wanted, Order.SCORE, 0, 20, descending=True)
+            ids = dict(await archive.store.read(Statement("SELECT seq, id FROM decision")))
+            asked = [one for one in past if wants(one, wanted)]
+            left = {one.id for one in asked if one.evaluated_at_ms >= before_ms}
+            told = {ids[seq] for seq in found.seqs if seq in ids}
+            assert left <= told <= {one.id for one in asked}, f"retained after read {moment}"
+            was_retained = store.reads_before <= 0
+        assert moment > 3
+
+    archive.runner.run(scene())
+
+
+def test_statistics_and_links_are_told_when_retention_removes_their_chunks_meanwhile(
+    archive: Archive,
+) -> None:
+    async def scene() -> None:
+        moment, was_retained = 0, True
+        span = START_MS + 1, START_MS + 27_001
+        while was_retained:
+            moment += 1
+            was_retained = False
+            for what in ("tally", "both", "links"):
+                tenant, past, before_ms, store = await retained(archive, moment)
+                finder = Finder(store)
+                if what == "links":
+                    link = (await Relater(store, finder).links(tenant, {"customer": "b"}))["customer"]
+                    counted = link.events
+                elif what == "both":
+                    tally, _ = await Accountant(store, finder).both(tenant, *span)
+                    counted = tally.totals.evaluated
+                else:
+                    counted = (await Accountant(store, finder).tally(tenant, *span)).totals.evaluated
+                left = sum(one.evaluated_at_ms >= before_ms for one in past)
+                assert left <= counted <= len(past), f"{what}, retained after read {moment}"
+                was_retained |= store.reads_before <= 0
+        assert moment > 3
 
     archive.runner.run(scene())
 
@@ -158,7 +251,7 @@ def test_lists_and_links_are_true_to_what_an_erasure_leaves(
 
     async def scene() -> None:
         pasts = await archive.live(tenants, lived, seals)
-        before = [await archive.accountant.uniques(tenant, None, None) for tenant in tenants]
+        before = [(await archive.accountant.both(tenant, None, None))[1] for tenant in tenants]
         done = await Eraser(archive.store, b"s" * 32, START_MS).erase(tenants[0], external_id)
         for tenant in tenants:
             archive.finder.forget(tenant)
@@ -169,7 +262,7 @@ def test_lists_and_links_are_true_to_what_an_erasure_leaves(
                 ids, total = await listed(archive, tenant, found, order, 9, descending=True)
                 assert ids == expected(past, found, order, descending=True)
                 assert total == len(ids)
-        after = [await archive.accountant.uniques(tenant, None, None) for tenant in tenants]
+        after = [(await archive.accountant.both(tenant, None, None))[1] for tenant in tenants]
         assert after == [uniques_of(past) for past in (left, pasts[1])]
         assert before == [uniques_of(past) for past in pasts]
 

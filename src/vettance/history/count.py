@@ -11,7 +11,7 @@ import numpy as np
 from vettance.db.engine import Store
 from vettance.history import sql
 from vettance.history.column import TERM, TYPES, Array, keys_of
-from vettance.history.find import Finder
+from vettance.history.find import ChunksChanged, Finder, begun_again
 from vettance.history.shelf import Layout
 from vettance.history.tally import END_MS, Edge, Tally, bucket_width, split, split_days
 from vettance.terms import sql as terms_sql
@@ -61,7 +61,11 @@ class Accountant:
         self._lately = _Lately("", 0, {})
         self._days: OrderedDict[tuple[str, int, int], _Days] = OrderedDict()
 
-    async def tally(
+    async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Tally:
+        """Count the decisions of [from, to); without a bound, from the first or to the last."""
+        return await begun_again(lambda: self._tally(tenant, from_ms, to_ms))
+
+    async def _tally(
         self,
         tenant: str,
         from_ms: int | None,
@@ -70,7 +74,7 @@ class Accountant:
         *,
         with_codes: bool = True,
     ) -> Tally:
-        """Count the decisions of [from, to); without a bound, from the first or to the last.
+        """Do so once. Raises `ChunksChanged`.
 
         `layout` is the tenant's, when it has been asked for already. Codes are a dozen times as many rows as
         decisions; they may be missing where nobody asks for them.
@@ -108,7 +112,7 @@ class Accountant:
     async def _chunks(
         self, tenant: str, layout: Layout, edge: Edge, names: Sequence[str]
     ) -> list[dict[str, Array]]:
-        """Return some columns of the chunks that an edge touches."""
+        """Return some columns of the chunks that an edge touches. Raises `ChunksChanged`."""
         touched = [
             chunk.id
             for chunk in layout.chunks
@@ -119,23 +123,26 @@ class Accountant:
             statement = sql.select_parts(tenant, names, touched[start : start + _READ_CHUNKS])
             for chunk_id, name, data in await self._store.read(statement):
                 found[chunk_id][name] = np.frombuffer(data, TYPES[name])
+        if any(len(columns) < len(names) for columns in found.values()):
+            raise ChunksChanged
         return list(found.values())
 
     async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[Tally, Uniques]:
         """Count the decisions of [from, to), and the different customers and devices, but no codes."""
+        return await begun_again(lambda: self._both(tenant, from_ms, to_ms))
+
+    async def _both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[Tally, Uniques]:
+        """Do so once. Raises `ChunksChanged`."""
         layout = await self._finder.layout(tenant)
         return await asyncio.gather(
-            self.tally(tenant, from_ms, to_ms, layout, with_codes=False),
-            self.uniques(tenant, from_ms, to_ms, layout),
+            self._tally(tenant, from_ms, to_ms, layout, with_codes=False),
+            self._uniques(tenant, from_ms, to_ms, layout),
         )
 
-    async def uniques(
-        self, tenant: str, from_ms: int | None, to_ms: int | None, layout: Layout | None = None
-    ) -> Uniques:
-        """Count the different customers and devices of [from, to)."""
+    async def _uniques(self, tenant: str, from_ms: int | None, to_ms: int | None, layout: Layout) -> Uniques:
+        """Count the different customers and devices of [from, to). Raises `ChunksChanged`."""
         first_ms, end_ms = from_ms or 0, END_MS if to_ms is None else to_ms
         first_day, end_day, edges = split_days(first_ms, end_ms)
-        layout = layout or await self._finder.layout(tenant)
         epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
         whole: dict[str, Array] = {}
         if layout.size and first_day < end_day:

@@ -1,7 +1,8 @@
 """Find: the page of a list, its total and where it goes on, over the chunks and what is newer."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -43,8 +44,22 @@ _INLINE: Final = 50_000  # Below so many decisions, thinking takes less than han
 #: is faster then than going through what the index finds.
 _RARE_DIGITS: Final = 4
 _HITS: Final = 20_000
+#: How often an answer is begun when retention or an erasure changes the chunks under it.
+_TRIES: Final = 4
 
 Result = TypeVar("Result")
+
+
+class ChunksChanged(Exception):
+    """Retention or an erasure has removed chunks, or made them anew, while they were being read."""
+
+
+async def begun_again(read: Callable[[], Awaitable[Result]]) -> Result:
+    """Read chunks, and begin again, a few times, when they were changed meanwhile."""
+    for _ in range(_TRIES - 1):
+        with contextlib.suppress(ChunksChanged):
+            return await read()
+    return await read()
 
 
 class Place(NamedTuple):
@@ -91,6 +106,22 @@ class Finder:
         descending: bool,
     ) -> Found:
         """Return `limit` decisions beyond `offset`, or beyond `after` when it is given."""
+        return await begun_again(
+            lambda: self._find(tenant, wanted, order, offset, limit, after, descending=descending)
+        )
+
+    async def _find(
+        self,
+        tenant: str,
+        wanted: Wanted,
+        order: Order,
+        offset: int,
+        limit: int,
+        after: Place | None,
+        *,
+        descending: bool,
+    ) -> Found:
+        """Do so once. Raises `ChunksChanged`."""
         layout = await self.layout(tenant)
         lookup = await self._look_up(tenant, wanted, layout)
         names = columns_needed(wanted, lookup)
@@ -138,7 +169,7 @@ class Finder:
         return Layout([Chunk._make(row) for row in rows])
 
     async def column(self, tenant: str, name: str, layout: Layout) -> Array:
-        """Return one column of all chunks, from memory as far as it is there."""
+        """Return one column of all chunks, from memory as far as it is there. Raises `ChunksChanged`."""
         lock = self._loading.setdefault((tenant, name), asyncio.Lock())
         async with lock:
             column = self._shelf.take(tenant, name, layout)
@@ -146,9 +177,11 @@ class Finder:
                 statement = sql.select_column(tenant, name, column.through, layout.through, _READ_CHUNKS)
                 rows = await self._store.read(statement)
                 if not rows:
-                    raise LookupError("a chunk went away while it was being read")
+                    raise ChunksChanged
                 for chunk_id, size, data in rows:
                     column.add(chunk_id, size, data)
+            if not column.begins(layout.ids, layout.starts):
+                raise ChunksChanged
             self._shelf.trim()
             values = column.values
         if name == REASONS:
@@ -192,7 +225,7 @@ class Finder:
         return mask
 
     async def parts(self, tenant: str, name: str, layout: Layout, indexes: Sequence[int]) -> dict[int, Array]:
-        """Return one column of some chunks, by their indexes."""
+        """Return one column of some chunks, by their indexes. Raises `ChunksChanged`."""
         found: dict[int, Array] = {}
         places = {layout.ids[index]: index for index in indexes}
         ids = list(places)
@@ -200,6 +233,8 @@ class Finder:
             statement = sql.select_parts(tenant, [name], ids[start : start + _READ_CHUNKS])
             for chunk_id, _, data in await self._store.read(statement):
                 found[places[chunk_id]] = np.frombuffer(data, TYPES[name])
+        if any(index not in found or len(found[index]) != layout.chunks[index].size for index in indexes):
+            raise ChunksChanged
         return found
 
     async def _search(self, tenant: str, search: str, layout: Layout) -> Sought:
@@ -256,8 +291,9 @@ class Finder:
         seqs: dict[int, int] = {}
         for place, index in zip(places.tolist(), indexes.tolist(), strict=True):
             offset = place - int(layout.starts[index])
-            part = parts.get(index)
-            seqs[place] = int(layout.firsts[index]) + offset if part is None else int(part[offset])
+            seqs[place] = (
+                int(layout.firsts[index]) + offset if layout.gapless[index] else int(parts[index][offset])
+            )
         return [one.seq if one.place < 0 else seqs[one.place] for one in picked]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from vettance.db.engine import Store
 from vettance.history import sql
 from vettance.history.column import TERM, Array, Row, keys_of
-from vettance.history.find import Finder
+from vettance.history.find import Finder, begun_again
 from vettance.history.shelf import Layout
 from vettance.terms import sql as terms_sql
 
@@ -54,6 +54,10 @@ class Relater:
 
     async def links(self, tenant: str, entities: Mapping[str, str]) -> dict[str, Link]:
         """Tell how some entities (kind → what it is known by) were seen; each was, at least once."""
+        return await begun_again(lambda: self._links(tenant, entities))
+
+    async def _links(self, tenant: str, entities: Mapping[str, str]) -> dict[str, Link]:
+        """Do so once. Raises `ChunksChanged`."""
         layout = await self._finder.layout(tenant)
         rows = [
             sql.row_of(row)
