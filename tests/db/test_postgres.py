@@ -238,6 +238,22 @@ async def test_what_is_undone_for_the_sake_of_another_is_done_again(
     assert await shared.read(all_uses()) == [("ten_a", 1, 2 if writes else 1)]
 
 
+async def test_a_turn_in_which_a_query_failed_is_not_said_to_be_kept(shared: PostgresStore) -> None:
+    async def take_one() -> None:
+        async with shared.turn() as turn:
+            await turn.begin(["ten_a"])
+            await turn.write([[use("ten_a", 1)]])
+            with pytest.raises(Misuse):
+                await turn.read(everyone("SELECT nothing FROM quota_use"))
+
+    with pytest.raises(StoreDown):
+        await take_one()
+    async with shared.turn() as turn:
+        await turn.begin(["ten_a"])
+        await turn.write([[use("ten_a", 2)]])
+    assert await shared.read(all_uses()) == [("ten_a", 2, 1)]
+
+
 async def test_a_query_that_takes_too_long_is_ended_and_frees_its_connection(emptied: str) -> None:
     async with await PostgresStore.open(emptied, read_s_max=0.2) as store:
         for _ in range(6):

@@ -99,7 +99,9 @@ class PostgresTurns:
                     started_ns = time.perf_counter_ns()
                     yield turn
                     with _told(connection):
-                        await connection.execute("COMMIT")
+                        # Where a query has failed, PostgreSQL undoes it all and calls that no error.
+                        if await connection.execute("COMMIT") != "COMMIT":
+                            raise StoreDown("PostgreSQL undid a turn in which a query had failed")
                 whole = True
                 self._meters.committed(len(turn.kept), time.perf_counter_ns() - started_ns)
             except TimeoutError:
