@@ -9,12 +9,13 @@ import numpy as np
 
 from vettance.db.engine import Store
 from vettance.history import sql
-from vettance.history.column import TERM, Array, Row, keys_of
+from vettance.history.column import TERM, Array, Row
 from vettance.history.find import Finder, begun_again
 from vettance.history.shelf import Layout
 from vettance.terms import sql as terms_sql
 
 _INLINE: Final = 50_000
+_MARKS_EACH: Final = 64  # Putting a number in order takes about as long as clearing so many marks.
 
 
 class Kind(NamedTuple):
@@ -148,14 +149,31 @@ class _Thought(msgspec.Struct, frozen=True):
         if self.kind.second is not None:
             mask |= (self.columns[self.kind.second] == self.term) & (self.columns[self.kind.first] == 0)
         places = np.flatnonzero(mask)
-        here = {name: column[places] for name, column in self.columns.items()}
-        keys = keys_of(here)
         counts = {}
         for other, texts in self.others.items():
             numbered = [self.terms[text] for text in texts if text in self.terms]
-            seen = np.unique(np.concatenate((keys[other], np.array(numbered, TERM))))
-            counts[other] = int(np.count_nonzero(seen)) + len(texts) - len(numbered)
+            seen = np.concatenate((self._known_by(KINDS[other], places), np.array(numbered, TERM)))
+            counts[other] = _distinct(seen) + len(texts) - len(numbered)
         return places, counts
+
+    def _known_by(self, kind: Kind, places: Array) -> Array:
+        first = self.columns[kind.first][places]
+        if kind.second is None:
+            return first
+        return np.where(first > 0, first, self.columns[kind.second][places])
+
+
+def _distinct(terms: Array) -> int:
+    """Count the different terms among some; 0 is none.
+
+    Where they lie close together, a mark for each is cheaper than putting them in order.
+    """
+    end = int(terms.max(initial=0)) + 1
+    if end > _MARKS_EACH * len(terms):
+        return int(np.count_nonzero(np.unique(terms)))
+    marks = np.zeros(end, bool)
+    marks[terms] = True
+    return int(np.count_nonzero(marks[1:]))
 
 
 def known_by(row: Row, kind: str) -> str | None:
