@@ -282,7 +282,13 @@ async def test_months_have_partitions_ahead_and_lose_them_when_they_are_empty(
     where = "SELECT tableoid::regclass::text FROM event ORDER BY seq"
     places = [place for (place,) in await asyncio.to_thread(ask, emptied, where)]
     assert places == [f"event_{month:%Y_%m}", "event_2020_05", "event_rest"]
-    await postgres_schema.tend(emptied)
+    # Somebody reads for long, for whom no change to a month that holds something has to wait.
+    reader = await postgres_link.connect(emptied, statement_s_max=10, writes=True, plain=True)
+    await reader.execute("SET idle_in_transaction_session_timeout = 0")
+    await reader.execute("BEGIN; LOCK TABLE event, decision IN ACCESS SHARE MODE")
+    async with asyncio.timeout(10):
+        await postgres_schema.tend(emptied)
+    await postgres_link.part(reader)
     assert len(await shared.read(everyone("SELECT id FROM event"))) == 3
     for table in ("event", "decision"):
         await shared.write(everyone(f"DELETE FROM {table} WHERE id = ?", (ids[1],)))
