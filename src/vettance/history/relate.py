@@ -73,10 +73,24 @@ class Relater:
             terms = await self._terms(tenant, sorted(texts))
             fields = {field for kind in KINDS for field in KINDS[kind] if field is not None}
             columns = {name: await self._finder.column(tenant, name, layout) for name in sorted(fields)}
-        return {
-            kind: await self._link(tenant, layout, columns, terms, rows, kind, value)
+        newer = {
+            kind: [row for row in rows if known_by(row, kind) == value] for kind, value in entities.items()
+        }
+        thoughts = {
+            kind: _Thought(layout, columns, terms, kind, terms.get(value), newer[kind])
             for kind, value in entities.items()
         }
+        stands = await _aside(lambda: {kind: think() for kind, think in thoughts.items()}, layout.size)
+        await self._find_ends(tenant, layout, [stand.ends for stand in stands.values()])
+        return {kind: _link(value, newer[kind], stands[kind]) for kind, value in entities.items()}
+
+    async def _find_ends(self, tenant: str, layout: Layout, sought: Sequence["_Ends"]) -> None:
+        """Read the chunks that tell when entities were seen first and last, those of all of them at once."""
+        while wanted := set[int]().union(*(ends.wants() for ends in sought)):
+            parts = await self._finder.parts(tenant, "occurred_at_ms", layout, sorted(wanted))
+            for ends in sought:
+                for index in ends.wants():
+                    ends.take(index, parts[index])
 
     async def _terms(self, tenant: str, texts: Sequence[str]) -> dict[str, int]:
         terms: dict[str, int] = {}
@@ -85,76 +99,83 @@ class Relater:
             terms |= {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, asked))}
         return terms
 
-    async def _link(
-        self,
-        tenant: str,
-        layout: Layout,
-        columns: Mapping[str, Array],
-        terms: Mapping[str, int],
-        rows: Sequence[Row],
-        kind: str,
-        value: str,
-    ) -> Link:
-        newer = [row for row in rows if known_by(row, kind) == value]
-        others: dict[str, set[str]] = {
-            other: {key for row in newer if (key := known_by(row, other)) is not None}
-            for other in _COUNTED
-            if other != kind
+
+class _Ends:
+    """The first and last event times of some places, found by looking into as few chunks as can be."""
+
+    def __init__(self, layout: Layout, places: Array) -> None:
+        """`places` are in order."""
+        self._layout = layout
+        self._places = places
+        touched: list[int] = np.unique(layout.chunks_of_places(places)).tolist()
+        self._by_first = sorted(touched, key=lambda index: -layout.chunks[index].occurred_min_ms)
+        self._by_last = sorted(touched, key=lambda index: layout.chunks[index].occurred_max_ms)
+        self.moments: list[int] = []
+
+    def wants(self) -> set[int]:
+        """Return the chunks to be looked into next: one at either end, then ever twice as many."""
+        chunks, count = self._layout.chunks, len(self.moments) // 2 + 1
+        first, last = min(self.moments, default=2**62), max(self.moments, default=-(2**62))
+        return {
+            *(index for index in self._by_first[-count:] if chunks[index].occurred_min_ms < first),
+            *(index for index in self._by_last[-count:] if chunks[index].occurred_max_ms > last),
         }
-        moments = [row.occurred_at_ms for row in newer]
-        places = np.empty(0, np.int64)
-        counts = {other: len(keys) for other, keys in others.items()}
-        if (term := terms.get(value)) is not None:
-            think = _Thought(columns, KINDS[kind], term, others, terms)
-            places, counts = await _aside(think, layout.size)
-            moments += await self._bounds(tenant, layout, places)
-        return Link(value, len(newer) + len(places), counts, min(moments), max(moments))
 
-    async def _bounds(self, tenant: str, layout: Layout, places: Array) -> list[int]:
-        """Return the first and last event times of some places, looking into as few chunks as can be."""
-        if not len(places):
-            return []
-        indexes = layout.chunks_of_places(places)
-        touched = [int(index) for index in np.unique(indexes)]
-        by_first = sorted(touched, key=lambda index: layout.chunks[index].occurred_min_ms)
-        by_last = sorted(touched, key=lambda index: -layout.chunks[index].occurred_max_ms)
-        first, last = 2**62, -(2**62)
-        for index in by_first:
-            if layout.chunks[index].occurred_min_ms >= first:
-                break
-            first = min(first, int((await self._moments(tenant, layout, places, indexes, index)).min()))
-        for index in by_last:
-            if layout.chunks[index].occurred_max_ms <= last:
-                break
-            last = max(last, int((await self._moments(tenant, layout, places, indexes, index)).max()))
-        return [first, last]
+    def take(self, index: int, moments: Array) -> None:
+        """Heed the event times of a chunk."""
+        start, end = self._layout.starts[index : index + 2]
+        low, high = np.searchsorted(self._places, (start, end))
+        here = moments[self._places[low:high] - start]
+        self.moments += (int(here.min()), int(here.max()))
+        self._by_first.remove(index)
+        self._by_last.remove(index)
 
-    async def _moments(self, tenant: str, layout: Layout, places: Array, indexes: Array, index: int) -> Array:
-        part = (await self._finder.parts(tenant, "occurred_at_ms", layout, [index]))[index]
-        here: Array = part[places[indexes == index] - layout.starts[index]]
-        return here
+
+class _Stand(NamedTuple):
+    """How an entity stands in the chunks: its decisions, the others seen with it anywhere, its ends."""
+
+    events: int
+    others: dict[str, int]
+    ends: _Ends
+
+
+def _link(value: str, newer: Sequence[Row], stand: _Stand) -> Link:
+    moments = [*stand.ends.moments, *(row.occurred_at_ms for row in newer)]
+    return Link(value, len(newer) + stand.events, stand.others, min(moments), max(moments))
 
 
 class _Thought(msgspec.Struct, frozen=True):
-    """Where an entity stands in the chunks, and how many others stand with it."""
+    """Where an entity stands in the chunks, and how many others were seen with it, there or in `newer`."""
 
+    layout: Layout
     columns: Mapping[str, Array]
-    kind: Kind
-    term: int
-    others: Mapping[str, set[str]]
     terms: Mapping[str, int]
+    kind: str
+    term: int | None
+    newer: Sequence[Row]
 
-    def __call__(self) -> tuple[Array, dict[str, int]]:
-        mask = self.columns[self.kind.first] == self.term
-        if self.kind.second is not None:
-            mask |= (self.columns[self.kind.second] == self.term) & (self.columns[self.kind.first] == 0)
-        places = np.flatnonzero(mask)
-        counts = {}
-        for other, texts in self.others.items():
+    def __call__(self) -> _Stand:
+        places = self._places()
+        others = {}
+        for other in _COUNTED:
+            if other == self.kind:
+                continue
+            texts = {key for row in self.newer if (key := known_by(row, other)) is not None}
             numbered = [self.terms[text] for text in texts if text in self.terms]
-            seen = np.concatenate((self._known_by(KINDS[other], places), np.array(numbered, TERM)))
-            counts[other] = _distinct(seen) + len(texts) - len(numbered)
-        return places, counts
+            seen = np.array(numbered, TERM)
+            if len(places):
+                seen = np.concatenate((self._known_by(KINDS[other], places), seen))
+            others[other] = _distinct(seen) + len(texts) - len(numbered)
+        return _Stand(len(places), others, _Ends(self.layout, places))
+
+    def _places(self) -> Array:
+        if self.term is None:
+            return np.empty(0, np.int64)
+        kind = KINDS[self.kind]
+        mask = self.columns[kind.first] == self.term
+        if kind.second is not None:
+            mask |= (self.columns[kind.second] == self.term) & (self.columns[kind.first] == 0)
+        return np.flatnonzero(mask)
 
     def _known_by(self, kind: Kind, places: Array) -> Array:
         first = self.columns[kind.first][places]
@@ -185,8 +206,6 @@ def known_by(row: Row, kind: str) -> str | None:
     return first
 
 
-async def _aside(
-    think: Callable[[], tuple[Array, dict[str, int]]], size: int
-) -> tuple[Array, dict[str, int]]:
+async def _aside(think: Callable[[], dict[str, _Stand]], size: int) -> dict[str, _Stand]:
     """Think in a thread when it takes long; the arithmetic of arrays lets others run meanwhile."""
     return think() if size < _INLINE else await asyncio.to_thread(think)
