@@ -13,9 +13,10 @@ from test_recount import SEALS, SEARCHES, WANTED, expected, listed
 
 from live import Caller, Service
 from vettance.db.engine import Row, Statement
+from vettance.errors import Unavailable
 from vettance.history.count import Accountant
 from vettance.history.filter import Order, Wanted
-from vettance.history.find import Finder
+from vettance.history.find import ChunksChanged, Finder, begun_again
 from vettance.history.relate import Relater
 from vettance.retention.erase import Eraser
 from vettance.retention.policy import Policy
@@ -133,6 +134,19 @@ def test_a_list_is_true_when_retention_removes_its_chunks_meanwhile(archive: Arc
         assert moment > 3
 
     archive.runner.run(scene())
+
+
+async def test_an_answer_whose_chunks_change_every_time_is_503() -> None:
+    begun = 0
+
+    async def read() -> None:
+        nonlocal begun
+        begun += 1
+        raise ChunksChanged
+
+    with pytest.raises(Unavailable):
+        await begun_again(read)
+    assert begun > 1
 
 
 def test_statistics_and_links_are_told_when_retention_removes_their_chunks_meanwhile(

@@ -9,6 +9,7 @@ import numpy as np
 
 from vettance.db.engine import Store
 from vettance.decisions.decision import Outcome
+from vettance.errors import Unavailable
 from vettance.history import sql
 from vettance.history.column import (
     AT_ONCE,
@@ -55,11 +56,14 @@ class ChunksChanged(Exception):
 
 
 async def begun_again(read: Callable[[], Awaitable[Result]]) -> Result:
-    """Read chunks, and begin again, a few times, when they were changed meanwhile."""
-    for _ in range(_TRIES - 1):
+    """Read chunks, and begin again, a few times, when they were changed meanwhile.
+
+    Raises `Unavailable` (503) when they changed every time.
+    """
+    for _ in range(_TRIES):
         with contextlib.suppress(ChunksChanged):
             return await read()
-    return await read()
+    raise Unavailable("The history is being cleared up at the moment.")
 
 
 class Place(NamedTuple):

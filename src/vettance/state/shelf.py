@@ -85,10 +85,11 @@ class Shelf:
     def sweep(self) -> None:
         """Remove drafts that a crash left behind."""
         before_s = time.time() - DRAFT_S_MAX
-        with contextlib.suppress(FileNotFoundError):
-            for path in self._folder.iterdir():
-                if path.name.startswith(".") and path.stat().st_mtime < before_s:
-                    path.unlink(missing_ok=True)
+        for path in self._folder.glob(".*"):
+            # Another process of the same data folder may be sweeping, too.
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < before_s:
+                    path.unlink()
 
 
 def pieces(path: Path) -> Iterator[bytes]:
