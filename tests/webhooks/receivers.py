@@ -1,12 +1,16 @@
 """Receivers that behave and misbehave, on free ports of 127.0.0.1."""
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
+
+#: Turns of the loop until a connection that was accepted is served: its transport, its stream, its task.
+_TURNS_TO_BE_SERVED = 8
 
 
 class Received(NamedTuple):
@@ -75,11 +79,15 @@ class Receiver:
         except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass  # The worker hung up, or the test is over.
         finally:
-            del self._serving[asyncio.current_task()]
             writer.close()
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await writer.wait_closed()
+            del self._serving[asyncio.current_task()]
 
     async def end(self) -> None:
-        """Hang up on everybody."""
+        """Hang up on everybody, those included who were let in a moment ago."""
+        for _ in range(_TURNS_TO_BE_SERVED):
+            await asyncio.sleep(0)
         serving = dict(self._serving)
         for task, writer in serving.items():
             writer.transport.abort()
@@ -124,5 +132,8 @@ async def receiving(
     try:
         yield receiver
     finally:
-        server.close()
+        # Closed while it lets somebody in, the server would leave their socket open: the door is shut first.
+        for listening in server.sockets:
+            asyncio.get_running_loop().remove_reader(listening.fileno())
         await receiver.end()
+        server.close()
