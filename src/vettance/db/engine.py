@@ -104,6 +104,18 @@ def scoped(tenant: str, sql: str, args: Sequence[Any] = (), rows: int | None = N
     return Statement(sql, (tenant, *args), rows, tenant)
 
 
+def in_list(values: Sequence[Any]) -> tuple[str, list[Any]]:
+    """Return the placeholders of a list that a column is looked for in, and the arguments for them.
+
+    The last value is repeated up to the next power of two: every connection keeps what it has prepared, and
+    a text for each length would be hundreds.
+    """
+    args = list(values)
+    if args:
+        args += args[-1:] * ((1 << (len(args) - 1).bit_length()) - len(args))
+    return ", ".join("?" * len(args)), args
+
+
 def everyone(sql: str, args: Sequence[Any] = (), rows: int | None = None) -> Statement:
     """Build a statement of the service's own housekeeping, which concerns the rows of all tenants."""
     return Statement(sql, args, rows, EVERYBODY)

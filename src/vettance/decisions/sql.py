@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import Row, Statement, everyone, in_list, scoped
 from vettance.decisions.decision import Decision, Record
 from vettance.events.event import Event, Source
 
@@ -121,13 +121,13 @@ class Listed(NamedTuple):
 
 def select_listed(tenant: str, seqs: Sequence[int]) -> Statement:
     """Some decisions by their places in the log, in that order."""
-    places = ", ".join("?" * len(seqs))
+    places, args = in_list(seqs)
     return scoped(
         tenant,
         f"SELECT {_STORED}, decision.seq, decision.event_name, decision.customer_id, decision.device_id, "
         "decision.fingerprint, decision.country FROM decision JOIN event ON event.id = decision.id "
         f"WHERE decision.tenant = ? AND decision.seq IN ({places}) ORDER BY decision.seq",
-        seqs,
+        args,
     )
 
 
@@ -168,8 +168,8 @@ def select_tenant_log(tenant: str, after: int, since_ms: int, limit: int) -> Sta
 
 def select_present(tenant: str, ids: Sequence[str]) -> Statement:
     """Which of some events are in the log."""
-    places = ", ".join("?" for _ in ids)
-    return scoped(tenant, f"SELECT id FROM event WHERE tenant = ? AND id IN ({places})", ids)
+    places, args = in_list(ids)
+    return scoped(tenant, f"SELECT id FROM event WHERE tenant = ? AND id IN ({places})", args)
 
 
 def select_tenant_places(tenant: str) -> Statement:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, in_list, scoped
 from vettance.feedback.label import Feedback, Label, Target
 
 _COLUMNS: Final = "id, tenant, target, type, label, notes, external_case_id, created_at_ms, updated_at_ms"
@@ -30,11 +30,11 @@ def insert_feedback(feedback: Feedback) -> Statement:
 
 def select_feedback(tenant: str, targets: Sequence[str]) -> Statement:
     """All feedback on some events, oldest first."""
-    places = ", ".join("?" * len(targets))
+    places, args = in_list(targets)
     return scoped(
         tenant,
         f"SELECT {_COLUMNS} FROM feedback WHERE tenant = ? AND target IN ({places}) ORDER BY target, id",
-        targets,
+        args,
     )
 
 

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, scoped
+from vettance.db.engine import Statement, in_list, scoped
 from vettance.decisions.decision import Decision, Outcome
 from vettance.history.column import OUTCOMES, TERM, Array, Chunk, Row
 from vettance.history.filter import Order, Wanted
@@ -269,17 +269,14 @@ def select_column(tenant: str, name: str, after: int, through: int, limit: int) 
 
 def select_parts(tenant: str, names: Sequence[str], chunks: Sequence[int]) -> Statement:
     """(chunk, name, data) of some columns of some chunks."""
+    (numbers, chunk_args), (texts, name_args) = in_list(chunks), in_list(names)
     return scoped(
         tenant,
         "SELECT chunk.id, chunk_column.name, chunk_column.data FROM chunk "
         "JOIN chunk_column ON chunk_column.chunk = chunk.id WHERE chunk.tenant = ? "
-        f"AND chunk.id IN ({_places(chunks)}) AND chunk_column.name IN ({_places(names)})",
-        (*chunks, *names),
+        f"AND chunk.id IN ({numbers}) AND chunk_column.name IN ({texts})",
+        (*chunk_args, *name_args),
     )
-
-
-def _places(values: Sequence[Any]) -> str:
-    return ", ".join("?" * len(values))
 
 
 def select_roster(tenant: str, first_day_s: int, end_day_s: int) -> Statement:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, everyone, scoped
+from vettance.db.engine import Statement, everyone, in_list, scoped
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -75,9 +75,9 @@ def select_oldest(tenant: str, after: int, before: int, limit: int) -> Statement
 
 def remove_events(tenant: str, ids: Sequence[str]) -> list[Statement]:
     """Remove some events with their decisions and their feedback."""
-    places = ", ".join("?" * len(ids))
+    places, args = in_list(ids)
     return [
-        scoped(tenant, f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({places})", ids)
+        scoped(tenant, f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({places})", args)
         for table, column in (("feedback", "target"), ("decision", "id"), ("event", "id"))
     ]
 
@@ -117,14 +117,14 @@ def raise_epoch(tenant: str, epoch: int, newest_chunk: int) -> Statement:
 
 def select_events(tenant: str, seqs: Sequence[int]) -> Statement:
     """Some events by their places: see `Named`."""
-    places = ", ".join("?" * len(seqs))
+    places, args = in_list(seqs)
     return scoped(
         tenant,
         "SELECT decision.id, decision.customer_id, decision.email, decision.device_id, decision.fingerprint, "
         "decision.session_id, event.sent, decision.record, event.signals "
         "FROM decision JOIN event ON event.id = decision.id "
         f"WHERE decision.tenant = ? AND decision.seq IN ({places})",
-        seqs,
+        args,
     )
 
 
@@ -217,12 +217,12 @@ def forget_subject(tenant: str, external_id: str) -> Statement:
 
 def select_entries_of(tenant: str, emails: Sequence[str]) -> Statement:
     """(list, how many entries) that name an e-mail address of a customer."""
-    places = ", ".join("?" * len(emails))
+    places, args = in_list(emails)
     return scoped(
         tenant,
         "SELECT list_type, COUNT(*) FROM list_entry WHERE tenant = ? AND type = 'EMAIL' "
         f"AND value IN ({places}) GROUP BY list_type",
-        emails,
+        args,
     )
 
 

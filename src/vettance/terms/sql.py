@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, everyone, scoped
+from vettance.db.engine import Statement, everyone, in_list, scoped
 
 ASKED: Final = 400  # Texts looked up in one query.
 
@@ -24,25 +24,22 @@ class Term(NamedTuple):
 
 def select_terms(tenant: str, values: Sequence[str]) -> Statement:
     """The terms of some texts; texts without one are left out."""
+    places, args = in_list(values)
     return scoped(
-        tenant,
-        f"SELECT id, value, fields FROM term WHERE tenant = ? AND value IN ({_places(values)})",
-        values,
+        tenant, f"SELECT id, value, fields FROM term WHERE tenant = ? AND value IN ({places})", args
     )
 
 
 def select_term_values(tenant: str, terms: Sequence[int]) -> Statement:
     """(id, value) of some terms by their numbers."""
-    return scoped(
-        tenant, f"SELECT id, value FROM term WHERE {_OF_TENANT} AND id IN ({_places(terms)})", terms
-    )
+    places, args = in_list(terms)
+    return scoped(tenant, f"SELECT id, value FROM term WHERE {_OF_TENANT} AND id IN ({places})", args)
 
 
 def select_terms_by_number(tenant: str, terms: Sequence[int]) -> Statement:
     """Some terms by their numbers."""
-    return scoped(
-        tenant, f"SELECT id, value, fields FROM term WHERE {_OF_TENANT} AND id IN ({_places(terms)})", terms
-    )
+    places, args = in_list(terms)
+    return scoped(tenant, f"SELECT id, value, fields FROM term WHERE {_OF_TENANT} AND id IN ({places})", args)
 
 
 def select_last_term() -> Statement:
@@ -105,13 +102,12 @@ def delete_id_search(decisions: Iterable[tuple[int, str]]) -> Iterator[Statement
     """Make decisions unfindable that `insert_id_search` made findable; takes the same (seq, id)."""
     # The index of SQLite keeps no texts: what is taken out of it must be said again, and must be in it.
     for group in _grouped([(seq, name.rpartition("_")[2]) for seq, name in decisions]):
+        places, seqs = in_list([seq for seq, _ in group])
         yield Statement(
             "INSERT INTO id_search (id_search, rowid, digits) VALUES "
             + ", ".join(["('delete', ?, ?)"] * len(group)),
             [arg for row in group for arg in row],
-            postgres=Statement(
-                f"DELETE FROM id_search WHERE rowid IN ({_places(group)})", [seq for seq, _ in group]
-            ),
+            postgres=Statement(f"DELETE FROM id_search WHERE rowid IN ({places})", seqs),
         )
 
 
@@ -180,7 +176,3 @@ def _grouped(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:
         while len(rows) - start >= size:
             yield rows[start : start + size]
             start += size
-
-
-def _places(values: Sequence[Any]) -> str:
-    return ", ".join("?" * len(values))

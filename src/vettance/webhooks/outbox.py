@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone
+from vettance.db.engine import Row, Statement, everyone, in_list
 from vettance.webhooks.sql import SECRETS, Secrets
 from vettance.webhooks.webhook import DUE_AHEAD_MS_MAX, DeliveryState, Outcome
 
@@ -53,26 +53,19 @@ def select_overdue_lanes(now_ms: int, overdue_ms: int) -> Statement:
     )
 
 
-_CLAIM_SIZES: Final = (1, 4, 16, 64, 256)
-CLAIM_MAX: Final = _CLAIM_SIZES[-1]
-
-
-def _padded(numbers: Sequence[int]) -> list[int]:
-    """Fill up to one of a few sizes by repeating the last number, so that there are few different texts."""
-    size = next(size for size in _CLAIM_SIZES if size >= len(numbers))
-    return [*numbers, *[numbers[-1]] * (size - len(numbers))]
+CLAIM_MAX: Final = 256
 
 
 def claim(numbers: Sequence[int], lease: str, now_ms: int, lease_ms: int) -> Statement:
     """Take the lease of those of these deliveries that are due, free, and still subscribed to."""
-    padded = _padded(numbers)
+    places, args = in_list(numbers)
     return everyone(
         "UPDATE delivery SET lease = ?, leased_until_ms = ? "
-        f"WHERE seq IN ({', '.join('?' * len(padded))}) AND state = 'pending' "
+        f"WHERE seq IN ({places}) AND state = 'pending' "
         f"AND (due_at_ms <= ? OR due_at_ms > ?) AND {_FREE} "
         "AND EXISTS (SELECT 1 FROM subscription WHERE subscription.id = delivery.subscription)",
         (
-            *(lease, now_ms + lease_ms, *padded, now_ms, now_ms + DUE_AHEAD_MS_MAX),
+            *(lease, now_ms + lease_ms, *args, now_ms, now_ms + DUE_AHEAD_MS_MAX),
             *(now_ms, now_ms + 2 * lease_ms),
         ),
     )
@@ -95,12 +88,12 @@ class Claimed(NamedTuple):
 
 def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
     """Those of these deliveries that a lease holds."""
-    padded = _padded(numbers)
+    places, args = in_list(numbers)
     return everyone(
         "SELECT seq, delivery.id, delivery.tenant, subscription, type, attempts, attempts_ever, body, url, "
         f"{SECRETS} FROM delivery JOIN subscription ON subscription.id = delivery.subscription "
-        f"WHERE seq IN ({', '.join('?' * len(padded))}) AND lease = ?",
-        (*padded, lease),
+        f"WHERE seq IN ({places}) AND lease = ?",
+        (*args, lease),
     )
 
 
@@ -140,11 +133,10 @@ def settle(
 
 def release(numbers: Sequence[int], lease: str) -> Statement:
     """Give a lease back without an attempt."""
-    padded = _padded(numbers)
+    places, args = in_list(numbers)
     return everyone(
-        "UPDATE delivery SET lease = NULL, leased_until_ms = NULL "
-        f"WHERE seq IN ({', '.join('?' * len(padded))}) AND lease = ?",
-        (*padded, lease),
+        f"UPDATE delivery SET lease = NULL, leased_until_ms = NULL WHERE seq IN ({places}) AND lease = ?",
+        (*args, lease),
     )
 
 

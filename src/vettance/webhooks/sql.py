@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import Row, Statement, everyone, in_list, scoped
 from vettance.outbox import MessageType
 from vettance.vault import Vault
 from vettance.webhooks.webhook import DeliveryState, Subscription
@@ -220,10 +220,11 @@ class DeliveryFilter:
 
 def select_attempts(numbers: Sequence[int]) -> Statement:
     """The attempts of some deliveries of one tenant, in order; `numbers` come from that tenant's rows."""
+    places, args = in_list(numbers)
     return everyone(
         "SELECT delivery, number, started_at_ms, duration_ms, status, error, answer FROM attempt "
-        f"WHERE delivery IN ({', '.join('?' * len(numbers))}) ORDER BY delivery, number",
-        tuple(numbers),
+        f"WHERE delivery IN ({places}) ORDER BY delivery, number",
+        args,
     )
 
 
