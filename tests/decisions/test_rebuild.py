@@ -164,14 +164,18 @@ async def test_a_damaged_snapshot_is_set_aside_for_the_log(tmp_path: Path) -> No
         assert (await second.answers(await second.decide(PROBE)))[0] == 20
 
 
-async def test_a_snapshot_that_is_ahead_of_the_log_is_not_used(tmp_path: Path) -> None:
-    async with house(tmp_path) as first:
+async def leave_a_snapshot_ahead_of_five_events(folder: Path) -> None:
+    async with house(folder) as first:
         for _ in range(10):
             await first.decide(PROBE)
         await first.preserver.save_all()
         await first.store.write(
             Statement("DELETE FROM decision"), Statement("DELETE FROM event WHERE seq > 5")
         )
+
+
+async def test_a_snapshot_that_is_ahead_of_the_log_is_not_used(tmp_path: Path) -> None:
+    await leave_a_snapshot_ahead_of_five_events(tmp_path)
     async with house(tmp_path) as second:
         assert (await second.answers(await second.decide(PROBE)))[0] == 5
 
@@ -179,13 +183,7 @@ async def test_a_snapshot_that_is_ahead_of_the_log_is_not_used(tmp_path: Path) -
 async def test_a_snapshot_of_another_log_does_not_stand_in_the_way_of_those_that_follow(
     tmp_path: Path,
 ) -> None:
-    async with house(tmp_path) as first:
-        for _ in range(10):
-            await first.decide(PROBE)
-        await first.preserver.save_all()
-        await first.store.write(
-            Statement("DELETE FROM decision"), Statement("DELETE FROM event WHERE seq > 5")
-        )
+    await leave_a_snapshot_ahead_of_five_events(tmp_path)
     async with house(tmp_path) as second:
         await second.decide(PROBE)
         await second.preserver.save_all()

@@ -139,13 +139,14 @@ def test_a_list_is_true_when_retention_removes_its_chunks_meanwhile(archive: Arc
 async def test_an_answer_whose_chunks_change_every_time_is_503() -> None:
     begun = 0
 
+    @begun_again
     async def read() -> None:
         nonlocal begun
         begun += 1
         raise ChunksChanged
 
     with pytest.raises(Unavailable):
-        await begun_again(read)
+        await read()
     assert begun > 1
 
 

@@ -61,9 +61,10 @@ class Accountant:
         self._lately = _Lately("", 0, {})
         self._days: OrderedDict[tuple[str, int, int], _Days] = OrderedDict()
 
+    @begun_again
     async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Tally:
         """Count the decisions of [from, to); without a bound, from the first or to the last."""
-        return await begun_again(lambda: self._tally(tenant, from_ms, to_ms))
+        return await self._tally(tenant, from_ms, to_ms)
 
     async def _tally(
         self,
@@ -74,7 +75,7 @@ class Accountant:
         *,
         with_codes: bool = True,
     ) -> Tally:
-        """Do so once. Raises `ChunksChanged`.
+        """Do so. Raises `ChunksChanged`.
 
         `layout` is the tenant's, when it has been asked for already. Codes are a dozen times as many rows as
         decisions; they may be missing where nobody asks for them.
@@ -127,12 +128,9 @@ class Accountant:
             raise ChunksChanged
         return list(found.values())
 
+    @begun_again
     async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[Tally, Uniques]:
         """Count the decisions of [from, to), and the different customers and devices, but no codes."""
-        return await begun_again(lambda: self._both(tenant, from_ms, to_ms))
-
-    async def _both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[Tally, Uniques]:
-        """Do so once. Raises `ChunksChanged`."""
         layout = await self._finder.layout(tenant)
         return await asyncio.gather(
             self._tally(tenant, from_ms, to_ms, layout, with_codes=False),

@@ -2,8 +2,9 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, NamedTuple, TypeVar
+import functools
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ _HITS: Final = 20_000
 #: How often an answer is begun when retention or an erasure changes the chunks under it.
 _TRIES: Final = 4
 
+Asked = ParamSpec("Asked")
 Result = TypeVar("Result")
 
 
@@ -55,15 +57,20 @@ class ChunksChanged(Exception):
     """Retention or an erasure has removed chunks, or made them anew, while they were being read."""
 
 
-async def begun_again(read: Callable[[], Awaitable[Result]]) -> Result:
-    """Read chunks, and begin again, a few times, when they were changed meanwhile.
+def begun_again(read: Callable[Asked, Awaitable[Result]]) -> Callable[Asked, Coroutine[Any, Any, Result]]:
+    """Have what reads chunks begin again, a few times, when it raises that they were changed meanwhile.
 
-    Raises `Unavailable` (503) when they changed every time.
+    It raises `Unavailable` (503) when they were changed every time.
     """
-    for _ in range(_TRIES):
-        with contextlib.suppress(ChunksChanged):
-            return await read()
-    raise Unavailable("The history is being cleared up at the moment.")
+
+    @functools.wraps(read)
+    async def reading(*args: Asked.args, **kwargs: Asked.kwargs) -> Result:
+        for _ in range(_TRIES):
+            with contextlib.suppress(ChunksChanged):
+                return await read(*args, **kwargs)
+        raise Unavailable("The history is being cleared up at the moment.")
+
+    return reading
 
 
 class Place(NamedTuple):
@@ -98,6 +105,7 @@ class Finder:
         """Read a tenant's columns anew from now on."""
         self._shelf.drop(tenant)
 
+    @begun_again
     async def find(
         self,
         tenant: str,
@@ -110,22 +118,6 @@ class Finder:
         descending: bool,
     ) -> Found:
         """Return `limit` decisions beyond `offset`, or beyond `after` when it is given."""
-        return await begun_again(
-            lambda: self._find(tenant, wanted, order, offset, limit, after, descending=descending)
-        )
-
-    async def _find(
-        self,
-        tenant: str,
-        wanted: Wanted,
-        order: Order,
-        offset: int,
-        limit: int,
-        after: Place | None,
-        *,
-        descending: bool,
-    ) -> Found:
-        """Do so once. Raises `ChunksChanged`."""
         layout = await self.layout(tenant)
         lookup = await self._look_up(tenant, wanted, layout)
         names = columns_needed(wanted, lookup)

@@ -53,12 +53,9 @@ class Relater:
         self._store = store
         self._finder = finder
 
+    @begun_again
     async def links(self, tenant: str, entities: Mapping[str, str]) -> dict[str, Link]:
         """Tell how some entities (kind → what it is known by) were seen; each was, at least once."""
-        return await begun_again(lambda: self._links(tenant, entities))
-
-    async def _links(self, tenant: str, entities: Mapping[str, str]) -> dict[str, Link]:
-        """Do so once. Raises `ChunksChanged`."""
         layout = await self._finder.layout(tenant)
         rows = [
             sql.row_of(row)
