@@ -68,7 +68,7 @@ from vettance.watchlists.screening import SHOWN_MIN
 from vettance.watchlists.search import Searchers
 from vettance.web.access import Gate, SharedGate
 from vettance.web.edge import Asgi, Edge
-from vettance.web.pages import with_pages
+from vettance.web.pages import Check, with_pages
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.api import WebhookDoors
 from vettance.webhooks.post import Postman
@@ -153,7 +153,9 @@ class Service:
             *self.aml.doors.routes(),
             *self.screening.routes(),
         )
-        checks = {"store": self._check_store, "configuration": self._check_refresh}
+        checks: dict[str, Check] = {"store": self._check_store, "configuration": self._check_refresh}
+        if self.shared is not None:
+            checks["redis"] = self.shared.check
         self.routes = with_pages(routes, checks, __version__, {"watchlists": self.screening.notice})
         self.edge = Edge(
             self.routes,

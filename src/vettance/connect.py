@@ -16,6 +16,7 @@ from vettance.ops.meters import Meters
 from vettance.settings import Settings, SettingsError
 from vettance.state.limits import THROTTLE_WINDOW_S, Throttle
 from vettance.state.memory import MemoryVelocity
+from vettance.state.port import StateDown
 from vettance.state.trail import Trail
 
 if TYPE_CHECKING:
@@ -69,6 +70,14 @@ class Shared(NamedTuple):
     line: "Line"
     velocity: "RedisVelocity"
     limits: "SharedLimits"
+
+    async def check(self) -> str | None:
+        """Say why Redis cannot serve; None when it can."""
+        try:
+            await self.line.call(b"PING")
+        except StateDown:
+            return "cannot be reached, or refuses"  # `vettance doctor` tells which.
+        return None
 
 
 def connect_shared(settings: Settings, secret: bytes) -> Shared | None:

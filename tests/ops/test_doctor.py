@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis.exceptions import ResponseError
 from redis_server import PrivateRedis
 
 from databases import absence, database
 from databases import ask as change
 from live import Service, run_cli
 from vettance.db.postgres_schema import month_of
-from vettance.ops.beside import judge_clock, judge_redis, judge_settings
+from vettance.ops.beside import judge_clock, judge_redis, judge_refusal, judge_settings
 from vettance.ops.finding import Level
 
 
@@ -261,6 +262,26 @@ def test_a_redis_that_evicts_is_a_fault(data: Path) -> None:
     assert code == 1
     assert "noeviction" in found["Redis"]["mend"]
     assert [one.found for one in judge_redis("6.2.1", {"maxmemory-policy": None})] == ["it is version 6.2.1"]
+
+
+def test_why_a_redis_refuses_is_told_with_its_mend(data: Path) -> None:
+    server = PrivateRedis()
+    server.start()
+    try:
+        server.command("ACL", "SETUSER", "clerk", "on", ">pass-canary", "~*", "+ping")
+        server.command("CONFIG", "SET", "requirepass", "pass-canary")
+        named = server.url.replace("//", "//clerk:{}@")
+        refused = {"password": server.url, "user and password": named.format("wrong-canary")}
+        for said, url in {**refused, "may not ask": named.format("pass-canary")}.items():
+            code, found = ask(data, env={"VETTANCE_REDIS_URL": url})
+            assert code == 1
+            assert said in found["Redis"]["found"]
+            assert "canary" not in str(found)
+    finally:
+        server.close()
+    said, mend = judge_refusal(ResponseError("DENIED Redis is running in protected mode because …"))
+    assert "protected mode" in said
+    assert "password" in mend
 
 
 def test_a_secret_of_another_deployment_is_found_out(tmp_path: Path, own_service: Service) -> None:

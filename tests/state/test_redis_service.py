@@ -96,6 +96,9 @@ def test_without_redis_requests_are_refused_and_taken_when_it_is_back(
     redis.stop()
     refused = decide(on_redis)
     assert refused.status == 503
+    ready = on_redis.get("/readyz")
+    assert ready.status == 503
+    assert {one["name"]: one["ok"] for one in ready.json["checks"]}["redis"] is False
     assert refused.json["error"]["code"] == "SERVICE_UNAVAILABLE"
     assert refused.json["error"]["details"]["retryAfter"] >= 1
     redis.start()

@@ -94,12 +94,7 @@ def check_redis(patient: Patient) -> Iterator[Finding]:
             version = str(line.info("server")["redis_version"])
             settings = {name: _setting(line, name) for name in ("maxmemory-policy", "save", "appendonly")}
     except (redis.RedisError, OSError, ValueError) as error:
-        # The text could hold the password that stands in the URL.
-        yield fault(
-            _REDIS,
-            f"it does not answer ({type(error).__name__})",
-            "See that it runs, and that VETTANCE_REDIS_URL names its address, user and password.",
-        )
+        yield fault(_REDIS, *judge_refusal(error))
         return
     found = [
         *judge_redis(version, settings),
@@ -127,6 +122,30 @@ def judge_redis(version: str, settings: Mapping[str, str | None]) -> Iterator[Fi
             f"it throws keys away when it is full ({policy})",
             "`maxmemory-policy noeviction`: counters that vanish make decisions wrong without a word.",
         )
+
+
+def judge_refusal(error: Exception) -> tuple[str, str]:
+    """Return what is wrong with a Redis that could not be asked, and the mend.
+
+    The text of the error is not told: it could hold the password that stands in the URL.
+    """
+    import redis.exceptions
+
+    if isinstance(error, redis.exceptions.AuthenticationError):
+        return "it refuses user and password", (
+            "Put them into VETTANCE_REDIS_URL: redis://user:password@host:6379/0."
+        )
+    if isinstance(error, redis.exceptions.NoPermissionError):
+        return "its user may not ask it", "Let the user run every command on every key: `+@all ~*`."
+    if isinstance(error, redis.exceptions.BusyLoadingError):
+        return "it is still loading its file", "Wait, or keep none: the log in the store is the truth."
+    if str(error).startswith("DENIED"):
+        return "it is in protected mode and takes callers of its own machine only", (
+            "Give it a password, or `--protected-mode no` where only Vettance reaches it."
+        )
+    return f"it does not answer ({type(error).__name__})", (
+        "See that it runs, and that VETTANCE_REDIS_URL names its address, user and password."
+    )
 
 
 def _now_ms() -> int:

@@ -14,6 +14,7 @@ from redis.exceptions import (
     BusyLoadingError,
     ClusterDownError,
     MasterDownError,
+    NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -29,12 +30,13 @@ PATIENCE_S: Final = 2.0
 WAITING_MAX: Final = 20_000
 _SERVER_BYTES: Final = 8
 
-# What Redis says when it cannot serve anybody at the moment; any other refusal is a bug of ours.
+# What Redis says when it cannot serve us until somebody mends it; any other refusal is a bug of ours.
 _AWAY: Final = (
     AuthenticationError,
     BusyLoadingError,
     ClusterDownError,
     MasterDownError,
+    NoPermissionError,
     OutOfMemoryError,
     ReadOnlyError,
 )
