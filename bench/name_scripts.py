@@ -212,15 +212,15 @@ KOREAN_FAMILY = {
     "안:ahn,an 송:song 류:ryu,yoo 홍:hong 전:jeon,chon 고:ko,go 문:moon,mun 백:paek,baek 남:nam 곽:kwak".split()
 }
 KOREAN_GIVEN = list("은정일성철영호수현진민희경선동남길룡혁광춘식학미연주석훈태범")
-_REVISED = (
+REVISED = (
     "g kk n d tt r m b pp s ss - j jj ch k t p h".split(),
     "a ae ya yae eo e yeo ye o wa wae oe yo u wo we wi yu eu ui i".split(),
 )
-_MCCUNE = (
+MCCUNE = (
     "k kk n t tt r m p pp s ss - ch tch ch' k' t' p' h".split(),
     "a ae ya yae ŏ e yŏ ye o wa wae oe yo u wŏ we wi yu ŭ ŭi i".split(),
 )
-_POPULAR = (
+POPULAR = (
     "k kk n d tt r m b pp s ss - j jj ch k t p h".split(),
     "a ae ya yae u e you ye o wa wae oe yo oo wo we wi yoo eu hee ee".split(),
 )
