@@ -45,7 +45,7 @@ def dump_memory(memory: TenantMemory) -> Iterator[bytes]:
     Packed records never change, so keeping hold of them is enough; busy keys are copied before this returns.
     """
     header = (_MAGIC, VERSION, _encode(memory.layout.plan), memory.modulus, memory.high_ms, memory.observed)
-    answers = [list(generation.items()) for generation in (memory.older, memory.recent)]
+    answers = list(memory.recent.items())
     groups = [(_sweep_state(keys), array("q", keys.records), _copy(keys)) for keys in memory.keys]
     return sealed(_frames(header, answers, groups))
 
@@ -65,18 +65,17 @@ def _copy(keys: Keys) -> list[Any]:
 
 def _frames(
     header: tuple[Any, ...],
-    answers: list[list[tuple[str, Answer]]],
+    answers: list[tuple[str, Answer]],
     groups: list[tuple[tuple[Any, ...], "array[int]", list[Any]]],
 ) -> Iterator[Any]:
     yield header
-    for generation, items in enumerate(answers):
-        for start in range(0, len(items), _ANSWERS_AT_ONCE):
-            # The bits of more than 64 aggregates do not fit the integers of MessagePack.
-            some = [
-                (event_id, answer.values, f"{answer.inexact:x}")
-                for event_id, answer in items[start : start + _ANSWERS_AT_ONCE]
-            ]
-            yield "answers", generation, some
+    for start in range(0, len(answers), _ANSWERS_AT_ONCE):
+        # The bits of more than 64 aggregates do not fit the integers of MessagePack.
+        some = [
+            (event_id, answer.values, f"{answer.inexact:x}")
+            for event_id, answer in answers[start : start + _ANSWERS_AT_ONCE]
+        ]
+        yield "answers", 0, some
     for index, (sweep, fingerprints, held) in enumerate(groups):
         yield "group", index, sweep
         for start in range(0, len(held), _KEYS_AT_ONCE):
@@ -180,9 +179,8 @@ def _begin(plan: Plan, header: Any) -> TenantMemory:
 def _take(memory: TenantMemory, payload: Any) -> None:
     what, index, *rest = payload
     if what == "answers":
-        generation = memory.recent if index else memory.older
         for event_id, values, inexact in rest[0]:
-            generation[event_id] = Answer(tuple(values), int(inexact, 16))
+            memory.recent.keep(event_id, Answer(tuple(values), int(inexact, 16)))
         return
     keys = memory.keys[index]
     if what == "group":

@@ -7,12 +7,9 @@ from vettance.state.fingerprint import fingerprinter
 from vettance.state.keys import Keys
 from vettance.state.layout import LATE_MS_MIN, MOMENT_MAX, Group, Layout
 from vettance.state.port import Answer, Observation, Plan, Value
+from vettance.state.recent import Recent
 from vettance.state.written import write
 
-#: Answers kept to recognise an event that comes again: between this many and twice as many, for each tenant.
-#: What comes again was under way when a snapshot was taken or a memory filled, and a process has no more
-#: than 1,024 requests under way (`web/edge.py`). Each answer is up to 2 KB.
-RECENT_MIN: Final = 2_048
 _TEXTS_MAX: Final = 4096  # Half a megabyte; short enough to be cleared in no time.
 _MASKS_MAX: Final = 1024  # Events of one rule set seldom show more than a few dozen.
 # A sweep looks at twice the keys that the events since the last one can have added, so that it always gains
@@ -37,11 +34,10 @@ class TenantMemory:
         self.turns: dict[int, tuple[tuple[Keys, int, int], ...]] = {}
         self.high_ms = -MOMENT_MAX
         self.observed = 0
-        self.recent: dict[str, Answer] = {}
-        self.older: dict[str, Answer] = {}
+        self.recent = Recent()
 
     def observe(self, event_id: str, at_ms: int, seen: Observation) -> Answer:
-        known = self.recent.get(event_id) or self.older.get(event_id)
+        known = self.recent.get(event_id)
         if known is not None:
             return known
         if not -MOMENT_MAX <= at_ms <= MOMENT_MAX:
@@ -81,10 +77,7 @@ class TenantMemory:
         return turns
 
     def _keep(self, event_id: str, answer: Answer) -> None:
-        self.recent[event_id] = answer
-        if len(self.recent) >= RECENT_MIN:
-            # Two generations forget by the thousand, where a dictionary used as a queue would slow down.
-            self.recent, self.older = {}, self.recent
+        self.recent.keep(event_id, answer)
         self.observed += 1
         if self.observed % _SWEEP_EVERY == 0:
             for keys in self.keys:
