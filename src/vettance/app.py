@@ -341,7 +341,12 @@ class Service:
             "draining": lambda: self.edge.draining,
         }
         return Measurer(
-            self.place.board, self.store, data, levels, lambda: getattr(self.store, "writer_pid", None)
+            self.place.board,
+            self.store,
+            data,
+            levels,
+            lambda: getattr(self.store, "writer_pid", None),
+            self.shared and self.shared.check,
         )
 
     async def _check_store(self) -> str | None:

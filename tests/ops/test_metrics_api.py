@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from exposed import figures, read_exposition
 from receivers import receiving
+from redis_server import PrivateRedis
 
 from live import Caller, Service, searchers_of, started
 from vettance.ops.measure import GAUGES
@@ -75,7 +76,8 @@ def test_every_metric_of_the_tables_is_there_and_no_other(measured: Service) -> 
     with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=20) as answer:
         kinds = read_exposition(answer.read())
     # A list that was never imported has no age.
-    assert names - set(kinds) <= {name for name in names if name.startswith("vettance_watchlist")}
+    without = {name for name in names if name.startswith("vettance_watchlist")} | {"vettance_redis_up"}
+    assert names - set(kinds) <= without
     assert set(kinds) <= names
 
 
@@ -167,3 +169,17 @@ def test_it_answers_whatever_it_is_sent(measured: Service, request_line: bytes, 
 
 def test_without_the_setting_there_is_no_such_address(service: Service) -> None:
     assert not any('"metrics_listen"' in line for line in service.log)
+
+
+def test_whether_redis_answers_is_told(tmp_path: Path) -> None:
+    redis = PrivateRedis()
+    redis.start()
+    service = started(tmp_path, VETTANCE_REDIS_URL=redis.url, VETTANCE_METRICS="127.0.0.1:0")
+    try:
+        assert scrape(service)["vettance_redis_up"] == 1
+        redis.stop()
+        assert scrape(service)["vettance_redis_up"] == 0
+        assert scrape(service)["vettance_store_up"] == 1
+    finally:
+        service.stop()
+        redis.close()

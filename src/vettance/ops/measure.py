@@ -37,6 +37,7 @@ GAUGES: Final = {
     for gauge in (
         Gauge("vettance_build_info", "Always 1; the label is the version that runs.", "version"),
         Gauge("vettance_store_up", "1 when the store answered these very questions."),
+        Gauge("vettance_redis_up", "1 when Redis answered; not there without Redis."),
         Gauge("vettance_store_pending_writes", "Writes that wait for their commit."),
         Gauge("vettance_store_bytes", "Size of the embedded store: its file and its log.", "part"),
         Gauge("vettance_disk_free_bytes", "Free space where the data folder lies."),
@@ -65,7 +66,8 @@ Figures = list[tuple[str, float]]
 
 class Measurer:
     """Gathers every figure of one server. `levels` are figures that the process has at hand, by their names
-    in `GAUGES`; `writer_pid` is the process beside the embedded store, if there is one."""
+    in `GAUGES`; `writer_pid` is the process beside the embedded store, if there is one. `check_redis` says
+    why Redis cannot serve, where there is one."""
 
     def __init__(
         self,
@@ -74,6 +76,7 @@ class Measurer:
         data: Path,
         levels: Mapping[str, Callable[[], float]],
         writer_pid: Callable[[], int | None] = lambda: None,
+        check_redis: Callable[[], Awaitable[str | None]] | None = None,
         now_ms: Callable[[], int] | None = None,
     ) -> None:
         self._slots = [board.slot(number) for number in range(SLOTS)]
@@ -81,6 +84,7 @@ class Measurer:
         self._data = data
         self._levels = levels
         self._writer_pid = writer_pid
+        self._check_redis = check_redis
         self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
         self._asking = asyncio.Lock()
 
@@ -91,6 +95,7 @@ class Measurer:
             for name, level in self._levels.items():
                 found[name] = [("", float(level()))]
             found.update(await self._ask_store())
+            found.update(await self._ask_redis())
             found.update(self._files())
             found.update(self._processes())
         families = [
@@ -114,6 +119,16 @@ class Measurer:
         except (StoreDown, TimeoutError):
             return {**found, "store_up": [("", 0)]}
         return {**found, "store_up": [("", 1)]}
+
+    async def _ask_redis(self) -> dict[str, Figures]:
+        if self._check_redis is None:
+            return {}
+        try:
+            async with asyncio.timeout(ASK_S_MAX):
+                is_up = await self._check_redis() is None
+        except TimeoutError:
+            is_up = False
+        return {"redis_up": [("", is_up)]}
 
     async def _jobs(self) -> dict[str, Figures]:
         (waiting,) = (await self._store.read(sql.count_waiting_jobs()))[0]
