@@ -60,7 +60,7 @@ from vettance.state.port import StateDown
 from vettance.state.shelf import Shelf
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.keyring import KeyRing
-from vettance.tenants.tally import Tally
+from vettance.tenants.tally import OwnTally, SharedTally, Tally, keep_saving
 from vettance.vault import Vault
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.refresh import IndexKeeper
@@ -82,7 +82,6 @@ from vettance.websdk.token import TokenDesk
 if TYPE_CHECKING:
     from vettance.ops.trace import Tracing
 
-QUOTA_SAVE_S = 5.0
 SNAPSHOT_S_MAX = 4.0  # What is not written down by then is replayed from the log at the next start.
 
 _log = structlog.get_logger()
@@ -120,7 +119,7 @@ class Service:
         )
         #: What the processes of a deployment share, where there are several.
         self.shared = connect_shared(settings, secret)
-        self.tally: Tally | None = None
+        self.tally: Tally = OwnTally(store, self.quota)
         gate = self._gate(cache)
         self.lists = ListDoors(store, self.ids, self.evaluator.lists)
         self.watchlists = IndexKeeper(store, settings.data)
@@ -177,7 +176,7 @@ class Service:
         self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache)
         self.evaluator.share(self.rebuilder, self.follower.freshen)
         self.follower.marks = self.shared.limits
-        self.tally = Tally(self.store, self.shared.limits)
+        self.tally = SharedTally(self.store, self.shared.limits)
         return SharedGate(self.keys, self.shared.limits, tokens=self.tokens)
 
     def _reloads(self) -> dict[str, Reload]:
@@ -205,11 +204,7 @@ class Service:
         if newest:
             self.ids.floor(newest[0][1])
             self.evaluator.floor((await self.store.read(decisions_sql.select_last_evaluated()))[0][0])
-        hour = int(time.time() // QUOTA_WINDOW_S)
-        if self.tally is not None:
-            await self.tally.restore(hour)
-        else:
-            self.quota.restore(hour, dict(await self.store.read(tenants_sql.select_quota_use(hour))))
+        await self.tally.restore(int(time.time() // QUOTA_WINDOW_S))
         started_ns = time.perf_counter_ns()
         replayed = await self.rebuilder.start(_say_progress)
         self.meters.rebuilt(time.perf_counter_ns() - started_ns, replayed)
@@ -236,7 +231,7 @@ class Service:
             asyncio.create_task(self.follower.run()),
             asyncio.create_task(self._keep_memory()),
             asyncio.create_task(self.aml.preserver.run()),
-            asyncio.create_task(self._save_quota_for_ever()),
+            asyncio.create_task(keep_saving(self.tally)),
             asyncio.create_task(keep_telling(*telling)),
         ]
         if self.settings.role is not Role.WEB:
@@ -266,8 +261,9 @@ class Service:
         self.screening.screener.close()
         await self.searchers.close()
         await self.postman.close()
-        with contextlib.suppress(StoreDown, StateDown, OSError, TimeoutError):
-            await self._save_quota()
+        with contextlib.suppress(StoreDown, StateDown):
+            await self.tally.save()
+        with contextlib.suppress(StoreDown, OSError, TimeoutError):
             await asyncio.wait_for(self._save_memories(), SNAPSHOT_S_MAX)
         if self.shared is not None:
             with contextlib.suppress(StateDown):
@@ -318,21 +314,6 @@ class Service:
         if self.shared is None:
             await self.preserver.save_all()
         await self.aml.preserver.save_all()
-
-    async def _save_quota(self) -> None:
-        if self.tally is not None:
-            await self.tally.save()
-            return
-        hour, used = self.quota.used()
-        await self.store.write(*tenants_sql.save_quota_use(hour, used.items()))
-
-    async def _save_quota_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(QUOTA_SAVE_S)
-            try:
-                await self._save_quota()
-            except (StoreDown, StateDown) as error:
-                _log.warning("quota_not_saved", reason=str(error))
 
     def measurer(self, data: Path) -> Measurer:
         """Return what gathers the figures of this server, all its processes included."""

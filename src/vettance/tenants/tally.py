@@ -1,10 +1,66 @@
-"""The tally: what each tenant used of its quota, kept in the store lest a loss of Redis give it back."""
+"""The tally: what each tenant used of its quota, kept in the store lest a restart or a loss give it back."""
 
-from collections.abc import Iterable
-from typing import Protocol
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol
 
-from vettance.db.engine import Store
+import structlog
+
+from vettance.db.engine import Store, StoreDown
+from vettance.state.port import StateDown
 from vettance.tenants import sql
+
+#: So much of the quota is lost at the most when a process is killed.
+SAVE_S: Final = 5.0
+
+_log = structlog.get_logger()
+
+
+class Tally(Protocol):
+    """Keeps what was counted. Each call raises `StoreDown` and `StateDown`."""
+
+    async def restore(self, hour: int) -> None:
+        """Take up what is written down of an hour (Unix hours)."""
+
+    async def save(self) -> None:
+        """Write down what was counted."""
+
+
+async def keep_saving(tally: Tally) -> None:
+    """Write down every few seconds, for ever."""
+    while True:
+        await asyncio.sleep(SAVE_S)
+        try:
+            await tally.save()
+        except (StoreDown, StateDown) as error:
+            _log.warning("quota_not_saved", reason=str(error))
+
+
+class OwnQuota(Protocol):
+    """What counts the quota of this process, the only one that counts."""
+
+    def used(self) -> tuple[int, dict[str, int]]:
+        """Return the hour being counted and what each tenant used of it."""
+
+    def restore(self, hour: int, used: Mapping[str, int]) -> None:
+        """Take up what was counted before a restart."""
+
+
+class OwnTally:
+    """Writes down what this process counted."""
+
+    def __init__(self, store: Store, quota: OwnQuota) -> None:
+        self._store = store
+        self._quota = quota
+
+    async def restore(self, hour: int) -> None:
+        """Take up what is written down of an hour (Unix hours)."""
+        self._quota.restore(hour, dict(await self._store.read(sql.select_quota_use(hour))))
+
+    async def save(self) -> None:
+        """Write down what was counted."""
+        hour, used = self._quota.used()
+        await self._store.write(*sql.save_quota_use(hour, used.items()))
 
 
 class SharedQuota(Protocol):
@@ -17,7 +73,7 @@ class SharedQuota(Protocol):
         """Take up what was counted before a loss; the larger count stands."""
 
 
-class Tally:
+class SharedTally:
     """Writes down what Redis counted, and gives it back when Redis counts less than was written down."""
 
     def __init__(self, store: Store, quota: SharedQuota) -> None:
