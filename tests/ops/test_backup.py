@@ -165,6 +165,46 @@ def test_a_restore_asks_for_the_secret_that_belongs_to_the_backup(backup: Path, 
     assert run_cli(folder, "tenant", "list", "--json")[0]["name"] == "Shop"
 
 
+def test_the_own_list_of_a_tenant_is_backed_up_checked_and_restored(tmp_path: Path) -> None:
+    data, target, restored = tmp_path / "data", tmp_path / "backup", tmp_path / "restored"
+    tenant = own_list(data)
+    (file,) = data.glob(f"watchlists/tenants/{tenant}/own/*.jsonl.gz")
+    name = file.relative_to(data)
+    assert run_cli(data, "backup", str(target), "--with-secret", "--json")["missing"] == []
+    run_cli(restored, "restore", str(target), "--json")
+    assert (restored / name).read_bytes() == file.read_bytes()
+    (target / name).unlink()
+    done = run_cli(restored, "restore", str(target), "--check", ok=False)
+    assert f"{name} is missing" in done.stderr
+
+
+def test_a_list_that_cannot_be_backed_up_is_told_whoever_owns_it(tmp_path: Path) -> None:
+    data, target, restored = tmp_path / "data", tmp_path / "backup", tmp_path / "restored"
+    own_list(data)
+    run_cli(data, "watchlist", "import", "--source", "sample")
+    lists = {str(path.relative_to(data)) for path in data.glob("watchlists/**/*.jsonl.gz")}
+    assert len(lists) == 2
+    shutil.rmtree(data / "watchlists")
+    for folder, arguments in (
+        (data, ("backup", str(target), "--with-secret")),
+        (restored, ("restore", str(target), "--check")),
+        (restored, ("restore", str(target))),
+    ):
+        done = run_cli(folder, *arguments, "--json", ok=False)
+        assert done.returncode == 0
+        assert set(json.loads(done.stdout)["missing"]) == lists
+        assert all(name in done.stderr for name in lists)
+
+
+def own_list(data: Path) -> str:
+    """Make a tenant with a list of its own; returns its id."""
+    tenant: str = run_cli(data, "tenant", "create", "Shop", "--aml", "--json")["tenantId"]
+    listed = data.with_name("own.csv")
+    listed.write_text("name\nIvan PETROV\n")
+    run_cli(data, "watchlist", "import", "--source", "csv", "--tenant", tenant, str(listed))
+    return tenant
+
+
 def test_a_damaged_backup_is_refused_and_leaves_nothing(backup: Path, tmp_path: Path) -> None:
     store = backup / "vettance.db"
     content = bytearray(store.read_bytes())

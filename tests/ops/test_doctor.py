@@ -150,6 +150,19 @@ def test_screening_without_a_list_is_a_fault_and_a_stale_list_a_warning(data: Pa
     assert "un_sc" in found["watchlists"]["found"]
 
 
+def test_the_file_of_a_tenants_own_list_that_is_gone_is_a_fault(data: Path, tmp_path: Path) -> None:
+    tenant = run_cli(data, "tenant", "list", "--json")[0]["tenantId"]
+    (tmp_path / "own.csv").write_text("name\nIvan PETROV\n")
+    arguments = ("--source", "csv", "--tenant", tenant, str(tmp_path / "own.csv"))
+    run_cli(data, "watchlist", "import", *arguments)
+    assert ask(data) == (0, {})
+    shutil.rmtree(data / "watchlists")
+    code, found = ask(data)
+    assert (code, found["watchlists"]["level"]) == (1, "fault")
+    assert tenant in found["watchlists"]["found"]
+    assert not (data / "watchlists").exists()
+
+
 def test_a_port_that_is_taken_is_a_fault_unless_a_server_of_ours_has_it(data: Path, service: Service) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         code, found = ask(data, "--port", str(other.getsockname()[1]))

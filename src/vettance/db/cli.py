@@ -50,8 +50,8 @@ def copy(source: str, target: str, as_json: bool) -> None:
     """Copy the embedded store into an empty PostgreSQL database, or back, all of it or nothing.
 
     A place is sqlite: and a data folder, or postgresql://… of a database. Stop the server first: what it
-    takes in meanwhile is not copied. The secret file is not copied either; the new server needs it, or
-    VETTANCE_SECRET.
+    takes in meanwhile is not copied. Files are not copied either: the new server needs the folder watchlists
+    (with everybody's lists and those of single tenants) and the secret file, or VETTANCE_SECRET.
 
     Example: vettance copy --from sqlite:./vettance-data --to postgresql://vettance@db.internal/vettance
     """
@@ -62,12 +62,11 @@ def copy(source: str, target: str, as_json: bool) -> None:
         copied = asyncio.run(_copy(*places))
     except StoreDown as error:
         fail(str(error))
-    rows = sum(one.rows for one in copied)
-    show(
-        {"tables": {one.table: one.rows for one in copied}, "rows": rows},
-        f"Copied {rows} rows of {len(copied)} tables, counted on both sides.",
-        as_json=as_json,
-    )
+    tables = {one.table: one.rows for one in copied}
+    text = f"Copied {sum(tables.values())} rows of {len(tables)} tables, counted on both sides."
+    if tables["watchlist_version"]:
+        text += " The files of watchlists are not copied: take the folder watchlists along, whole."
+    show({"tables": tables, "rows": sum(tables.values())}, text, as_json=as_json)
 
 
 def _place(option: str, text: str) -> Path | str:

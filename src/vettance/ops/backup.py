@@ -12,6 +12,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -19,14 +20,19 @@ import msgspec
 
 from vettance import __version__
 from vettance.db.backup import Contents, check_store, copy_store
+from vettance.db.connection import open_reader
 from vettance.settings import SECRET_FILE
 from vettance.watchlists.shelf import FOLDER as WATCHLISTS
+from vettance.watchlists.shelf import shelf_path, version_path
+from vettance.watchlists.sql import select_all_current
 
 STORE_FILE: Final = "vettance.db"
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = 1
 #: What a data folder that is in use holds; the secret may be there before its store.
 _TAKEN: Final = (STORE_FILE, STORE_FILE + "-wal", "memory", WATCHLISTS)
+#: The schema from which on the versions of lists have owners.
+_OWNED: Final = 9
 _PERSON: Final = b"vettance-backups"
 _CHUNK_BYTES: Final = 1 << 20
 
@@ -84,7 +90,7 @@ def make_backup(
         (draft / STORE_FILE).chmod(0o600)
         progress("checking", 0, 1)
         contents = check_store(draft / STORE_FILE)
-        for path in sorted((data / WATCHLISTS).glob("*/*.jsonl.gz")):
+        for path in sorted((data / WATCHLISTS).rglob("*.jsonl.gz")):
             copy = draft / path.relative_to(data)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
@@ -144,6 +150,17 @@ def check_backup(backup: Path, progress: Progress) -> Manifest:
     if found != Contents(manifest.schema, manifest.events, manifest.newest_at_ms):
         raise BackupFault(f"{backup / STORE_FILE} does not hold what its manifest says")
     return manifest
+
+
+def missing_lists(folder: Path, schema: int) -> list[str]:
+    """Name the files of lists that count in a store, whoever owns them, and that are not beside it."""
+    if schema < _OWNED:
+        return []
+    statement = select_all_current()
+    with closing(open_reader(folder / STORE_FILE)) as reader:
+        rows = reader.execute(statement.sql, statement.args).fetchall()
+    paths = (version_path(shelf_path(folder, owner), source, version) for owner, source, version, *_ in rows)
+    return [str(path.relative_to(folder)) for path in paths if not path.is_file()]
 
 
 def restore_backup(

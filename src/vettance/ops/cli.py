@@ -10,7 +10,15 @@ import click
 
 from vettance.commands import data_option, fail, has_store, json_option, settings_of, show
 from vettance.db.engine import StoreDown
-from vettance.ops.backup import BackupFault, Manifest, Progress, check_backup, make_backup, restore_backup
+from vettance.ops.backup import (
+    BackupFault,
+    Manifest,
+    Progress,
+    check_backup,
+    make_backup,
+    missing_lists,
+    restore_backup,
+)
 from vettance.settings import Settings, SettingsError, known_secret, load_secret, read_settings
 from vettance.wire import encode, timestamp
 
@@ -47,7 +55,7 @@ def backup(target: Path, with_secret: bool, as_json: bool, data: str | None) -> 
     text = f"{target} holds {_words(manifest)}."
     if not with_secret:
         text += " The secret is not in it; keep that apart."
-    show(_told(target, manifest), text, as_json=as_json)
+    _show(target, manifest, target, text, as_json=as_json)
 
 
 @click.command()
@@ -64,9 +72,10 @@ def restore(source: Path, check: bool, other_secret: bool, as_json: bool, data: 
     try:
         if check:
             manifest = check_backup(source, _progress())
-            text = f"{source} is sound: {_words(manifest)}."
+            folder, text = source, f"{source} is as it was made: {_words(manifest)}."
         else:
             settings = _embedded(data)
+            folder = settings.data
             manifest = restore_backup(
                 source, settings.data, known_secret(settings), _progress(), other_secret=other_secret
             )
@@ -75,7 +84,7 @@ def restore(source: Path, check: bool, other_secret: bool, as_json: bool, data: 
         fail(str(error))
     except OSError as error:
         fail(f"the backup cannot be restored: {error.strerror or error}")
-    show(_told(source, manifest), text, as_json=as_json)
+    _show(source, manifest, folder, text, as_json=as_json)
 
 
 def _embedded(data: str | None) -> Settings:
@@ -90,6 +99,18 @@ def _words(manifest: Manifest) -> str:
     newest = "none" if manifest.newest_at_ms is None else timestamp(manifest.newest_at_ms)
     files = len(manifest.files)
     return f"{manifest.events:,} events (the newest: {newest}), {files} files, schema {manifest.schema}"
+
+
+def _show(backup: Path, manifest: Manifest, folder: Path, text: str, *, as_json: bool) -> None:
+    """Tell of a backup, and, on standard error too, which lists are not in the folder where it is now."""
+    missing = missing_lists(folder, manifest.schema)
+    for name in missing:
+        click.echo(
+            f"Warning: {folder} lacks {name}, and nobody can be screened against that list: "
+            "`vettance doctor` tells the mend.",
+            err=True,
+        )
+    show({**_told(backup, manifest), "missing": missing}, text, as_json=as_json)
 
 
 def _told(folder: Path, manifest: Manifest) -> dict[str, object]:

@@ -18,8 +18,8 @@ from vettance.settings import SECRET_FILE, Environment, Settings, SettingsError,
 from vettance.tenants import sql as tenants_sql
 from vettance.vault import Sealed, Vault
 from vettance.watchlists import sql as watchlists_sql
-from vettance.watchlists.shelf import FOLDER as WATCHLISTS
-from vettance.watchlists.shelf import version_path
+from vettance.watchlists.shelf import EVERYBODY, shelf_path, version_path
+from vettance.watchlists.sources.table import SOURCES
 from vettance.webhooks.sql import unseal
 
 #: No clock of a machine that runs this version is right before it was written.
@@ -211,12 +211,18 @@ def check_queues(patient: Patient) -> Iterator[Finding]:
 
 
 def check_watchlists(patient: Patient) -> Iterator[Finding]:
-    """Look at the lists, their files and their age."""
+    """Look at the lists, everybody's and those of single tenants: their files and their age."""
     name = "watchlists"
-    rows, aml = _ask(patient, watchlists_sql.select_current()), _ask(patient, sql.count_aml_tenants())
+    rows, aml = _ask(patient, watchlists_sql.select_all_current()), _ask(patient, sql.count_aml_tenants())
     if rows is None or not aml:
         return
-    versions, has_aml = [watchlists_sql.version_of(row) for row in rows], aml[0][0]
+    every, has_aml = [watchlists_sql.version_of(row) for row in rows], aml[0][0]
+    for one in every:
+        version = one.version
+        shelf = shelf_path(patient.settings.data, one.owner)
+        if not version_path(shelf, version.source, version.version).is_file():
+            yield _gone(one)
+    versions = [one for one in every if one.owner == EVERYBODY]
     if not versions:
         if has_aml:
             yield fault(
@@ -225,14 +231,6 @@ def check_watchlists(patient: Patient) -> Iterator[Finding]:
                 "`vettance watchlist refresh`, or `vettance watchlist import` with files of your own.",
             )
         return
-    shelf = patient.settings.data / WATCHLISTS
-    for one in (each.version for each in versions):
-        if not version_path(shelf, one.source, one.version).is_file():
-            yield fault(
-                name,
-                f"the files of {one.source} are gone",
-                f"`vettance watchlist refresh --source {one.source}`",
-            )
     stale = [one.version.source for one in versions if is_stale(one, patient.now_ms)]
     if stale:
         yield warning(
@@ -242,3 +240,20 @@ def check_watchlists(patient: Patient) -> Iterator[Finding]:
         )
     else:
         yield ok(name, f"{len(versions)} lists, {sum(one.version.entities for one in versions):,} entities")
+
+
+def _gone(one: watchlists_sql.StoredVersion) -> Finding:
+    """Say how a list gets its file back: by its publisher, by whoever has it, or from a backup."""
+    name, source = "watchlists", one.version.source
+    if one.owner == EVERYBODY:
+        known = SOURCES.get(source)
+        again = "refresh" if known is not None and known.urls else "import"
+        return fault(
+            name, f"the files of {source} are gone", f"`vettance watchlist {again} --source {source}`"
+        )
+    return fault(
+        name,
+        f"the file of the own list of tenant {one.owner} is gone",
+        "Put the folder watchlists/tenants back from a backup, or "
+        f"`vettance watchlist import --source csv --tenant {one.owner} FILE`",
+    )

@@ -50,9 +50,14 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     files: Mapping[str, str] = {}
 
 
+def shelf_path(data: Path, owner: str = EVERYBODY) -> Path:
+    """Return where an owner's watchlists stand in a data folder, be they there or not."""
+    return data / FOLDER if owner == EVERYBODY else data / FOLDER / "tenants" / owner
+
+
 def shelf_of(data: Path, owner: str = EVERYBODY) -> Path:
     """Return the folder of an owner's watchlists in a data folder, made if it is not there."""
-    folder = data / FOLDER if owner == EVERYBODY else data / FOLDER / "tenants" / owner
+    folder = shelf_path(data, owner)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
