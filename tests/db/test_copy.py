@@ -80,6 +80,17 @@ def test_no_table_is_forgotten_on_the_way_there_and_back(tmp_path: Path) -> None
         ]
 
 
+@pytest.mark.parametrize("left", ["vettance.db-wal", "vettance.db-shm", "vettance.db-journal"])
+def test_nothing_is_copied_to_where_something_of_another_store_is_left(tmp_path: Path, left: str) -> None:
+    # Nobody asks the database: SQLite would replay that log over the new file.
+    arguments = ("copy", "--from", "postgresql://127.0.0.1:1/x", "--to", f"sqlite:{tmp_path}")
+    (tmp_path / left).touch()
+    done = run_cli(tmp_path, *arguments, ok=False, data=False)
+    assert done.returncode == 1
+    assert f"{left}: there is a store already, or what is left of one" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [left]
+
+
 def _copy(*arguments: str) -> dict[str, dict[str, int]]:
     copied: dict[str, dict[str, int]] = run_cli(Path(), *arguments, data=False)
     return copied

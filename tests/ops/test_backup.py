@@ -152,6 +152,19 @@ def test_a_restore_never_overwrites_anything(backup: Path, tmp_path: Path) -> No
     assert "holds vettance.db already" in done.stderr
 
 
+@pytest.mark.parametrize("left", ["vettance.db-wal", "vettance.db-shm", "vettance.db-journal"])
+def test_a_restore_gives_no_store_a_name_beside_which_something_of_another_is_left(
+    backup: Path, tmp_path: Path, left: str
+) -> None:
+    folder = tmp_path / "restored"
+    folder.mkdir()
+    (folder / left).touch()
+    done = run_cli(folder, "restore", str(backup), "--other-secret", ok=False)
+    assert done.returncode == 1
+    assert f"holds {left} already" in done.stderr
+    assert [path.name for path in folder.iterdir()] == [left]
+
+
 def test_a_restore_asks_for_the_secret_that_belongs_to_the_backup(backup: Path, tmp_path: Path) -> None:
     assert not (backup / "secret.key").exists()
     folder = tmp_path / "restored"

@@ -7,6 +7,8 @@ from pathlib import Path
 from vettance.db.engine import StoreDown
 
 STORE_FILE = "vettance.db"
+#: What SQLite keeps beside a file. It would replay a log or a journal over whatever bears the file's name.
+BESIDE = ("-wal", "-shm", "-journal")
 
 # Measured with rows of about 1 KB: pages of 8 KiB write a third less to the log than pages of 4 KiB
 # (more rows share a page) and commit single rows faster than pages of 16 KiB.
@@ -105,12 +107,13 @@ def prepare(path: Path) -> None:
     finally:
         connection.close()
     if made:
-        _keep_entry(path.parent)
+        # SQLite does so for the files inside it.
+        keep_entry(path.parent)
 
 
-def _keep_entry(folder: Path) -> None:
-    """Bring a new folder's own name to the disk; SQLite does so for the files inside it."""
-    descriptor = os.open(folder.parent, os.O_RDONLY)
+def keep_entry(path: Path) -> None:
+    """Bring the name of a new file or folder to the disk."""
+    descriptor = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from vettance.db.connection import failure, open_writer
+from vettance.db.connection import BESIDE, failure, keep_entry, open_writer
 from vettance.db.copy import ROWS, Copied, Progress, tables_of
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import migrate
@@ -23,8 +23,8 @@ async def copy_home(url: str, target: Path, searched_bits: int, progress: Progre
     """Copy a database into a store file that is not there yet, and count both sides.
 
     It is read as it is at one moment. `searched_bits` are the fields of terms that searches look into. Raises
-    `StoreDown` with one line when the database is not up to date, when there is a store, and when a count
-    differs; there is no file then.
+    `StoreDown` with one line when the database is not up to date, when there is a store (or what is left of
+    one), and when a count differs; there is no file then.
     """
     await asyncio.to_thread(_insist, target)
     if await check(url):
@@ -44,6 +44,7 @@ async def copy_home(url: str, target: Path, searched_bits: int, progress: Progre
             # Everything stands in the file itself from now on, so that it can be given its name.
             file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         draft.rename(target)
+        keep_entry(target)
     except sqlite3.Error as error:
         raise StoreDown(f"{draft}: {failure(error)[1]}") from None
     finally:
@@ -52,8 +53,10 @@ async def copy_home(url: str, target: Path, searched_bits: int, progress: Progre
 
 
 def _insist(target: Path) -> None:
-    if target.exists():
-        raise StoreDown(f"{target}: there is a store already")
+    for end in ("", *BESIDE):
+        path = target.with_name(target.name + end)
+        if path.exists():
+            raise StoreDown(f"{path}: there is a store already, or what is left of one")
 
 
 async def _copy(file: sqlite3.Connection, url: str, progress: Progress) -> list[Copied]:
@@ -113,5 +116,5 @@ def _make(file: sqlite3.Connection, searched_bits: int) -> None:
 
 
 def _remove(draft: Path) -> None:
-    for end in ("", "-wal", "-shm"):
+    for end in ("", *BESIDE):
         draft.with_name(draft.name + end).unlink(missing_ok=True)

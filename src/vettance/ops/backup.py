@@ -20,17 +20,16 @@ import msgspec
 
 from vettance import __version__
 from vettance.db.backup import Contents, check_store, copy_store
-from vettance.db.connection import open_reader
+from vettance.db.connection import BESIDE, STORE_FILE, open_reader
 from vettance.settings import SECRET_FILE
 from vettance.watchlists.shelf import FOLDER as WATCHLISTS
 from vettance.watchlists.shelf import shelf_path, version_path
 from vettance.watchlists.sql import select_all_current
 
-STORE_FILE: Final = "vettance.db"
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = 1
 #: What a data folder that is in use holds; the secret may be there before its store.
-_TAKEN: Final = (STORE_FILE, STORE_FILE + "-wal", "memory", WATCHLISTS)
+_TAKEN: Final = (STORE_FILE, *(STORE_FILE + end for end in BESIDE), "memory", WATCHLISTS)
 #: The schema from which on the versions of lists have owners.
 _OWNED: Final = 9
 _PERSON: Final = b"vettance-backups"
