@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import socket
 from typing import Any, Final
 
 import asyncpg
 
 from vettance.db.engine import Clash, Misuse, StoreDown
 
+#: How long a login may take, and again what is settled on the connection after it.
 CONNECT_S_MAX: Final = 3.0
 STATEMENTS_CACHED: Final = 512
 #: The role that does the daily work where the service was given one that no policy binds.
@@ -20,6 +22,14 @@ _SILENCE: Final = {
     "tcp_keepalives_count": "3",
     "tcp_user_timeout": "5000",
 }
+# The same at this end of the line, where the driver sets nothing.
+_SILENCE_HERE: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 3),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 5_000),
+)
 #: A process that stops in the middle of a batch holds up every other one for this long, and no longer.
 HOLD_MS_MAX: Final = 4_000
 
@@ -108,7 +118,6 @@ async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool
         "jit": "off",  # No statement here runs long enough to be worth compiling.
         "search_path": "public",
     }
-    connection = None
     try:
         connection = await asyncpg.connect(
             url,
@@ -117,22 +126,30 @@ async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool
             max_cached_statement_lifetime=0,
             server_settings=settings,
         )
-        # Sums of whole numbers are of this type, and are whole numbers here too.
-        await connection.set_type_codec(
-            "numeric", schema="pg_catalog", encoder=str, decoder=_number, format="text"
-        )
-        if not plain and await is_above_walls(connection):
-            await connection.execute(f"SET ROLE {ROLE}")
-    except ERRORS as error:
-        if connection is not None:
+        try:
+            async with asyncio.timeout(CONNECT_S_MAX):
+                await _settle(connection, plain=plain)
+        except BaseException:
             connection.terminate()
+            raise
+    except ERRORS as error:
         reason = failure(error)
         raise reason if isinstance(reason, StoreDown) else StoreDown(str(reason)) from None
-    except asyncio.CancelledError:
-        if connection is not None:
-            connection.terminate()
-        raise
     return connection
+
+
+async def _settle(connection: Any, *, plain: bool) -> None:
+    # The driver has no other way to its socket.
+    line = connection._transport.get_extra_info("socket")
+    if line.family != socket.AF_UNIX:
+        for level, option, value in _SILENCE_HERE:
+            line.setsockopt(level, option, value)
+    # Sums of whole numbers are of this type, and are whole numbers here too.
+    await connection.set_type_codec(
+        "numeric", schema="pg_catalog", encoder=str, decoder=_number, format="text"
+    )
+    if not plain and await is_above_walls(connection):
+        await connection.execute(f"SET ROLE {ROLE}")
 
 
 def _number(text: str) -> int | float:

@@ -84,34 +84,38 @@ class PostgresTurns:
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[PostgresTurn]:
         """Wait for a turn; see `Turns.turn`."""
-        async with self._one:
-            if self._closed:
-                raise StoreDown("the store is closed")
-            connection, self._idle = self._idle, None
-            if connection is None or connection.is_closed():
-                connection = await connect(self._url, statement_s_max=TURN_S_MAX, writes=True)
-            whole = False
-            try:
-                async with asyncio.timeout(TURN_S_MAX + 1):
-                    with _told(connection):
-                        await connection.execute(_BEGIN)
-                    turn = PostgresTurn(connection, self._batcher)
-                    started_ns = time.perf_counter_ns()
-                    yield turn
-                    with _told(connection):
-                        # Where a query has failed, PostgreSQL undoes it all and calls that no error.
-                        if await connection.execute("COMMIT") != "COMMIT":
-                            raise StoreDown("PostgreSQL undid a turn in which a query had failed")
-                whole = True
-                self._meters.committed(len(turn.kept), time.perf_counter_ns() - started_ns)
-            except TimeoutError:
-                raise StoreDown("a turn took too long") from None
-            finally:
-                if whole and not self._closed:
-                    self._idle = connection
-                else:
-                    # Whatever it was doing, nobody wants it; the server undoes it at the end of the line.
-                    connection.terminate()
+        try:
+            async with asyncio.timeout(TURN_S_MAX + 1), self._one, self._lent() as connection:
+                with _told(connection):
+                    await connection.execute(_BEGIN)
+                turn = PostgresTurn(connection, self._batcher)
+                started_ns = time.perf_counter_ns()
+                yield turn
+                with _told(connection):
+                    # Where a query has failed, PostgreSQL undoes it all and calls that no error.
+                    if await connection.execute("COMMIT") != "COMMIT":
+                        raise StoreDown("PostgreSQL undid a turn in which a query had failed")
+        except TimeoutError:
+            raise StoreDown("a turn took too long") from None
+        self._meters.committed(len(turn.kept), time.perf_counter_ns() - started_ns)
+
+    @contextlib.asynccontextmanager
+    async def _lent(self) -> AsyncIterator[Any]:
+        if self._closed:
+            raise StoreDown("the store is closed")
+        connection, self._idle = self._idle, None
+        if connection is None or connection.is_closed():
+            connection = await connect(self._url, statement_s_max=TURN_S_MAX, writes=True)
+        whole = False
+        try:
+            yield connection
+            whole = True
+        finally:
+            if whole and not self._closed:
+                self._idle = connection
+            else:
+                # Whatever it was doing, nobody wants it; the server undoes it at the end of the line.
+                connection.terminate()
 
     async def close(self) -> None:
         """Let go of the connection, once the turn under way has ended."""
