@@ -13,6 +13,7 @@ from test_recount import SEALS, SEARCHES, WANTED, expected, listed
 
 from live import Caller, Service
 from vettance.db.engine import Row, Statement
+from vettance.db.sqlite import SqliteStore
 from vettance.errors import Unavailable
 from vettance.history.count import Accountant
 from vettance.history.filter import Order, Wanted
@@ -25,6 +26,7 @@ from vettance.retention.retain import Retainer
 from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
 from vettance.terms.sql import search_ids
+from vettance.webhooks.outbox import select_feed, select_last_delivery
 
 LIVED = st.sampled_from([1, 5, 12, 24]).flatmap(
     lambda size: st.lists(st.tuples(st.sampled_from([0, 0, 1]), MADE), min_size=size, max_size=size)
@@ -348,6 +350,25 @@ def test_pseudonyms_depend_on_the_secret_the_tenant_and_the_moment() -> None:
         for moment in (1, 2)
     }
     assert len(made) == 8
+
+
+async def test_retention_lets_no_number_of_a_delivery_be_given_again(tmp_path: Path) -> None:
+    def delivery(number: int) -> Statement:
+        return Statement(
+            "INSERT INTO delivery (id, tenant, subscription, type, subject, created_at_ms, state, due_at_ms, "
+            "body, settled_at_ms) VALUES (?, 't', 's', 'x', 'y', 0, 'delivered', 0, x'7b7d', 0)",
+            (f"whk_{number}",),
+        )
+
+    async with await SqliteStore.open(tmp_path / "vettance.db", writer="thread") as store:
+        await store.migrate()
+        await store.write(*map(delivery, range(3)))
+        read_through = (await store.read(select_last_delivery()))[0][0]
+        retainer = Retainer(store, Policy(), lambda: 9_999 * DAY_MS)
+        assert (await retainer.run(dry_run=True))["deliveries"] == 2
+        assert (await retainer.run())["deliveries"] == 2
+        await store.write(delivery(3))
+        assert len(await store.read(select_feed(read_through, 10))) == 1
 
 
 def test_retention_runs_from_the_command_line(own_service: Service, tmp_path: Path) -> None:

@@ -24,7 +24,12 @@ class Class(NamedTuple):
 #: Classes that are removed row by row; events and their decisions go by places in the log.
 CLASSES: Final = (
     Class("jobs", "job", "settled_at_ms IS NOT NULL AND settled_at_ms < ?"),
-    Class("deliveries", "delivery", "state <> 'pending' AND settled_at_ms < ?"),
+    # The newest stays: the embedded store would give its number again, which deliverers have read past.
+    Class(
+        "deliveries",
+        "delivery",
+        "state <> 'pending' AND settled_at_ms < ? AND seq < (SELECT MAX(seq) FROM delivery)",
+    ),
     # What alerted belongs to its case, which the law has kept.
     Class("screenings", "aml_screening", "case_id IS NULL AND created_at_ms < ?"),
     Class("statistics", "rollup", "start_s < ?", seconds=True),
