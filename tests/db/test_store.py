@@ -241,6 +241,22 @@ async def test_closing_finishes_what_waits_and_then_refuses(path: Path) -> None:
     await store.close()
 
 
+async def test_closing_tells_those_who_read_that_the_store_is_down(path: Path) -> None:
+    migrate(path)
+    store = await SqliteStore.open(path, writer="thread")
+    endless = everyone(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    )
+    reads = [asyncio.create_task(store.read(endless)) for _ in range(12)]
+    await asyncio.sleep(0.1)
+    async with asyncio.timeout(5):
+        await store.close()
+    told = await asyncio.gather(*reads, return_exceptions=True)
+    assert {type(one) for one in told} == {StoreDown}
+    with pytest.raises(StoreDown, match="closed"):
+        await store.read(everyone("SELECT 1"))
+
+
 @pytest.mark.parametrize("seat", ["thread", "process"])
 def test_the_store_runs_on_the_loop_of_the_server_too(path: Path, seat: Seat) -> None:
     async def run() -> None:

@@ -12,6 +12,7 @@ from vettance.db.engine import Misuse, Row, Statement, StoreDown
 READERS = 4
 WAITING_MAX = 1_000
 ANSWER_S_MAX = 10.0
+_CLOSED = "the store is closed"
 STEPS_BETWEEN_LOOKS = 20_000  # Virtual machine steps; about a millisecond.
 
 
@@ -29,7 +30,8 @@ class _Query:
             # in the instant before the first step, and such a query would run for ever.
             connection.set_progress_handler(self._is_abandoned, STEPS_BETWEEN_LOOKS)
             if self._abandoned:
-                return []
+                # Somebody still waits for it only where the pool is being closed.
+                raise StoreDown(_CLOSED)
             return connection.execute(self.statement.sql, self.statement.args).fetchall()
         finally:
             connection.set_progress_handler(None, 0)
@@ -53,9 +55,12 @@ class Readers:
             self._idle.put(connection)
         self._threads = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self._running: set[_Query] = set()
+        self._is_closed = False
 
     async def read(self, statement: Statement) -> list[Row]:
-        """Return all rows. Raises `StoreDown` when the store fails, is overloaded or takes too long."""
+        """Return all rows. Raises `StoreDown` when the store fails, is closed, overloaded or too slow."""
+        if self._is_closed:
+            raise StoreDown(_CLOSED)
         if len(self._running) >= WAITING_MAX:
             raise StoreDown("the store is overloaded with reads")
         query = _Query(statement)
@@ -74,8 +79,10 @@ class Readers:
 
     async def close(self) -> None:
         """End what still runs and let go of the connections."""
+        self._is_closed = True
         for query in list(self._running):
             query.abandon()
-        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
+        # What still waits for a thread is run too, for a moment, so that its callers are told.
+        await asyncio.to_thread(self._threads.shutdown, wait=True)
         for connection in self._connections:
             connection.close()
