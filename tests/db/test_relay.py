@@ -65,6 +65,16 @@ async def test_what_a_write_demands_is_held_and_a_bug_is_named(pair: Pair) -> No
         await pair.child.write(Statement("DELETE FROM nothing"))
 
 
+@pytest.mark.parametrize("value", [object(), 2**80, "\ud800"])
+async def test_what_cannot_be_sent_fails_alone(pair: Pair, value: object) -> None:
+    wrong = Statement("UPDATE change SET subject = ?", (value,))
+    told = await asyncio.gather(
+        pair.child.write(row(1)), pair.child.write(wrong), pair.child.write(row(2)), return_exceptions=True
+    )
+    assert (told[0], type(told[1]), told[2]) == ([1], Misuse, [1])
+    assert await pair.child.write(row(3)) == [1]
+
+
 async def test_after_the_parents_end_writes_fail_and_the_child_is_told(pair: Pair) -> None:
     await pair.relay.close()
     await asyncio.wait_for(pair.ended.wait(), 5)

@@ -89,8 +89,9 @@ class RelayedStore:
         self._on_end = on_end
         self._link: _Link | None = None
         self._texts: dict[str, int] = {}
-        self._new_texts: list[str] = []
-        self._writes: list[Any] = []
+        # Packed when they are asked for: what cannot be packed fails by itself, and no others with it.
+        self._new_texts: list[msgspec.Raw] = []
+        self._writes: list[msgspec.Raw] = []
         self._waiting: dict[int, asyncio.Future[list[int]]] = {}
         self._last_id = 0
 
@@ -113,13 +114,17 @@ class RelayedStore:
         if self._link is None:
             raise StoreDown(_ENDED)
         self._last_id += 1
+        try:
+            write = [[self._number(one.sql), one.args, one.rows] for one in statements]
+            packed = msgspec.Raw(_encode((self._last_id, write)))
+        except (ValueError, TypeError, OverflowError) as error:
+            raise Misuse(f"a write cannot be sent to the parent process: {error}") from None
         caller: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
         self._waiting[self._last_id] = caller
         if not self._writes:
             # At the end of this turn of the loop, so that writes of the same turn share a frame.
             asyncio.get_running_loop().call_soon(self._flush)
-        write = [[self._number(one.sql), one.args, one.rows] for one in statements]
-        self._writes.append((self._last_id, write))
+        self._writes.append(packed)
         try:
             async with asyncio.timeout(_ANSWER_S_MAX):
                 return await caller
@@ -141,14 +146,15 @@ class RelayedStore:
     def _number(self, sql: str) -> int:
         number = self._texts.get(sql)
         if number is None:
+            self._new_texts.append(msgspec.Raw(_encode(sql)))
             number = self._texts[sql] = len(self._texts)
-            self._new_texts.append(sql)
         return number
 
     def _flush(self) -> None:
-        if self._link is not None:
-            self._link.send((self._new_texts, self._writes))
+        frame = (self._new_texts, self._writes)
         self._new_texts, self._writes = [], []
+        if self._link is not None:
+            self._link.send(frame)
 
     def _answered(self, answer: Any) -> None:
         caller = self._waiting.pop(answer[0], None)
