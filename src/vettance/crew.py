@@ -1,14 +1,16 @@
 """The crew: several processes that serve one port, started by a parent that does nothing but see to them."""
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+import click
 import structlog
 
 from vettance.ops.board import Board
@@ -20,6 +22,9 @@ _PAUSE_S_MAX: Final = 5.0
 _STEADY_S: Final = 10.0
 #: From the signal to the end: what a child may take to drain, and a little more.
 STOP_S_MAX: Final = 17.0
+#: What a command ends with that says why it cannot begin.
+_REFUSED: Final = 1
+_SAID_BYTES_MAX: Final = 65_536
 
 _log = structlog.get_logger()
 
@@ -34,20 +39,68 @@ class _Seat:
         self.started_s = 0.0
         self.next_s = 0.0
         self.pause_s = _PAUSE_S_MIN
+        #: Whether a child of this seat has ever answered requests.
+        self.was_ready = False
+        #: Why its child ends, in its own words; empty when it has not said.
+        self.reason = ""
+
+    def rest(self, now_s: float) -> None:
+        """Leave the seat empty for a while, the longer the sooner its children end."""
+        is_steady = now_s - self.started_s > _STEADY_S
+        self.pause_s = _PAUSE_S_MIN if is_steady else min(_PAUSE_S_MAX, self.pause_s * 2)
+        self.next_s = now_s + self.pause_s
+
+
+class Child:
+    """What a child has of its parent: the socket to serve, and the link, on which it can say something."""
+
+    def __init__(self, seat: str) -> None:
+        """Take the place that the parent gave this process: `NUMBER.LISTENER.LINK`."""
+        self._number, listener, link = (int(one) for one in seat.split("."))
+        self.listener = socket.socket(fileno=listener)
+        self.link = socket.socket(fileno=link)
+        # The event loop closes the link with itself, and the last word may come after that.
+        self._voice = self.link.dup()
+
+    def ready(self) -> None:
+        """Tell the parent that this child answers."""
+        self._say("")
+
+    def refuse(self, reason: str) -> None:
+        """Tell the parent in one line why this child ends."""
+        self._say(" ".join(reason.split()))
+
+    def _say(self, word: str) -> None:
+        with contextlib.suppress(OSError):  # Without a parent the link itself ends this process.
+            self._voice.send(f"{self._number} {word}\n".encode(), socket.MSG_DONTWAIT)
 
 
 class Crew:
-    """Keeps some processes on one socket. Each is started again when it ends; all end with the parent."""
+    """Keeps some processes on one socket. Each is started again when it ends; all end with the parent.
 
-    def __init__(self, listener: socket.socket, count: int, role: Role, arguments: Sequence[str]) -> None:
+    A child that refuses before one of its seat has ever answered would do so for ever: it ends the crew.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        count: int,
+        role: Role,
+        arguments: Sequence[str],
+        on_ready: Callable[[], None],
+    ) -> None:
+        """`on_ready` is called once, when the first child answers."""
         self._listener = listener
         self._arguments = arguments
+        self._on_ready = on_ready
         self._board = Board.shared()
         # One of them does what has to be done once; the others only answer.
         self._seats = [_Seat(number, role if number == 0 else Role.WEB) for number in range(count)]
-        # Nothing is ever written to it: its end tells the children that the parent is gone, be it by SIGKILL.
+        # The parent writes nothing to it: its end tells the children that he is gone, be it by SIGKILL. They
+        # say on it, each in one piece, when they are ready and why they end.
         self._ours, self._theirs = socket.socketpair()
         self._stop_by = 0.0
+        self._code = 0
 
     def run(self) -> int:
         """Serve until SIGTERM or SIGINT, then until every child has drained; return the exit code."""
@@ -58,11 +111,10 @@ class Crew:
             for seat in self._seats:
                 self._see_to(seat)
             if self._stop_by and not any(seat.process for seat in self._seats):
-                return 0
+                return self._code
             found = signal.sigtimedwait(watched, 0.25)
-            if found is not None and found.si_signo != signal.SIGCHLD and not self._stop_by:
-                self._stop_by = time.monotonic() + STOP_S_MAX
-                self._tell(signal.SIGTERM)
+            if found is not None and found.si_signo != signal.SIGCHLD:
+                self._begin_stop()
             if self._stop_by and time.monotonic() > self._stop_by:
                 self._tell(signal.SIGKILL)
 
@@ -70,25 +122,56 @@ class Crew:
         now_s = time.monotonic()
         if seat.process is not None:
             code = seat.process.poll()
+            # Whatever it said, it said before it ended.
+            self._hear()
             if code is None:
                 return
             seat.process = None
             if self._stop_by:
                 return
-            _log.error("process_ended", process=seat.number, code=code)
-            is_steady = now_s - seat.started_s > _STEADY_S
-            seat.pause_s = _PAUSE_S_MIN if is_steady else min(_PAUSE_S_MAX, seat.pause_s * 2)
-            seat.next_s = now_s + seat.pause_s
+            if code == _REFUSED and not seat.was_ready:
+                self._give_up(seat)
+                return
+            _log.error("process_ended", process=seat.number, code=code, reason=seat.reason)
+            seat.rest(now_s)
         if not self._stop_by and now_s >= seat.next_s:
             self._start(seat)
+
+    def _hear(self) -> None:
+        """Take in what children have said since."""
+        try:
+            said = self._ours.recv(_SAID_BYTES_MAX, socket.MSG_DONTWAIT).decode()
+        except BlockingIOError:
+            return
+        for line in said.splitlines():
+            number, _, reason = line.partition(" ")
+            seat = self._seats[int(number)]
+            seat.reason = reason
+            if not reason:
+                if not any(one.was_ready for one in self._seats):
+                    self._on_ready()
+                seat.was_ready = True
+                _log.info("process_ready", process=seat.number)
+
+    def _give_up(self, seat: _Seat) -> None:
+        if seat.reason:  # Else it has told of its end itself.
+            click.echo(f"Error: {seat.reason}", err=True)
+        self._code = _REFUSED
+        self._begin_stop()
+
+    def _begin_stop(self) -> None:
+        if not self._stop_by:
+            self._stop_by = time.monotonic() + STOP_S_MAX
+            self._tell(signal.SIGTERM)
 
     def _start(self, seat: _Seat) -> None:
         descriptors = (self._listener.fileno(), self._theirs.fileno())
         seat.started_s = time.monotonic()
+        seat.reason = ""
         seat.process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
             [
                 *(sys.executable, "-P", "-m", "vettance.cli", "serve", *self._arguments),
-                *("--role", seat.role.value, "--seat", f"{descriptors[0]}.{descriptors[1]}"),
+                *("--role", seat.role.value, "--seat", ".".join(map(str, (seat.number, *descriptors)))),
             ],
             stdin=subprocess.DEVNULL,
             pass_fds=(*descriptors, *self._board.descriptors),

@@ -5,6 +5,8 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Callable
+from functools import partial
 
 import click
 import msgspec
@@ -16,12 +18,13 @@ from vettance.allocator import give_back_early
 from vettance.app import Service, running
 from vettance.commands import data_option, fail, settings_of
 from vettance.connect import present
-from vettance.crew import Crew
+from vettance.crew import Child, Crew
 from vettance.db.engine import StoreDown
 from vettance.db.relay import watch
 from vettance.decisions.network import FileUnreadable
 from vettance.logs import configure_logs
-from vettance.settings import Role, Settings, SettingsError
+from vettance.probe import probe_addresses, probe_metrics
+from vettance.settings import Role, Settings, SettingsError, load_secret
 from vettance.state.port import StateDown
 from vettance.web.edge import Asgi
 from vettance.web.server import EdgeProtocol
@@ -61,22 +64,43 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
     give_back_early()
     settings = msgspec.structs.replace(settings_of(data, make=True), role=Role(role))
     configure_logs(settings.log_level)
-    if seat is None:
-        _insist_on_sharing(settings, workers)
-        if settings.unsafe_webhooks:
-            _warn_of_unsafe_webhooks()
+    if seat is not None:
+        _serve_as_child(settings, Child(seat))
+        return
+    _insist_on_sharing(settings, workers)
+    if settings.unsafe_webhooks:
+        _warn_of_unsafe_webhooks()
     try:
-        if seat is not None:
-            listener, link = (socket.socket(fileno=int(number)) for number in seat.split("."))
-            uvloop.run(_serve(settings, listener, link))
-        elif settings.role is Role.WORKER:
-            uvloop.run(_serve(settings, None))
-        elif workers == 1:
-            uvloop.run(_serve(settings, _listen(host, port)))
+        listener = None if settings.role is Role.WORKER else _listen(host, port)
+        _insist_on_means(settings)
+        say = _say_it_works if listener is None else partial(_say_where, listener)
+        if listener is None or workers == 1:
+            uvloop.run(_serve(settings, listener, say))
         else:
-            sys.exit(Crew(_listen(host, port), workers, settings.role, ("--data", str(settings.data))).run())
-    except (StoreDown, StateDown, SettingsError, FileUnreadable, OSError) as error:
+            arguments = ("--data", str(settings.data))
+            sys.exit(Crew(listener, workers, settings.role, arguments, say).run())
+    except _REFUSALS as error:
         fail(str(error) or type(error).__name__)
+
+
+#: What keeps a server from starting, or from going on.
+_REFUSALS = (StoreDown, StateDown, SettingsError, FileUnreadable, OSError)
+
+
+def _serve_as_child(settings: Settings, child: Child) -> None:
+    """Serve as one of several processes. The parent says where, and why not."""
+    try:
+        uvloop.run(_serve(settings, child.listener, child.ready, child.link))
+    except _REFUSALS as error:
+        child.refuse(str(error) or type(error).__name__)
+        sys.exit(1)
+
+
+def _insist_on_means(settings: Settings) -> None:
+    """Refuse what can be seen before anything is started or any process forked. Raises `SettingsError`."""
+    load_secret(settings)
+    probe_addresses(settings)
+    probe_metrics(settings)
 
 
 def _insist_on_sharing(settings: Settings, workers: int) -> None:
@@ -120,25 +144,40 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
+def _say_where(listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    click.echo(f"Vettance {__version__} listens on http://{shown}:{port} (docs at /docs)", err=True)
+
+
+def _say_it_works() -> None:
+    click.echo(f"Vettance {__version__} works in the background", err=True)
+
+
 class _Server(uvicorn.Server):
-    """Says where it listens once it does, and stops when it was asked to before it did."""
+    """Says so once it listens, and stops when it was asked to before it did."""
 
     is_asked_to_stop = False
+
+    def __init__(self, config: uvicorn.Config, say: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._say = say
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve."""
         await super().startup(sockets)
         self.should_exit = self.should_exit or self.is_asked_to_stop
-        for listener in sockets or ():
-            host, port = listener.getsockname()[:2]
-            shown = f"[{host}]" if ":" in host else host
-            click.echo(f"Vettance {__version__} listens on http://{shown}:{port} (docs at /docs)", err=True)
-        sys.stderr.flush()
+        self._say()
 
 
 async def _serve(
-    settings: Settings, listener: socket.socket | None, link: socket.socket | None = None
+    settings: Settings,
+    listener: socket.socket | None,
+    say: Callable[[], None],
+    link: socket.socket | None = None,
 ) -> None:
+    """Run the service until it is told to stop; `say` is called when it has started."""
+
     # Until the server takes the signals over, and after it has given them back (it raises them again, while
     # there is still the store to close), they are only remembered.
     def remember(_number: int, _frame: object) -> None:
@@ -152,12 +191,12 @@ async def _serve(
     async with present(settings) as misplaced, running(settings) as service:
         service.misplaced = misplaced
         if listener is None:
-            click.echo(f"Vettance {__version__} works in the background", err=True)
+            say()
             while not _Server.is_asked_to_stop:  # noqa: ASYNC110 - a signal handler sets it
                 await asyncio.sleep(_STOP_LOOK_S)
             service.worker.begin_stop()
             return
-        server = _Server(server_config(service.app))
+        server = _Server(server_config(service.app), say)
         draining = asyncio.create_task(_drain_with(server, service))
         await server.serve(sockets=[listener])
         draining.cancel()

@@ -153,7 +153,7 @@ def test_a_process_of_a_crew_that_dies_is_replaced_while_the_others_answer(deplo
         return {int(pid) for pid in listed.stdout.split()}
 
     crew.wait_for(lambda: len(children()) == 2)
-    crew.wait_for(lambda: sum("listens on" in line for line in crew.log) == 2, seconds=30)
+    crew.wait_for(lambda: sum("process_ready" in line for line in crew.log) == 2, seconds=30)
     before = children()
     os.kill(min(before), signal.SIGKILL)
     crew.wait_for(lambda: len(children() - before) == 1, seconds=15)

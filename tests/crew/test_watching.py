@@ -41,7 +41,7 @@ def crew(tmp_path: Path) -> Iterator[Service]:
         service.arguments = ("--workers", "2")
         service.tenant_id, service.api_key = service.new_tenant("Bank")
         service.start()
-        service.wait_for(lambda: sum("listens on" in line for line in service.log) == 2, seconds=30)
+        service.wait_for(lambda: sum("process_ready" in line for line in service.log) == 2, seconds=30)
         yield watching(service)
         assert service.stop() == 0
     redis.stop()

@@ -60,6 +60,17 @@ class MetricsDoor:
         return _response("200 OK", await self._text(), is_head=method == b"HEAD")
 
 
+async def try_address(host: str, port: int) -> None:
+    """Listen for a moment where metrics are to answer. Raises `OSError`."""
+
+    async def nothing() -> bytes:
+        return b""
+
+    door = MetricsDoor(nothing)
+    await door.start(host, port)
+    await door.stop()
+
+
 def _response(status: str, content: bytes, headers: str = "", *, is_head: bool = False) -> bytes:
     head = (
         f"HTTP/1.1 {status}\r\nContent-Type: {CONTENT_TYPE}\r\nContent-Length: {len(content)}\r\n"
