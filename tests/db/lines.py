@@ -21,8 +21,12 @@ class Lines:
     """The lines of one store; new ones go silent right after their login while `silent_from_login`."""
 
     def __init__(self, url: str) -> None:
+        #: Where the database is without them.
+        self.beyond = url
         self._there = urlsplit(url)
         self._open: list[_Line] = []
+        self._awaited = b"nothing yet"
+        self._said = asyncio.Event()
         self._asked = asyncio.Event()
         self.silent_from_login = False
         self.url = ""
@@ -38,6 +42,12 @@ class Lines:
         for line in self._open:
             line.near.transport.abort()
             line.far.transport.abort()
+
+    async def sent(self, text: bytes) -> None:
+        """Wait until the store says something."""
+        self._awaited = text
+        async with asyncio.timeout(10):
+            await self._said.wait()
 
     async def asked_in_vain(self) -> None:
         """Wait until something was sent into the silence."""
@@ -57,6 +67,8 @@ class Lines:
                     self._asked.set()
                     continue
                 to.write(data)
+                if self._awaited in data:
+                    self._said.set()
                 if to is line.near and self.silent_from_login and data.endswith(_READY):
                     line.is_silent = True
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from vettance.db.engine import StoreDown
 from vettance.db.postgres_link import ERRORS, connect, part
@@ -28,13 +28,13 @@ async def keep_duty(url: str, work: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(LOOK_S)
             continue
         try:
-            while not await connection.fetchval(_ASK, _DUTY):  # noqa: ASYNC110 - nobody tells us
+            while not await _answer(connection, _ASK, _DUTY):  # noqa: ASYNC110 - nobody tells us
                 await asyncio.sleep(LOOK_S)
             working = asyncio.ensure_future(work())
             try:
                 while not working.done():
                     await asyncio.wait((working,), timeout=LOOK_S)
-                    await asyncio.wait_for(connection.fetchval("SELECT 1"), _ANSWER_S_MAX)
+                    await _answer(connection, "SELECT 1")
                 await working
             finally:
                 working.cancel()
@@ -43,3 +43,8 @@ async def keep_duty(url: str, work: Callable[[], Awaitable[None]]) -> None:
             await asyncio.sleep(LOOK_S)
         finally:
             await part(connection)
+
+
+async def _answer(connection: Any, text: str, *args: Any) -> Any:
+    """Ask the server; one that went away without a word has not answered in time."""
+    return await asyncio.wait_for(connection.fetchval(text, *args), _ANSWER_S_MAX)
