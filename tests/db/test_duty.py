@@ -1,0 +1,71 @@
+"""The duty: work that fails is begun again, by one process at a time."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from structlog.testing import capture_logs
+
+from vettance.db.duty import keep_duty
+from vettance.db.engine import Misuse
+
+
+@contextlib.asynccontextmanager
+async def kept(url: str, *works: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
+    """Have processes that keep the duty, each with work of its own."""
+    keeping = [asyncio.create_task(keep_duty(url, work)) for work in works]
+    try:
+        yield
+        assert not any(one.done() for one in keeping)
+    finally:
+        for one in keeping:
+            one.cancel()
+        await asyncio.gather(*keeping, return_exceptions=True)
+
+
+@pytest.mark.parametrize("error", [Misuse("permission denied"), ValueError("odd"), asyncio.CancelledError()])
+async def test_work_that_fails_is_begun_again_after_a_pause(emptied: str, error: BaseException) -> None:
+    starts: list[float] = []
+    again = asyncio.Event()
+
+    async def work() -> None:
+        starts.append(asyncio.get_running_loop().time())
+        if len(starts) == 1:
+            raise error
+        again.set()
+        await asyncio.Event().wait()
+
+    with capture_logs() as logs:
+        async with kept(emptied, work), asyncio.timeout(10):
+            await again.wait()
+    assert starts[1] - starts[0] > 0.5
+    assert [one["event"] for one in logs] == ["duty_failed"] * isinstance(error, Exception)
+
+
+async def test_nobody_else_has_the_duty_before_work_that_was_told_to_stop_has_ended(emptied: str) -> None:
+    at_work: list[str] = []
+    first, second = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> None:
+        at_work.append("first")
+        first.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(2)
+            at_work.append("first has ended")
+
+    async def next_one() -> None:
+        at_work.append("second")
+        second.set()
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(20):
+        keeping = asyncio.create_task(keep_duty(emptied, slow))
+        await first.wait()
+        async with kept(emptied, next_one):
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+            await second.wait()
+    assert at_work == ["first", "first has ended", "second"]
