@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -55,6 +56,17 @@ class PrivateRedis:
             self._process.kill()
             self._process.communicate()
             self._process = None
+
+    def halt(self) -> None:
+        """Have the server hang: its connections stay, and nothing is read or answered."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def command(self, *words: str) -> None:
         """Have the server do something, in one round."""

@@ -66,7 +66,7 @@ class Line:
             url, socket_timeout=None, socket_connect_timeout=patience_s, protocol=2
         )
         self._patience_s = patience_s
-        self._waiting: list[tuple[bytes, asyncio.Future[Any]]] = []
+        self._waiting: list[tuple[float, bytes, asyncio.Future[Any]]] = []
         self._under_way: deque[tuple[float, asyncio.Future[Any]]] = deque()
         self._connection: AbstractConnection | None = None
         self._sender: asyncio.Task[None] | None = None
@@ -94,9 +94,8 @@ class Line:
         if self._is_closed or len(self._waiting) + len(self._under_way) >= WAITING_MAX:
             raise StateDown("the line to Redis is closed or overfull")
         answer = asyncio.get_running_loop().create_future()
-        self._waiting.append((pack(parts), answer))
-        if self._sender is None:
-            self._sender = asyncio.create_task(self._send())
+        self._waiting.append((time.monotonic(), pack(parts), answer))
+        self._start()
         found = await answer
         if isinstance(found, ResponseError):
             if isinstance(found, _AWAY) or str(found).startswith(("MISCONF", "NOREPLICAS")):
@@ -115,46 +114,45 @@ class Line:
     async def close(self) -> None:
         """Let go of the connection; calls that wait fail."""
         self._is_closed = True
-        for task in (self._sender, self._reader):
-            if task is not None:
-                task.cancel()
         await self._break("the line was closed")
 
+    def _start(self) -> None:
+        """Have what waits be sent, and watched until it is answered."""
+        if self._watch is None:
+            self._watch = asyncio.get_running_loop().call_later(self._patience_s / 4, self._look)
+        if self._waiting and (self._sender is None or self._sender.done()):
+            self._sender = asyncio.create_task(self._send())
+
     async def _send(self) -> None:
+        """Send what waits; `_break` cancels it, so that it does not hang on a buffer that stays full."""
         try:
             while self._waiting:
-                if self._connection is None:
-                    await self._connect()
+                connection = self._connection or await self._connect()
                 # Whoever is ready to ask in this turn of the loop goes along.
                 await asyncio.sleep(0)
-                connection = self._connection
-                if connection is None:
-                    continue
                 batch, self._waiting = self._waiting, []
-                now_s = time.monotonic()
-                self._under_way.extend((now_s, answer) for _, answer in batch)
-                self._arm()
-                await connection.send_packed_command(b"".join(sent for sent, _ in batch), check_health=False)
+                self._under_way.extend((asked_s, answer) for asked_s, _, answer in batch)
+                sent = b"".join(packed for _, packed, _ in batch)
+                await connection.send_packed_command(sent, check_health=False)
         except (RedisError, OSError, TimeoutError) as error:
             await self._break(str(error) or type(error).__name__)
-        finally:
-            self._sender = None
-            if self._waiting and not self._is_closed:
-                self._sender = asyncio.create_task(self._send())
 
-    async def _connect(self) -> None:
-        connection = self._pool.make_connection()  # type: ignore[no-untyped-call]
-        async with asyncio.timeout(self._patience_s):
-            await connection.connect_check_health(check_health=False, retry_socket_connect=False)
-            await connection.send_command("INFO", "server")
-            told = await connection.read_response(disable_decoding=True)
-        server_id = told.split(b"run_id:")[1][:_SERVER_BYTES]
+    async def _connect(self) -> AbstractConnection:
+        connection: AbstractConnection = self._pool.make_connection()  # type: ignore[no-untyped-call]
+        try:
+            async with asyncio.timeout(self._patience_s):
+                server_id = await _greet(connection)
+        except BaseException:
+            await _drop(connection)
+            raise
         if self._server_id not in (None, server_id):
             # What waits was asked of a server that is no more; whoever asks again learns of it.
             self._fail_waiting("Redis was started again")
         self._server_id = server_id
         self._connection = connection
         self._reader = asyncio.create_task(self._read(connection))
+        self._answered_s = time.monotonic()
+        return connection
 
     async def _read(self, connection: AbstractConnection) -> None:
         """Give every answer to the call that is next in turn; notice at once when the connection ends."""
@@ -172,40 +170,38 @@ class Line:
                     answer.set_result(found)
         except (RedisError, OSError, TimeoutError, IndexError) as error:
             if connection is self._connection:
-                self._reader = None
                 await self._break(str(error) or type(error).__name__)
 
-    def _arm(self) -> None:
-        if self._watch is None:
-            loop = asyncio.get_running_loop()
-            self._watch = loop.call_later(self._patience_s / 4, self._look)
-
     def _look(self) -> None:
-        """Give a connection up on which nothing has come for too long.
+        """Give up on everything asked when nothing has come for too long, whatever it is that hangs.
 
         Two looks must agree: a process that was stopped for a while finds its answers only after the first.
         """
         self._watch = None
-        if not self._under_way:
+        if not self._under_way and not self._waiting:
             self._is_overdue = False
             return
         was_overdue = self._is_overdue
-        since_s = max(self._under_way[0][0], self._answered_s)
-        self._is_overdue = time.monotonic() - since_s > self._patience_s
+        oldest_s = self._under_way[0][0] if self._under_way else self._waiting[0][0]
+        self._is_overdue = time.monotonic() - max(oldest_s, self._answered_s) > self._patience_s
         if was_overdue and self._is_overdue:
-            self._is_overdue = False
+            self._fail_waiting("Redis does not answer")
             self._breaking = asyncio.create_task(self._break("Redis does not answer"))
         else:
-            self._arm()
+            self._start()
 
     async def _break(self, reason: str) -> None:
+        """Fail what was sent, and what waits if there was no connection; send the rest over a new one."""
         connection, self._connection = self._connection, None
         reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.cancel()
+        sender, self._sender = self._sender, None
+        for task in (reader, sender):
+            if task is not None and task is not asyncio.current_task():
+                task.cancel()
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None
+        self._is_overdue = False
         lost = [answer for _, answer in self._under_way]
         self._under_way.clear()
         if connection is None or self._is_closed:
@@ -213,11 +209,28 @@ class Line:
         for answer in lost:
             if not answer.done():
                 answer.set_exception(StateDown(reason))
+        if self._waiting:
+            self._start()
         if connection is not None:
-            await connection.disconnect(nowait=True)
+            await _drop(connection)
 
     def _fail_waiting(self, reason: str) -> None:
         waiting, self._waiting = self._waiting, []
-        for _, answer in waiting:
+        for _, _, answer in waiting:
             if not answer.done():
                 answer.set_exception(StateDown(reason))
+
+
+async def _greet(connection: AbstractConnection) -> bytes:
+    """Connect; return what tells this run of the server from every other."""
+    await connection.connect_check_health(check_health=False, retry_socket_connect=False)
+    await connection.send_command("INFO", "server")
+    told: bytes = await connection.read_response(disable_decoding=True)
+    return told.split(b"run_id:")[1][:_SERVER_BYTES]
+
+
+async def _drop(connection: AbstractConnection) -> None:
+    """End a connection at once; closing it would wait until Redis takes what was written, so for ever."""
+    if connection._writer is not None:
+        connection._writer.transport.abort()
+    await connection.disconnect(nowait=True)

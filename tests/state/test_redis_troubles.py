@@ -1,0 +1,59 @@
+"""The line to Redis, whatever Redis does: every call ends, and is answered soon after Redis is back."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Iterator
+from typing import Any
+
+import pytest
+from redis_server import PrivateRedis
+
+from vettance.state.port import StateDown
+from vettance.state.redis_line import Line
+
+PATIENCE_S = 0.5
+#: A call ends after some four times its patience; a busy machine may take longer.
+END_S = 10.0
+BACK_S = 5.0
+
+
+@pytest.fixture
+def redis() -> Iterator[PrivateRedis]:
+    server = PrivateRedis()
+    server.start()
+    yield server
+    server.close()
+
+
+async def ends(*calls: Awaitable[Any]) -> list[Any]:
+    """Return what each call answers or raises, all in good time."""
+    return await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), END_S)
+
+
+async def answered(line: Line) -> None:
+    """Ask until there is an answer, as long as that may take after Redis is back."""
+    until_s = time.monotonic() + BACK_S
+    while True:
+        try:
+            assert await asyncio.wait_for(line.call(b"PING"), END_S) == b"PONG"
+        except StateDown:
+            assert time.monotonic() < until_s
+            await asyncio.sleep(0.05)
+        else:
+            return
+
+
+async def test_every_call_ends_though_redis_hangs_with_more_than_the_buffers_take(
+    redis: PrivateRedis,
+) -> None:
+    line = Line(redis.url, PATIENCE_S)
+    await line.call(b"PING")
+    redis.halt()
+    large = [asyncio.create_task(line.call(b"SET", b"k", b"x" * 100_000)) for _ in range(150)]
+    await asyncio.sleep(0.05)
+    behind = line.call(b"PING")
+    assert {type(end) for end in await ends(*large, behind)} == {StateDown}
+    assert {type(end) for end in await ends(*(line.call(b"PING") for _ in range(5)))} == {StateDown}
+    redis.go_on()
+    await answered(line)
+    await line.close()
