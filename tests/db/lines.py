@@ -29,6 +29,8 @@ class Lines:
         self._said = asyncio.Event()
         self._asked = asyncio.Event()
         self.silent_from_login = False
+        #: A line ends when the store says this on it.
+        self.ending_at: bytes | None = None
         self.url = ""
 
     def silence(self) -> None:
@@ -66,6 +68,10 @@ class Lines:
                 if line.is_silent:
                     self._asked.set()
                     continue
+                if self.ending_at is not None and self.ending_at in data:
+                    line.near.transport.abort()
+                    line.far.transport.abort()
+                    return
                 to.write(data)
                 if self._awaited in data:
                     self._said.set()

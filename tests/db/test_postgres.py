@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from lines import lines_to
 from rows import STEPS, all_uses, decided, expect_batch_like_model, use
 
 from databases import ask, database, url_of
@@ -252,6 +253,14 @@ async def test_a_turn_in_which_a_query_failed_is_not_said_to_be_kept(shared: Pos
         await turn.begin(["ten_a"])
         await turn.write([[use("ten_a", 2)]])
     assert await shared.read(all_uses()) == [("ten_a", 2, 1)]
+
+
+async def test_a_line_that_ends_after_a_query_was_refused_hides_nothing_of_the_refusal(emptied: str) -> None:
+    async with lines_to(emptied) as lines, await PostgresStore.open(lines.url) as store:
+        lines.ending_at = b"ROLLBACK"
+        with pytest.raises(Misuse, match='"nothing" does not exist'):
+            await store.read(everyone("SELECT nothing FROM quota_use"))
+        assert await store.read(all_uses()) == []
 
 
 async def test_a_query_that_takes_too_long_is_ended_and_frees_its_connection(emptied: str) -> None:

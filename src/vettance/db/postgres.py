@@ -139,10 +139,13 @@ class PostgresStore:
         try:
             if connection.is_in_transaction():
                 await connection.execute("ROLLBACK")
-        except (*ERRORS, asyncio.CancelledError):
+        except ERRORS:
+            # The line broke after the query was answered, which is all that the caller wants to know.
+            connection.terminate()
+        except asyncio.CancelledError:
             connection.terminate()
             raise
-        if self._closed:
+        if self._closed or connection.is_closed():
             connection.terminate()
         else:
             self._idle.append(connection)
