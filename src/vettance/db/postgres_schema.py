@@ -41,6 +41,13 @@ _TABLE: Final = """CREATE TABLE IF NOT EXISTS schema_version (
     applied_at_ms BIGINT NOT NULL
 )"""
 
+# The rights are given together, so that one of them stands for all.
+_LACKS: Final = """SELECT EXISTS (SELECT 1 FROM pg_class
+    WHERE relnamespace = 'public'::regnamespace AND NOT relispartition AND CASE
+        WHEN relkind IN ('r', 'p') THEN NOT has_table_privilege($1::name, oid, 'INSERT')
+        WHEN relkind = 'S' THEN NOT has_sequence_privilege($1::name, oid, 'USAGE')
+        ELSE FALSE END)"""
+
 
 async def migrate(url: str, folder: Path = FOLDER) -> int:
     """Apply what is pending, each migration in one transaction, and return the version reached.
@@ -55,9 +62,9 @@ async def migrate(url: str, folder: Path = FOLDER) -> int:
         applied = await _applied(connection, known)
         for migration in known[applied:]:
             await _apply(connection, migration)
-        await partition(connection)
         if await is_above_walls(connection):
-            await _let_work(connection, anew=applied < len(known))
+            await _let_work(connection)
+        await partition(connection)
     return len(known)
 
 
@@ -148,9 +155,10 @@ async def prepare(url: str) -> None:
                 await connection.execute(f"CREATE ROLE {ROLE} NOLOGIN; GRANT {ROLE} TO CURRENT_USER")
 
 
-async def _let_work(connection: Any, *, anew: bool) -> None:
-    """Give that role what it needs in this database."""
-    if not anew and await connection.fetchval("SELECT has_table_privilege($1, 'tenant', 'INSERT')", ROLE):
+async def _let_work(connection: Any) -> None:
+    """Give that role what it needs in this database, where it lacks anything: a start may have ended between
+    its last migration and this."""
+    if not await connection.fetchval(_LACKS, ROLE):
         return
     await connection.execute(
         f"GRANT USAGE ON SCHEMA public TO {ROLE};"
