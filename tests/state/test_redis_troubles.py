@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from redis_server import PrivateRedis
+from structlog.testing import capture_logs
 
 from vettance.state.port import StateDown
+from vettance.state.redis_limits import SharedLimits
 from vettance.state.redis_line import Line
 
 PATIENCE_S = 0.5
@@ -56,4 +58,39 @@ async def test_every_call_ends_though_redis_hangs_with_more_than_the_buffers_tak
     assert {type(end) for end in await ends(*(line.call(b"PING") for _ in range(5)))} == {StateDown}
     redis.go_on()
     await answered(line)
+    await line.close()
+
+
+@pytest.mark.parametrize(
+    ("said", "code"),
+    [
+        ("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.", "BUSY"),
+        ("MOVED 3999 127.0.0.1:6381", "MOVED"),
+        ("ASK 3999 127.0.0.1:6381", "ASK"),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", "TRYAGAIN"),
+        ("CROSSSLOT Keys in request do not hash to the same slot", "CROSSSLOT"),
+        ("WRONGTYPE Operation against a key holding the wrong kind of value", "WRONGTYPE"),
+        ("ERR unknown command", "ERR"),
+        ("upstream failure", "ERR"),
+    ],
+)
+async def test_whatever_redis_refuses_is_no_answer_and_logged_once_by_its_code(
+    redis: PrivateRedis, said: str, code: str
+) -> None:
+    line = Line(redis.url, PATIENCE_S)
+    script = b"return redis.error_reply(ARGV[1])"
+    with capture_logs() as logs:
+        for _ in range(3):
+            with pytest.raises(StateDown, match=f"^Redis refuses: {code}$"):
+                await line.call(b"EVAL", script, b"0", said.encode())
+    assert [(log["event"], log["code"], log["command"]) for log in logs] == [("redis_refuses", code, "EVAL")]
+    await answered(line)
+    await line.close()
+
+
+async def test_a_user_without_the_right_to_a_command_of_a_script_gets_no_answer(redis: PrivateRedis) -> None:
+    redis.command("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "-rpush")
+    line = Line(redis.url.replace("redis://", "redis://u:p@"), PATIENCE_S)
+    with pytest.raises(StateDown):
+        await SharedLimits(line).charge("T", "key", 300, 1_000)
     await line.close()

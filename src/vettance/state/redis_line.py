@@ -2,25 +2,16 @@
 
 import asyncio
 import hashlib
+import re
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
+import structlog
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import (
-    AuthenticationError,
-    BusyLoadingError,
-    ClusterDownError,
-    MasterDownError,
-    NoPermissionError,
-    NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    RedisError,
-    ResponseError,
-)
+from redis.exceptions import NoScriptError, RedisError, ResponseError
 
 from vettance.state.port import StateDown
 
@@ -30,16 +21,12 @@ PATIENCE_S: Final = 2.0
 WAITING_MAX: Final = 20_000
 _SERVER_BYTES: Final = 8
 
-# What Redis says when it cannot serve us until somebody mends it; any other refusal is a bug of ours.
-_AWAY: Final = (
-    AuthenticationError,
-    BusyLoadingError,
-    ClusterDownError,
-    MasterDownError,
-    NoPermissionError,
-    OutOfMemoryError,
-    ReadOnlyError,
-)
+#: A refusal is written to the log again after so long, by its code word.
+_TELL_S: Final = 60.0
+_CODES_MAX: Final = 32
+_CODE: Final = re.compile(r"[A-Z]{2,20}\b")
+
+_log = structlog.get_logger()
 
 
 class Script:
@@ -77,6 +64,7 @@ class Line:
         self._breaking: asyncio.Task[None] | None = None
         self._is_closed = False
         self._server_id: bytes | None = None
+        self._told: dict[str, float] = {}
 
     async def server(self) -> bytes:
         """Return what tells this run of the server from every other: 8 bytes. Raises `StateDown`."""
@@ -88,8 +76,8 @@ class Line:
     async def call(self, *parts: bytes) -> Any:
         """Send one command and return its answer.
 
-        Raises `StateDown` when there is none (then the command may or may not have been carried out), and
-        `ResponseError` when Redis finds the command wrong.
+        Raises `StateDown` when there is none (then the command may or may not have been carried out) or Redis
+        refuses, whatever the reason, and `NoScriptError` when it does not know a script.
         """
         if self._is_closed or len(self._waiting) + len(self._under_way) >= WAITING_MAX:
             raise StateDown("the line to Redis is closed or overfull")
@@ -97,10 +85,10 @@ class Line:
         self._waiting.append((time.monotonic(), pack(parts), answer))
         self._start()
         found = await answer
-        if isinstance(found, ResponseError):
-            if isinstance(found, _AWAY) or str(found).startswith(("MISCONF", "NOREPLICAS")):
-                raise StateDown(str(found))
+        if isinstance(found, NoScriptError):
             raise found
+        if isinstance(found, ResponseError):
+            raise StateDown(self._tell(found, parts[0]))
         return found
 
     async def run(self, script: Script, keys: Sequence[bytes], args: Sequence[bytes]) -> Any:
@@ -115,6 +103,17 @@ class Line:
         """Let go of the connection; calls that wait fail."""
         self._is_closed = True
         await self._break("the line was closed")
+
+    def _tell(self, refusal: ResponseError, command: bytes) -> str:
+        """Say by its code word what Redis refuses; the rest may hold values. Logged once in a while."""
+        found = _CODE.match(refusal.status_code or str(refusal))
+        code, now_s = found[0] if found else "ERR", time.monotonic()
+        if len(self._told) >= _CODES_MAX:
+            self._told.clear()
+        if now_s - self._told.get(code, -_TELL_S) >= _TELL_S:
+            self._told[code] = now_s
+            _log.warning("redis_refuses", code=code, command=command.decode())
+        return f"Redis refuses: {code}"
 
     def _start(self) -> None:
         """Have what waits be sent, and watched until it is answered."""
