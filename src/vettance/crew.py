@@ -165,10 +165,18 @@ class Crew:
             self._tell(signal.SIGTERM)
 
     def _start(self, seat: _Seat) -> None:
-        descriptors = (self._listener.fileno(), self._theirs.fileno())
         seat.started_s = time.monotonic()
         seat.reason = ""
-        seat.process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
+        try:
+            seat.process = self._spawn(seat)
+        except OSError as error:
+            # Too many processes, open files or no memory: that passes, and the others answer meanwhile.
+            _log.error("process_not_started", process=seat.number, reason=error.strerror)
+            seat.rest(seat.started_s)
+
+    def _spawn(self, seat: _Seat) -> subprocess.Popen[bytes]:
+        descriptors = (self._listener.fileno(), self._theirs.fileno())
+        return subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
             [
                 *(sys.executable, "-P", "-m", "vettance.cli", "serve", *self._arguments),
                 *("--role", seat.role.value, "--seat", ".".join(map(str, (seat.number, *descriptors)))),

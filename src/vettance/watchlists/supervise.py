@@ -34,11 +34,14 @@ class SearchProcess:
     async def entities(self) -> int:
         """Return how many entities are searched. Raises `SearchFault`."""
         if self._process is None:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "vettance.watchlists.worker", *self._arguments),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-            )
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *(sys.executable, "-m", "vettance.watchlists.worker", *self._arguments),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                )
+            except OSError as error:
+                raise SearchFault(f"the process that searches cannot be started: {error.strerror}") from None
             self._entities = msgspec.msgpack.decode(await self._answer(START_S_MAX), type=int)
         return self._entities
 

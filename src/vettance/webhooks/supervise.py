@@ -54,25 +54,34 @@ class WorkerProcess:
         while not self._is_stopping():
             started = time.monotonic()
             relay = Relay(self._store)
-            with await relay.open() as link:
-                self._process = await asyncio.create_subprocess_exec(
-                    sys.executable,
-                    *("-m", "vettance.webhooks.worker", str(self._settings.data), str(link.fileno())),
-                    stdin=asyncio.subprocess.DEVNULL,
-                    pass_fds=(link.fileno(), *self._place.board.descriptors),
-                    env={**_environment(self._settings), **self._place.board.place(beside(self._place.slot))},
-                )
-            if self._is_stopping():
-                self._signal(signal.SIGTERM)
-            code = await self._process.wait()
-            await relay.close()
-            if self._is_stopping():
-                return
-            _log.error("webhook_worker_ended", code=code)
+            try:
+                self._process = await self._start(relay)
+            except OSError as error:
+                # Too many processes, open files or no memory: that passes.
+                await relay.close()
+                _log.error("webhook_worker_not_started", reason=error.strerror)
+            else:
+                if self._is_stopping():
+                    self._signal(signal.SIGTERM)
+                code = await self._process.wait()
+                await relay.close()
+                if self._is_stopping():
+                    return
+                _log.error("webhook_worker_ended", code=code)
             pause_s = (
                 _PAUSE_S_MIN if time.monotonic() - started > _STEADY_S else min(_PAUSE_S_MAX, pause_s * 2)
             )
             await asyncio.sleep(pause_s)
+
+    async def _start(self, relay: Relay) -> asyncio.subprocess.Process:
+        with await relay.open() as link:
+            return await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "vettance.webhooks.worker", str(self._settings.data), str(link.fileno())),
+                stdin=asyncio.subprocess.DEVNULL,
+                pass_fds=(link.fileno(), *self._place.board.descriptors),
+                env={**_environment(self._settings), **self._place.board.place(beside(self._place.slot))},
+            )
 
     def begin_stop(self) -> None:
         """Tell the worker to drain; call it as soon as the service is told to stop."""

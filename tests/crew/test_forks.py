@@ -1,0 +1,74 @@
+"""A process that cannot be started (too many open files here) is tried again, and ends nothing."""
+
+import asyncio
+import contextlib
+import os
+import resource
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vettance.crew import Crew
+from vettance.db.sqlite import SqliteStore, store_path
+from vettance.settings import Role, read_settings
+from vettance.watchlists.supervise import SearchFault, searching
+from vettance.webhooks.supervise import WorkerProcess
+
+START_S_MAX = 20.0
+
+
+@contextlib.contextmanager
+def no_more_files() -> Iterator[None]:
+    """Leave this process no descriptor, so that it can fork nothing."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = [os.dup(0)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(held[0], 64) + 1, limits[1]))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                held.append(os.dup(0))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        for one in held:
+            os.close(one)
+
+
+async def test_the_process_of_webhooks_is_tried_again(tmp_path: Path) -> None:
+    async with await SqliteStore.open(store_path(tmp_path), writer="thread") as store:
+        await store.migrate()
+        worker = WorkerProcess(read_settings({}, data=str(tmp_path)), store)
+        with no_more_files():
+            worker.ensure()
+            await asyncio.sleep(0.1)
+        assert worker._process is None
+        async with asyncio.timeout(START_S_MAX):
+            while worker._process is None:  # noqa: ASYNC110 - it offers nothing to wait for
+                await asyncio.sleep(0.05)
+        await worker.stop()
+
+
+def test_a_child_of_a_crew_is_tried_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        crew = Crew(listener, 1, Role.ALL, (), lambda: None)
+        seat = crew._seats[0]
+        with no_more_files():
+            crew._see_to(seat)
+        assert seat.process is None
+        time.sleep(max(0.0, seat.next_s - time.monotonic()))
+        crew._see_to(seat)
+        assert seat.process is not None
+        seat.process.kill()
+        seat.process.wait(10)
+        for end in (crew._ours, crew._theirs):
+            end.close()
+
+
+async def test_a_search_that_cannot_be_started_is_a_fault_of_the_search(tmp_path: Path) -> None:
+    process = searching([tmp_path], 1)
+    with no_more_files(), pytest.raises(SearchFault, match="cannot be started: Too many open files"):
+        await process.entities()
+    await process.close()
