@@ -80,7 +80,7 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
             arguments = ("--data", str(settings.data))
             sys.exit(Crew(listener, workers, settings.role, arguments, say).run())
     except _REFUSALS as error:
-        fail(str(error) or type(error).__name__)
+        fail(_reason(error))
 
 
 #: What keeps a server from starting, or from going on.
@@ -92,8 +92,13 @@ def _serve_as_child(settings: Settings, child: Child) -> None:
     try:
         uvloop.run(_serve(settings, child.listener, child.ready, child.link))
     except _REFUSALS as error:
-        child.refuse(str(error) or type(error).__name__)
+        child.refuse(_reason(error))
         sys.exit(1)
+
+
+def _reason(error: Exception) -> str:
+    reason = str(error) or type(error).__name__
+    return f"VETTANCE_REDIS_URL: {reason}" if isinstance(error, StateDown) else reason
 
 
 def _insist_on_means(settings: Settings) -> None:

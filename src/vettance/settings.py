@@ -4,13 +4,13 @@ import enum
 import importlib.util
 import os
 import secrets
-import urllib.parse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
 
 from vettance.aml.jurisdiction import Jurisdictions, read_codes
+from vettance.endpoint import read_collector_url, read_database_url, read_redis_url
 from vettance.ops.board import SEARCHERS_MAX
 from vettance.retention.policy import Policy
 
@@ -187,10 +187,10 @@ SETTINGS = (
 
 def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = None) -> Settings:
     """Read the settings; `data`, from the command line, wins over `VETTANCE_DATA`. Raises `SettingsError`."""
-    named = environ.get("VETTANCE_ENV", "development").lower()
+    named = (environ.get("VETTANCE_ENV") or "development").lower()
     if named not in list(Environment):
         raise SettingsError("VETTANCE_ENV must be production, staging or development")
-    level = environ.get("VETTANCE_LOG_LEVEL", "info").lower()
+    level = (environ.get("VETTANCE_LOG_LEVEL") or "info").lower()
     if level not in ("debug", "info", "warning", "error"):
         raise SettingsError("VETTANCE_LOG_LEVEL must be debug, info, warning or error")
     unsafe = environ.get("VETTANCE_UNSAFE_WEBHOOKS") or "0"
@@ -203,14 +203,14 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         raise SettingsError("VETTANCE_PROXIES must be a number from 0 to 9")
     return Settings(
         data=Path(data or environ.get("VETTANCE_DATA") or "vettance-data"),
-        database_url=_read_database_url(environ.get("VETTANCE_DATABASE_URL")),
+        database_url=_read_url(environ, "VETTANCE_DATABASE_URL", read_database_url),
         environment=Environment(named),
         secret=_read_secret(environ.get("VETTANCE_SECRET")),
         geoip_country=_read_file(environ, "VETTANCE_GEOIP_COUNTRY"),
         geoip_asn=_read_file(environ, "VETTANCE_GEOIP_ASN"),
         keep=_read_policy(environ),
         log_level=level,
-        redis=environ.get("VETTANCE_REDIS_URL") or None,
+        redis=_read_url(environ, "VETTANCE_REDIS_URL", read_redis_url),
         metrics=_address(environ, "VETTANCE_METRICS"),
         traces=_collector(environ),
         proxies=int(proxies),
@@ -244,12 +244,8 @@ def _countries(environ: Mapping[str, str], variable: str, default: frozenset[str
 
 
 def _collector(environ: Mapping[str, str]) -> str | None:
-    url = environ.get("VETTANCE_TRACES")
-    if not url:
-        return None
-    if not url.startswith(("http://", "https://")):
-        raise SettingsError("VETTANCE_TRACES must be a URL such as http://127.0.0.1:4318")
-    if importlib.util.find_spec("opentelemetry") is None:
+    url = _read_url(environ, "VETTANCE_TRACES", read_collector_url)
+    if url is not None and importlib.util.find_spec("opentelemetry") is None:
         raise SettingsError("VETTANCE_TRACES needs OpenTelemetry: pip install vettance[otel]")
     return url
 
@@ -276,16 +272,14 @@ def _read_policy(environ: Mapping[str, str]) -> Policy:
     return Policy(**days)
 
 
-def _read_database_url(text: str | None) -> str | None:
+def _read_url(environ: Mapping[str, str], variable: str, read: Callable[[str], str]) -> str | None:
+    text = environ.get(variable)
     if not text:
         return None
     try:
-        scheme = urllib.parse.urlsplit(text).scheme
+        return read(text)
     except ValueError as error:
-        raise SettingsError(f"VETTANCE_DATABASE_URL is no URL: {error}") from None
-    if scheme not in ("postgresql", "postgres"):
-        raise SettingsError("VETTANCE_DATABASE_URL must be a URL that begins with postgresql://")
-    return text
+        raise SettingsError(f"{variable} {error}") from None
 
 
 def _read_secret(text: str | None) -> bytes | None:

@@ -1,0 +1,79 @@
+"""Endpoints: the URLs by which the settings name what stands beside the service, read strictly.
+
+Each function returns the URL as it was given, or raises `ValueError` with what is wrong with it, in words
+that go on from the name of the setting. They repeat nothing of the URL, which may hold a password.
+"""
+
+import re
+import urllib.parse
+from typing import Final
+
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+_PORT_MAX: Final = 65535
+#: A path that is no number would be taken for database 0.
+_REDIS_NUMBER: Final = re.compile(r"/?[0-9]*")
+_ESCAPES: Final = "in user and password write / as %2F, ? as %3F, # as %23 and @ as %40"
+
+
+def read_database_url(text: str) -> str:
+    """Read the URL of a PostgreSQL database, which must name host and database: drivers guess what lacks."""
+    parts = _parts(text)
+    if parts.scheme not in ("postgresql", "postgres"):
+        raise ValueError("must be a URL that begins with postgresql://")
+    options = dict(urllib.parse.parse_qsl(parts.query))
+    hosts = parts.netloc.partition("@")[2] if "@" in parts.netloc else parts.netloc
+    if not (hosts or options.get("host")):
+        raise ValueError("must name a host, as in postgresql://db.internal/vettance")
+    if not (parts.path.strip("/") or options.get("dbname") or options.get("database")):
+        raise ValueError("must name a database, as in postgresql://db.internal/vettance")
+    # Several hosts may stand in one URL; a path among them is that of a socket.
+    named = [*hosts.split(","), *options.get("host", "").split(",")]
+    ports = [_port_of(host) for host in named if not host.startswith("/")]
+    _insist_on_ports([*ports, *options.get("port", "").split(",")])
+    return text
+
+
+def read_redis_url(text: str) -> str:
+    """Read the URL of a Redis: its host, or the path of its socket, and the number of a database."""
+    parts = _parts(text)
+    if parts.scheme not in ("redis", "rediss", "unix"):
+        raise ValueError("must be a URL that begins with redis://, rediss:// or unix://")
+    number = dict(urllib.parse.parse_qsl(parts.query)).get("db", "")
+    if parts.scheme == "unix":
+        if not parts.path.strip("/"):
+            raise ValueError("must name a socket, as in unix:///run/redis.sock?db=0")
+    else:
+        host = parts.netloc.rpartition("@")[2]
+        _insist_on_ports([_port_of(host)])
+        if not parts.hostname:
+            raise ValueError("must name a host, as in redis://redis.internal:6379/0")
+        number = number or parts.path
+    if not _REDIS_NUMBER.fullmatch(number):
+        raise ValueError(f"must end with the number of a database, as in /0 ({_ESCAPES})")
+    return text
+
+
+def read_collector_url(text: str) -> str:
+    """Read the URL of a collector of traces."""
+    parts = _parts(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("must be a URL such as http://127.0.0.1:4318")
+    _insist_on_ports([_port_of(parts.netloc.rpartition("@")[2])])
+    return text
+
+
+def _parts(text: str) -> urllib.parse.SplitResult:
+    try:
+        return urllib.parse.urlsplit(text)
+    except ValueError:
+        raise ValueError("is no URL") from None
+
+
+def _port_of(host: str) -> str:
+    return host.rpartition("]")[2].partition(":")[2]
+
+
+def _insist_on_ports(ports: list[str]) -> None:
+    for port in ports:
+        if port and not (_PORT.fullmatch(port) and 0 < int(port) <= _PORT_MAX):
+            raise ValueError(f"must name a port from 1 to {_PORT_MAX} ({_ESCAPES})")
