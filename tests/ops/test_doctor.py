@@ -17,7 +17,7 @@ from redis_server import PrivateRedis
 
 from databases import absence, database
 from databases import ask as change
-from live import Service, run_cli
+from live import Service, run_cli, started
 from vettance.db.postgres_schema import month_of
 from vettance.ops.beside import judge_clock, judge_redis, judge_refusal, judge_settings
 from vettance.ops.finding import Level
@@ -171,8 +171,37 @@ def test_a_port_that_is_taken_is_a_fault_unless_a_server_of_ours_has_it(data: Pa
     assert ask(data, "--port", service.base_url.rpartition(":")[2]) == (0, {})
 
 
+def test_an_address_of_metrics_that_cannot_be_had_is_a_fault(data: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        for where in (f"127.0.0.1:{other.getsockname()[1]}", "nohost.invalid:9464"):
+            code, found = ask(data, env={"VETTANCE_METRICS": where})
+            assert code == 1
+            told = found["metrics address"]["found"]
+            assert told.startswith(f"VETTANCE_METRICS: cannot listen on {where}: ")
+    assert ask(data, env={"VETTANCE_METRICS": f"127.0.0.1:{free_port()}"}) == (0, {})
+
+
+def test_the_metrics_of_a_server_of_ours_are_no_fault(tmp_path: Path) -> None:
+    env = {"VETTANCE_METRICS": f"127.0.0.1:{free_port()}"}
+    service = started(tmp_path, **env)
+    try:
+        told = ask(tmp_path, "--port", service.base_url.rpartition(":")[2], env=service.env)
+        assert told == (0, {})
+    finally:
+        assert service.stop() == 0
+
+
+def test_a_file_of_addresses_that_is_none_is_a_fault(data: Path) -> None:
+    for name in ("COUNTRY", "ASN"):
+        variable, junk = f"VETTANCE_GEOIP_{name}", data.parent / "junk.mmdb"
+        junk.write_bytes(b"junk" * 100)
+        code, found = ask(data, env={variable: str(junk)})
+        assert code == 1
+        assert found["GeoIP files"]["found"].startswith(f"{variable}: {junk}: ")
+
+
 def test_what_is_reachable_and_should_not_be_is_told(data: Path) -> None:
-    open_doors = {"VETTANCE_UNSAFE_WEBHOOKS": "1", "VETTANCE_METRICS": "0.0.0.0:9464"}
+    open_doors = {"VETTANCE_UNSAFE_WEBHOOKS": "1", "VETTANCE_METRICS": f"0.0.0.0:{free_port()}"}
     code, found = ask(data, env=open_doors)
     assert code == 0
     assert {"webhooks", "metrics"} <= set(found)

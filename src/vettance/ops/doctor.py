@@ -18,7 +18,9 @@ CHECKS: Final[tuple[Check, ...]] = (
     beside.check_redis,
     stored.check_watchlists,
     stored.check_queues,
+    machine.check_addresses,
     machine.check_port,
+    machine.check_metrics,
     machine.check_exposure,
 )
 

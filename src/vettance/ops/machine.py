@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from vettance.ops.finding import Finding, Patient, fault, ok, warning
+from vettance.probe import probe_addresses, probe_metrics
+from vettance.settings import SettingsError
 
 #: Below the first the store will stop before long; below the second somebody should look.
 _DISK_FAULT_BYTES: Final = 256 * 1024 * 1024
@@ -21,6 +23,7 @@ _FILES_MIN: Final = 1024
 #: SQLite with the trigram tokenizer, which the search of the history uses (sqlite.org/changes.html, 3.34).
 _SQLITE_MIN: Final = (3, 34, 0)
 _ASK_S_MAX: Final = 3.0
+_ANSWER_BYTES_MAX: Final = 1024 * 1024
 
 
 def check_runtime(_patient: Patient) -> Iterator[Finding]:
@@ -95,7 +98,7 @@ def check_port(patient: Patient) -> Iterator[Finding]:
         try:
             listener.bind((patient.host, patient.port))
         except OSError as error:
-            if _is_ours(patient):
+            if _is_ours(patient.host, patient.port, "/healthz", b'{"status":"ok"}'):
                 yield ok(name, f"a Vettance server answers on {where}")
             else:
                 yield fault(
@@ -105,12 +108,43 @@ def check_port(patient: Patient) -> Iterator[Finding]:
     yield ok(name, f"{where} is free")
 
 
-def _is_ours(patient: Patient) -> bool:
-    host = f"[{patient.host}]" if ":" in patient.host else patient.host
+def check_metrics(patient: Patient) -> Iterator[Finding]:
+    """See whether metrics can answer where they are to, or those of a server of ours do."""
+    if patient.settings.metrics is None:
+        return
+    name, (host, port) = "metrics address", patient.settings.metrics
     try:
-        with urllib.request.urlopen(f"http://{host}:{patient.port}/healthz", timeout=_ASK_S_MAX) as answer:
-            return bool(answer.read(100) == b'{"status":"ok"}')
-    except OSError:
+        probe_metrics(patient.settings)
+    except SettingsError as error:
+        if _is_ours(host, port, "/metrics", b"vettance_build_info"):
+            yield ok(name, f"a Vettance server answers on {host}:{port}")
+        else:
+            yield fault(
+                name, str(error), "Name an address of this machine that is free, or end what holds it."
+            )
+        return
+    yield ok(name, f"{host}:{port} is free")
+
+
+def check_addresses(patient: Patient) -> Iterator[Finding]:
+    """Open the files that know addresses, where some are named."""
+    name = "GeoIP files"
+    if patient.settings.geoip_country is None and patient.settings.geoip_asn is None:
+        return
+    try:
+        probe_addresses(patient.settings)
+    except SettingsError as error:
+        yield fault(name, str(error), "Get the file again, name one in MaxMind's format, or unset it.")
+        return
+    yield ok(name, "they can be read")
+
+
+def _is_ours(host: str, port: int, path: str, said: bytes) -> bool:
+    named = f"[{host}]" if ":" in host else host
+    try:
+        with urllib.request.urlopen(f"http://{named}:{port}{path}", timeout=_ASK_S_MAX) as answer:
+            return said in answer.read(_ANSWER_BYTES_MAX)
+    except (OSError, ValueError):
         return False
 
 
