@@ -94,3 +94,38 @@ async def test_a_user_without_the_right_to_a_command_of_a_script_gets_no_answer(
     with pytest.raises(StateDown):
         await SharedLimits(line).charge("T", "key", 300, 1_000)
     await line.close()
+
+
+async def test_after_a_failover_the_server_that_took_over_is_asked(redis: PrivateRedis) -> None:
+    other = PrivateRedis()
+    other.start()
+    primary = redis
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while sent := await reader.read(65_536):
+            writer.write(sent)
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", primary.port)
+        await asyncio.gather(pass_on(reader, back), pass_on(there, writer))
+
+    address = await asyncio.start_server(serve, "127.0.0.1", 0)
+    line = Line(f"redis://127.0.0.1:{address.sockets[0].getsockname()[1]}/0", PATIENCE_S)
+    limits = SharedLimits(line)
+    await limits.charge("T", "key", 300, 1_000)
+    redis.command("REPLICAOF", "127.0.0.1", str(other.port))
+    primary = other
+    until_s = time.monotonic() + BACK_S
+    while True:
+        try:
+            await asyncio.wait_for(limits.charge("T", "key", 300, 1_000), END_S)
+        except StateDown:
+            assert time.monotonic() < until_s
+            await asyncio.sleep(0.05)
+        else:
+            break
+    await line.close()
+    address.close()
+    await asyncio.sleep(0.1)
+    other.close()

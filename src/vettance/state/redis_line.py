@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import structlog
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, RedisError, ResponseError
 
 from vettance.state.port import StateDown
 
@@ -25,6 +25,10 @@ _SERVER_BYTES: Final = 8
 _TELL_S: Final = 60.0
 _CODES_MAX: Final = 32
 _CODE: Final = re.compile(r"[A-Z]{2,20}\b")
+
+# What a server says that serves no longer: another one may answer at the same address by now. The second is
+# MASTERDOWN too.
+_DEMOTED: Final = (ReadOnlyError, ClusterDownError)
 
 _log = structlog.get_logger()
 
@@ -167,6 +171,8 @@ class Line:
                 self._answered_s = time.monotonic()
                 if not answer.done():
                     answer.set_result(found)
+                if isinstance(found, _DEMOTED):
+                    raise found
         except (RedisError, OSError, TimeoutError, IndexError) as error:
             if connection is self._connection:
                 await self._break(str(error) or type(error).__name__)
