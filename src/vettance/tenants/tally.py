@@ -91,8 +91,11 @@ class SharedTally:
         """Write down what was counted since; first mend what was lost."""
         tenants = [row[0] for row in await self._store.read(sql.select_tenants())]
         counted = {tenant: (hour, used) for tenant, hour, used in await self._quota.used(tenants)}
-        for tenant, saved in self._saved.items():
-            if counted.get(tenant, (0, 0)) < saved:
+        for tenant, saved in tuple(self._saved.items()):
+            if tenant in counted and counted[tenant][0] < saved[0] - 1:
+                # The clock was ahead by more than the hour in which counting goes on, and is right again.
+                del self._saved[tenant]
+            elif counted.get(tenant, (0, 0)) < saved:
                 await self._quota.restore(tenant, *saved)
                 counted[tenant] = saved
         fresh = {tenant: count for tenant, count in counted.items() if self._saved.get(tenant) != count}

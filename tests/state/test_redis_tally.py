@@ -1,0 +1,62 @@
+"""What is written down of the quota that processes share, and given back to Redis."""
+
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from redis_server import PATIENCE_S
+from velocity_engines import private_redis
+
+from vettance.db.sqlite import SqliteStore
+from vettance.state.redis_limits import SharedLimits
+from vettance.state.redis_line import Line
+from vettance.tenants import sql
+from vettance.tenants.tally import SharedTally
+from vettance.tenants.tenant import Tenant
+
+QUOTA = b"vettance:{ten_1}:q"
+TENANT = Tenant(id="ten_1", name="One", aml=False, throttle=1_000, quota=10)
+
+
+@pytest.fixture
+async def line() -> AsyncIterator[Line]:
+    line = Line(private_redis().url, PATIENCE_S)
+    await line.call(b"FLUSHALL")
+    yield line
+    await line.close()
+
+
+@pytest.fixture
+async def tally(line: Line, tmp_path: Path) -> AsyncIterator[SharedTally]:
+    store = await SqliteStore.open(tmp_path / "vettance.db", writer="thread")
+    await store.migrate()
+    await store.write(sql.insert_tenant(TENANT, 0))
+    yield SharedTally(store, SharedLimits(line))
+    await store.close()
+
+
+@pytest.mark.parametrize("ahead", [2, 3, 500])
+async def test_the_quota_holds_after_the_clock_of_redis_was_hours_ahead(
+    line: Line, tally: SharedTally, ahead: int
+) -> None:
+    limits = SharedLimits(line)
+    later = int(time.time() // 3600) + ahead
+    await line.call(b"HSET", QUOTA, b"hour", b"%d" % later, b"used", b"4")
+    await tally.save()
+    admitted = 0
+    for _ in range(3):
+        for _ in range(15):
+            admitted += (await limits.charge("ten_1", "key", 1_000, 10)).use.admitted
+        await tally.save()
+    assert admitted == 10
+
+
+async def test_what_redis_lost_of_the_quota_is_given_back(line: Line, tally: SharedTally) -> None:
+    limits = SharedLimits(line)
+    for _ in range(9):
+        await limits.charge("ten_1", "key", 1_000, 10)
+    await tally.save()
+    await line.call(b"FLUSHALL")
+    await tally.save()
+    assert (await limits.charge("ten_1", "key", 1_000, 10)).use.remaining == 0
