@@ -10,7 +10,7 @@ from redis_server import PATIENCE_S
 from velocity_engines import private_redis
 
 from vettance.state.redis_limits import SharedLimits
-from vettance.state.redis_line import Line
+from vettance.state.redis_line import WAITING_MAX, Line
 
 WINDOW_S = 60.0
 _THROTTLE = b"vettance:{T}:t:key"
@@ -142,3 +142,11 @@ async def test_a_quota_is_taken_up_again_after_a_loss(line):
     assert await limits.used(["T"]) == [("T", hour, 7)]
     assert (await limits.charge("T", "key", 10, 8)).use.remaining == 0
     assert not (await limits.charge("T", "key", 10, 8)).use.admitted
+
+
+async def test_the_use_of_any_number_of_tenants_can_be_asked(line):
+    limits, hour = SharedLimits(line), int(time.time() // 3600)
+    tenants = [f"T{number}" for number in range(WAITING_MAX + 1)]
+    await limits.restore(tenants[0], hour, 3)
+    await limits.restore(tenants[-1], hour, 7)
+    assert await limits.used(tenants) == [(tenants[0], hour, 3), (tenants[-1], hour, 7)]

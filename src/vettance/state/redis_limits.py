@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from vettance.state.limits import Charge, Verdict
 from vettance.state.redis_line import Line, Script
@@ -14,6 +14,7 @@ _RESTORE: Final = Script("quota.lua")
 _THROTTLED: Final = 1
 _MARK_S: Final = 86_400  # As long as signals of a session count.
 _MICRO: Final = 1e6
+_ASKED_AT_ONCE: Final = 500  # So that requests get their turn between, and the line has room for them.
 
 
 class SharedLimits:
@@ -65,8 +66,11 @@ class SharedLimits:
     async def used(self, tenants: Iterable[str]) -> list[tuple[str, int, int]]:
         """Return (tenant, hour, requests counted in it) of those of whom anything is counted."""
         asked = [*tenants]
-        calls = (self._line.call(b"HMGET", _quota_key(tenant), b"hour", b"used") for tenant in asked)
-        counted = await asyncio.gather(*calls)
+        counted: list[Any] = []
+        for first in range(0, len(asked), _ASKED_AT_ONCE):
+            part = asked[first : first + _ASKED_AT_ONCE]
+            calls = (self._line.call(b"HMGET", _quota_key(tenant), b"hour", b"used") for tenant in part)
+            counted += await asyncio.gather(*calls)
         return [
             (tenant, int(hour), int(used))
             for tenant, (hour, used) in zip(asked, counted, strict=True)
