@@ -199,8 +199,11 @@ class SharedMemory:
             await asyncio.sleep(_SETTLE_S)
             try:
                 await self._settle()
-            except (StateDown, Unready):
-                continue  # It is tried again, and what is lost needs no settling.
+            except StateDown:
+                continue  # It is tried again.
+            except Exception as error:  # noqa: BLE001  What comes after it must be settled too.
+                _log.warning("events_not_settled", reason=repr(error))
+                await asyncio.sleep(_LOOK_S)
 
     async def _settle(self) -> None:
         """Tell Redis what is settled; a memory that may lack some of it is filled anew."""
@@ -219,6 +222,8 @@ class SharedMemory:
             except StateDown as error:
                 _log.warning("state_not_swept", reason=str(error))
                 return
+            except Exception:  # noqa: BLE001  The memories of the others must be swept, and `run` go on.
+                _log.exception("state_not_swept", tenant=tenant)
 
     async def _attend_safely(self, tenant: str) -> None:
         try:

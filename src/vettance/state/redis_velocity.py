@@ -188,7 +188,7 @@ class RedisVelocity:
             while settled := self._take_settled(tenant):
                 try:
                     unknown = await self._line.run(_SETTLE, self._names(tenant), settled)
-                except StateDown:
+                except BaseException:
                     self._settled.setdefault(tenant, []).extend(settled)
                     raise
                 if unknown:
