@@ -111,10 +111,10 @@ def test_installing_a_plan_begins_anew_and_adopting_takes_over_what_was_filled_a
     velocity.install("A", plan)
     seen = Observation(("k",), 1, ())
     velocity.observe("A", "e1", NOW, seen)
-    velocity.install("A#next", plan)
+    velocity.install("A#the_next", plan)
     for index in range(5):
-        velocity.observe("A#next", f"c{index}", NOW, seen)
-    velocity.adopt("A", "A#next")
+        velocity.observe("A#the_next", f"c{index}", NOW, seen)
+    velocity.adopt("A", "A#the_next")
     assert velocity.observe("A", "e2", NOW, seen).values == (5,)
     velocity.install("A", plan)
     assert velocity.observe("A", "e3", NOW, seen).values == (0,)

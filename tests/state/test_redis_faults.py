@@ -1,11 +1,14 @@
 """The shared memory where processes stall or die, writes fail, and Redis or the store refuse."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from redis_processes import TENANT, processes, until
 from redis_server import PrivateRedis
 
+from vettance.db.engine import Row, Statement
+from vettance.decisions import share
 from vettance.state.redis_line import Line
 
 
@@ -45,3 +48,65 @@ async def test_a_sweep_that_redis_refuses_ends_nothing(tmp_path, server):
         await one.line.call(b"DEL", gone)
         one.memory.follow_astray(TENANT)
         await until(lambda: not one.memory.astray)
+
+
+class StalledStore:
+    """A store of which one reading of the log is handed over only when `resume` is set."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+        self.stalled = asyncio.Event()
+        self.resume = asyncio.Event()
+
+    async def read(self, statement: Statement) -> list[Row]:
+        rows = await self._store.read(statement)
+        if "sent, signals FROM event" in statement.sql and not self.stalled.is_set():
+            self.stalled.set()
+            await self.resume.wait()
+        return rows
+
+
+async def test_a_holder_that_stalled_beyond_its_lease_writes_into_no_memory_of_its_successor(
+    tmp_path, server, monkeypatch
+):
+    monkeypatch.setattr(share, "LEASE_S", 0.5)
+    async with processes(tmp_path, server.url) as (one, other):
+        for _ in range(20):
+            await one.decide()
+        first, second = StalledStore(one.store), StalledStore(other.store)
+        one.memory._store, other.memory._store = first, second
+        one.memory.follow_astray(TENANT)
+        await first.stalled.wait()
+        # The lease of the first lapses; the second is filling when the first comes to itself.
+        other.memory.follow_astray(TENANT)
+        await second.stalled.wait()
+        monkeypatch.setattr(share, "LEASE_S", 15.0)
+        await other.line.call(b"PERSIST", b"vettance:{%b}:v:lease" % TENANT.encode())
+        first.resume.set()
+        await asyncio.sleep(0.3)
+        second.resume.set()
+        await until(lambda: not other.memory.astray)
+        evaluated = await other.decide()
+        assert (await other.answers(evaluated), evaluated.degraded) == ([20], False)
+        await until(lambda: not one.memory.astray)
+        assert await other.answers(await other.decide()) == [21]
+
+
+async def test_a_memory_is_adopted_only_by_who_has_the_lease_and_one_left_by_the_dead_is_swept(
+    tmp_path, server
+):
+    async with processes(tmp_path, server.url, 1) as (one,):
+        await one.decide()
+        await one.velocity.settle_all()
+        active = one.memory.rules[TENANT]
+        stale = await one.velocity.lease(TENANT, 0.05)
+        assert stale is not None
+        coming = f"{TENANT}#{stale.decode()}"
+        await one.velocity.install(coming, active.compiled.plan)
+        await one.velocity.hold(TENANT, 5)
+        await asyncio.sleep(0.1)
+        with pytest.raises(share.Unready):
+            await one.velocity.adopt(TENANT, coming, held=True)
+        await one.velocity.sweep(TENANT)
+        assert len(await one.line.call(b"KEYS", b"*")) == 2
+        assert await one.answers(await one.decide()) == [1]

@@ -19,7 +19,6 @@ from vettance.rules import sql as rules_sql
 from vettance.rules.compiler import Facts
 from vettance.state.port import EVERYTHING, Answer, Condition, Plan, SharedVelocity, StateDown, Unready
 
-COMING: Final = "#next"  # Ends the name of a memory that is filled beside the one in use.
 #: How long an event waits for its tenant's memory to be exchanged, before it is refused.
 PATIENCE_S: Final = 5.0
 #: A lease outlives a pause of its holder, and is soon taken over from one that died.
@@ -267,7 +266,7 @@ class SharedMemory:
 
     async def _fill(self, tenant: str, active: ActiveRules, holder: bytes) -> None:
         """Fill a memory from the log, hold events back for the end of it, exchange the old for it."""
-        coming, plan = tenant + COMING, active.compiled.plan
+        coming, plan = f"{tenant}#{holder.decode()}", active.compiled.plan
         began_s = time.monotonic()
         was_lacking = tenant in self._lacking
         # What is found to be lacking from here on may come after the end that is read.
@@ -288,14 +287,15 @@ class SharedMemory:
     ) -> int:
         await self._velocity.install(coming, plan)
         tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
-        count = await self._catch_up(tenant, active, holder, 0, tail)
+        count = await self._catch_up(tenant, active, holder, coming, 0, tail)
         await self._velocity.hold(tenant, HOLD_S)
         holding = asyncio.create_task(self._hold_on(tenant))
         try:
             await self._wait_for_pending(tenant)
             known = {event_id for _, event_id in tail}
             after = tail[0][0] - 1 if tail else 0
-            count += await self._catch_up(tenant, active, holder, after, deque(maxlen=1), known)
+            last: deque[tuple[int, str]] = deque(maxlen=1)
+            count += await self._catch_up(tenant, active, holder, coming, after, last, known)
             await self._velocity.adopt(tenant, coming, held=True)
         except BaseException:
             await self._velocity.let_go(tenant)
@@ -335,6 +335,7 @@ class SharedMemory:
         tenant: str,
         active: ActiveRules,
         holder: bytes,
+        coming: str,
         after: int,
         tail: deque[tuple[int, str]],
         known: set[str] | None = None,
@@ -343,7 +344,7 @@ class SharedMemory:
         count = 0
         while rows := await self._store.read(sql.select_tenant_log(tenant, after, since_ms, _CHUNK)):
             fresh = [row for row in rows if known is None or row[2] not in known]
-            await asyncio.gather(*(self._record(tenant + COMING, active, row) for row in fresh))
+            await asyncio.gather(*(self._record(coming, active, row) for row in fresh))
             tail.extend((row[0], row[2]) for row in rows)
             after = rows[-1][0]
             count += len(fresh)

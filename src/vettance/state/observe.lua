@@ -1,7 +1,7 @@
 -- Answers what rules ask of one event and records it, in one step that nothing else gets into.
 --
--- KEYS[1] is a memory, and every other key begins with KEYS[2]. ARGV: digest of the plan and id of the server
--- it was filled on, event id ('' for a replay), moment, 1 when that is the moment of receipt; then for each group
+-- KEYS[1] is a memory, and every other key begins with KEYS[2]. ARGV: digest of the plan, id of the server
+-- it was filled on and, of a coming memory, its generation, event id ('' for a replay), moment, 1 when that is the moment of receipt; then for each group
 -- its key and entry as one text, and what is known of it: bytes of an entry, milliseconds it is kept, its lanes
 -- (MessagePack, for busy keys).
 --
@@ -28,7 +28,9 @@ local generation = sub(meta, 1, 8)
 local root = KEYS[2] .. generation
 local pending = root .. 'p'
 -- Of a server that was started again it is not known how much it remembers.
-if sub(meta, 17, 24) ~= sub(ARGV[1], 9) then return 'L' end
+if sub(meta, 17, 24) ~= sub(ARGV[1], 9, 16) then return 'L' end
+-- Whoever took a lease over fills another memory than the one who had it before.
+if #ARGV[1] > 16 and generation ~= sub(ARGV[1], 17) then return 'L' end
 if sub(meta, 9, 16) ~= sub(ARGV[1], 1, 8) then return 'S' end
 if event ~= '' then
   local before = call('HGET', pending, event)

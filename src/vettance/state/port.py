@@ -117,13 +117,16 @@ class SharedVelocity(Protocol):
         """Say which events are settled; return the tenants whose memory may lack one of them."""
 
     async def install(self, tenant: str, plan: Plan) -> None:
-        """Give a tenant an empty memory."""
+        """Give a tenant an empty memory; one to be filled aside is named tenant + `#` + token of a lease."""
 
     async def found(self, tenant: str, plan: Plan) -> None:
         """Give a tenant that has none an empty memory that answers nothing as exact."""
 
     async def adopt(self, tenant: str, coming: str, *, held: bool = False) -> None:
-        """Give a tenant the memory filled under the name `coming`. Raises `Unready`."""
+        """Give a tenant the memory filled under the name `coming`; with `held` only by who has the lease.
+
+        Raises `Unready`.
+        """
 
     async def condition(self, tenant: str, plan: Plan) -> Condition:
         """Tell how the memory of a tenant stands to a plan."""

@@ -28,7 +28,6 @@ from vettance.state.redis_line import Line, Script
 from vettance.state.written import Read, write
 
 PREFIX: Final = b"vettance"
-COMING: Final = "#next"  # Ends the name of a memory that is filled beside the one in use.
 
 _OBSERVE: Final = Script("observe.lua")
 _EXCHANGE: Final = Script("exchange.lua")
@@ -63,14 +62,15 @@ class RedisVelocity:
     keys expire by the clock of the server, so an event that lags an hour more behind that clock than those
     before it is answered as inexact where its windows reach that far.
 
-    A tenant's next memory is filled under its name + `COMING`, beside the one in use, and then adopted.
+    A tenant's next memory is filled beside the one in use, under its name + `#` + the token of whoever has
+    the lease, and then adopted. The token is its generation, so nobody can fill the memory of another.
     """
 
     def __init__(self, line: Line, secret: bytes, space: str = "v") -> None:
         """Share what every engine on this server with the same secret and `space` remembers."""
         self._line = line
         self._space = space.encode()
-        self._plans: dict[str, Plan] = {}
+        self._plans: dict[bytes, Plan] = {}  # by key of a memory
         self._placed: dict[int, _Placed] = {}
         self._settled: dict[str, list[bytes]] = {}
         self._known: dict[Value, int] = {}
@@ -81,9 +81,10 @@ class RedisVelocity:
 
         Raises `ValueError` when the plan asks what cannot be answered, `StateDown`.
         """
-        self._plans[tenant] = plan
-        meta = self._empty(plan, await self._line.server(), 0)
-        await self._line.run(_EXCHANGE, self._names(tenant), (meta, b""))
+        names = self._names(tenant)
+        self._plans[names[0]] = plan
+        meta = self._empty(plan, await self._line.server(), 0, _generation(tenant))
+        await self._line.run(_EXCHANGE, names, (meta, b""))
 
     async def found(self, tenant: str, plan: Plan) -> None:
         """Give a tenant that has no memory an empty one that answers nothing as exact. Raises `StateDown`."""
@@ -92,19 +93,21 @@ class RedisVelocity:
 
     async def uninstall(self, tenant: str) -> None:
         """Drop everything remembered for a tenant. Raises `StateDown`."""
-        self._plans.pop(tenant, None)
-        await self._line.run(_EXCHANGE, self._names(tenant), (b"", b""))
+        names = self._names(tenant)
+        self._plans.pop(names[0], None)
+        await self._line.run(_EXCHANGE, names, (b"", b""))
 
     async def adopt(self, tenant: str, coming: str, *, held: bool = False) -> None:
         """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped.
 
-        Raises `Unready` when the coming memory is lost or, with `held`, events are no longer held back, and
-        `StateDown`.
+        Raises `Unready` when the coming memory is lost or, with `held`, events are no longer held back or the
+        lease is another's, and `StateDown`.
         """
-        self._plans[tenant] = self._plans.pop(coming)
         here, base = self._names(tenant)
-        how = (b"", b"held" if held else b"")
-        if not await self._line.run(_EXCHANGE, (here, base, self._names(coming)[0]), how):
+        there = self._names(coming)[0]
+        self._plans[here] = self._plans.pop(there)
+        how = (_generation(coming), b"held" if held else b"")
+        if not await self._line.run(_EXCHANGE, (here, base, there), how):
             raise Unready("lost")
 
     async def condition(self, tenant: str, plan: Plan) -> Condition:
@@ -139,7 +142,7 @@ class RedisVelocity:
         and records nothing. Raises `Unready` when the memory is lost, of another plan or being exchanged,
         `StateDown` when Redis does not answer.
         """
-        placed = self._place(plan or self._plans[tenant])
+        placed = self._place(plan or self._plans[self._names(tenant)[0]])
         asked, words = self._ask(placed, at_ms, seen)
         try:
             found = await self._send(tenant, placed, event_id, at_ms, asked, received=received)
@@ -165,7 +168,8 @@ class RedisVelocity:
         received: bool = False,
     ) -> bytes:
         server = await self._line.server()
-        sent = [placed.digest + server, event_id.encode(), b"%d" % at_ms, b"1" if received else b"0"]
+        expected = placed.digest + server + _generation(tenant)
+        sent = [expected, event_id.encode(), b"%d" % at_ms, b"1" if received else b"0"]
         for group, entry in asked:
             sent += entry, group.known
         found: bytes = await self._line.run(_OBSERVE, self._names(tenant), sent)
@@ -223,7 +227,7 @@ class RedisVelocity:
 
     async def lease(self, tenant: str, lease_s: float) -> bytes | None:
         """Become the one who fills the tenant's coming memory; None while another is. Raises `StateDown`."""
-        holder = secrets.token_hex(8).encode()
+        holder = _new_generation()
         key = self._names(tenant)[1] + b"lease"
         taken = await self._line.call(b"SET", key, holder, b"NX", b"PX", b"%d" % (lease_s * 1000))
         return holder if taken else None
@@ -236,6 +240,8 @@ class RedisVelocity:
     async def sweep(self, tenant: str) -> int:
         """Delete what nobody will ask any more; return how many keys. Raises `StateDown`."""
         base, swept = self._names(tenant)[1], 0
+        # What was being filled by a process that has died.
+        await self._line.run(_EXCHANGE, self._names(tenant + "#"), (b"", b"left"))
         for generation in await self._line.call(b"SMEMBERS", base + b"gone"):
             cursor = b"0"
             pattern = base + generation + b"*"
@@ -262,10 +268,11 @@ class RedisVelocity:
             self._placed[id(plan)] = placed
         return placed
 
-    def _empty(self, plan: Plan, server: bytes, flags: int) -> bytes:
+    def _empty(self, plan: Plan, server: bytes, flags: int, generation: bytes = b"") -> bytes:
         """Return what stands for a memory in which nothing is remembered yet."""
-        generation = secrets.token_hex(_GENERATION // 2).encode()
         none = float("-inf")
+        generation = generation or _new_generation()
+        assert len(generation) == _GENERATION
         return _META.pack(generation, self._place(plan).digest, server, flags, none, -none, none, none)
 
     def _fingerprint(self, value: Value) -> int | None:
@@ -302,9 +309,18 @@ class RedisVelocity:
 
     def _names(self, memory: str) -> tuple[bytes, bytes]:
         """Return the key of a memory, and what all its other keys begin with."""
-        tenant, _, coming = memory.partition("#")
+        tenant, coming, _ = memory.partition("#")
         base = b"%b:{%b}:%b:" % (PREFIX, tenant.encode(), self._space)
-        return base + b"m" + coming.encode(), base
+        return base + (b"mnext" if coming else b"m"), base
+
+
+def _generation(memory: str) -> bytes:
+    """Return the generation that a coming memory is of by its name; nothing for the one in use."""
+    return memory.partition("#")[2].encode()
+
+
+def _new_generation() -> bytes:
+    return secrets.token_hex(_GENERATION // 2).encode()
 
 
 def _answer(
