@@ -1,15 +1,19 @@
 """The shared memory where processes stall or die, writes fail, and Redis or the store refuse."""
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
-from redis_processes import TENANT, processes, until
+from redis_processes import TENANT, Process, processes, until
 from redis_server import PrivateRedis
 
 from vettance.db.engine import Row, Statement
 from vettance.decisions import share
+from vettance.errors import Unavailable
 from vettance.state.redis_line import Line
+from vettance.tenants.sql import save_quota_use
+from vettance.tenants.tally import SharedTally
 
 
 @pytest.fixture
@@ -110,3 +114,29 @@ async def test_a_memory_is_adopted_only_by_who_has_the_lease_and_one_left_by_the
         await one.velocity.sweep(TENANT)
         assert len(await one.line.call(b"KEYS", b"*")) == 2
         assert await one.answers(await one.decide()) == [1]
+
+
+async def test_a_process_that_starts_without_redis_refuses_events_until_redis_is_there(tmp_path, server):
+    server.stop()
+    async with processes(tmp_path, server.url, 1) as (one,):
+        with pytest.raises(Unavailable):
+            await one.decide()
+        server.start()
+        await one.until_exact()
+        await one.until_like_the_log()
+
+
+async def test_a_quota_that_was_written_down_is_given_back_though_redis_was_away_at_the_start(
+    tmp_path, server
+):
+    async with processes(tmp_path, server.url, 1) as (one,):
+        hour = int(time.time() // 3600)
+        await one.store.write(*save_quota_use(hour, [(TENANT, 7)]))
+        server.stop()
+        other = Process(one.store, server.url)
+        tally = SharedTally(one.store, other.limits)
+        await tally.restore(hour)
+        server.start()
+        await tally.save()
+        assert await other.limits.used([TENANT]) == [(TENANT, hour, 7)]
+        await other.stop()

@@ -159,13 +159,19 @@ class SharedMemory:
         """Nothing to do here: `run` sees to it."""
 
     async def start(self, _progress: Callable[[int], object] | None = None) -> int:
-        """Put every tenant's rules into force, and wait a while for their memories; returns 0."""
+        """Put every tenant's rules into force, and wait a while for their memories; returns 0.
+
+        Without Redis it waits for nothing: events are refused until `run` has seen to their tenants.
+        """
         until_s = time.monotonic() + START_S
         waiting = [row[0] for row in await self._store.read(rules_sql.select_newest())]
-        while waiting and time.monotonic() < until_s:
-            waiting = [tenant for tenant in waiting if not await self._attend(tenant)]
-            if waiting:
-                await asyncio.sleep(_SETTLE_S)
+        try:
+            while waiting and time.monotonic() < until_s:
+                waiting = [tenant for tenant in waiting if not await self._attend(tenant)]
+                if waiting:
+                    await asyncio.sleep(_SETTLE_S)
+        except (StateDown, Unready) as error:
+            _log.warning("memories_not_filled", reason=str(error))
         self._wanted.update(waiting)
         return 0
 

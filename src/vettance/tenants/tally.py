@@ -82,10 +82,14 @@ class SharedTally:
         self._saved: dict[str, tuple[int, int]] = {}
 
     async def restore(self, hour: int) -> None:
-        """Take up what is written down of an hour (Unix hours)."""
-        for tenant, used in await self._store.read(sql.select_quota_use(hour)):
-            self._saved[tenant] = (hour, used)
-            await self._quota.restore(tenant, hour, used)
+        """Take up what is written down of an hour (Unix hours); where Redis is away, `save` gives it back."""
+        rows = await self._store.read(sql.select_quota_use(hour))
+        self._saved.update((tenant, (hour, used)) for tenant, used in rows)
+        try:
+            for tenant, used in rows:
+                await self._quota.restore(tenant, hour, used)
+        except StateDown as error:
+            _log.warning("quota_not_restored", reason=str(error))
 
     async def save(self) -> None:
         """Write down what was counted since; first mend what was lost."""
