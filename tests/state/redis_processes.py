@@ -94,9 +94,10 @@ class Process:
             await asyncio.gather(self.running, return_exceptions=True)
         await self.line.close()
 
-    async def decide(self, body: dict[str, Any] = LOGIN) -> Evaluated:
+    async def decide(self, body: dict[str, Any] = LOGIN, waited_ms: int = 0) -> Evaluated:
+        """Decide an event that was received so long ago."""
         sent = encode(body)
-        event = read_event(body, len(sent), time.time_ns() // 1_000_000)
+        event = read_event(body, len(sent), time.time_ns() // 1_000_000 - waited_ms)
         return await self.evaluator.evaluate(TENANT, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
 
     async def answers(self, evaluated: Evaluated) -> list[Any]:

@@ -140,3 +140,24 @@ async def test_a_quota_that_was_written_down_is_given_back_though_redis_was_away
         await tally.save()
         assert await other.limits.used([TENANT]) == [(TENANT, hour, 7)]
         await other.stop()
+
+
+async def test_an_event_that_waited_long_for_its_decision_is_not_taken_for_one_of_the_dead(tmp_path, server):
+    async with processes(tmp_path, server.url) as (one, other):
+        filled: list[str] = []
+        lease = other.velocity.lease
+
+        async def noted(tenant: str, lease_s: float) -> bytes | None:
+            filled.append(tenant)
+            return await lease(tenant, lease_s)
+
+        other.velocity.lease = noted
+        gate = one.store.gate = asyncio.Event()
+        waiting = asyncio.create_task(one.decide(waited_ms=2 * share.DEAD_MS))
+        await until(lambda: one.store.gate is None)
+        assert len(await other.velocity.pending(TENANT)) >= 1
+        await other.memory.sweep()
+        await asyncio.sleep(0.5)
+        gate.set()
+        await waiting
+        assert filled == []

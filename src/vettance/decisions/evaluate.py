@@ -119,7 +119,8 @@ class Evaluator:
         if active is None:
             raise Unavailable("The rules of this tenant are not loaded yet.")
         compiled = active.compiled
-        event_id = self._ids.make("evt", event.received_at_ms)
+        # Of now: one that has waited as a job would look as if nobody had settled it for long.
+        event_id = self._ids.make("evt", self._now_ms())
         if self._freshen is not None and event.session_id is not None:
             await self._freshen(tenant)
         event, signals = self._with_signals(tenant, event)
