@@ -16,6 +16,7 @@ from vettance.aml import sql as aml_sql
 from vettance.aml.assemble import assemble
 from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.follow import Rescreener
+from vettance.attend import Attendant
 from vettance.connect import (
     connect_shared,
     connect_store,
@@ -137,6 +138,7 @@ class Service:
             store, self.ids, vault, self.postman, self._subscribed, unsafe=settings.unsafe_webhooks
         )
         self.finder = Finder(store)
+        self.attendants = self._attendants()
         self.refresher = Refresher(store, self._reloads())
         self.replays = StoredReplays(store, vault)
         explainer = Explainer(store, self.evaluator, cache, Relater(store, self.finder))
@@ -152,10 +154,7 @@ class Service:
             *self.aml.doors.routes(),
             *self.screening.routes(),
         )
-        checks: dict[str, Check] = {"store": self._check_store, "configuration": self._check_refresh}
-        if self.shared is not None:
-            checks["redis"] = self.shared.check
-        self.routes = with_pages(routes, checks, __version__, {"watchlists": self.screening.notice})
+        self.routes = with_pages(routes, self._checks(), __version__, {"watchlists": self.screening.notice})
         self.edge = Edge(
             self.routes,
             gate,
@@ -179,14 +178,27 @@ class Service:
         self.tally = SharedTally(self.store, self.shared.limits)
         return SharedGate(self.keys, self.shared.limits, tokens=self.tokens)
 
+    def _attendants(self) -> tuple[Attendant, Attendant]:
+        """Return who fills memories from the log, which takes long, when rules change or a write failed."""
+        aml = self.aml.rebuilder
+        return (
+            Attendant(self._rebuild, lambda: self.evaluator.astray),
+            Attendant(aml.reload, lambda: self.aml.monitor.astray, aml.follow),
+        )
+
+    def _checks(self) -> dict[str, Check]:
+        """Return what must be so for this process to decide."""
+        checks: dict[str, Check] = {"store": self._check_store, "configuration": self._check_refresh}
+        return checks if self.shared is None else {**checks, "redis": self.shared.check}
+
     def _reloads(self) -> dict[str, Reload]:
         return {
             tenants_sql.AREA: self._reload_keys,
             lists_sql.AREA: self.lists.reload,
-            rules_sql.AREA: self._reload_rules,
+            rules_sql.AREA: self.attendants[0].ask,
             webhooks_sql.AREA: self._reload_webhooks,
             websdk_sql.AREA: self._reload_tokens,
-            aml_sql.AREA: self.aml.rebuilder.reload,
+            aml_sql.AREA: self.attendants[1].ask,
             watchlists_sql.AREA: self.watchlists.reload,
             retention_sql.DONE: self._forget_names,
         }
@@ -227,7 +239,8 @@ class Service:
         gc.set_threshold(50_000, 20, 50)
         telling = self.meters, self.edge, self.refresher, self.evaluator.astray, self.screening.screener
         self._tasks = [
-            asyncio.create_task(self.refresher.run(self._mend)),
+            asyncio.create_task(self.refresher.run()),
+            *(asyncio.create_task(attendant.run()) for attendant in self.attendants),
             asyncio.create_task(self.follower.run()),
             asyncio.create_task(self._keep_memory()),
             asyncio.create_task(self.aml.preserver.run()),
@@ -276,9 +289,6 @@ class Service:
         keys = [tenants_sql.key_of(row) for row in await self.store.read(tenants_sql.select_keys())]
         self.keys.replace(tenants, keys)
 
-    async def _reload_rules(self, tenant: str, _subject: str) -> None:
-        await self.rebuilder.reload(tenant)
-
     async def _reload_tokens(self, _tenant: str, _subject: str) -> None:
         rows = await self.store.read(websdk_sql.select_token_keys())
         self.tokens.replace([websdk_sql.signing_key_of(row) for row in rows])
@@ -298,10 +308,9 @@ class Service:
         if self.settings.role is not Role.WEB:
             self.worker.ensure()
 
-    async def _mend(self) -> None:
-        self.meters.mended(len(self.evaluator.astray))
-        await self.rebuilder.mend()
-        await self.aml.rebuilder.mend()
+    async def _rebuild(self, tenant: str) -> None:
+        self.meters.mended(tenant in self.evaluator.astray)
+        await self.rebuilder.reload(tenant)
 
     async def _keep_memory(self) -> None:
         """Write snapshots of a memory of our own; one that is shared is seen to by whoever asks it."""
@@ -332,10 +341,11 @@ class Service:
 
     async def _check_store(self) -> str | None:
         await self.store.read(tenants_sql.select_last_change())
-        return None
+        return None if self.store.healthy() else "takes no writes"
 
     async def _check_refresh(self) -> str | None:
-        return (self.misplaced and self.misplaced()) or self.refresher.fault
+        faults = (one.fault for one in (self.refresher, *self.attendants))
+        return (self.misplaced and self.misplaced()) or next(filter(None, faults), None)
 
 
 @contextlib.asynccontextmanager

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from vettance.state.redis_line import Line
     from vettance.state.redis_velocity import RedisVelocity
 
+_READY_KEY: Final = b"vettance:ready"
 #: How long a child of a server lets a database alone that was away.
 _CHILD_PAUSE_S: Final = 0.5
 
@@ -74,7 +75,8 @@ class Shared(NamedTuple):
     async def check(self) -> str | None:
         """Say why Redis cannot serve; None when it can."""
         try:
-            await self.line.call(b"PING")
+            # One that is full, or follows another, answers and takes nothing.
+            await self.line.call(b"SET", _READY_KEY, b"1", b"PX", b"1000")
         except StateDown:
             return "cannot be reached, or refuses"  # `vettance doctor` tells which.
         return None

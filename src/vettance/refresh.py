@@ -1,14 +1,18 @@
 """Refresh: keep the mirrors of configuration equal to the store, whoever changed it."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 import structlog
 
 from vettance.db.engine import Store, StoreDown
 from vettance.tenants import sql
 
-PAUSE_S = 1.0
+PAUSE_S: Final = 1.0
+#: A look that takes longer has been stopped by something; what it reads takes milliseconds.
+LOOK_S_MAX: Final = 10.0
 
 #: Reads again what a change of (tenant, subject) touched.
 Reload = Callable[[str, str], Awaitable[None]]
@@ -29,8 +33,15 @@ class Refresher:
         self._seen = 0
         # (area, tenant, subject), in the order of the changes; a dict for want of an ordered set.
         self._due: dict[tuple[str, str, str], None] = {}
-        #: Why the newest look at the store failed, for readiness; None when it went well.
-        self.fault: str | None = None
+        self._fault: str | None = None
+        self._looked_s: float | None = None
+
+    @property
+    def fault(self) -> str | None:
+        """Why the newest look at the store failed, or that it does not end; None when it went well."""
+        if self._looked_s is not None and time.monotonic() - self._looked_s > LOOK_S_MAX:
+            return "changes have not been looked at for some time"
+        return self._fault
 
     async def start(self) -> None:
         """Remember where the changes stand; call before the mirrors are first filled."""
@@ -39,6 +50,8 @@ class Refresher:
     async def look(self) -> None:
         """Apply every change noted since the last look; what was read once for many changes is read once.
 
+        Keys come first: whoever revokes one wants it to be so at once, however much else has changed.
+
         Raises the first of what went wrong, when all else has been applied.
         """
         rows = await self._store.read(sql.select_changes(self._seen))
@@ -46,7 +59,7 @@ class Refresher:
         if rows:
             self._seen = rows[-1][0]
         failed: Exception | None = None
-        for area, tenant, subject in list(self._due):
+        for area, tenant, subject in sorted(self._due, key=lambda due: due[0] != sql.AREA):
             reload = self._reloads.get(area)
             try:
                 if reload is not None:
@@ -60,19 +73,19 @@ class Refresher:
         if failed is not None:
             raise failed
 
-    async def run(self, after_each: Callable[[], Awaitable[None]]) -> None:
-        """Look for ever. `after_each` is what else happens once a second; faults are logged, not fatal."""
+    async def run(self) -> None:
+        """Look for ever; faults are logged, not fatal."""
         while True:
+            self._looked_s = time.monotonic()
             await asyncio.sleep(PAUSE_S)
-            fault = None
-            for step in (self.look, after_each):
-                try:
-                    await step()
-                except StoreDown as error:
-                    fault = str(error) or "the store is away"
-                except Exception as error:  # noqa: BLE001
-                    # A loop that died silently would freeze every mirror; this one says what happened.
-                    # Its text may repeat somebody's data, and anybody may ask whether we are ready.
-                    fault = type(error).__name__
-                    _log.exception("refresh_failed")
-            self.fault = fault
+            try:
+                await self.look()
+            except StoreDown as error:
+                self._fault = str(error) or "the store is away"
+            except Exception as error:  # noqa: BLE001
+                # A loop that died silently would freeze every mirror; this one says what happened.
+                # Its text may repeat somebody's data, and anybody may ask whether we are ready.
+                self._fault = type(error).__name__
+                _log.exception("refresh_failed")
+            else:
+                self._fault = None

@@ -328,7 +328,7 @@ async def test_a_process_that_watches_nothing_keeps_up_with_the_others(crew: lis
         await process.post(bodies.pop())
     for body in bodies:
         await crew[0].post(body)
-    await crew[1].aml.rebuilder.mend()
+    await crew[1].aml.rebuilder.follow()
     newest = await crew[0].store.read(sql.select_last_event())
     assert crew[1].aml.monitor.places[TENANT].reached == newest[0][0]
 

@@ -228,7 +228,7 @@ async def test_an_event_that_the_store_did_not_take_does_not_count(tmp_path: Pat
                 await one.decide(PROBE)
         one.store.failing = False
         assert one.evaluator.astray == {TENANT}
-        await one.rebuilder.mend()
+        await one.rebuilder.reload(TENANT)
         assert one.evaluator.astray == set()
         assert (await one.answers(await one.decide(PROBE)))[0] == 5
 

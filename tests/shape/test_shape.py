@@ -22,6 +22,7 @@ VERBS = {
     "review.py",
     "screen.py",
     "relate.py",
+    "attend.py",
     "preserve.py",
     "rebuild.py",
     "refresh.py",
@@ -48,6 +49,7 @@ VERBS = {
     "redis_line.py",
     "redis_velocity.py",
     "redis_limits.py",
+    "turnstile.py",
 }
 DOORS = {"api.py", "pages.py", "cli.py", "worker.py", "demo.py"}
 

@@ -107,6 +107,18 @@ def test_without_redis_requests_are_refused_and_taken_when_it_is_back(
     assert count_of(on_redis, event_id) == before
 
 
+def test_a_redis_that_takes_nothing_is_told(on_redis: Service, redis: PrivateRedis) -> None:
+    assert on_redis.get("/readyz").status == 200
+    redis.command("CONFIG", "SET", "maxmemory", "1")
+    try:
+        assert on_redis.get("/readyz").status == 503
+        assert decide(on_redis).status == 503
+    finally:
+        redis.command("CONFIG", "SET", "maxmemory", "0")
+    on_redis.wait_for(lambda: decide(on_redis).status == 200, seconds=5)
+    assert on_redis.get("/readyz").status == 200
+
+
 def test_limits_hold_and_a_lost_quota_is_not_given_back(on_redis: Service, redis: PrivateRedis) -> None:
     _, key = on_redis.new_tenant("Small", throttle=10_000, quota=25)
     answers = [on_redis.get("/api/v1/lists", key=key) for _ in range(30)]

@@ -7,6 +7,7 @@ import pytest
 from vettance.db.engine import StoreDown
 from vettance.db.sqlite import SqliteStore
 from vettance.refresh import Refresher
+from vettance.tenants.sql import AREA as KEYS
 from vettance.tenants.sql import note_change
 
 
@@ -61,3 +62,19 @@ async def test_what_was_due_when_the_store_went_away_is_read_when_it_is_back(tmp
         mirrors.failing.clear()
         await mirrors.refresher.look()
         assert mirrors.read == [("ten_a", "r"), ("ten_b", "r")]
+
+
+async def test_keys_are_read_before_everything_else(tmp_path: Path) -> None:
+    async with await SqliteStore.open(tmp_path / "vettance.db", writer="thread") as store:
+        await store.migrate()
+        read: list[str] = []
+
+        async def note(_tenant: str, subject: str) -> None:
+            read.append(subject)
+
+        refresher = Refresher(store, {"lists": note, KEYS: note})
+        await refresher.start()
+        changes = [note_change("lists", "ten_a", f"entry {number}", 1) for number in range(3)]
+        await store.write(*changes, note_change(KEYS, "ten_a", "key", 1))
+        await refresher.look()
+        assert read == ["key", "entry 0", "entry 1", "entry 2"]

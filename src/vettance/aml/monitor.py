@@ -19,6 +19,7 @@ from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
 from vettance.decisions.active import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
+from vettance.state.turnstile import Turnstile
 from vettance.wire import encode
 
 _TRIES: Final = 5
@@ -74,10 +75,7 @@ class Monitor:
         self.prepare: Callable[[str], Awaitable[None]] = _not_ready
         self._pending: dict[tuple[str, str], asyncio.Event] = {}
         self._customers: dict[tuple[str, str], asyncio.Lock] = {}
-        self._paused: dict[str, asyncio.Event] = {}
-        self._holding: dict[str, asyncio.Lock] = {}
-        self._under_way: dict[str, int] = {}
-        self._quiet: dict[str, asyncio.Event] = {}
+        self._turnstile = Turnstile()
 
     async def take(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes) -> sql.StoredEvent:
         """Watch an event once, whoever sends it how often, and return what was answered the first time.
@@ -115,7 +113,9 @@ class Monitor:
         if self.crew is not None:
             return await self.crew.watch(tenant, event, digest, sent)
         try:
-            await asyncio.wait_for(self.wait_for_gate(tenant), WAIT_S)
+            # Not `wait_for`, which goes on a turn of the loop later: the next one may hold it back by then.
+            async with asyncio.timeout(WAIT_S):
+                await self.wait_for_gate(tenant)
         except TimeoutError:
             raise Unavailable("New rules are being put into force.") from None
         self.begin(tenant)
@@ -135,19 +135,16 @@ class Monitor:
 
     async def wait_for_gate(self, tenant: str) -> None:
         """Wait until the events of a tenant are let through."""
-        while (gate := self._paused.get(tenant)) is not None:
-            await gate.wait()
+        await self._turnstile.wait(tenant)
 
     def begin(self, tenant: str) -> None:
         """Count an event of a tenant as under way."""
-        self._under_way[tenant] = self._under_way.get(tenant, 0) + 1
+        self._turnstile.enter(tenant)
 
     def end(self, tenant: str) -> None:
         """Count an event of a tenant as stored, or as refused."""
-        self._under_way[tenant] -= 1
         self.decided[tenant] = self.decided.get(tenant, 0) + 1
-        if not self._under_way[tenant] and tenant in self._quiet:
-            self._quiet.pop(tenant).set()
+        self._turnstile.leave(tenant)
 
     async def look_up_names(self, tenant: str, event: AmlEvent) -> list[Named]:
         """Look for the names of an event on the watchlists, if the tenant wants that; before it is thought
@@ -257,26 +254,12 @@ class Monitor:
         return thought.stored._replace(status=status, alerts=encode(answers)), statements
 
     async def pause(self, tenant: str) -> None:
-        """Hold back new events of a tenant, and wait until those under way are stored.
-
-        One caller at a time; the next one waits until the events were let through again.
-        """
-        await self._holding.setdefault(tenant, asyncio.Lock()).acquire()
-        self._paused[tenant] = asyncio.Event()
-        try:
-            if self._under_way.get(tenant, 0):
-                self._quiet[tenant] = asyncio.Event()
-                await self._quiet[tenant].wait()
-        except BaseException:
-            self.resume(tenant)
-            raise
+        """Hold back new events of a tenant, and wait until those under way are stored."""
+        await self._turnstile.hold(tenant)
 
     def resume(self, tenant: str) -> None:
         """Let the events of a tenant through again."""
-        gate = self._paused.pop(tenant, None)
-        if gate is not None:
-            gate.set()
-            self._holding[tenant].release()
+        self._turnstile.let_go(tenant)
 
 
 async def _not_ready(_tenant: str) -> None:

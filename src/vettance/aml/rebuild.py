@@ -101,12 +101,6 @@ class AmlRebuilder:
             async with self._turns.setdefault(tenant, asyncio.Lock()):
                 await self._load(tenant)
 
-    async def mend(self) -> None:
-        """Bring the memory of every tenant for whom a write has failed in line, and follow the others."""
-        for tenant in tuple(self._monitor.astray):
-            await self.reload(tenant)
-        await self.follow()
-
     async def _load(self, tenant: str) -> int:
         # First of all: what changes from here on is seen by the next look.
         changed = (await self._store.read(select_last_change()))[0][0]

@@ -46,7 +46,10 @@ class Misuse(Exception):
 
 
 class Store(Protocol):
-    """Four methods. A write is all or nothing, and durable when it returns."""
+    """Five methods. A write is all or nothing, and durable when it returns."""
+
+    def healthy(self) -> bool:
+        """Tell whether writes are being kept, as far as is known. Recovers by itself, within a second."""
 
     async def read(self, statement: Statement) -> list[Row]:
         """Return the rows of a query, seeing every write that has returned before."""

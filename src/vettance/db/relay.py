@@ -105,6 +105,10 @@ class RelayedStore:
         store._link = made[1]
         return store
 
+    def healthy(self) -> bool:
+        """Tell whether the parent, which keeps the writes, is there."""
+        return self._link is not None
+
     async def read(self, statement: Statement) -> list[Row]:
         """Return the rows of a query, seeing every write that has returned before."""
         return await self._readers.read(statement)

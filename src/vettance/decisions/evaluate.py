@@ -20,6 +20,7 @@ from vettance.lists.entry import ListBook
 from vettance.ops.meters import Meters
 from vettance.outbox import MessageType, enqueue
 from vettance.state.port import EVERYTHING, Velocity
+from vettance.state.turnstile import Turnstile
 from vettance.websdk.session import SessionBook
 from vettance.wire import decode
 
@@ -74,9 +75,7 @@ class Evaluator:
         self.ever: dict[str, int] = {}
         #: Tenants that have, or had since the start, a subscription; messages of others are not even written.
         self.listeners: set[str] = set()
-        self._paused: dict[str, asyncio.Event] = {}
-        self._under_way: dict[str, int] = {}
-        self._quiet: dict[str, asyncio.Event] = {}
+        self._turnstile = Turnstile()
         self._newest_ms = 0
         self._shared: SharedMemory | None = None
         self._freshen: Callable[[str], Awaitable[None]] | None = None
@@ -113,7 +112,7 @@ class Evaluator:
         into the same commit; without `tell` no subscriber hears of it. Raises `Unavailable` (503) when the
         store does not take it, `Lost` when `also` demands what is not so; then nothing of it counts.
         """
-        if self._paused:
+        if not self._turnstile.is_open:
             await self._wait_for_rules(tenant)
         active = self.rules.get(tenant)
         if active is None:
@@ -180,7 +179,7 @@ class Evaluator:
 
     async def _store_event(self, tenant: str, event_id: str, statements: list[Statement]) -> None:
         """Write an event that the memory has seen; when that fails, remember that the memory is ahead."""
-        self._under_way[tenant] = self._under_way.get(tenant, 0) + 1
+        self._turnstile.enter(tenant)
         try:
             await self._store.write(*statements)
         except (StoreDown, Clash):
@@ -197,35 +196,26 @@ class Evaluator:
             self._finish(tenant)
 
     def _finish(self, tenant: str) -> None:
-        self._under_way[tenant] -= 1
         self.decided[tenant] = self.decided.get(tenant, 0) + 1
         self.ever[tenant] = self.ever.get(tenant, 0) + 1
-        if self._quiet and not self._under_way[tenant] and tenant in self._quiet:
-            self._quiet.pop(tenant).set()
+        self._turnstile.leave(tenant)
 
     async def _wait_for_rules(self, tenant: str) -> None:
-        gate = self._paused.get(tenant)
-        if gate is None:
-            return
         try:
-            await asyncio.wait_for(gate.wait(), _RULE_CHANGE_WAIT_S)
+            # Not `wait_for`, which goes on a turn of the loop later: the next one may hold it back by then.
+            async with asyncio.timeout(_RULE_CHANGE_WAIT_S):
+                await self._turnstile.wait(tenant)
         except TimeoutError:
             raise Unavailable("New rules are being put into force.") from None
 
     async def passable(self, tenant: str) -> None:
         """Wait while new events of a tenant are held back."""
-        while (gate := self._paused.get(tenant)) is not None:
-            await gate.wait()
+        await self._turnstile.wait(tenant)
 
     async def pause(self, tenant: str) -> None:
         """Hold back new events of a tenant, and wait until those under way are stored."""
-        self._paused.setdefault(tenant, asyncio.Event())
-        if self._under_way.get(tenant, 0):
-            self._quiet[tenant] = asyncio.Event()
-            await self._quiet[tenant].wait()
+        await self._turnstile.hold(tenant)
 
     def resume(self, tenant: str) -> None:
         """Let the events of a tenant through again."""
-        gate = self._paused.pop(tenant, None)
-        if gate is not None:
-            gate.set()
+        self._turnstile.let_go(tenant)

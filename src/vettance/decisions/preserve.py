@@ -123,12 +123,13 @@ class Preserver:
                 return
             if seq <= self._kept.get(tenant, 0):
                 return
-            rows = await self._store.read(self._event_at(seq))
-            if not rows:
-                return
+            # Before anything else is awaited: the events of other processes are taken up at any time.
             snapshot = self._velocity.dump(tenant)
         finally:
             self._evaluator.resume(tenant)
+        rows = await self._store.read(self._event_at(seq))
+        if not rows:
+            return
         draft = await asyncio.to_thread(self._shelf.draft, tenant, seq, rows[0][0])
         try:
             for piece in snapshot:

@@ -28,7 +28,7 @@ class Rebuilder:
         velocity: Velocity,
         evaluator: Evaluator,
         cache: RuleCache,
-        restore: Callable[[str, Plan], Awaitable[int]],
+        restore: Callable[[str, Plan, str], Awaitable[int]],
         now_ms: Callable[[], int] | None = None,
     ) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class Rebuilder:
         reached: dict[str, int] = {}
         for tenant, version, document in await self._store.read(rules_sql.select_newest()):
             active = self._cache.active(version, document)
-            reached[tenant] = await self._restore(tenant, active.compiled.plan)
+            reached[tenant] = await self._restore(tenant, active.compiled.plan, tenant)
             self._evaluator.rules[tenant] = active
         rules = self._evaluator.rules
         since_ms = self._now_ms() - MEMORY_MS
@@ -74,8 +74,9 @@ class Rebuilder:
         if current is not None and current.version == active.version and tenant not in self._evaluator.astray:
             return
         coming = tenant + _NEXT
-        self._velocity.install(coming, active.compiled.plan)
-        after = await self._catch_up(tenant, coming, active, 0)
+        # Also for a memory that is astray: its snapshots were written while it was equal to the log.
+        reached = await self._restore(tenant, active.compiled.plan, coming)
+        after = await self._catch_up(tenant, coming, active, reached)
         await self._evaluator.pause(tenant)
         try:
             await self._catch_up(tenant, coming, active, after)
@@ -84,11 +85,6 @@ class Rebuilder:
             self._evaluator.astray.discard(tenant)
         finally:
             self._evaluator.resume(tenant)
-
-    async def mend(self) -> None:
-        """Bring back in line the memory of every tenant for whom a write has failed."""
-        for tenant in tuple(self._evaluator.astray):
-            await self.reload(tenant)
 
     async def _catch_up(self, tenant: str, coming: str, active: ActiveRules, after: int) -> int:
         since_ms = self._now_ms() - MEMORY_MS

@@ -155,9 +155,6 @@ class SharedMemory:
         """Follow a change of a tenant's rules; they are in force once a memory has seen the log by them."""
         self.follow(tenant)
 
-    async def mend(self) -> None:
-        """Nothing to do here: `run` sees to it."""
-
     async def start(self, _progress: Callable[[int], object] | None = None) -> int:
         """Put every tenant's rules into force, and wait a while for their memories; returns 0.
 

@@ -36,8 +36,8 @@ GAUGES: Final = {
     gauge.name.removeprefix("vettance_"): gauge
     for gauge in (
         Gauge("vettance_build_info", "Always 1; the label is the version that runs.", "version"),
-        Gauge("vettance_store_up", "1 when the store answered these very questions."),
-        Gauge("vettance_redis_up", "1 when Redis answered; not there without Redis."),
+        Gauge("vettance_store_up", "1 when the store answered these very questions and takes writes."),
+        Gauge("vettance_redis_up", "1 when Redis takes writes; not there without Redis."),
         Gauge("vettance_store_pending_writes", "Writes that wait for their commit."),
         Gauge("vettance_store_bytes", "Size of the embedded store: its file and its log.", "part"),
         Gauge("vettance_disk_free_bytes", "Free space where the data folder lies."),
@@ -118,7 +118,7 @@ class Measurer:
                     found.update(await question())
         except (StoreDown, TimeoutError):
             return {**found, "store_up": [("", 0)]}
-        return {**found, "store_up": [("", 1)]}
+        return {**found, "store_up": [("", self._store.healthy())]}
 
     async def _ask_redis(self) -> dict[str, Figures]:
         if self._check_redis is None:
@@ -204,7 +204,9 @@ class Searching(Protocol):
 class Following(Protocol):
     """Knows why it cannot follow the configuration, or None."""
 
-    fault: str | None
+    @property
+    def fault(self) -> str | None:
+        """Why."""
 
 
 async def keep_telling(

@@ -126,6 +126,9 @@ class TracedStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
+    def healthy(self) -> bool:
+        return self._store.healthy()
+
     async def read(self, statement: Statement) -> list[Row]:
         """Return the rows of a query."""
         with self._tracer.start_as_current_span("store read", **_NO_TEXTS):
