@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import structlog
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, RedisError, ResponseError
+from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, ResponseError
 
 from vettance.state.port import StateDown
 
@@ -19,7 +19,7 @@ from vettance.state.port import StateDown
 PATIENCE_S: Final = 2.0
 #: Calls that may wait at one time; beyond it, what Redis is asked comes faster than it answers.
 WAITING_MAX: Final = 20_000
-_SERVER_BYTES: Final = 8
+_RUN_ID: Final = re.compile(rb"^run_id:(\w{8})", re.MULTILINE)
 
 #: A refusal is written to the log again after so long, by its code word.
 _TELL_S: Final = 60.0
@@ -137,7 +137,7 @@ class Line:
                 self._under_way.extend((asked_s, answer) for asked_s, _, answer in batch)
                 sent = b"".join(packed for _, packed, _ in batch)
                 await connection.send_packed_command(sent, check_health=False)
-        except (RedisError, OSError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001  Whatever it is, those who wait are told at once.
             await self._break(str(error) or type(error).__name__)
 
     async def _connect(self) -> AbstractConnection:
@@ -173,7 +173,7 @@ class Line:
                     answer.set_result(found)
                 if isinstance(found, _DEMOTED):
                     raise found
-        except (RedisError, OSError, TimeoutError, IndexError) as error:
+        except Exception as error:  # noqa: BLE001  Whatever it is, those who wait are told at once.
             if connection is self._connection:
                 await self._break(str(error) or type(error).__name__)
 
@@ -227,11 +227,14 @@ class Line:
 
 
 async def _greet(connection: AbstractConnection) -> bytes:
-    """Connect; return what tells this run of the server from every other."""
+    """Connect; return what tells this run of the server from every other. Raises `StateDown` without it."""
     await connection.connect_check_health(check_health=False, retry_socket_connect=False)
     await connection.send_command("INFO", "server")
-    told: bytes = await connection.read_response(disable_decoding=True)
-    return told.split(b"run_id:")[1][:_SERVER_BYTES]
+    told = await connection.read_response(disable_decoding=True)
+    found = _RUN_ID.search(told) if isinstance(told, bytes) else None
+    if found is None:
+        raise StateDown("what answers as Redis does not tell its run_id (INFO server)")
+    return found[1]
 
 
 async def _drop(connection: AbstractConnection) -> None:
