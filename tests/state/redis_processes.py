@@ -52,6 +52,9 @@ class FailingStore:
     def __init__(self, store: SqliteStore) -> None:
         self._store = store
         self.failing = False
+        #: With `failing`, writes are given up, and take place when it is set.
+        self.late: asyncio.Event | None = None
+        self.writing: list[asyncio.Task[None]] = []
         #: Holds the next write up until it is set.
         self.gate: asyncio.Event | None = None
         self.read = store.read
@@ -60,11 +63,17 @@ class FailingStore:
 
     async def write(self, *statements: Statement) -> list[int]:
         if self.failing:
+            if self.late is not None:
+                self.writing.append(asyncio.create_task(self._write_late(self.late, statements)))
             raise StoreDown("the disk is full")
         gate, self.gate = self.gate, None
         if gate is not None:
             await gate.wait()
         return await self._store.write(*statements)
+
+    async def _write_late(self, late: asyncio.Event, statements: tuple[Statement, ...]) -> None:
+        await late.wait()
+        await self._store.write(*statements)
 
 
 class Process:

@@ -183,17 +183,23 @@ class Evaluator:
         try:
             await self._store.write(*statements)
         except (StoreDown, Clash):
-            self.astray.add(tenant)
+            self._fail(tenant, event_id)
             self._meters.refused()
             raise Unavailable("The store did not take the event; nothing of it was kept.") from None
         except BaseException:
             # The caller went away while the write was on its way: whether it took effect is not known here.
-            self.astray.add(tenant)
+            self._fail(tenant, event_id)
             raise
-        finally:
+        else:
             if self._shared is not None:
                 self._shared.settle(tenant, event_id)
+        finally:
             self._finish(tenant)
+
+    def _fail(self, tenant: str, event_id: str) -> None:
+        self.astray.add(tenant)
+        if self._shared is not None:
+            self._shared.fail(tenant, event_id)
 
     def _finish(self, tenant: str) -> None:
         self.decided[tenant] = self.decided.get(tenant, 0) + 1

@@ -12,6 +12,7 @@ import structlog
 from vettance.db.engine import Row, Store, StoreDown
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, RuleCache, observation_of
+from vettance.decisions.doubts import Doubts
 from vettance.errors import Unavailable
 from vettance.events.event import Event
 from vettance.ids import made_at_ms
@@ -32,13 +33,12 @@ DEAD_MS: Final = 15_000
 #: Events at the end of the log that are read twice: commits may become visible in another order than their
 #: numbers say.
 _OVERLAP: Final = 2_000
-_CHUNK: Final = (
-    200  # Events read at a time; their observation takes some milliseconds of a process that decides.
-)
+_CHUNK: Final = 200  # Events read at a time: some milliseconds of a process that decides.
 _MEMORY_MS: Final = 90 * 86_400 * 1000  # The longest window a rule may look back over.
 _LOOK_S: Final = 1.0
 _SETTLE_S: Final = 0.05
 _SWEEP_S: Final = 60.0
+_DOUBT_LOOK_S: Final = 5.0
 #: How long a start waits for memories that are being filled; then it answers without (and says so).
 START_S: Final = 60.0
 _RETRY_S: Final = 0.02
@@ -81,6 +81,7 @@ class SharedMemory:
         self._suspect: set[str] = set()
         #: Tenants whose memory may lack events that were stored after it had been lost and filled.
         self._lacking: set[str] = set()
+        self._doubts = Doubts()
         self._wanted: set[str] = set()
         self._turns: dict[str, asyncio.Lock] = {}
         self._wake = asyncio.Event()
@@ -138,8 +139,13 @@ class SharedMemory:
         await asyncio.sleep(_RETRY_S)
 
     def settle(self, tenant: str, event_id: str) -> None:
-        """Take note that an event is in the log, or never will be."""
+        """Take note that an event is in the log."""
         self._velocity.settle(tenant, event_id)
+
+    def fail(self, tenant: str, event_id: str) -> None:
+        """Take note that the write of an event failed; should this process die, another finds it in Redis."""
+        self._doubts.add(tenant, event_id, time.monotonic())
+        self.astray.add(tenant)
 
     def follow(self, tenant: str) -> None:
         """See to it soon that a tenant's rules and memory are what the store says."""
@@ -156,10 +162,7 @@ class SharedMemory:
         self.follow(tenant)
 
     async def start(self, _progress: Callable[[int], object] | None = None) -> int:
-        """Put every tenant's rules into force, and wait a while for their memories; returns 0.
-
-        Without Redis it waits for nothing: events are refused until `run` has seen to their tenants.
-        """
+        """Put all rules into force, and wait a while for the memories, though not for Redis; returns 0."""
         until_s = time.monotonic() + START_S
         waiting = [row[0] for row in await self._store.read(rules_sql.select_newest())]
         try:
@@ -176,12 +179,15 @@ class SharedMemory:
         """Attend to what is wanted, tell Redis what is settled and sweep behind exchanges, for ever."""
         settling = asyncio.create_task(self._settle_for_ever())
         try:
-            swept_s = time.monotonic()
+            swept_s = looked_s = time.monotonic()
             while True:
                 await self._wait()
                 wanted = [*(self._wanted | self.astray | self.degraded)]
                 for first in range(0, len(wanted), _AT_ONCE):
                     await asyncio.gather(*map(self._attend_safely, wanted[first : first + _AT_ONCE]))
+                if time.monotonic() - looked_s > _DOUBT_LOOK_S:
+                    looked_s = time.monotonic()
+                    await self.look_for_stored()
                 if time.monotonic() - swept_s > _SWEEP_S:
                     swept_s = time.monotonic()
                     await self.sweep()
@@ -212,6 +218,21 @@ class SharedMemory:
         for tenant in await self._velocity.settle_all():
             self._lacking.add(tenant)
             self.follow(tenant)
+
+    async def look_for_stored(self) -> None:
+        """Have the memories filled anew that lack events which were stored though their write had failed."""
+        try:
+            for tenant in self._doubts.tenants():
+                if stored := await self._stored_of(tenant):
+                    self._lacking.add(tenant)
+                    self.follow(tenant)
+                    self._doubts.clear(tenant, stored)
+        except Exception as error:  # noqa: BLE001  They are looked for again, and `run` must go on.
+            _log.warning("doubts_not_settled", reason=repr(error))
+
+    async def _stored_of(self, tenant: str) -> list[str]:
+        asked = self._doubts.batches(tenant, time.monotonic())
+        return [row[0] for part in asked for row in await self._store.read(sql.select_present(tenant, part))]
 
     async def sweep(self) -> None:
         """Delete what exchanges left behind, and look for what processes that died left in memories."""
@@ -271,6 +292,7 @@ class SharedMemory:
         """Fill a memory from the log, hold events back for the end of it, exchange the old for it."""
         coming, plan = f"{tenant}#{holder.decode()}", active.compiled.plan
         began_s = time.monotonic()
+        counted = await self._stored_of(tenant)
         was_lacking = tenant in self._lacking
         # What is found to be lacking from here on may come after the end that is read.
         self._lacking.discard(tenant)
@@ -281,6 +303,7 @@ class SharedMemory:
                 self._lacking.add(tenant)
             raise
         self.rules[tenant] = active
+        self._doubts.clear(tenant, counted)
         self.astray.discard(tenant)
         self.degraded.discard(tenant)
         _log.info("memory_filled", tenant=tenant, events=count, seconds=round(time.monotonic() - began_s, 3))
@@ -366,6 +389,7 @@ class SharedMemory:
         while time.monotonic() < until_s:
             await self._settle()
             alive_ms = self._now_ms() - DEAD_MS
-            if not any(made_at_ms(event_id) > alive_ms for event_id in await self._velocity.pending(tenant)):
+            pending, failed = await self._velocity.pending(tenant), self._doubts.of(tenant)
+            if not any(made_at_ms(event_id) > alive_ms and event_id not in failed for event_id in pending):
                 return
             await asyncio.sleep(_RETRY_S)

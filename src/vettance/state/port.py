@@ -111,7 +111,7 @@ class SharedVelocity(Protocol):
         """Record an event of the log and ask nothing. Raises `Unready`."""
 
     def settle(self, tenant: str, event_id: str) -> None:
-        """Forget the answer of an event: it is in the log or never will be."""
+        """Forget the answer of an event: it is in the log."""
 
     async def settle_all(self) -> set[str]:
         """Say which events are settled; return the tenants whose memory may lack one of them."""

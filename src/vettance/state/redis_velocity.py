@@ -178,7 +178,7 @@ class RedisVelocity:
         return found
 
     def settle(self, tenant: str, event_id: str) -> None:
-        """Forget the answer of an event: it is in the log or never will be; its id will not come again."""
+        """Forget the answer of an event: it is in the log; its id will not come again."""
         self._settled.setdefault(tenant, []).append(event_id.encode())
 
     async def settle_all(self) -> set[str]:

@@ -1,4 +1,4 @@
--- Forgets the answers of events that are settled: they are in the log, or never will be.
+-- Forgets the answers of events that are settled: they are in the log.
 --
 -- KEYS[1] is a memory, and every other key begins with KEYS[2]. ARGV: ids of events.
 -- Answers how many of them a memory that counts as whole has never observed: the memory that had is gone, and
