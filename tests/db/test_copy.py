@@ -101,6 +101,7 @@ def test_what_cannot_be_copied_is_said_in_one_line(tmp_path: Path) -> None:
         ("vettance-data", "postgresql://127.0.0.1/x", "--from takes sqlite:"),
         (f"sqlite:{tmp_path}", f"sqlite:{tmp_path}/x", "the other one a database"),
         (f"sqlite:{tmp_path}", "mysql://127.0.0.1/x", "--to takes sqlite:"),
+        (f"sqlite:{tmp_path}", "postgresql://", "--to must name a host"),
         (f"sqlite:{tmp_path}", "postgresql://127.0.0.1/x", "there is no store"),
     ):
         done = run_cli(tmp_path, "copy", "--from", source, "--to", target, ok=False, data=False)

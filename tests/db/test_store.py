@@ -318,6 +318,7 @@ async def test_a_cancelled_query_frees_its_connection(path: Path) -> None:
 
 async def test_the_data_folder_is_for_its_owner_only(path: Path, served: SqliteStore) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.glob("vettance.db*")} == {0o600}
     assert path.name == "vettance.db"
 
 

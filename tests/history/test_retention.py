@@ -324,6 +324,12 @@ def test_erasing_for_an_unknown_tenant_is_refused(service: Service) -> None:
     assert "no such tenant" in done.stderr
 
 
+def test_nobody_is_erased_by_an_empty_id(service: Service) -> None:
+    done = service.cli("customer", "erase", "--tenant", service.tenant_id, "--external-id", "", ok=False)
+    assert done.returncode != 0
+    assert "--external-id is empty" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("value", "wanted"),
     [

@@ -11,6 +11,7 @@ from vettance.db.engine import StoreDown
 from vettance.db.migrate import check as pending_migrations
 from vettance.db.migrate import migrate as apply_migrations
 from vettance.db.sqlite import store_path
+from vettance.endpoint import read_database_url
 from vettance.settings import Settings
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def _place(option: str, text: str) -> Path | str:
         return store_path(Path(folder))
     if not text.startswith(("postgresql://", "postgres://")):
         fail(f"{option} takes sqlite: and a data folder, or a URL that begins with postgresql://")
-    return text
+    try:
+        return read_database_url(text)
+    except ValueError as error:
+        fail(f"{option} {error}")
 
 
 async def _copy(source: Path | str, target: Path | str) -> "list[Copied]":

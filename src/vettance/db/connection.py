@@ -85,13 +85,15 @@ def open_reader(path: Path) -> sqlite3.Connection:
 
 
 def prepare(path: Path) -> None:
-    """Make the folder (for its owner only) and the store file where they are missing, and see that both work.
+    """Make the folder and the store file where they are missing (for their owner only); see that both work.
 
     Raises `StoreDown` with one line that names the file when it cannot be opened, written or understood.
     """
     try:
         made = not path.parent.exists()
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not path.exists():
+            path.touch(mode=0o600)  # SQLite makes its log alike.
         connection = _connect(path, "rwc")
     except (OSError, sqlite3.Error) as error:
         raise StoreDown(f"{path}: {failure(error)[1]}") from None

@@ -62,6 +62,8 @@ def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> Non
 
     Example: vettance customer erase --tenant ten_0190… --external-id c-1001
     """
+    if not external_id.strip():
+        fail("--external-id is empty; nothing was erased")
 
     async def work() -> Erased:
         async with open_store(data) as (store, settings):
