@@ -1,11 +1,14 @@
 """A start on PostgreSQL mends what another one left undone, and asks for nothing that it can do without."""
 
 import asyncio
+import datetime
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from databases import absence, ask, database
 from vettance.db import postgres_schema
@@ -45,3 +48,38 @@ async def test_rights_that_the_start_which_migrated_did_not_come_to_give_are_giv
         async with await PostgresStore.open(made) as store:
             await store.write(everyone("INSERT INTO fresh (one) VALUES ('x')"))
             assert await store.read(everyone("SELECT DISTINCT one FROM fresh")) == [("x",)]
+
+
+def months(url: str) -> dict[str, bool]:
+    """The partitions of events, and whether each has a wall of its own."""
+    return dict(
+        ask(
+            url,
+            "SELECT relname, relrowsecurity AND relforcerowsecurity FROM pg_class "
+            "JOIN pg_inherits ON inhrelid = pg_class.oid WHERE inhparent = 'event'::regclass",
+        )
+    )
+
+
+async def test_a_start_does_not_wait_for_who_reads_what_only_a_month_to_come_needs(
+    made: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await postgres_schema.migrate(made)
+    before = await asyncio.to_thread(months, made)
+    now = datetime.datetime.now(datetime.UTC)
+    gone = [f"{table}_{postgres_schema.month_of(now, 1):%Y_%m}" for table in ("event", "decision")]
+    await asyncio.to_thread(ask, made, f"DROP TABLE {', '.join(gone)}")
+    dump = await asyncpg.connect(made)
+    await dump.execute("BEGIN; LOCK TABLE event_rest, decision_rest IN ACCESS SHARE MODE")
+    with capture_logs() as logs:
+        async with asyncio.timeout(15):
+            await postgres_schema.migrate(made)
+    assert [(one["event"], one["partition"]) for one in logs] == [
+        ("partition_not_made", name) for name in gone
+    ]
+    monkeypatch.setattr(postgres_schema, "PATIENCE_S", 1.0)
+    await postgres_schema.tend(made)
+    await dump.close()
+    assert await asyncio.to_thread(months, made) != before
+    await postgres_schema.tend(made)
+    assert await asyncio.to_thread(months, made) == before

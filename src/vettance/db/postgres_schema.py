@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import asyncpg
+import structlog
 
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import Migration, SchemaRefused, hold_against, migrations
@@ -34,6 +35,8 @@ BACK_MAX: Final = 120
 #: Tables with a partition for each month; their ids begin with this prefix and the moment in hex digits.
 PARTITIONED: Final = {"event": "evt", "decision": "evt"}
 
+# Somebody holds what a change wants.
+_BUSY: Final = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 _TABLE: Final = """CREATE TABLE IF NOT EXISTS schema_version (
     version BIGINT PRIMARY KEY,
     name TEXT NOT NULL,
@@ -47,6 +50,8 @@ _LACKS: Final = """SELECT EXISTS (SELECT 1 FROM pg_class
         WHEN relkind IN ('r', 'p') THEN NOT has_table_privilege($1::name, oid, 'INSERT')
         WHEN relkind = 'S' THEN NOT has_sequence_privilege($1::name, oid, 'USAGE')
         ELSE FALSE END)"""
+
+_log = structlog.get_logger()
 
 
 async def migrate(url: str, folder: Path = FOLDER) -> int:
@@ -64,7 +69,7 @@ async def migrate(url: str, folder: Path = FOLDER) -> int:
             await _apply(connection, migration)
         if await is_above_walls(connection):
             await _let_work(connection)
-        await partition(connection)
+        await _look_ahead(connection, patience_s=0)
     return len(known)
 
 
@@ -79,7 +84,7 @@ async def tend(url: str) -> None:
     """Make the partitions of the months to come, and drop those of the past that retention has emptied."""
     async with owning(url) as connection:
         await connection.execute(f"SELECT pg_advisory_lock({_SCHEMA})")
-        await partition(connection)
+        await _look_ahead(connection, patience_s=PATIENCE_S)
         await _drop_empty(connection)
 
 
@@ -115,7 +120,7 @@ async def _apply(connection: Any, migration: Migration) -> None:
         )
 
     try:
-        await _in_turns(connection, change)
+        await _in_turns(connection, change, PATIENCE_S)
     except ERRORS as error:
         reason = failure(error)
         if isinstance(reason, StoreDown):
@@ -123,13 +128,13 @@ async def _apply(connection: Any, migration: Migration) -> None:
         raise SchemaRefused(f"migration {migration.name}: {reason}") from None
 
 
-async def _in_turns(connection: Any, change: Callable[[], Awaitable[None]]) -> None:
+async def _in_turns(connection: Any, change: Callable[[], Awaitable[None]], patience_s: float) -> None:
     """Change the schema in one transaction beside a service that is working.
 
     It has the turn of the batches, so that no writer can hold one of its tables and want another. What waits
     for a table holds up everybody who comes after, so it waits for moments, and lets others through between.
     """
-    until_s = time.monotonic() + PATIENCE_S
+    until_s = time.monotonic() + patience_s
     while True:
         try:
             async with connection.transaction():
@@ -138,7 +143,7 @@ async def _in_turns(connection: Any, change: Callable[[], Awaitable[None]]) -> N
                 # The walls bind the owner of the tables too.
                 await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
                 return await change()
-        except (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        except _BUSY:
             if time.monotonic() > until_s:
                 raise
         await asyncio.sleep(LOCK_PAUSE_S)
@@ -178,25 +183,47 @@ def bound(prefix: str, month: datetime.datetime) -> str:
     return f"{prefix}_{int(month.timestamp() * 1000):012x}"
 
 
-async def partition(connection: Any, since: datetime.datetime | None = None) -> None:
-    """Make the partitions of this month and those to come, or of all months since a moment."""
+async def partition(connection: Any, since: datetime.datetime) -> None:
+    """Make the partitions of all months since a moment, and those of the months to come."""
     now = datetime.datetime.now(datetime.UTC)
-    first_of_all = 0 if since is None else (since.year - now.year) * 12 + since.month - now.month
-    for table, prefix in PARTITIONED.items():
-        for later in range(max(first_of_all, -BACK_MAX), AHEAD + 1):
-            first, end = month_of(now, later), month_of(now, later + 1)
-            name = f"{table}_{first:%Y_%m}"
-            if await connection.fetchval("SELECT to_regclass($1)", name) is not None:
-                continue
-            text = (
-                f"CREATE TABLE {name} PARTITION OF {table} "
-                f"FOR VALUES FROM ('{bound(prefix, first)}') TO ('{bound(prefix, end)}')"
-            )
-            try:
-                await _in_turns(connection, functools.partial(connection.execute, text))
-            except asyncpg.CheckViolationError:
-                # Rows of this month stand in the last partition already, where they are as safe as anywhere.
-                continue
+    months = (since.year - now.year) * 12 + since.month - now.month
+    for table, month in await _missing(connection, max(months, -BACK_MAX)):
+        await _part_off(connection, table, month, PATIENCE_S)
+
+
+async def _look_ahead(connection: Any, *, patience_s: float) -> None:
+    """Make the partitions of this month and those to come, as far as nobody reads what stands in their way.
+
+    A dump does so for hours. Until a later turn makes them the last partition takes their rows.
+    """
+    for table, month in await _missing(connection, 0):
+        try:
+            await _part_off(connection, table, month, patience_s)
+        except _BUSY:
+            _log.warning("partition_not_made", partition=_name(table, month))
+
+
+async def _missing(connection: Any, first: int) -> list[tuple[str, datetime.datetime]]:
+    now = datetime.datetime.now(datetime.UTC)
+    every = [(table, month_of(now, later)) for table in PARTITIONED for later in range(first, AHEAD + 1)]
+    there = await connection.fetch(
+        "SELECT one FROM unnest($1::text[]) AS one WHERE to_regclass(one) IS NOT NULL",
+        [_name(table, month) for table, month in every],
+    )
+    names = {name for (name,) in there}
+    return [(table, month) for table, month in every if _name(table, month) not in names]
+
+
+def _name(table: str, month: datetime.datetime) -> str:
+    return f"{table}_{month:%Y_%m}"
+
+
+async def _part_off(connection: Any, table: str, month: datetime.datetime, patience_s: float) -> None:
+    first, end = (bound(PARTITIONED[table], one) for one in (month, month_of(month, 1)))
+    text = f"CREATE TABLE {_name(table, month)} PARTITION OF {table} FOR VALUES FROM ('{first}') TO ('{end}')"
+    # Rows of this month may stand in the last partition already, where they are as safe as anywhere.
+    with contextlib.suppress(asyncpg.CheckViolationError):
+        await _in_turns(connection, functools.partial(connection.execute, text), patience_s)
 
 
 async def _drop_empty(connection: Any) -> None:
@@ -217,7 +244,8 @@ async def _drop_empty(connection: Any) -> None:
                 await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
                 is_empty = await _is_empty(connection, table, month)
             if is_empty:
-                await _in_turns(connection, functools.partial(_drop_if_empty, connection, table, month))
+                dropping = functools.partial(_drop_if_empty, connection, table, month)
+                await _in_turns(connection, dropping, PATIENCE_S)
 
 
 async def _drop_if_empty(connection: Any, table: str, month: str) -> None:
