@@ -83,3 +83,13 @@ async def test_a_start_does_not_wait_for_who_reads_what_only_a_month_to_come_nee
     assert await asyncio.to_thread(months, made) != before
     await postgres_schema.tend(made)
     assert await asyncio.to_thread(months, made) == before
+
+
+async def test_a_migration_may_take_longer_than_a_start_waits_for_a_table(
+    made: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_schema, "PATIENCE_S", 1.0)
+    await postgres_schema.migrate(made, folder)
+    add(folder, "SELECT pg_sleep(2); CREATE TABLE fresh (one TEXT);")
+    await postgres_schema.migrate(made, folder)
+    assert await postgres_schema.check(made, folder) == []

@@ -112,6 +112,9 @@ async def _applied(connection: Any, known: list[Migration]) -> int:
 
 async def _apply(connection: Any, migration: Migration) -> None:
     async def change() -> None:
+        # It has its turn by now, and the waits for tables have a limit of their own; an index over a long log
+        # takes its time, whenever it is tried.
+        await connection.execute("SET LOCAL statement_timeout = 0")
         await connection.execute(_TABLE)
         await connection.execute(migration.text)
         await connection.execute(
