@@ -8,11 +8,12 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from rows import decided
 from structlog.testing import capture_logs
 
 from databases import absence, ask, database
 from vettance.db import postgres_schema
-from vettance.db.engine import everyone
+from vettance.db.engine import Statement, everyone
 from vettance.db.postgres import PostgresStore
 
 
@@ -93,3 +94,32 @@ async def test_a_migration_may_take_longer_than_a_start_waits_for_a_table(
     add(folder, "SELECT pg_sleep(2); CREATE TABLE fresh (one TEXT);")
     await postgres_schema.migrate(made, folder)
     assert await postgres_schema.check(made, folder) == []
+
+
+async def test_a_month_has_the_wall_of_its_table_whoever_made_it(made: str) -> None:
+    await postgres_schema.migrate(made)
+    names = await asyncio.to_thread(months, made)
+    assert set(names.values()) == {True}
+    # So they were made by versions before.
+    for name in names:
+        for change in (
+            f"DROP POLICY tenant_wall ON {name}",
+            f"ALTER TABLE {name} DISABLE ROW LEVEL SECURITY, NO FORCE ROW LEVEL SECURITY",
+            f"GRANT SELECT ON {name} TO vettance_service",
+        ):
+            await asyncio.to_thread(ask, made, change)
+    await postgres_schema.tend(made)
+    assert set((await asyncio.to_thread(months, made)).values()) == {True}
+    month = postgres_schema.bound("evt", datetime.datetime.now(datetime.UTC)) + "7" + "0" * 19
+    async with await PostgresStore.open(made) as store:
+        await store.write(*decided(month))
+        await store.write(*decided("evt_zzz"))
+        for tenant, seen in (
+            (None, []),
+            ("ten_b", []),
+            ("ten_a", [month, "evt_zzz"]),
+            ("*", [month, "evt_zzz"]),
+        ):
+            found = [await store.read(Statement(f"SELECT id FROM {name}", tenant=tenant)) for name in names]
+            assert sorted(one for rows in found for (one,) in rows) == seen
+            assert len(await store.read(Statement("SELECT id FROM event", tenant=tenant))) == len(seen)

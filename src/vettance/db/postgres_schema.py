@@ -50,6 +50,10 @@ _LACKS: Final = """SELECT EXISTS (SELECT 1 FROM pg_class
         WHEN relkind IN ('r', 'p') THEN NOT has_table_privilege($1::name, oid, 'INSERT')
         WHEN relkind = 'S' THEN NOT has_sequence_privilege($1::name, oid, 'USAGE')
         ELSE FALSE END)"""
+_OPEN: Final = """SELECT whole.relname, one.relname FROM pg_inherits
+    JOIN pg_class AS whole ON whole.oid = inhparent JOIN pg_class AS one ON one.oid = inhrelid
+    WHERE whole.relname = ANY ($1::text[]) AND whole.relnamespace = 'public'::regnamespace
+    AND NOT (one.relrowsecurity AND one.relforcerowsecurity) ORDER BY 2"""
 
 _log = structlog.get_logger()
 
@@ -195,7 +199,7 @@ async def partition(connection: Any, since: datetime.datetime) -> None:
 
 
 async def _look_ahead(connection: Any, *, patience_s: float) -> None:
-    """Make the partitions of this month and those to come, as far as nobody reads what stands in their way.
+    """Make the partitions of this month and those to come, and the walls of all, where nobody is in the way.
 
     A dump does so for hours. Until a later turn makes them the last partition takes their rows.
     """
@@ -204,6 +208,12 @@ async def _look_ahead(connection: Any, *, patience_s: float) -> None:
             await _part_off(connection, table, month, patience_s)
         except _BUSY:
             _log.warning("partition_not_made", partition=_name(table, month))
+    # The last one, which a migration makes, and what versions before this one have made.
+    for table, name in await connection.fetch(_OPEN, [*PARTITIONED]):
+        try:
+            await _in_turns(connection, functools.partial(_wall_in, connection, table, name), 0)
+        except _BUSY:
+            _log.warning("partition_without_wall", partition=name)
 
 
 async def _missing(connection: Any, first: int) -> list[tuple[str, datetime.datetime]]:
@@ -224,9 +234,26 @@ def _name(table: str, month: datetime.datetime) -> str:
 async def _part_off(connection: Any, table: str, month: datetime.datetime, patience_s: float) -> None:
     first, end = (bound(PARTITIONED[table], one) for one in (month, month_of(month, 1)))
     text = f"CREATE TABLE {_name(table, month)} PARTITION OF {table} FOR VALUES FROM ('{first}') TO ('{end}')"
+
+    async def change() -> None:
+        await connection.execute(text)
+        await _wall_in(connection, table, _name(table, month))
+
     # Rows of this month may stand in the last partition already, where they are as safe as anywhere.
     with contextlib.suppress(asyncpg.CheckViolationError):
-        await _in_turns(connection, functools.partial(connection.execute, text), patience_s)
+        await _in_turns(connection, change, patience_s)
+
+
+async def _wall_in(connection: Any, table: str, name: str) -> None:
+    """Give a partition the wall of its table, for whoever reads it by its own name, such as a dump."""
+    condition = await connection.fetchval(
+        "SELECT pg_get_expr(polqual, polrelid) FROM pg_policy WHERE polrelid = $1::regclass", table
+    )
+    await connection.execute(
+        f"ALTER TABLE {name} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;"
+        f"DROP POLICY IF EXISTS tenant_wall ON {name};"
+        f"CREATE POLICY tenant_wall ON {name} USING ({condition})"
+    )
 
 
 async def _drop_empty(connection: Any) -> None:
