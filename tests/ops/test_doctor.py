@@ -306,6 +306,22 @@ def test_a_redis_that_evicts_is_a_fault(data: Path) -> None:
     assert [one.found for one in judge_redis("6.2.1", {"maxmemory-policy": None})] == ["it is version 6.2.1"]
 
 
+def test_a_redis_that_takes_no_writes_is_a_fault(data: Path) -> None:
+    server = PrivateRedis()
+    server.start()
+    try:
+        env = {"VETTANCE_REDIS_URL": server.url}
+        server.command("CONFIG", "SET", "maxmemory", "1000")
+        assert "full" in ask(data, env=env)[1]["Redis"]["found"]
+        server.command("CONFIG", "SET", "maxmemory", "0")
+        server.command("REPLICAOF", "127.0.0.1", str(free_port()))
+        code, found = ask(data, env=env)
+    finally:
+        server.close()
+    assert code == 1
+    assert "primary" in found["Redis"]["mend"]
+
+
 def test_why_a_redis_refuses_is_told_with_its_mend(data: Path) -> None:
     server = PrivateRedis()
     server.start()

@@ -91,13 +91,15 @@ def check_redis(patient: Patient) -> Iterator[Finding]:
             asked_ms = _now_ms()
             seconds, microseconds = line.time()
             answered_ms = _now_ms()
-            version = str(line.info("server")["redis_version"])
+            told = {**line.info("server"), **line.info("replication"), **line.info("memory")}
             settings = {name: _setting(line, name) for name in ("maxmemory-policy", "save", "appendonly")}
     except (redis.RedisError, OSError, ValueError) as error:
         yield fault(_REDIS, *judge_refusal(error))
         return
+    version = str(told["redis_version"])
     found = [
         *judge_redis(version, settings),
+        *judge_writes(told),
         *judge_clock(_REDIS, seconds * 1000 + microseconds // 1000, asked_ms, answered_ms),
     ]
     yield from found
@@ -122,6 +124,17 @@ def judge_redis(version: str, settings: Mapping[str, str | None]) -> Iterator[Fi
             f"it throws keys away when it is full ({policy})",
             "`maxmemory-policy noeviction`: counters that vanish make decisions wrong without a word.",
         )
+
+
+def judge_writes(told: Mapping[str, Any]) -> Iterator[Finding]:
+    """Say why a Redis takes no writes, by what its INFO tells of it."""
+    if told.get("role") == "slave":
+        mend = "Name the primary in VETTANCE_REDIS_URL, or promote this server."
+        yield fault(_REDIS, "it follows another one and takes no writes", mend)
+    most = int(told.get("maxmemory", 0))
+    if 0 < most <= int(told.get("used_memory", 0)):
+        mend = "Raise `maxmemory`: a memory is filled beside the one in use, which needs room for both."
+        yield fault(_REDIS, f"it is full ({most / 1e6:.0f} MB) and takes no writes", mend)
 
 
 def judge_refusal(error: Exception) -> tuple[str, str]:
