@@ -218,6 +218,16 @@ async def test_new_rules_know_the_past_and_miss_no_event_while_they_come_into_fo
     assert answers == [decided, float(decided)]
 
 
+async def test_an_event_of_a_new_tenant_waits_for_its_rules(tmp_path: Path) -> None:
+    async with house(tmp_path) as one:
+        active = one.evaluator.rules.pop(TENANT)
+        deciding = asyncio.create_task(one.decide(PROBE))
+        await asyncio.sleep(0.1)
+        assert not deciding.done()
+        one.evaluator.rules[TENANT] = active
+        await asyncio.wait_for(deciding, 30)
+
+
 async def test_an_event_that_the_store_did_not_take_does_not_count(tmp_path: Path) -> None:
     async with house(tmp_path) as one:
         for _ in range(5):

@@ -26,6 +26,7 @@ from vettance.wire import decode
 
 _NO_LISTS = ListBook()
 _RULE_CHANGE_WAIT_S = 5.0
+_RULES_LOOK_S = 0.02
 
 
 class Evaluated(msgspec.Struct, frozen=True, gc=False):
@@ -112,11 +113,9 @@ class Evaluator:
         into the same commit; without `tell` no subscriber hears of it. Raises `Unavailable` (503) when the
         store does not take it, `Lost` when `also` demands what is not so; then nothing of it counts.
         """
-        if not self._turnstile.is_open:
+        if tenant not in self.rules or not self._turnstile.is_open:
             await self._wait_for_rules(tenant)
-        active = self.rules.get(tenant)
-        if active is None:
-            raise Unavailable("The rules of this tenant are not loaded yet.")
+        active = self.rules[tenant]
         compiled = active.compiled
         # Of now: one that has waited as a job would look as if nobody had settled it for long.
         event_id = self._ids.make("evt", self._now_ms())
@@ -210,6 +209,9 @@ class Evaluator:
         try:
             # Not `wait_for`, which goes on a turn of the loop later: the next one may hold it back by then.
             async with asyncio.timeout(_RULE_CHANGE_WAIT_S):
+                # The key of a new tenant may be known a moment before its rules are.
+                while tenant not in self.rules:  # noqa: ASYNC110 - only for tenants that are new
+                    await asyncio.sleep(_RULES_LOOK_S)
                 await self._turnstile.wait(tenant)
         except TimeoutError:
             raise Unavailable("New rules are being put into force.") from None
