@@ -255,13 +255,12 @@ class Service:
         return self.evaluator.rules if self.settings.database_url is not None else ()
 
     async def _do_duties(self) -> None:
-        """Do, for ever, what exactly one process of a deployment does at a time."""
-        await asyncio.gather(
-            self.sealer.run(tuple(self.evaluator.rules)),
-            self.replays.run(),
-            self.jobs.run(),
-            self.rescreener.run(),
-        )
+        """Do, for ever, what exactly one process of a deployment does at a time; if one fails, all end."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.sealer.run(tuple(self.evaluator.rules)))
+            group.create_task(self.replays.run())
+            group.create_task(self.jobs.run())
+            group.create_task(self.rescreener.run())
 
     async def stop(self) -> None:
         """End the background work and let go of the store; everything acknowledged is on disk by then."""

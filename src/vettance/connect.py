@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from vettance.state.redis_line import Line
     from vettance.state.redis_velocity import RedisVelocity
 
+#: How long work that failed is let alone.
+_DUTY_PAUSE_S: Final = 1.0
 _READY_KEY: Final = b"vettance:ready"
 #: How long a child of a server lets a database alone that was away.
 _CHILD_PAUSE_S: Final = 0.5
@@ -102,9 +104,12 @@ def connect_shared(settings: Settings, secret: bytes) -> Shared | None:
 
 async def keep_duty(settings: Settings, work: Callable[[], Awaitable[None]]) -> None:
     """Do, for ever, what exactly one process of a deployment does at a time, whenever that is this one."""
-    if settings.database_url is None:
-        await work()
-        return
+    while settings.database_url is None:
+        try:
+            await work()
+        except Exception:  # noqa: BLE001  A duty that ended silently would be done by nobody.
+            _log.exception("duty_failed")
+        await asyncio.sleep(_DUTY_PAUSE_S)
     from vettance.db import duty
 
     await duty.keep_duty(settings.database_url, work)

@@ -3,12 +3,15 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
+from vettance import connect
 from vettance.db.duty import keep_duty
 from vettance.db.engine import Misuse
+from vettance.settings import read_settings
 
 
 @contextlib.asynccontextmanager
@@ -22,6 +25,26 @@ async def kept(url: str, *works: Callable[[], Awaitable[None]]) -> AsyncIterator
         for one in keeping:
             one.cancel()
         await asyncio.gather(*keeping, return_exceptions=True)
+
+
+async def test_where_one_process_is_alone_work_that_fails_is_begun_again_too(tmp_path: Path) -> None:
+    starts = 0
+    again = asyncio.Event()
+
+    async def work() -> None:
+        nonlocal starts
+        starts += 1
+        if starts == 1:
+            raise Misuse("permission denied")
+        again.set()
+        await asyncio.Event().wait()
+
+    keeping = asyncio.create_task(connect.keep_duty(read_settings({"VETTANCE_DATA": str(tmp_path)}), work))
+    try:
+        await asyncio.wait_for(again.wait(), 30)
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
 
 
 @pytest.mark.parametrize("error", [Misuse("permission denied"), ValueError("odd"), asyncio.CancelledError()])

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from redis_processes import TENANT, Process, processes, until
-from redis_server import PrivateRedis
 
 from vettance.db.engine import Row, Statement
 from vettance.decisions import share
@@ -15,14 +14,6 @@ from vettance.ids import made_at_ms
 from vettance.state.redis_line import Line
 from vettance.tenants.sql import save_quota_use
 from vettance.tenants.tally import SharedTally
-
-
-@pytest.fixture
-def server():
-    server = PrivateRedis()
-    server.start()
-    yield server
-    server.close()
 
 
 async def test_what_redis_refused_for_a_while_is_settled_when_it_takes_it_again(tmp_path, server):

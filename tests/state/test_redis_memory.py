@@ -6,7 +6,6 @@ import time
 import msgspec
 import pytest
 from redis_processes import LOGIN, SUMMING, TENANT, processes, until
-from redis_server import PrivateRedis
 
 from vettance.db.engine import Statement
 from vettance.decisions.share import DEAD_MS, HOLD_S
@@ -15,14 +14,6 @@ from vettance.events.event import read_event
 from vettance.ids import IdSource
 from vettance.rules import sql as rules_sql
 from vettance.websdk import sql as websdk_sql
-
-
-@pytest.fixture
-def server():
-    server = PrivateRedis()
-    server.start()
-    yield server
-    server.close()
 
 
 async def test_of_simultaneous_events_in_two_processes_each_sees_those_before_it(tmp_path, server):
