@@ -58,8 +58,14 @@ class Reading:
     def _syntax_fault(self, error: SyntaxError, tokens: list[Token]) -> RuleFault:
         for before, token in itertools.pairwise(tokens):
             if token.text == "=" and before.text not in _NAMED:
+                after = self.text[token.start + 1 : token.start + 2]
+                if after and after in "<>":
+                    message = f"={after} is not part of the rule language"
+                    return fault_at(self.text, token.start, 2, message, f"write {after}=")
                 hint = "to compare two values write =="
                 return fault_at(self.text, token.start, 1, "a rule cannot assign", hint)
+        if (between := self._missing_between(tokens)) is not None:
+            return between
         lines = self.text.split("\n")
         line, column = error.lineno or 1, error.offset or 1
         if line == 1:
@@ -71,7 +77,25 @@ class Reading:
                 self.text, tokens[-1].start, len(tokens[-1].text), "something is missing after this"
             )
         column = max(1, min(column, len(lines[line - 1]) + 1))
-        return RuleFault("this cannot be read here", self.text, line, column)
+        late = "positional argument follows" in error.msg
+        better = "what has no name stands before by=, within= and where=" if late else None
+        return RuleFault("this cannot be read here", self.text, line, column, hint=better)
+
+    def _missing_between(self, tokens: list[Token]) -> RuleFault | None:
+        """Find two values with nothing between them: a word of another language, or a comma left out."""
+        for at, (before, token) in enumerate(itertools.pairwise(tokens), 1):
+            if not (_ends_value(before) and _begins_value(token)):
+                continue
+            for word in (before, token):
+                better = _WORDS_ELSEWHERE.get(word.text.lower()) if word.kind == "word" else None
+                if better is not None:
+                    message = f"{word.text} is not part of the rule language"
+                    return fault_at(self.text, word.start, len(word.text), message, f"write {better}")
+            named = token.text in _NAMED and tokens[at + 1 : at + 2] and tokens[at + 1].text == "="
+            hint = "is a comma missing?" if named else None
+            message = "something is missing before this"
+            return fault_at(self.text, token.start, len(token.text), message, hint)
+        return None
 
     def _measure(self, tree: ast.expr) -> None:
         nodes = 0
@@ -135,6 +159,33 @@ class Reading:
         return reader(self, node)
 
 
+#: What people write who come from SQL or another rule engine.
+_WORDS_ELSEWHERE: Final = {
+    "and": "and",
+    "or": "or",
+    "not": "not",
+    "in": "in",
+    "like": "contains(text, part)",
+    "ilike": "contains(lower(text), part)",
+    "contains": "contains(text, part)",
+    "matches": 'matches(text, r"…")',
+    "startswith": "starts_with(text, start)",
+    "starts_with": "starts_with(text, start)",
+    "between": "1 <= x <= 5",
+    "equals": "==",
+    "eq": "==",
+}
+_KEYWORDS: Final = ("and", "or", "not", "in", "if", "else")
+
+
+def _ends_value(token: Token) -> bool:
+    return token.text in (")", "]") or (token.kind != "operator" and token.text not in _KEYWORDS)
+
+
+def _begins_value(token: Token) -> bool:
+    return token.kind != "operator" and token.text not in _KEYWORDS
+
+
 def _parts(node: ast.expr) -> Iterator[ast.expr]:
     """Yield what counts as a part: a dotted name is one, and so is a list, however many literals it holds."""
     while isinstance(node, ast.Attribute):
@@ -174,5 +225,14 @@ def alike(name: str, known: list[str]) -> str | None:
     for word in known:
         if word.endswith("." + name):
             return f"did you mean {word}?"
+    group, dot, last = name[:64].rpartition(".")
+    below = [word.removeprefix(group + ".") for word in known if dot and word.startswith(group + ".")]
+    if below:
+        # The group is right, and alike in every name: only what stands below it tells them apart.
+        near = [word for word in below if word.startswith(last) or word.endswith("_" + last)]
+        near = near or difflib.get_close_matches(last, below, 1, 0.6)
+        if not near:
+            return f"below {group} there are {', '.join(below[:8])}{', …' if len(below) > 8 else ''}"
+        return f"did you mean {group}.{near[0]}?"
     close = difflib.get_close_matches(name[:64], known, 1, 0.6)
     return f"did you mean {close[0]}?" if close else None

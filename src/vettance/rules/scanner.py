@@ -163,7 +163,9 @@ def _check_open_string(text: str, match: re.Match[str], _: list[Token]) -> None:
 def _check_word(text: str, match: re.Match[str], tokens: list[Token]) -> None:
     word, start = match[0], match.start()
     if len(tokens) > 1 and tokens[-2].kind == "number" and tokens[-2].start + len(tokens[-2].text) == start:
-        raise fault_at(text, tokens[-2].start, len(tokens[-2].text) + len(word), "this is not a number")
+        number = tokens[-2].text
+        hint = f'write "{number}{word}"' if word in ("s", "m", "h", "d") else None
+        raise fault_at(text, tokens[-2].start, len(number) + len(word), "this is not a number", hint)
     if word in _REFUSED_KEYWORDS:
         raise fault_at(
             text, start, len(word), f"{word} is not part of the rule language", _REFUSED_KEYWORDS[word]
