@@ -109,8 +109,10 @@ def _without_vowels(word: str, _chance: Chance) -> str:
     return word[0] + re.sub("[aeiou]", "", word[1:], count=1, flags=re.I)
 
 
-_OCR = (("rn", "m"), ("m", "rn"), ("cl", "d"), ("vv", "w"), ("w", "vv"), ("l", "1"), ("i", "1"), ("o", "0"))
-_OCR += (("s", "5"), ("b", "8"), ("e", "c"), ("h", "b"), ("n", "ri"), ("li", "h"), ("I", "l"), ("g", "9"))
+_OCR = (
+    *(("rn", "m"), ("m", "rn"), ("cl", "d"), ("vv", "w"), ("w", "vv"), ("l", "1"), ("i", "1"), ("o", "0")),
+    *(("s", "5"), ("b", "8"), ("e", "c"), ("h", "b"), ("n", "ri"), ("li", "h"), ("I", "l"), ("g", "9")),
+)
 
 
 def _ocr(word: str, chance: Chance) -> str | None:

@@ -1,6 +1,7 @@
 """Classes of names by culture: one name in two ways of writing, and names that share all but one word."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import name_scripts as scripts
 from name_cases import PERSON, Maker, Pool, pair
@@ -167,12 +168,18 @@ def _eastern() -> dict[str, Maker]:
         "Korean: any two": korean("Korean: any two", match=True),
         "not: Korean: any two": korean("not: Korean: any two", match=False),
     }
-    kana = [str, *(romanised(system) for system in ("hepburn", "macron", "wapuro", "oh", "kunrei"))]
+    kana: list[Callable[[str], str]] = [
+        str,
+        *(romanised(system) for system in ("hepburn", "macron", "wapuro", "oh", "kunrei")),
+    ]
     return makers | _of_culture("Japanese: kana, any two", scripts.JAPANESE_WORDS, kana)
 
 
 def _others() -> dict[str, Maker]:
-    greek = [str, *((lambda word, s=s: scripts.greek(word, s)) for s in scripts.GREEK.values())]
+    greek: list[Callable[[str], str]] = [
+        str,
+        *(partial(scripts.greek, system=system) for system in scripts.GREEK.values()),
+    ]
     makers = _of_culture("Greek: any two", scripts.GREEK_WORDS, greek)
     rows = [
         [(one.split(":")[0], one.split(":")[1].split(",")) for one in row.split()]

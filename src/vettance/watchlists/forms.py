@@ -105,8 +105,9 @@ def correct_form(text: str) -> str:
     return text
 
 
-#: What is left of a company form whose end was cut off: "… Closed (Joint Stock Company)".
-_CUT_FORMS = {"closed": "jsc", "open": "jsc", "public": "jsc", "joint": "jsc"}
+#: Words that are a company form at the end of a name only: what is left of one whose end was cut off,
+#: "… Closed (Joint Stock Company)", and "… Dubai Branch", where Long Branch Brewing is a name.
+_LAST_FORMS = {"closed": "jsc", "open": "jsc", "public": "jsc", "joint": "jsc", "branch": "branch"}
 #: A single word is only taken for a misspelt form when it is long enough not to be another word.
 _MENDED_MIN = 6
 
@@ -116,8 +117,8 @@ def form_at(plain: Sequence[str], mended: Sequence[str], index: int) -> tuple[in
 
     `mended` are the same words with typing errors in company forms put right.
     """
-    if index and index == len(plain) - 1 and plain[index] in _CUT_FORMS:
-        return 1, _CUT_FORMS[plain[index]]
+    if index and index == len(plain) - 1 and plain[index] in _LAST_FORMS:
+        return 1, _LAST_FORMS[plain[index]]
     if mended[index] not in FORM_STARTS and plain[index] not in FORM_STARTS:
         return 0, ""
     for length in range(min(FORM_WORDS_MAX, len(plain) - index), 0, -1):

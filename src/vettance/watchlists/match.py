@@ -22,7 +22,7 @@ from vettance.watchlists.names import GRAMMARS, Grammar, Name, compact, otherwis
 from vettance.watchlists.vocabulary import FORM_STARTS
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-5"
+ALGORITHM = "vettance-match-6"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
