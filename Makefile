@@ -83,9 +83,13 @@ ON_BOTH := tests/lists tests/history/test_history_api.py tests/jobs tests/feedba
   $(addprefix tests/websdk/test_,collect_api.py signals_api.py tokens_api.py) \
   $(addprefix tests/aml/test_,events_api.py cases_api.py screen_api.py)
 
+# Files of tests go to several processes at once; one file's tests share their servers, and stay together.
+TEST_JOBS ?= 2
+AT_ONCE := -n $(TEST_JOBS) --dist loadfile
+
 test: lint chromium  ## Everything CI runs
-	$(BIN)/python tests/servers.py sh -c '$(BIN)/pytest && { test -z "$$VETTANCE_TEST_POSTGRES" \
-	  || VETTANCE_TEST_ENGINE=postgres $(BIN)/pytest $(ON_BOTH) \
+	$(BIN)/python tests/servers.py sh -c '$(BIN)/pytest $(AT_ONCE) && { test -z "$$VETTANCE_TEST_POSTGRES" \
+	  || VETTANCE_TEST_ENGINE=postgres $(BIN)/pytest $(AT_ONCE) $(ON_BOTH) \
 	  --deselect tests/webhooks/test_api.py::test_a_stop_takes_no_longer_than_promised_though_a_receiver_hangs; }'
 
 lock:  ## Resolve the dependencies again and write the lock files (needs uv)

@@ -62,7 +62,7 @@ def programs() -> Path | None:
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     found = shutil.which("initdb")
     if found:
-        folders.append(Path(found).parent)
+        folders.append(Path(found).resolve().parent)
     return next((folder for folder in reversed(folders) if (folder / "initdb").exists()), None)
 
 
@@ -101,8 +101,11 @@ def postgres() -> Iterator[str | None]:
             yield from private(folder, Path(place))
 
 
-def private(folder: Path, place: Path) -> Iterator[str | None]:
-    """Start a server in a folder of its own; PostgreSQL refuses to run as root, and then runs as postgres."""
+def private(folder: Path, place: Path, primary: str | None = None) -> Iterator[str | None]:
+    """Start a server in a folder of its own, a standby where a primary is given; it ends as by a crash.
+
+    PostgreSQL refuses to run as root, and then runs as postgres.
+    """
     as_user = (
         ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] if os.geteuid() == 0 else []
     )
@@ -112,8 +115,13 @@ def private(folder: Path, place: Path) -> Iterator[str | None]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     data = str(place / "data")
+    making = (
+        [folder / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"]
+        if primary is None
+        else [folder / "pg_basebackup", "-D", data, "-d", primary, "-R", "-c", "fast", "--no-sync"]
+    )
     made = subprocess.run(
-        [*as_user, folder / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "--no-sync"],
+        [*as_user, *making],
         check=False,
         capture_output=True,
         text=True,
