@@ -26,6 +26,7 @@ from load import measure_apart
 from other_money import Other
 from stage import cpu_s, machine
 
+from vettance import clock
 from vettance.aml import sql
 from vettance.aml.assemble import Aml, assemble
 from vettance.aml.desk import REPEAT_MS
@@ -165,7 +166,7 @@ def measure_http(folder: Path, seconds: float, workers: int) -> None:
     make_fresh(folder)
     bodies = []
     # As a tenant would load its last 60 days: squeezed into seconds, everybody would look suspicious.
-    start_ms = int(time.time() * 1000) - 60 * DAY_MS
+    start_ms = clock.now_ms() - 60 * DAY_MS
     for _move, body in aml_events(Watch(800, 60, 1, start_ms)):
         bodies.append(encode(body))
         if len(bodies) == 60_000:
@@ -206,7 +207,7 @@ async def measure_start(folder: Path, count: int) -> None:
     )
     turns = store if isinstance(store, PostgresStore) else None
     await store.migrate()
-    now_ms = int(time.time() * 1000)
+    now_ms = clock.now_ms()
     await store.write(sql.insert_ruleset("ten_b", 1, load_pack_text("aml"), "", now_ms))
     record = sql.Record(ruleset_version=1, facts=(), answers=(), inexact=0, fired=[], failed=[])
     ids, batch = IdSource(), []

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import math
+import operator
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -94,7 +95,7 @@ class Program:
         """The same with a person's mouse."""
         delay_ms = self.rng.choice([each for each in DELAYS_MS if each >= 30])
         for selector, text in zip(FIELDS, self.texts, strict=True):
-            await self.lend(lambda person, at=selector: person.click(at))  # type: ignore[misc]
+            await self.lend(operator.methodcaller("click", selector))
             await self.page.keyboard.type(text, delay=delay_ms)
         await self.lend(lambda person: person.click("#log-in"))
 
@@ -144,7 +145,7 @@ class Program:
             await asyncio.sleep(max(0.03, self.rng.gauss(0.095, 0.025)))
             await self.page.mouse.up()
             if text:
-                await self.lend(lambda person, what=text: person.type(what))  # type: ignore[misc]
+                await self.lend(operator.methodcaller("type", text))
 
     async def straight_mouse(self) -> None:
         """In lines: the driver's own steps, steps at a pace, or speeding up and slowing down."""
@@ -202,7 +203,8 @@ def bent(start: Point, to: Point, steps: int, rng: random.Random) -> list[Point]
         ends = list(zip(weights, (start, one, two, to), strict=True))
         fine.append((sum(w * end[0] for w, end in ends), sum(w * end[1] for w, end in ends)))
     total = sum(math.dist(p, q) for p, q in itertools.pairwise(fine))
-    gone, points = 0.0, []
+    gone = 0.0
+    points: list[Point] = []
     for p, q in itertools.pairwise(fine):
         gone += math.dist(p, q)
         while len(points) < steps and gone >= total * (len(points) + 1) / steps - 1e-6:

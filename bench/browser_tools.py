@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from browser_people import FIELDS, Person, Point
 from browser_programs import DELAYS_MS, Program, until
+from playwright.async_api import CDPSession
 
 #: Curves of speed that libraries offer for moving a pointer (R. Penner's easing functions).
 EASINGS: dict[str, Callable[[float], float]] = {
@@ -150,11 +151,11 @@ class Tool(Program):
 class Replay(Person):
     """A person whose events are sent one after the other at their times, as drivers do, and bear no time."""
 
-    async def act(self, line: object) -> None:  # type: ignore[override]
+    async def act(self, line: CDPSession) -> None:
         began_s = time.monotonic()
         for after_s, _, method, said in sorted(self._moments, key=lambda moment: moment[:2]):
             await until(began_s + after_s)
-            await line.send(method, said)  # type: ignore[attr-defined]
+            await line.send(method, said)
 
 
 #: Names of the kinds.

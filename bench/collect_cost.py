@@ -75,7 +75,8 @@ class Caller:
 
         await self.app(dict(self.scope), receive, send)
         assert said[0]["status"] == expected, said
-        return said[1]["body"]
+        body: bytes = said[1]["body"]
+        return body
 
     async def round(self, count: int) -> float:
         """Return the CPU microseconds of this process for each of `count` calls."""

@@ -23,7 +23,7 @@ from load import Run, drive, post
 from small_disk import SmallDisk
 from stage import payment_bodies, processes_of, say
 
-from vettance.commands import STORE_FILE
+from vettance.db.connection import STORE_FILE
 from vettance.demo.drive import PATH
 from vettance.demo.launch import LaunchFault, command, make_fresh
 

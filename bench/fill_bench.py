@@ -16,6 +16,7 @@ import uvloop
 from fault_stores import Redis
 from stage import machine, payment_bodies
 
+from vettance import clock
 from vettance.connect import connect_store
 from vettance.decisions import sql
 from vettance.decisions.active import RuleCache
@@ -43,7 +44,7 @@ async def fill(count: int, database: str | None, redis: Redis) -> dict[str, Any]
         line = Line(f"redis://127.0.0.1:{redis.port}/0")
         try:
             await store.migrate()
-            ids, now_ms = IdSource(), time.time_ns() // 1_000_000
+            ids, now_ms = IdSource(), clock.now_ms()
             await store.write(rules_sql.insert_version(TENANT, 1, load_pack_text("fraud"), "", now_ms))
             bodies = payment_bodies(count)
             for first in range(0, count, AT_ONCE):

@@ -27,10 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from stage import machine
 
+from vettance import clock
 from vettance.db.connection import open_writer
 from vettance.db.engine import Statement
 from vettance.decisions import sql as decisions_sql
-from vettance.decisions.decision import Record
+from vettance.decisions.decision import Outcome, Record
 from vettance.demo.launch import command, make_fresh
 from vettance.history import sql
 from vettance.history.column import CHUNK, SEARCHED_BITS, Row, describe, keys_of, layout, texts_of
@@ -40,7 +41,7 @@ from vettance.ids import IdSource
 from vettance.settings import read_settings
 from vettance.tenants.tenant import Tenant
 from vettance.terms import sql as terms_sql
-from vettance.web.routing import Call
+from vettance.web.routing import NO_KEY, Call
 from vettance.wire import encode
 
 SPAN_MS = 60 * 86_400_000
@@ -49,6 +50,7 @@ REASONS = [f"REASON_{number:02d}" for number in range(12)]
 NAMES = ["user.login", "payment.attempt", "payment.refund", "checkout.submit", "user.signup", "card.added",
          "password.reset", "transfer.sent", "withdrawal.request", "promo.redeemed"]  # fmt: skip
 COUNTRIES = ["DE", "FR", "GB", "US", "NL", "ES", "IT", "PL", "SE", "AT", "CH", "BE", "PT", "IE", "BR", "NG"]
+SENT = '{"eventName":"%s","customer":{"externalId":"%s","email":"%s"},"ip":"%s","metadata":{"amount":%d}}'
 ROW = "INSERT INTO {} ({}) VALUES ({})"
 EVENT = "id, tenant, source, received_at_ms, occurred_at_ms, sent"
 DECISION = (
@@ -104,10 +106,8 @@ class Filler:
         connection.execute("BEGIN")
         records = [self._record(row) for row in rows]
         sent = [
-            b'{"eventName":"%s","customer":{"externalId":"%s","email":"%s"},"ip":"%s","metadata":{"amount":%d}}'
-            % (row.event_name.encode(), row.customer_id.encode(), row.email.encode(), row.ip.encode(), row.score)
-            for row in rows
-        ]  # fmt: skip
+            (SENT % (row.event_name, row.customer_id, row.email, row.ip, row.score)).encode() for row in rows
+        ]
         connection.executemany(
             ROW.format("event", EVENT, ", ".join("?" * 6)),
             [(r.id, self.tenant, "events", r.received_at_ms, r.occurred_at_ms, s) for r, s in zip(rows, sent, strict=True)],
@@ -134,7 +134,7 @@ class Filler:
     def _record(self, row: Row) -> bytes:
         return decisions_sql._encode_record(
             Record(
-                ruleset_version=1, outcome=row.outcome, score=row.score, level=row.level, facts=(), answers=(), inexact=0,
+                ruleset_version=1, outcome=Outcome(row.outcome), score=row.score, level=row.level, facts=(), answers=(), inexact=0,
                 fired=[], failed=[], lists=[], request_id="req_" + row.id[4:], processing_ms=0.2,
             )
         )  # fmt: skip
@@ -197,7 +197,7 @@ def fill(folder: Path, count: int) -> None:
         connection.execute("PRAGMA wal_autocheckpoint=20000")
         connection.execute("PRAGMA cache_size=-400000")
         filler, waiting = Filler(connection, tenant), []
-        for row in rows_of(count, time.time_ns() // 1_000_000):
+        for row in rows_of(count, clock.now_ms()):
             waiting.append(row)
             if len(waiting) == CHUNK:
                 filler.fill(waiting)
@@ -236,9 +236,11 @@ def cases(now_s: int) -> list[Case]:
         Case("GET /events eventName", "/api/v1/events", "eventName=transfer.sent", 50),
         Case("GET /events eventCategory", "/api/v1/events", "eventCategory=OTHER", 50),
     ]
-    searches = ("cus_000123", "customer.999", "100.2.17.", "reason_07", "refund", "ab12c", "4711", "12345")
-    # What stands in every id, or in so many that no index helps.
-    searches += ("7000", "evt_01", "000")
+    searches = [
+        *("cus_000123", "customer.999", "100.2.17.", "reason_07", "refund", "ab12c", "4711", "12345"),
+        # What stands in every id, or in so many that no index helps.
+        *("7000", "evt_01", "000"),
+    ]
     found += [
         Case(f"GET /decisions search={text}", "/api/v1/decisions", f"search={text}", 100) for text in searches
     ]
@@ -270,7 +272,7 @@ async def measure(folder: Path, tenant_id: str, rounds: int, passes: int) -> lis
 
         async def ask(path: str, query: str) -> tuple[float, bytes]:
             route = service.routes.find("GET", path.encode()).route
-            call = Call("req_1", {}, query.encode(), {}, b"", 0, tenant, None)
+            call = Call("req_1", {}, query.encode(), {}, b"", 0, tenant, NO_KEY)
             began = time.perf_counter()
             content = encode((await route.handler(call)).payload)
             return (time.perf_counter() - began) * 1000, content

@@ -20,6 +20,7 @@ from typing import Any
 from history_bench import rows_of
 from stage import cpu_s, machine
 
+from vettance import clock
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql
@@ -125,7 +126,7 @@ def main() -> None:
     asked = parser.parse_args()
     report: dict[str, Any] = {}
     for _ in range(asked.rounds):
-        rows = list(rows_of(asked.decisions, time.time_ns() // 1_000_000))
+        rows = list(rows_of(asked.decisions, clock.now_ms()))
         for name in ("without", "with"):
             with tempfile.TemporaryDirectory(prefix="vettance-writing-") as folder:
                 found = asyncio.run(write(Path(folder), rows, counted=name == "with"))

@@ -25,7 +25,7 @@ import uvloop
 from load import Run, drive, post
 from stage import payment_bodies, processes_of, say
 
-from vettance.commands import STORE_FILE
+from vettance.db.connection import STORE_FILE
 from vettance.demo.drive import PATH
 from vettance.demo.launch import Launched, LaunchFault, command, make_fresh, serving
 

@@ -160,8 +160,8 @@ class Connection(asyncio.Protocol):
         else:
             self.send()
 
-    def _go_on(self, transport: object) -> None:
-        if transport is self.transport and not self.finished and not self.transport.is_closing():
+    def _go_on(self, transport: asyncio.Transport) -> None:
+        if transport is self.transport and not self.finished and not transport.is_closing():
             self.send()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002

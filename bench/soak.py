@@ -32,7 +32,7 @@ from soak_traffic import MIX, Traffic
 from stage import ask, machine, processes_of, say
 from webhook_receivers import OK
 
-from vettance.commands import STORE_FILE
+from vettance.db.connection import STORE_FILE
 from vettance.demo.launch import Launched, LaunchFault, command, launched, make_fresh
 
 SAMPLE_S = 5.0

@@ -17,6 +17,7 @@ from typing import Any
 
 import uvloop
 
+from vettance import clock
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.ids import IdSource
@@ -40,7 +41,7 @@ ids = IdSource()
 
 def rows(number: int) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
     """Make the three rows of one event."""
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = clock.now_ms()
     event_id = ids.make("evt", now_ms)
     customer = number % 100_000
     return (

@@ -13,6 +13,7 @@ import asyncio
 import os
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from stage import machine
@@ -106,7 +107,7 @@ async def measure(url: str, count: int, repeats: int) -> None:
             return lambda: fetch(connection, statement)
 
         acts: dict[str, Act] = {"walls": act(reader), "none": act(above)}
-        acts["bare"] = lambda text=text, args=args: above.fetch(text, *args)
+        acts["bare"] = partial(above.fetch, text, *args)
         assert sorted(await acts["walls"]()) == sorted(await acts["none"]()) != []
         report(name, await best_of(acts, repeats))
     # Last, since it changes what the others ask.

@@ -6,6 +6,7 @@ Each notes what arrived when; the benchmark asks for the notes through a pipe.
 import asyncio
 import multiprocessing
 import time
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
@@ -89,9 +90,7 @@ def main(kinds: list[str], pipe: Connection) -> None:
         arrivals: list[Arrival] = []
         ports = []
         for kind in kinds:
-            server = await loop.create_server(
-                lambda kind=kind: Receiver(kind, arrivals), "127.0.0.1", 0, backlog=1024
-            )
+            server = await loop.create_server(partial(Receiver, kind, arrivals), "127.0.0.1", 0, backlog=1024)
             ports.append(server.sockets[0].getsockname()[1])
             if kind == "refuse":
                 server.close()

@@ -30,10 +30,12 @@ from paced import quantile
 from stage import cpu_s, machine, processes_of
 from webhook_receivers import Receivers
 
-from vettance.commands import STORE_FILE
+from vettance import clock
+from vettance.db.connection import STORE_FILE
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.demo.launch import Launched, serving
 from vettance.ids import IdSource
+from vettance.outbox import MessageType
 from vettance.rules import sql as rules_sql
 from vettance.rules.packs import load_pack_text
 from vettance.settings import load_secret, read_settings
@@ -50,7 +52,7 @@ BODY = b'{"eventName":"user.login","customer":{"externalId":"c-%d"},"ip":"100.64
 async def prepare(folder: Path, urls: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
     """Make a tenant with subscriptions for each sequence of URLs; returns (tenant, API key) of each."""
     settings = read_settings(data=str(folder))
-    secret, ids, now_ms = load_secret(settings), IdSource(), time.time_ns() // 1_000_000
+    secret, ids, now_ms = load_secret(settings), IdSource(), clock.now_ms()
     vault, made = Vault(secret), []
     async with await SqliteStore.open(store_path(folder), writer="thread") as store:
         await store.migrate()
@@ -75,7 +77,7 @@ async def prepare(folder: Path, urls: Sequence[Sequence[str]]) -> list[tuple[str
                     tenant=one.id,
                     slot=f"{number:04x}",
                     url=url,
-                    event_types=tuple(sql.MessageType),
+                    event_types=tuple(MessageType),
                     created_at_ms=now_ms,
                     updated_at_ms=now_ms,
                 )
@@ -260,7 +262,8 @@ def retries(count: int) -> dict[str, Any]:
     for one in arrivals:
         by_id[one.webhook_id].append(one)
     promised_s = (1, 2, 4, 8, 16)
-    over_ms, waited = [], []
+    over_ms: list[float] = []
+    waited: list[float] = []
     for found in by_id.values():
         for number in range(len(found) - 1):
             due = found[number].answered_at + promised_s[number]
