@@ -1,21 +1,26 @@
-"""What the commands share: where the data is, how a fault ends, how a result is shown."""
+"""What the commands share: where the data is, whose it is, how a fault ends, how a result is shown."""
 
+import asyncio
+import os
+import stat
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, BinaryIO, Final, NoReturn, TypeVar
 
 import click
 
 from vettance.connect import connect_store
+from vettance.db.connection import STORE_FILE
 from vettance.db.engine import Store, StoreDown
 from vettance.settings import Settings, SettingsError, open_data_folder, read_settings
-from vettance.wire import encode
-
-STORE_FILE = "vettance.db"
+from vettance.tenants.sql import select_tenant, tenant_of
+from vettance.tenants.tenant import Tenant
+from vettance.wire import encode, read_moment
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Result = TypeVar("Result")
 
 data_option = click.option(
     "--data",
@@ -24,11 +29,13 @@ data_option = click.option(
     help="The data folder (VETTANCE_DATA; default ./vettance-data).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object or array.")
+#: A version of rules on the command line; both engines number them in 32 bits or more.
+VERSION: Final = click.IntRange(1, 2**31 - 1)
 _version_option = click.option(
-    "--version", type=click.IntRange(1), help="Compare with this version instead of the one in force."
+    "--version", type=VERSION, help="Compare with this version instead of the one in force."
 )
 _to_option = click.option(
-    "--to", "to_version", type=click.IntRange(1), help="Compare two stored versions, without a file."
+    "--to", "to_version", type=VERSION, help="Compare two stored versions, without a file."
 )
 
 
@@ -85,15 +92,74 @@ async def open_store(data: str | None, *, make: bool = False) -> AsyncIterator[t
         fail(str(error) or "the store cannot be reached")
 
 
+async def find_tenant(store: Store, tenant_id: str) -> Tenant:
+    """Return a tenant by its id, or end the command with a clear line."""
+    rows = await store.read(select_tenant(tenant_id))
+    if not rows:
+        fail(f"there is no tenant {tenant_id}; `vettance tenant list` shows them")
+    return tenant_of(rows[0])
+
+
+def run_with_store(
+    data: str | None, work: Callable[[Store, Settings], Coroutine[Any, Any, Result]], *, make: bool = False
+) -> Result:
+    """Run `work` with an open store; every fault ends as one line on standard error."""
+
+    async def whole() -> Result:
+        async with open_store(data, make=make) as (store, settings):
+            return await work(store, settings)
+
+    return asyncio.run(whole())
+
+
+def run_for_tenant(
+    data: str | None, tenant_id: str, work: Callable[[Store], Coroutine[Any, Any, Result]]
+) -> Result:
+    """The same for a tenant, if there is such a one."""
+
+    async def whole(store: Store, _settings: Settings) -> Result:
+        await find_tenant(store, tenant_id)
+        return await work(store)
+
+    return run_with_store(data, whole)
+
+
 def show(result: dict[str, Any] | list[dict[str, Any]], text: str, *, as_json: bool) -> None:
     """Print a result: for a script as JSON, for a person as text."""
     click.echo(encode(result).decode() if as_json else text)
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open a file that is there whole when the block ends well, and else as it was before.
+
+    A device or a pipe is written to as it is. Raises `OSError` that names the path.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
+    target = path.resolve()
+    draft = target.with_name(f"{target.name}.{os.getpid()}.draft")
+    try:
+        file = draft.open("wb")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    try:
+        with file:
+            if target.exists():
+                draft.chmod(stat.S_IMODE(target.stat().st_mode))
+            yield file
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
 def write_document(document: str, told: dict[str, Any], output: Path | None, *, as_json: bool) -> None:
     """Write a document into a file or to standard output; as JSON, with what is `told` of it."""
     if output is not None:
-        output.write_text(document, "utf-8")
+        with whole_file(output) as file:
+            file.write(document.encode())
         told = told | {"output": str(output)}
     elif as_json:
         told = told | {"document": document}
@@ -121,3 +187,31 @@ def show_table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool) -> 
     for row in rows:
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def read_time(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
+    """Read the moment that an option names, in Unix milliseconds; for `callback` of the option."""
+    if value is None:
+        return None
+    moment = read_moment(float(value) if _is_number(value) else value)
+    if moment is None:
+        raise click.BadParameter("must be an ISO 8601 time or Unix seconds")
+    return moment
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.replace(".", "", 1).isdigit()
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Any]:
+    """Show a bar on standard error while it is a terminal; yields what to call with each number of rows."""
+    if not sys.stderr.isatty():
+        yield lambda _count: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda count: bar.advance(task, count)

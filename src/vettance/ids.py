@@ -2,7 +2,8 @@
 
 import os
 import re
-import time
+
+from vettance import clock
 
 # A UUIDv7 (RFC 9562, section 5.7) holds 48 bits of Unix milliseconds and 74 free bits. Twelve of those
 # count up within a millisecond, so that ids made by one process are strictly increasing even when its clock
@@ -30,7 +31,7 @@ class IdSource:
 
     def make(self, prefix: str, now_ms: int | None = None) -> str:
         """Return `prefix_` + 32 hex digits. `now_ms` is Unix milliseconds, the clock's when left out."""
-        moment = (now_ms if now_ms is not None else time.time_ns() // 1_000_000) << _COUNTER_BITS
+        moment = (now_ms if now_ms is not None else clock.now_ms()) << _COUNTER_BITS
         if moment <= self._last:
             moment = self._last + 1
         self._last = moment

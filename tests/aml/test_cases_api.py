@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from live import Caller
+from vettance.aml.report import figure
 
 EVENTS = "/api/v1/aml/events"
 CASES = "/api/v1/aml/cases"
@@ -157,6 +158,12 @@ def test_a_case_is_exported_as_json_and_as_a_page_without_live_content(officer: 
     assert "<img" not in text
     assert "&lt;script&gt;" in text
     assert officer.get(f"{CASES}/{case['id']}/export?format=pdf").status == 400
+
+
+def test_the_page_of_a_case_writes_figures_as_people_read_them() -> None:
+    shown = {True: "yes", None: "unknown", 9500.0: "9,500", 25000: "25,000", 295.29324925: "295.29"}
+    shown |= {0.0: "0", 0.00034: "0.00034", 3.5: "3.5", "person": "person"}
+    assert {value: figure(value) for value in shown} == shown
 
 
 def test_pages_never_repeat_a_row_and_filters_hold(officer: Caller) -> None:

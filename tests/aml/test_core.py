@@ -121,6 +121,23 @@ def test_purchases_and_pay_are_told_from_transfers(
     assert (found.buys, found.pays_wages) == (buys, wages)
 
 
+@pytest.mark.parametrize(
+    ("kind", "direction", "lends"),
+    [
+        ("loan_disbursement", "in", True),
+        ("loan", "in", True),
+        ("MORTGAGE_PAYMENT", "in", True),
+        ("loan", "out", False),
+        ("loan_repayment", "in", False),
+        ("transfer", "in", False),
+    ],
+)
+def test_a_loan_that_comes_in_is_paid_out(kind: str, direction: str, lends: bool) -> None:
+    told = {"amount": 5, "direction": direction, "transactionType": kind}
+    body = {"eventName": "x", "externalEventId": "e", "metadata": told}
+    assert read_aml_event(body, 100, NOW).transfer.lends is lends
+
+
 def test_codes_are_assigned_ones_in_either_length_and_case() -> None:
     assert [iso_code(code) for code in ("KP", "prk", "USA", "UK", "ZZ", "UAE", "Iran", "")] == [
         *("KP", "KP", "US", None, None, None, None, None)

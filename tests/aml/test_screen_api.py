@@ -231,7 +231,7 @@ def test_the_profile_moves_the_bound(clerk: Caller) -> None:
         ({"inputName": ""}, "inputName"),
         ({"inputName": "  --  "}, "inputName"),
         ({"inputName": 7}, "inputName"),
-        ({"inputName": "n" * 513}, "inputName"),
+        ({"inputName": "n" * 1025}, "inputName"),
         ({"externalId": ""}, "externalId"),
         ({"externalId": 12}, "externalId"),
         ({"entityType": "PERSON"}, "entityType"),
@@ -246,6 +246,7 @@ def test_the_profile_moves_the_bound(clerk: Caller) -> None:
         ({"inputAliases": ["a"] * 51}, "inputAliases"),
         ({"inputAliases": ["a" * 512] * 9}, "inputAliases"),
         ({"inputIdDocuments": [{"type": "passport"}]}, "inputIdDocuments.0.value"),
+        ({"inputIdDocuments": [{"type": "passport", "value": "9" * 1025}]}, "inputIdDocuments.0.value"),
         ({"inputIdDocuments": ["NX1"]}, "inputIdDocuments.0"),
         ({"sensitivityProfile": "STRICT"}, "sensitivityProfile"),
     ],
@@ -254,6 +255,13 @@ def test_every_fault_of_a_well_formed_body_is_422(clerk: Caller, members: Any, p
     answer = screen(clerk, **members)
     assert (answer.status, answer.json["error"]["code"]) == (422, "UNPROCESSABLE_ENTITY")
     assert path in answer.json["error"]["details"]
+
+
+def test_texts_may_be_as_long_as_everywhere_else(clerk: Caller) -> None:
+    long = "n" * 1024
+    documents = [{"type": long, "value": long}]
+    answer = screen(clerk, externalId=long, inputName=long, inputAliases=[long], inputIdDocuments=documents)
+    assert answer.status == 200
 
 
 def test_malformed_json_is_400_and_another_value_422(clerk: Caller) -> None:

@@ -114,7 +114,7 @@ def test_the_body_written_for_a_party_reads_as_the_same_subject() -> None:
 
 def test_a_party_without_a_readable_name_is_not_screened_and_bad_details_are_left_out() -> None:
     assert party_request("customer-1", " - ", counterparty=False) is None
-    assert party_request("customer-1", "x" * 513, counterparty=False) is None
+    assert party_request("customer-1", "x" * 1025, counterparty=False) is None
     request = party_request("customer-1", "Ann", counterparty=False, birth="11.10.1969", country="Holland")
     assert request is not None
     assert (request.role, request.subject.birth, request.subject.countries) == ("", None, ())

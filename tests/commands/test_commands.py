@@ -179,3 +179,21 @@ def test_refreshed_lists_are_an_array_even_when_one_fails(tmp_path: Path) -> Non
     done = run(*words)
     assert_one_line(done, "un_sc: ")
     assert json.loads(done.stdout) == []
+
+
+def test_a_file_without_rows_is_said_to_be_one(tmp_path: Path, shop: tuple[str, ...]) -> None:
+    for name, text in (("header.csv", "eventName,label\n"), ("empty.ndjson", "\n")):
+        (tmp_path / name).write_text(text)
+        done = run("import", str(tmp_path / name), *shop)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert done.stdout == f"{tmp_path / name} holds no rows: there was nothing to import.\n"
+        assert json.loads(run("import", str(tmp_path / name), *shop, "--json").stdout)["accepted"] == 0
+
+
+def test_a_script_can_tell_pending_migrations_from_a_failure(tmp_path: Path) -> None:
+    check = ("migrate", "--check", "--data", str(tmp_path))
+    assert run(*check).exit_code == 3
+    assert run("migrate", "--data", str(tmp_path)).exit_code == 0
+    assert run(*check).exit_code == 0
+    (tmp_path / "vettance.db").write_bytes(b"no store at all " * 1000)
+    assert_one_line(run(*check))

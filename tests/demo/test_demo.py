@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from vettance.demo.cli import start_line
 from vettance.demo.launch import LaunchFault, make_fresh
 from vettance.demo.show import curl_line
 
@@ -91,6 +92,16 @@ def test_an_input_that_cannot_be_read_is_one_clear_line(tmp_path: Path) -> None:
     assert done.stderr.startswith("Error: ")
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "demo").exists()
+
+
+@pytest.mark.parametrize("called", ["vettance", "/shop/.venv/bin/vettance"])
+def test_the_demo_says_how_to_start_again_as_it_was_called(
+    called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", [called, "demo"])
+    assert start_line(tmp_path) == f"{called} serve --data {tmp_path} --port 8080"
+    monkeypatch.setattr(sys, "argv", ["cli.py", "demo"])
+    assert start_line(tmp_path).startswith("vettance serve ")
 
 
 def test_the_curl_line_is_one_a_shell_takes() -> None:

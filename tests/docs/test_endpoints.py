@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from vettance.cli import main
+from vettance.endpoint import hosts_apart
 from vettance.settings import SettingsError, read_settings
 
 REDIS = "VETTANCE_REDIS_URL"
@@ -93,3 +94,23 @@ def test_a_command_tells_it_in_one_line() -> None:
     assert done.exit_code == 1
     assert done.stderr.startswith(f"Error: {DATABASE} must name a host")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "apart"),
+    [
+        ("postgresql://h/x", ["postgresql://h/x"]),
+        ("postgresql://u:p@[::1]:1,g/x?a=b", ["postgresql://u:p@[::1]:1/x?a=b", "postgresql://u:p@g/x?a=b"]),
+        ("postgresql:///x?host=h", ["postgresql:///x?host=h"]),
+        (
+            "postgresql:///x?host=h,g&port=1,2",
+            ["postgresql:///x?host=h&port=1", "postgresql:///x?host=g&port=2"],
+        ),
+        (
+            "postgresql:///x?host=h,g&port=1",
+            ["postgresql:///x?host=h&port=1", "postgresql:///x?host=g&port=1"],
+        ),
+    ],
+)
+def test_the_hosts_of_a_database_are_told_apart(url: str, apart: list[str]) -> None:
+    assert hosts_apart(url) == apart

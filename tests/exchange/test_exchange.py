@@ -123,7 +123,7 @@ def test_ctrl_c_ends_a_dry_run_at_once(tmp_path: Path) -> None:
 def test_an_unknown_tenant_is_said_in_one_line(service: Service) -> None:
     done = service.cli("export", "events", "--tenant", "ten_x", ok=False)
     assert done.returncode != 0
-    assert "no such tenant" in done.stderr
+    assert "there is no tenant" in done.stderr
 
 
 def test_a_span_that_ends_before_it_begins_is_refused(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from past import DAY_MS, KEYS, MADE, START_MS, Archive, Past, wants
 
-from vettance.decisions import sql as decisions_sql
+from vettance.db.engine import Statement
 from vettance.decisions.decision import LEVELS, Outcome
 from vettance.events.event import Category
 from vettance.history.filter import Order, Wanted
@@ -79,7 +79,8 @@ async def listed(
     archive: Archive, tenant: str, wanted: Wanted, order: Order, limit: int, *, descending: bool
 ) -> tuple[list[str], int]:
     """Walk through a list, by pages and by cursors, and see that both tell the same."""
-    names = {row[0]: row[1] for row in await archive.store.read(decisions_sql.select_tenant_places(tenant))}
+    places = Statement("SELECT seq, id FROM decision WHERE tenant = ?", (tenant,))
+    names = dict(await archive.store.read(places))
     by_page: list[int] = []
     by_cursor: list[int] = []
     after: Place | None = None

@@ -321,7 +321,7 @@ def erased(past: list[Past], external_id: str, tenant: str) -> list[Past]:
 def test_erasing_for_an_unknown_tenant_is_refused(service: Service) -> None:
     done = service.cli("customer", "erase", "--tenant", "ten_x", "--external-id", "c", ok=False)
     assert done.returncode != 0
-    assert "no such tenant" in done.stderr
+    assert "there is no tenant" in done.stderr
 
 
 def test_nobody_is_erased_by_an_empty_id(service: Service) -> None:

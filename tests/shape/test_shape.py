@@ -15,6 +15,7 @@ NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 SHELL_PACKAGES = {"web", "db", "demo"}
 #: Flows (verbs) and doors may await; every other file thinks without waiting.
 VERBS = {
+    "backtest.py",
     "evaluate.py",
     "explain.py",
     "follow.py",
@@ -25,7 +26,9 @@ VERBS = {
     "attend.py",
     "preserve.py",
     "rebuild.py",
+    "recount.py",
     "refresh.py",
+    "prove.py",
     "replay.py",
     "seal.py",
     "search.py",
@@ -40,7 +43,6 @@ VERBS = {
     "measure.py",
     "trace.py",
     "commands.py",
-} | {
     "deliver.py",
     "post.py",
     "supervise.py",
@@ -48,10 +50,19 @@ VERBS = {
     "tally.py",
     "redis_line.py",
     "redis_velocity.py",
+    "redis_claims.py",
     "redis_limits.py",
     "turnstile.py",
 }
-DOORS = {"api.py", "pages.py", "cli.py", "worker.py", "demo.py"}
+DOORS = {"api.py", "pages.py", "cli.py", "worker.py"}
+#: Who puts parts together names whatever it puts together: files outside of any package, the demo, and these.
+WIRING = {"aml/assemble.py"}
+ENGINES = {
+    "vettance.db.sqlite",
+    "vettance.db.postgres",
+    "vettance.state.memory",
+    "vettance.state.redis_velocity",
+}
 
 DRAWERS = re.compile(r"(^|_)(utils?|helpers?|managers?|services?|common|base|misc|tools?|stuff)(_|\.py$|$)")
 SQL = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE TABLE)\b", re.DOTALL)
@@ -67,6 +78,45 @@ def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
 def is_shell(name: str) -> bool:
     parts = Path(name).parts
     return parts[0] in SHELL_PACKAGES or parts[-1] in VERBS | DOORS
+
+
+def imported_by(name: str) -> set[str]:
+    """The modules of ours that a file takes something from, wherever in it."""
+    nodes = ast.walk(ast.parse((SOURCE / name).read_text("utf-8")))
+    return {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module is not None}
+
+
+def is_wiring(name: str) -> bool:
+    return "/" not in name or name.startswith("demo/") or name in WIRING
+
+
+def test_every_row_of_these_tables_is_about_a_file() -> None:
+    files = {path.name for path in FILES}
+    assert files >= VERBS | DOORS
+    assert set(NAMES) >= WIRING
+    assert {f"vettance.{name.removesuffix('.py').replace('/', '.')}" for name in NAMES} >= ENGINES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_doors_and_the_wiring_import_a_door(name: str) -> None:
+    if is_wiring(name) or Path(name).name in DOORS:
+        return
+    doors = {found for found in imported_by(name) if f"{found.rpartition('.')[2]}.py" in DOORS}
+    assert not doors, f"{name} looks up to {doors}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_engines_are_named_by_the_wiring_and_the_command_line_only(name: str) -> None:
+    if is_wiring(name) or Path(name).name == "cli.py" or Path(name).parts[0] in ("db", "state"):
+        return
+    assert not imported_by(name) & ENGINES
+
+
+def test_the_page_of_the_architecture_names_every_part() -> None:
+    text = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text("utf-8")
+    parts = {path.name for path in SOURCE.glob("*.py")} - {"__init__.py"}
+    parts |= {f"{path.parent.name}/" for path in SOURCE.glob("*/__init__.py")}
+    assert not {part for part in parts if part not in text}
 
 
 @pytest.mark.parametrize("name", NAMES)

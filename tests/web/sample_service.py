@@ -19,7 +19,8 @@ from vettance.tenants.tenant import Key, Tenant, make_key
 from vettance.web.access import Gate
 from vettance.web.edge import Edge
 from vettance.web.pages import with_pages
-from vettance.web.query import PageLimit, PageNumber, UnixSeconds
+from vettance.web.paging import PageLimit, PageNumber
+from vettance.web.query import UnixSeconds
 from vettance.web.routing import Call, Reply, Route
 from vettance.web.server import EdgeProtocol
 from vettance.wire import Faults, Wire, check_object

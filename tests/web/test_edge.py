@@ -110,7 +110,7 @@ def test_an_unreachable_store_is_answered_503_with_a_time_to_wait(port, notebook
     assert answer.error["details"] == {"retryAfter": 1}
     assert answer.headers["retry-after"] == "1"
     assert b"disk" not in answer.content
-    notebook.errors.pop()
+    assert not notebook.errors, "of a store that is away the store itself tells"
     client.close()
 
 

@@ -57,6 +57,12 @@ def test_the_document_is_valid_openapi_3_1(document):
     assert document["info"]["version"] == "1.2.3"
 
 
+def test_the_page_begins_with_how_to_get_a_key_and_what_errors_look_like(document):
+    about = document["info"]["description"]
+    assert "vettance key create --tenant" in about
+    assert '{"error": {"code", "message", "details"}}' in about
+
+
 def test_every_schema_is_valid_json_schema(document):
     for schema in document["components"]["schemas"].values():
         jsonschema_rs.meta.validate(schema | {"$schema": "https://json-schema.org/draft/2020-12/schema"})

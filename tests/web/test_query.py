@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.errors import Invalid
-from vettance.web.query import PageLimit, PageNumber, UnixSeconds, any_case, parameters_of, read_query
+from vettance.web.paging import PageLimit, PageNumber
+from vettance.web.query import UnixSeconds, any_case, parameters_of, read_query
 
 
 class Outcome(enum.Enum):

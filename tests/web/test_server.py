@@ -50,6 +50,19 @@ def test_what_is_no_http_is_answered_with_the_error_body(port, sent):
     assert client.is_closed()
 
 
+def test_blanks_around_a_value_of_a_header_are_no_part_of_it(impatient):
+    notebook, port = impatient
+    client = RawClient(port)
+    key = f" \t{notebook.new_key()} \t "
+    headers = [("x-api-key", key), ("content-type", "application/json \t"), ("x-request-id", "abc  ")]
+    body = b'{"text": "kept"}'
+    headers.append(("content-length", f"{len(body)} "))
+    client.send(client.head("POST", "/api/v1/notes", headers, with_key=False) + body)
+    answer = client.read()
+    assert (answer.status, answer.headers["x-request-id"]) == (201, "abc")
+    client.close()
+
+
 def test_an_endless_head_is_cut_off(port):
     client = RawClient(port)
     client.send(b"GET /healthz HTTP/1.1\r\n")

@@ -17,10 +17,23 @@ from vettance.aml.case import (
     Resolution,
 )
 from vettance.aml.judge import Severity
-from vettance.web.query import PageLimit, PageNumber, SortOrder, UnixSeconds, any_case
+from vettance.errors import Invalid, Unprocessable
+from vettance.web.paging import PageAnswer, PageQuery
+from vettance.web.query import From, To, any_case
+from vettance.web.routing import Call
 from vettance.wire import JSON, Wire, decode, timestamp
 
 Notes = Annotated[str, msgspec.Meta(max_length=NOTE_CHARS_MAX)]
+
+
+def parse_body(call: Call) -> JSON:
+    """Parse the body of an AML request: a well-formed one that is no object is 422 here, not 400."""
+    try:
+        return call.json()
+    except Invalid as refused:
+        if refused.details.get("body") == "must be an object":
+            raise Unprocessable(refused.message, refused.details) from None
+        raise
 
 
 class EventAlert(Wire, frozen=True):
@@ -72,15 +85,8 @@ class AlertAnswer(Wire, frozen=True):
     last_event_at: str
 
 
-class AlertPage(Wire, frozen=True, omit_defaults=True):
+class AlertPage(PageAnswer[AlertAnswer], frozen=True):
     """A page of alerts; `nextCursor` leads to the next one at the same cost."""
-
-    data: list[AlertAnswer]
-    total: int
-    page: int
-    limit: int
-    has_more: bool
-    next_cursor: str | None = None
 
 
 class CaseAnswer(Wire, frozen=True):
@@ -100,15 +106,8 @@ class CaseAnswer(Wire, frozen=True):
     resolved_at: str | None
 
 
-class CasePage(Wire, frozen=True, omit_defaults=True):
+class CasePage(PageAnswer[CaseAnswer], frozen=True):
     """A page of cases; `nextCursor` leads to the next one at the same cost."""
-
-    data: list[CaseAnswer]
-    total: int
-    page: int
-    limit: int
-    has_more: bool
-    next_cursor: str | None = None
 
 
 class TimelineEntry(Wire, frozen=True):
@@ -139,35 +138,27 @@ class CaseRecord(CaseAnswer, frozen=True):
     timeline: list[TimelineEntry]
 
 
-class AlertQuery(Wire, frozen=True):
+class AlertQuery(PageQuery, frozen=True):
     """Which alerts are wanted."""
 
-    page: PageNumber = 1
-    limit: PageLimit = 50
     state: Annotated[AlertState | None, any_case()] = None
     severity: Annotated[Severity | None, any_case()] = None
     typology: str | None = None
     rule_id: str | None = None
     customer: str | None = None
-    created_from: UnixSeconds | None = msgspec.field(default=None, name="from")
-    created_to: UnixSeconds | None = msgspec.field(default=None, name="to")
-    sort_order: SortOrder = SortOrder.DESC
-    cursor: Annotated[str | None, msgspec.Meta(description="`nextCursor` of the page before.")] = None
+    created_from: From | None = msgspec.field(name="from", default=None)
+    created_to: To | None = msgspec.field(name="to", default=None)
 
 
-class CaseQuery(Wire, frozen=True):
+class CaseQuery(PageQuery, frozen=True):
     """Which cases are wanted."""
 
-    page: PageNumber = 1
-    limit: PageLimit = 50
     state: Annotated[CaseState | None, any_case()] = None
     severity: Annotated[Severity | None, any_case()] = None
     assignee: str | None = None
     customer: str | None = None
-    created_from: UnixSeconds | None = msgspec.field(default=None, name="from")
-    created_to: UnixSeconds | None = msgspec.field(default=None, name="to")
-    sort_order: SortOrder = SortOrder.DESC
-    cursor: Annotated[str | None, msgspec.Meta(description="`nextCursor` of the page before.")] = None
+    created_from: From | None = msgspec.field(name="from", default=None)
+    created_to: To | None = msgspec.field(name="to", default=None)
 
 
 class ExportFormat(enum.StrEnum):

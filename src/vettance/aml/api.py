@@ -1,11 +1,11 @@
 """The doors of AML: events and their poll, alerts, cases."""
 
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 
+from vettance import clock
 from vettance.aml import sql
 from vettance.aml.answers import (
     AlertPage,
@@ -24,32 +24,22 @@ from vettance.aml.answers import (
     ResolveBody,
     alert_answer,
     case_answer,
+    parse_body,
 )
 from vettance.aml.case import NOTE_CHARS_MAX, OFFICER_CHARS_MAX, Resolution
 from vettance.aml.event import AmlEventBody, payload_digest, raise_all, read_aml_event
 from vettance.aml.monitor import Monitor
 from vettance.aml.report import POLICY, report_page
 from vettance.aml.review import Reviewer
-from vettance.db.engine import Store
-from vettance.errors import Invalid, NotFound, Unprocessable
-from vettance.ids import is_id
-from vettance.web.query import SortOrder, read_query
+from vettance.db.engine import Row, Statement, Store
+from vettance.errors import NotFound
+from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Reply, Route
 from vettance.wire import JSON, Faults, timestamp
 
 _TAG: Final = "AML"
 _PRODUCT: Final = "aml"
 _RESOLUTIONS: Final = {resolution.value: resolution for resolution in Resolution}
-
-
-def parse_body(call: Call) -> JSON:
-    """Parse the body of an AML request: a well-formed one that is no object is 422 here, not 400."""
-    try:
-        return call.json()
-    except Invalid as refused:
-        if refused.details.get("body") == "must be an object":
-            raise Unprocessable(refused.message, refused.details) from None
-        raise
 
 
 class AmlDoors:
@@ -60,12 +50,12 @@ class AmlDoors:
         store: Store,
         monitor: Monitor,
         reviewer: Reviewer,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._monitor = monitor
         self._reviewer = reviewer
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
@@ -163,24 +153,14 @@ class AmlDoors:
             ("rule_id", query.rule_id),
             ("customer", query.customer),
         )
-        chosen = sql.Choice(columns, query.created_from, query.created_to, _after(query, "alr"))
+        chosen = sql.Choice(columns, query.created_from, query.created_to, query.after_id("alr"))
         rows, total, more = await self._page(
             chosen.count_alerts(tenant),
-            chosen.alerts(tenant, query.limit + 1, _offset(query), descending=_descending(query)),
+            chosen.alerts(tenant, query.limit + 1, query.offset, descending=query.descending),
             query.limit,
         )
         data = [alert_answer(sql.alert_of(row)) for row in rows]
-        following = data[-1].id if more else None
-        return Reply(
-            AlertPage(
-                data=data,
-                total=total,
-                page=query.page,
-                limit=query.limit,
-                has_more=more,
-                next_cursor=following,
-            )
-        )
+        return Reply(AlertPage.of(query, data, total, data[-1].id if more else None))
 
     async def cases(self, call: Call) -> Reply:
         """GET /aml/cases."""
@@ -191,26 +171,16 @@ class AmlDoors:
             ("assignee", query.assignee),
             ("customer", query.customer),
         )
-        chosen = sql.Choice(columns, query.created_from, query.created_to, _after(query, "cas"))
+        chosen = sql.Choice(columns, query.created_from, query.created_to, query.after_id("cas"))
         rows, total, more = await self._page(
             chosen.count_cases(tenant),
-            chosen.cases(tenant, query.limit + 1, _offset(query), descending=_descending(query)),
+            chosen.cases(tenant, query.limit + 1, query.offset, descending=query.descending),
             query.limit,
         )
         data = [case_answer(sql.case_of(row)) for row in rows]
-        following = data[-1].id if more else None
-        return Reply(
-            CasePage(
-                data=data,
-                total=total,
-                page=query.page,
-                limit=query.limit,
-                has_more=more,
-                next_cursor=following,
-            )
-        )
+        return Reply(CasePage.of(query, data, total, data[-1].id if more else None))
 
-    async def _page(self, count: Any, page: Any, limit: int) -> tuple[list[Any], int, bool]:
+    async def _page(self, count: Statement, page: Statement, limit: int) -> tuple[list[Row], int, bool]:
         total = (await self._store.read(count))[0][0]
         rows = await self._store.read(page)
         return rows[:limit], total, len(rows) > limit
@@ -309,22 +279,6 @@ def _event_answer(stored: sql.StoredEvent) -> EventAnswer:
         alerts=msgspec.Raw(stored.alerts),
         received_at=timestamp(stored.received_at_ms),
     )
-
-
-def _offset(query: AlertQuery | CaseQuery) -> int:
-    return (query.page - 1) * query.limit
-
-
-def _after(query: AlertQuery | CaseQuery, prefix: str) -> str | None:
-    """Return the id that the page begins after: the cursor, which must be an id of what is listed."""
-    if query.cursor is not None and not is_id(query.cursor, prefix):
-        details = {"cursor": "must be the nextCursor of an earlier page"}
-        raise Invalid("The request is not well-formed; see details.", details)
-    return query.cursor
-
-
-def _descending(query: AlertQuery | CaseQuery) -> bool:
-    return query.sort_order is SortOrder.DESC
 
 
 def _read_text(body: JSON, name: str, longest: int, faults: Faults, *, required: bool = False) -> str | None:

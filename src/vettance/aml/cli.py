@@ -1,14 +1,11 @@
 """The command line of AML: how a tenant's officers work, and its rule sets."""
 
-import asyncio
-import time
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
+from vettance import clock
 from vettance.aml import sql
 from vettance.aml.case import Settings
 from vettance.aml.features import aml_schema
@@ -17,11 +14,12 @@ from vettance.aml.rebuild import PACK
 from vettance.aml.screening.cli import set_screening
 from vettance.aml.trial import Trial
 from vettance.commands import (
+    VERSION,
     compare_options,
     data_option,
     fail,
     json_option,
-    open_store,
+    run_for_tenant,
     settings_of,
     show,
     show_table,
@@ -32,7 +30,6 @@ from vettance.rules.compiler import Compiled
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import RuleSetRefused, admit, diff, read_ruleset
 from vettance.state.memory import MemoryVelocity
-from vettance.tenants.cli import find_tenant
 from vettance.tenants.sql import note_change
 from vettance.wire import timestamp
 
@@ -50,19 +47,6 @@ def aml() -> None:
 
 
 aml.add_command(set_screening)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _run(data: str | None, tenant_id: str, work: Callable[[Store], Coroutine[Any, Any, Any]]) -> Any:
-    async def whole() -> Any:
-        async with open_store(data) as (store, _):
-            await find_tenant(store, tenant_id)
-            return await work(store)
-
-    return asyncio.run(whole())
 
 
 @aml.command("set")
@@ -90,11 +74,11 @@ def set_settings(
             return known
         await store.write(
             sql.save_settings(tenant_id, changed),
-            note_change(sql.AREA, tenant_id, "settings", _now_ms()),
+            note_change(sql.AREA, tenant_id, "settings", clock.now_ms()),
         )
         return changed
 
-    changed: Settings = _run(data, tenant_id, work)
+    changed = run_for_tenant(data, tenant_id, work)
     text = (
         f"Closing a case needs {'two officers' if changed.four_eyes else 'one officer'}; "
         f"names in events are {'' if changed.inline_screening else 'not '}screened."
@@ -157,20 +141,20 @@ def push_file(file: Path, tenant_id: str, note: str, as_json: bool, data: str | 
         version: int = newest[0][0] + 1 if newest else 1
         try:
             await store.write(
-                sql.insert_ruleset(tenant_id, version, document, note, _now_ms()),
-                note_change(sql.AREA, tenant_id, str(version), _now_ms()),
+                sql.insert_ruleset(tenant_id, version, document, note, clock.now_ms()),
+                note_change(sql.AREA, tenant_id, str(version), clock.now_ms()),
             )
         except Clash:
             fail("somebody else pushed a version at the same moment; pull, compare, and push again")
         return version
 
-    version: int = _run(data, tenant_id, work)
+    version = run_for_tenant(data, tenant_id, work)
     show({"tenantId": tenant_id, "version": version}, f"Version {version} is in force.", as_json=as_json)
 
 
 @aml.command("pull")
 @_tenant_option
-@click.option("--version", type=click.IntRange(1), help="Which version; the one in force when left out.")
+@click.option("--version", type=VERSION, help="Which version; the one in force when left out.")
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output."
 )
@@ -185,7 +169,7 @@ def pull_file(
 
     Example: vettance aml pull --tenant ten_0190… --output aml-rules.yaml
     """
-    found, document = _run(data, tenant_id, lambda store: _stored(store, tenant_id, version))
+    found, document = run_for_tenant(data, tenant_id, lambda store: _stored(store, tenant_id, version))
     write_document(document, {"tenantId": tenant_id, "version": found}, output, as_json=as_json)
 
 
@@ -213,7 +197,7 @@ def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
 
     Example: vettance aml list --tenant ten_0190…
     """
-    found = _run(data, tenant_id, lambda store: store.read(sql.select_ruleset_versions(tenant_id)))
+    found = run_for_tenant(data, tenant_id, lambda store: store.read(sql.select_ruleset_versions(tenant_id)))
     rows = [
         {"version": row[0], "digest": row[1][:12], "note": row[2], "createdAt": timestamp(row[3])}
         for row in found
@@ -246,7 +230,7 @@ def diff_file(
         old = await _document(store, tenant_id, version)
         return old, _read(file) if file is not None else await _document(store, tenant_id, to_version)
 
-    old, new = _run(data, tenant_id, work)
+    old, new = run_for_tenant(data, tenant_id, work)
     try:
         changes = diff(read_ruleset(old), read_ruleset(new))
     except RuleSetRefused as refused:

@@ -53,7 +53,10 @@ _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")
 
 
 class Figures(msgspec.Struct, rename="camel", frozen=True):
-    """What made an alert: the rule, every value it read, and the parties of a circle or chain."""
+    """What made an alert: the rule, every value it read, and the parties of a circle or chain.
+
+    `with_rules` are the ids of the rules that fired with it: of the same reason, or as hints of one sum.
+    """
 
     rule_id: str
     rule_name: str

@@ -1,11 +1,11 @@
 """Monitor: read, think, write once, answer. The flow behind the door that takes AML events."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, Protocol
 
+from vettance import clock
 from vettance.aml import sql
 from vettance.aml.case import Settings
 from vettance.aml.desk import QUIET_MS, AlertAnswer, Desk, Thought
@@ -52,14 +52,14 @@ class Monitor:
         ids: IdSource,
         teller: Teller,
         names: InlineScreener | None = None,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._memory = memory
         self._ids = ids
         self._teller = teller
         self._names = names
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self.rules: dict[str, ActiveRules] = {}
         self.weights: dict[str, dict[str, float]] = {}
         self.settings: dict[str, Settings] = {}

@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+from vettance import clock
 from vettance.aml import sql
 from vettance.aml.book import OWN_MS
 from vettance.aml.judge import rule_weight
@@ -38,7 +38,7 @@ class AmlRebuilder:
         monitor: Monitor,
         cache: RuleCache,
         restore: Callable[[str, Plan, str], Awaitable[int]],
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         """`restore` gives a tenant the memory of a snapshot, see `decisions.preserve.Preserver.restore`."""
         self._store = store
@@ -46,7 +46,7 @@ class AmlRebuilder:
         self._restore = restore
         self._monitor = monitor
         self._cache = cache
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._turns: dict[str, asyncio.Lock] = {}
         #: Takes up what other processes have added to the log.
         self.follow: Callable[[], Awaitable[None]] = _follow_nobody

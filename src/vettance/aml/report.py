@@ -13,7 +13,8 @@ body { font: 10.5pt/1.45 Georgia, "Times New Roman", serif; color: #111; max-wid
 h1 { font-size: 17pt; margin: 0 0 2mm; } h2 { font-size: 13pt; margin: 8mm 0 2mm; }
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: 1mm 2mm; }
-th { font-weight: normal; color: #555; white-space: nowrap; } tbody tr { border-top: 0.3pt solid #bbb; }
+th { font-weight: normal; color: #555; } tbody th { width: 40%; overflow-wrap: anywhere; }
+tbody tr { border-top: 0.3pt solid #bbb; }
 section { break-inside: avoid; } thead { display: table-header-group; } tr { break-inside: avoid; }
 code { font: 8.5pt/1.35 "DejaVu Sans Mono", Menlo, monospace; }
 code { overflow-wrap: anywhere; white-space: pre-wrap; }
@@ -70,6 +71,17 @@ def _text(value: Any) -> str:
     return html.escape(str(value))
 
 
+def figure(value: Any) -> Any:
+    """Write a value as an officer reads it; the JSON of the case has all its digits."""
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, int | float):
+        return value
+    return f"{value:.4g}" if 0 < abs(value) < 100 else f"{value:,.2f}".removesuffix(".00")
+
+
 def _pairs(*pairs: tuple[str, Any]) -> str:
     rows = "".join(f"<tr><th>{_text(name)}</th><td>{_text(value)}</td></tr>" for name, value in pairs)
     return f"<table><tbody>{rows}</tbody></table>"
@@ -92,7 +104,7 @@ def _alert(alert: AlertAnswer) -> str:
             ("Rule", f"{alert.figures.get('ruleName', '')} ({alert.rule_id})"),
             ("Raised", alert.created_at),
             ("Events", alert.events),
-            *((name, value) for name, value in figures.items()),
+            *((name, figure(value)) for name, value in figures.items()),
         )
         + "</section>"
     )

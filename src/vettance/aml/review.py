@@ -1,9 +1,9 @@
 """Review: what officers do with cases. Each act is read, thought and written at once, or refused."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 
+from vettance import clock
 from vettance.aml import sql
 from vettance.aml.answers import CaseEvent, CaseRecord, alert_answer, case_members, timeline_entry
 from vettance.aml.case import Case, CaseState, Resolution, Settings, Step, assign, note, reject, resolve
@@ -24,11 +24,11 @@ class Reviewer:
         self,
         store: Store,
         reload: Callable[[str, str], Awaitable[None]],
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._reload = reload
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
 
     async def find(self, tenant: str, case_id: str) -> Case:
         """Return a case. Raises `NotFound` when it is absent or another tenant's."""

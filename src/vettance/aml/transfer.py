@@ -114,6 +114,7 @@ _CASH: Final = frozenset({"cash", "atm", "teller"})
 _REPAY: Final = frozenset({"repayment", "repay", "repaid", "prepayment", "prepay", "payoff"})
 _EARLY: Final = frozenset({"early", "prepayment", "prepay", "payoff", "settlement", "settled"})
 _LEND: Final = frozenset({"disbursement", "disbursed", "drawdown", "disburse"})
+_LOAN: Final = frozenset({"loan", "loans", "mortgage"})
 _BUY: Final = frozenset({"card", "pos", "contactless", "purchase", "checkout", "merchant", "ecommerce"})
 _WAGES: Final = frozenset({"salary", "salaries", "wage", "wages", "payroll", "pension", "pensions"})
 _FAILED: Final = frozenset(
@@ -156,6 +157,7 @@ def read_transfer(
     way = _direction(read_word(_member(holders, "direction")), kinds)
     if way == 0 and (counterparty or counterparty_account):
         way = -1  # Most products report what their customers do, and a payment is what customers do.
+    repays = not _REPAY.isdisjoint(kinds)
     country = _member(holders, "counterpartyCountry")
     opened_ms = read_moment(_member(about, "accountOpenedAt"))
     return Transfer(
@@ -163,9 +165,10 @@ def read_transfer(
         incoming=moves and way > 0,
         outgoing=moves and way < 0,
         cash=channel in _CASH or not _CASH.isdisjoint(kinds),
-        repays=not _REPAY.isdisjoint(kinds),
-        repays_early=not _REPAY.isdisjoint(kinds) and not _EARLY.isdisjoint(kinds),
-        lends=not _LEND.isdisjoint(kinds),
+        repays=repays,
+        repays_early=repays and not _EARLY.isdisjoint(kinds),
+        # A loan that comes in is paid out, whatever else its type says of it.
+        lends=not _LEND.isdisjoint(kinds) or (way > 0 and not repays and not _LOAN.isdisjoint(kinds)),
         # A type that says "payment" is a purchase where transfers are typed too; a name says it of anything.
         buys=channel in _BUY or not _BUY.isdisjoint(kinds) or kind in ("payment", "bill_payment"),
         pays_wages=not _WAGES.isdisjoint(kinds | _words(_text(_member(holders, "description")) or "")),

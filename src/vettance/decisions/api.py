@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
+from vettance import clock
 from vettance.decisions.answers import (
     DecisionAnswer,
     DecisionRecord,
@@ -45,11 +46,11 @@ class DecisionDoors:
     """Turns requests into evaluations, and stored decisions into answers."""
 
     def __init__(
-        self, evaluator: Evaluator, explainer: Explainer, now_ms: Callable[[], int] | None = None
+        self, evaluator: Evaluator, explainer: Explainer, now_ms: Callable[[], int] = clock.now_ms
     ) -> None:
         self._evaluator = evaluator
         self._explainer = explainer
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""

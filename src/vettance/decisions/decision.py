@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from vettance.lists.entry import ListEntry, ListType, winning_list
+from vettance.lists.entry import EntryType, ListEntry, ListType, winning_list
 from vettance.rules.ruleset import Rule, RuleSet
 from vettance.state.port import Value
 from vettance.wire import Wire
@@ -162,3 +162,21 @@ def _actions(ruleset: RuleSet, hits: Sequence[Rule], outcome: Outcome) -> tuple[
         action, description = DEFAULT_ACTIONS[outcome]
         actions[action] = Action(action=action, description=description)
     return tuple(actions.values())
+
+
+def entries_of(tenant: str, lists: Sequence[tuple[str, str, str]]) -> list[ListEntry]:
+    """Stand-ins for the list entries of a record: enough to decide again, the entries may be gone by now."""
+    return [
+        ListEntry(
+            id=entry_id,
+            tenant=tenant,
+            type=EntryType(entry_type),
+            value="",
+            list_type=ListType(list_type),
+            reason=None,
+            expires_at_ms=None,
+            created_at_ms=0,
+            updated_at_ms=0,
+        )
+        for entry_id, list_type, entry_type in lists
+    ]

@@ -7,14 +7,13 @@ import msgspec
 from vettance.db.engine import Store
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, RuleCache
-from vettance.decisions.decision import Decision, decide
+from vettance.decisions.decision import Decision, decide, entries_of
 from vettance.decisions.evaluate import Evaluator
 from vettance.errors import NotFound
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback
 from vettance.history.relate import Link, Relater
 from vettance.ids import is_id
-from vettance.lists.entry import EntryType, ListEntry, ListType
 from vettance.rules import sql as rules_sql
 from vettance.state.port import Value
 from vettance.wire import JSON, decode
@@ -65,7 +64,7 @@ class Explainer:
         """Return what was answered, in full, and the rules that said so."""
         active = await self._rules_of(tenant, stored.record.ruleset_version)
         record = stored.record
-        decision = decide(active.ruleset, active.version, record.fired, _entries_of(tenant, record.lists))
+        decision = decide(active.ruleset, active.version, record.fired, entries_of(tenant, record.lists))
         # What was answered stands, even if a later version of this code would weigh the same hits otherwise.
         kept = {"outcome": record.outcome, "score": record.score, "level": record.level}
         return msgspec.structs.replace(decision, **kept), active
@@ -96,21 +95,3 @@ class Explainer:
         if not rows:
             raise LookupError(f"rule set version {version} is referred to by a decision and gone")
         return self._cache.active(version, rows[0][0])
-
-
-def _entries_of(tenant: str, lists: Sequence[tuple[str, str, str]]) -> list[ListEntry]:
-    """Stand-ins for the list entries of a record: enough to decide again, the entries may be gone by now."""
-    return [
-        ListEntry(
-            id=entry_id,
-            tenant=tenant,
-            type=EntryType(entry_type),
-            value="",
-            list_type=ListType(list_type),
-            reason=None,
-            expires_at_ms=None,
-            created_at_ms=0,
-            updated_at_ms=0,
-        )
-        for entry_id, list_type, entry_type in lists
-    ]

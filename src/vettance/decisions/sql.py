@@ -166,15 +166,26 @@ def select_tenant_log(tenant: str, after: int, since_ms: int, limit: int) -> Sta
     )
 
 
+def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
+    """The same with the record of each decision behind it."""
+    return scoped(
+        tenant,
+        "SELECT event.seq, event.tenant, event.id, event.received_at_ms, event.sent, event.signals, "
+        "decision.record FROM event JOIN decision ON decision.id = event.id "
+        "WHERE event.tenant = ? AND event.seq > ? AND event.received_at_ms >= ? ORDER BY event.seq LIMIT ?",
+        (after, since_ms, limit),
+    )
+
+
+def record_of(stored: bytes) -> Record:
+    """Read a record of the log."""
+    return _decode_record(stored)
+
+
 def select_present(tenant: str, ids: Sequence[str]) -> Statement:
     """Which of some events are in the log."""
     places, args = in_list(ids)
     return scoped(tenant, f"SELECT id FROM event WHERE tenant = ? AND id IN ({places})", args)
-
-
-def select_tenant_places(tenant: str) -> Statement:
-    """(seq, id) of every decision of a tenant, in the order of the log."""
-    return scoped(tenant, "SELECT seq, id FROM decision WHERE tenant = ? ORDER BY seq")
 
 
 def select_last_evaluated() -> Statement:

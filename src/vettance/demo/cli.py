@@ -167,9 +167,18 @@ def _progress(console: Console, expected: int) -> Iterator[Callable[[int], None]
 def _say_next(console: Console, to: Launched, folder: Path, *, stay: bool) -> None:
     console.print("\n[bold]Try it yourself[/]" + ("" if stay else ", after starting the service again:"))
     if not stay:
-        console.print(f"vettance serve --data {folder} --port 8080", soft_wrap=True, markup=False)
+        console.print(start_line(folder), soft_wrap=True, markup=False)
     base_url = to.target.base_url if stay else "http://127.0.0.1:8080"
     console.print(curl_line(base_url, to.target.api_key), soft_wrap=True, markup=False)
+
+
+def start_line(folder: Path) -> str:
+    """Write the command that serves what the demo made, called as the demo was.
+
+    In a virtual environment that is not active the bare name leads nowhere.
+    """
+    name = sys.argv[0] if Path(sys.argv[0]).name == "vettance" else "vettance"
+    return f"{name} serve --data {folder} --port 8080"
 
 
 def _serve_on(console: Console, to: Launched) -> None:

@@ -1,13 +1,13 @@
 """Where the demo's labelled events come from: the generator, or a parquet file of card payments."""
 
 import datetime as dt
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from vettance import clock
 from vettance.events.event import BACK_MS_MAX
 from vettance.generate.fraud import Traffic, events_expected, reference, stream
 from vettance.generate.happening import ORDINARY
@@ -48,7 +48,7 @@ class FeedFault(Exception):
 
 def generated(customers: int, days: int, seed: int, fraud_share: float) -> Feed:
     """Invent traffic whose last event is about now. Raises `FeedFault` when it would reach back too far."""
-    now_ms = _now_ms()
+    now_ms = clock.now_ms()
     # Whole days up to the end of today keep every hour of the day where people's habits put it.
     start_ms = now_ms - now_ms % DAY_MS - (days - 1) * DAY_MS
     if start_ms < now_ms - BACK_MS_MAX + _MARGIN_MS:
@@ -84,7 +84,7 @@ def parquet(path: Path) -> Feed:
         raise FeedFault(f"{path} has no rows")
     table = table.select(COLUMNS).sort_by([("ts", "ascending"), ("transaction_id", "ascending")])
     last_ms = _moment_ms(table["ts"][-1].as_py())
-    shift_ms = _now_ms() - last_ms
+    shift_ms = clock.now_ms() - last_ms
     oldest_ms = last_ms - BACK_MS_MAX + _MARGIN_MS
     dropped = sum(_moment_ms(moment) < oldest_ms for moment in table["ts"].to_pylist())
     left_out = f", {dropped:,} older than 400 days left out" if dropped else ""
@@ -118,7 +118,3 @@ def _moment_ms(value: Any) -> int:
         moment = value if value.tzinfo is not None else value.replace(tzinfo=dt.UTC)
         return int(moment.timestamp() * 1000)
     return int(value * 1000)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

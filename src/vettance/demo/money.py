@@ -1,7 +1,6 @@
 """The demo of AML: generated money through the watching service, and what it caught."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
@@ -10,6 +9,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from vettance import clock
 from vettance.demo.client import ClientFault, Connection, Target, post
 from vettance.generate.aml import Watch, aml_events
 from vettance.wire import JSON, encode
@@ -61,7 +61,7 @@ class Outcome:
 
 def money(customers: int, days: int, seed: int) -> Iterator[Told]:
     """Give generated money whose last day is today, in order of time."""
-    start_ms = time.time_ns() // 1_000_000 - days * DAY_MS
+    start_ms = clock.now_ms() - days * DAY_MS
     for move, body in aml_events(Watch(customers, days, seed, start_ms, cases=_EACH)):
         yield Told(encode(body), move.typology, move.case)
 

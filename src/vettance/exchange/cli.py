@@ -3,15 +3,25 @@
 import asyncio
 import hashlib
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Final
 
 import click
 
-from vettance.commands import data_option, fail, json_option, open_store, show
+from vettance import clock
+from vettance.commands import (
+    data_option,
+    fail,
+    find_tenant,
+    json_option,
+    open_store,
+    progress,
+    read_time,
+    show,
+    whole_file,
+)
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Refusal
 from vettance.exchange import sql
@@ -20,8 +30,7 @@ from vettance.exchange.table import TABLES, Column, read_row
 from vettance.history.sql import count_after
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_job
-from vettance.tenants.sql import select_tenant
-from vettance.wire import decode, encode, read_moment
+from vettance.wire import decode, encode
 
 _ROWS: Final = 1_000
 _BATCH: Final = 500  # Events accepted in one commit, with the mark of how far the file is done.
@@ -29,20 +38,11 @@ _BATCH: Final = 500  # Events accepted in one commit, with the mark of how far t
 _tenant_option = click.option("--tenant", required=True, metavar="ID", help="Whose events.")
 
 
-def _moment(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    if value is None:
-        return None
-    moment = read_moment(float(value) if value.replace(".", "", 1).isdigit() else value)
-    if moment is None:
-        raise click.BadParameter("must be an ISO 8601 time or Unix seconds")
-    return moment
-
-
 @click.command("export")
 @click.argument("what", type=click.Choice(list(TABLES)))
 @_tenant_option
-@click.option("--from", "from_ms", callback=_moment, metavar="TIME", help="The first moment, inclusive.")
-@click.option("--to", "to_ms", callback=_moment, metavar="TIME", help="The last moment, exclusive.")
+@click.option("--from", "from_ms", callback=read_time, metavar="TIME", help="The first moment, inclusive.")
+@click.option("--to", "to_ms", callback=read_time, metavar="TIME", help="The last moment, exclusive.")
 @click.option(
     "--format",
     "file_format",
@@ -77,10 +77,10 @@ def export(
 
     async def work(chosen: str) -> int:
         async with open_store(data) as (store, _settings):
-            await _known(store, tenant)
+            await find_tenant(store, tenant)
             columns, moment = TABLES[what]
             with ExitStack() as stack:
-                file: IO[bytes] = stack.enter_context(out.open("wb")) if out else sys.stdout.buffer
+                file: IO[bytes] = stack.enter_context(whole_file(out)) if out else sys.stdout.buffer
                 return await _export(store, tenant, columns, moment, (from_ms, to_ms), chosen, file)
 
     try:
@@ -108,7 +108,7 @@ async def _export(
     if span[0] is not None:
         after = (await store.read(sql.select_start(tenant, moment, span[0])))[0][0]
     ahead = (await store.read(count_after(tenant, after)))[0][0]
-    with _progress("Exporting", ahead) as advance:
+    with progress("Exporting", ahead) as advance:
         while found := await store.read(sql.select_exported(tenant, after, moment, *span, _ROWS)):
             rows = [sql.exported_of(row) for row in found]
             labels: dict[str, list[str]] = {}
@@ -148,7 +148,7 @@ def import_(
 
     The running service decides them in the order of the file, tells no subscriber, and keeps each `label` as
     feedback. Run again after an interruption, it goes on where it stopped. Exits 1 when rows were refused;
-    the others are taken all the same.
+    the others are taken all the same. A file without rows is said to be one, and is no fault.
 
     Example: vettance import history.csv --tenant ten_0190… --errors refused.ndjson
     """
@@ -156,7 +156,7 @@ def import_(
 
     async def work() -> sql.ImportMark:
         async with open_store(data) as (store, _settings):
-            await _known(store, tenant)
+            await find_tenant(store, tenant)
             importer = _Importer(store, tenant, file, file_format or format_of(file), dry_run=dry_run)
             return await importer.run(errors)
 
@@ -166,13 +166,20 @@ def import_(
         fail(str(fault))
     except (Lost, Clash):
         fail("this file is being imported by another command")
+    text = _words(mark, file, errors, dry_run=dry_run)
+    show({"accepted": mark.accepted, "refused": mark.refused, "dryRun": dry_run}, text, as_json=as_json)
+    if mark.refused:
+        sys.exit(1)
+
+
+def _words(mark: sql.ImportMark, file: Path, errors: Path, *, dry_run: bool) -> str:
+    if not mark.lines:
+        return f"{file} holds no rows: there was nothing to import."
     text = f"{mark.accepted:,} events {'are good' if dry_run else 'accepted'}, {mark.refused:,} refused"
     text += f" (see {errors})." if mark.refused else "."
     if mark.accepted and not dry_run:
         text += "\nA running service decides them now; else the next one that starts does."
-    show({"accepted": mark.accepted, "refused": mark.refused, "dryRun": dry_run}, text, as_json=as_json)
-    if mark.refused:
-        sys.exit(1)
+    return text
 
 
 class _Importer:
@@ -194,7 +201,7 @@ class _Importer:
         mark = sql.ImportMark._make(rows[0]) if rows and not self._dry_run else sql.ImportMark()
         jobs: list[Statement] = []
         reached = mark
-        with _progress("Importing", None) as advance, _ErrorFile(errors, append=mark.lines > 0) as refused:
+        with progress("Importing", None) as advance, _ErrorFile(errors, append=mark.lines > 0) as refused:
             for number, (line, row) in enumerate(rows_of(self._format, self._file), 1):
                 if number <= mark.lines:
                     continue
@@ -207,7 +214,7 @@ class _Importer:
     def _take(
         self, line: int, row: Any, jobs: list[Statement], refused: "_ErrorFile", mark: sql.ImportMark
     ) -> sql.ImportMark:
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = clock.now_ms()
         if isinstance(row, str):
             refused.write(line, {"row": row})
             return mark._replace(refused=mark.refused + 1)
@@ -278,22 +285,3 @@ def _end_before(path: Path, line: int) -> int:
 def _digest_of(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-async def _known(store: Store, tenant: str) -> None:
-    if not await store.read(select_tenant(tenant)):
-        fail("there is no such tenant; `vettance tenant list` shows them")
-
-
-@contextmanager
-def _progress(what: str, total: int | None) -> Iterator[Any]:
-    """Show a bar on standard error while it is a terminal; yields what to call with each number of rows."""
-    if not sys.stderr.isatty():
-        yield lambda _count: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda count: bar.advance(task, count)

@@ -160,7 +160,10 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
     with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
         csv.field_size_limit(_CELL_CHARS_MAX)
         reader = csv.reader(file)
-        header = next(reader, None)
+        try:
+            header = next(reader, None)
+        except csv.Error as error:
+            raise FormatFault(f"{path.name} is not CSV: {error}") from None
         if not header:
             raise FormatFault(f"{path.name} has no header")
         start = reader.line_num + 1

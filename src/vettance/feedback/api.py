@@ -1,9 +1,9 @@
 """The doors of feedback."""
 
-import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from vettance import clock
 from vettance.db.engine import Store
 from vettance.decisions.sql import exists_event
 from vettance.errors import NotFound
@@ -20,10 +20,10 @@ _TAG: Final = "Feedback"
 class FeedbackDoors:
     """Takes what tenants know about their events by now."""
 
-    def __init__(self, store: Store, ids: IdSource, now_ms: Callable[[], int] | None = None) -> None:
+    def __init__(self, store: Store, ids: IdSource, now_ms: Callable[[], int] = clock.now_ms) -> None:
         self._store = store
         self._ids = ids
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""

@@ -22,6 +22,16 @@ class Label(enum.StrEnum):
     TRUE_POSITIVE = "TRUE_POSITIVE"
 
 
+#: Whether a label says that the event was fraud; a refund says neither.
+MEANS_FRAUD: Final = {
+    Label.FRAUD: True,
+    Label.CHARGEBACK: True,
+    Label.TRUE_POSITIVE: True,
+    Label.LEGIT: False,
+    Label.FALSE_POSITIVE: False,
+}
+
+
 class Target(enum.StrEnum):
     """What feedback was given on. Decision and event share an id, so feedback on either is on both."""
 

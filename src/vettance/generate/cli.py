@@ -3,12 +3,12 @@
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 import msgspec
 
-from vettance.commands import json_option
+from vettance.commands import json_option, whole_file
 from vettance.generate.aml import START_DEFAULT_MS as AML_START_MS
 from vettance.generate.aml import Watch, write_aml
 from vettance.generate.attacks import ATTACKS
@@ -41,6 +41,10 @@ Example:
   vettance generate fraud --customers 500 --days 30 --seed 7 --out traffic/
   vettance generate fraud --customers 500 --days 30 --weight bot=0 --fraud-share 0.02 --out traffic/
 """
+
+
+#: All customers are held in memory while their traffic is made.
+_CUSTOMERS: Final = click.IntRange(1, 10_000_000)
 
 
 class Moment(click.ParamType[int]):
@@ -88,7 +92,7 @@ def generate() -> None:
 
 
 @generate.command(help=_FRAUD_HELP)
-@click.option("--customers", type=click.IntRange(1), required=True, metavar="N", help="How many customers.")
+@click.option("--customers", type=_CUSTOMERS, required=True, metavar="N", help="How many customers.")
 @click.option("--days", type=click.IntRange(1), required=True, metavar="D", help="How many days.")
 @click.option("--seed", type=int, default=1, show_default=True, metavar="S", help="Same seed, same bytes.")
 @click.option(
@@ -142,8 +146,8 @@ def fraud(
     try:
         out.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            events = stack.enter_context((out / "events.ndjson").open("wb"))
-            truth = stack.enter_context((out / "truth.ndjson").open("wb"))
+            events = stack.enter_context(whole_file(out / "events.ndjson"))
+            truth = stack.enter_context(whole_file(out / "truth.ndjson"))
             summary = _write(traffic, events, truth)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
@@ -166,14 +170,16 @@ Example:
 
 
 @generate.command(help=_AML_HELP)
-@click.option("--customers", type=click.IntRange(1), required=True, metavar="N", help="How many customers.")
+@click.option("--customers", type=_CUSTOMERS, required=True, metavar="N", help="How many customers.")
 @click.option("--days", type=click.IntRange(1), required=True, metavar="D", help="How many days.")
 @click.option("--seed", type=int, default=1, show_default=True, metavar="S", help="Same seed, same bytes.")
 @click.option(
     "--start", type=Moment(), default=AML_START_MS, show_default="2026-01-01", help="The first moment."
 )
 @click.option(
-    "--cases", type=click.IntRange(0), help="Planted cases of each typology; 3 per 1,000 customers."
+    "--cases",
+    type=click.IntRange(0, 1_000_000),
+    help="Planted cases of each typology; 3 per 1,000 customers.",
 )
 @click.option(
     "--out",
@@ -189,7 +195,7 @@ def aml(
     """Write the traffic and print what it holds."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with (out / "events.ndjson").open("wb") as events, (out / "truth.ndjson").open("wb") as truth:
+        with whole_file(out / "events.ndjson") as events, whole_file(out / "truth.ndjson") as truth:
             found = write_aml(Watch(customers, days, seed, start, cases), events, truth)
     except ValueError as error:
         raise click.UsageError(str(error)) from None

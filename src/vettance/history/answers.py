@@ -16,7 +16,8 @@ from vettance.history.count import Uniques
 from vettance.history.filter import Order
 from vettance.history.find import Place
 from vettance.history.tally import Count, Tally
-from vettance.web.query import PageLimit, PageNumber, SortOrder, UnixSeconds, any_case
+from vettance.web.paging import PageAnswer, PageQuery
+from vettance.web.query import From, To, any_case
 from vettance.wire import Wire, timestamp
 
 REASONS_SHOWN: Final = 10
@@ -24,9 +25,6 @@ _RATE_DIGITS: Final = 6
 
 AnyOutcome = Annotated[Outcome, any_case(approve="ALLOW", deny="BLOCK")]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
-From = Annotated[UnixSeconds, msgspec.Meta(description="Inclusive, Unix seconds.")]
-To = Annotated[UnixSeconds, msgspec.Meta(description="Exclusive, Unix seconds.")]
-Cursor = Annotated[str, msgspec.Meta(description="`nextCursor` of the page before.")]
 
 
 class Level(enum.StrEnum):
@@ -67,11 +65,9 @@ ORDERS: Final = {
 }
 
 
-class DecisionQuery(Wire, frozen=True):
+class DecisionQuery(PageQuery, frozen=True):
     """Which decisions, in which order, and which page of them. `from` and `to` are about their evaluation."""
 
-    page: PageNumber = 1
-    limit: PageLimit = 50
     decision: AnyOutcome | None = None
     min_score: Percent | None = None
     max_score: Percent | None = None
@@ -93,15 +89,11 @@ class DecisionQuery(Wire, frozen=True):
         | None
     ) = None
     sort_by: DecisionSort = DecisionSort.EVALUATED_AT
-    sort_order: SortOrder = SortOrder.DESC
-    cursor: Cursor | None = None
 
 
-class EventQuery(Wire, frozen=True):
+class EventQuery(PageQuery, frozen=True):
     """Which events, in which order, and which page of them. `from` and `to` are about their receipt."""
 
-    page: PageNumber = 1
-    limit: PageLimit = 50
     event_name: str | None = None
     event_category: Category | None = None
     decision: AnyOutcome | None = None
@@ -112,8 +104,6 @@ class EventQuery(Wire, frozen=True):
     moment_from: From | None = msgspec.field(name="from", default=None)
     moment_to: To | None = msgspec.field(name="to", default=None)
     sort_by: EventSort = EventSort.CREATED_AT
-    sort_order: SortOrder = SortOrder.DESC
-    cursor: Cursor | None = None
 
 
 class SpanQuery(Wire, frozen=True):
@@ -157,26 +147,12 @@ class DecisionItem(Wire, frozen=True):
     session_id: str | None
 
 
-class DecisionPage(Wire, frozen=True, omit_defaults=True):
+class DecisionPage(PageAnswer[DecisionItem], frozen=True):
     """A page of decisions; `nextCursor` leads to the next one at the same cost, however deep."""
 
-    data: list[DecisionItem]
-    total: int
-    page: int
-    limit: int
-    has_more: bool
-    next_cursor: str | None = None
 
-
-class EventPage(Wire, frozen=True, omit_defaults=True):
+class EventPage(PageAnswer[dict[str, Any]], frozen=True):
     """A page of events, each as `GET /events/{id}` answers it."""
-
-    data: list[dict[str, Any]]
-    total: int
-    page: int
-    limit: int
-    has_more: bool
-    next_cursor: str | None = None
 
 
 def decision_item(listed: Listed, decision: Decision) -> DecisionItem:

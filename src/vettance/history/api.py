@@ -22,7 +22,7 @@ from vettance.history.answers import (
 from vettance.history.count import Accountant
 from vettance.history.filter import Wanted
 from vettance.history.find import Finder, Found
-from vettance.web.query import SortOrder, read_query
+from vettance.web.query import read_query
 from vettance.web.routing import Call, Reply, Route
 
 _DECISIONS: Final = "Decisions"
@@ -99,13 +99,8 @@ class HistoryDoors:
         found, cursor = await self._find(call.tenant.id, wanted, query)
         listed = await self._explainer.find_listed(call.tenant.id, found.seqs)
         return Reply(
-            DecisionPage(
-                data=[decision_item(one, decision) for one, decision in listed],
-                total=found.total,
-                page=query.page,
-                limit=query.limit,
-                has_more=found.more,
-                next_cursor=cursor,
+            DecisionPage.of(
+                query, [decision_item(one, decision) for one, decision in listed], found.total, cursor
             )
         )
 
@@ -128,8 +123,9 @@ class HistoryDoors:
         listed = await self._explainer.find_listed(call.tenant.id, found.seqs)
         said = await self._explainer.feedback(call.tenant.id, [one.stored.id for one, _ in listed])
         return Reply(
-            EventPage(
-                data=[
+            EventPage.of(
+                query,
+                [
                     event_record(
                         one.stored,
                         decision,
@@ -137,11 +133,8 @@ class HistoryDoors:
                     )
                     for one, decision in listed
                 ],
-                total=found.total,
-                page=query.page,
-                limit=query.limit,
-                has_more=found.more,
-                next_cursor=cursor,
+                found.total,
+                cursor,
             )
         )
 
@@ -149,12 +142,12 @@ class HistoryDoors:
         self, tenant: str, wanted: Wanted, query: DecisionQuery | EventQuery
     ) -> tuple[Found, str | None]:
         """Return the page that a query asks for, and the cursor of the next one."""
-        order, descending = ORDERS[query.sort_by.value], query.sort_order is SortOrder.DESC
-        after, offset = None, (query.page - 1) * query.limit
+        order, descending = ORDERS[query.sort_by.value], query.descending
+        after = None
         if query.cursor is not None:
-            after, offset = read_cursor(query.cursor, order, descending=descending), 0
+            after = read_cursor(query.cursor, order, descending=descending)
         found = await self._finder.find(
-            tenant, wanted, order, offset, query.limit, after, descending=descending
+            tenant, wanted, order, query.offset, query.limit, after, descending=descending
         )
         cursor = write_cursor(order, found.end, descending=descending) if found.end is not None else None
         return found, cursor

@@ -1,13 +1,13 @@
 """Count: the statistics of a span, from the counts kept with each decision and the edges beside them."""
 
 import asyncio
-import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from vettance import clock
 from vettance.db.engine import Store
 from vettance.history import sql
 from vettance.history.column import TERM, TYPES, Array, keys_of
@@ -54,10 +54,10 @@ class _Days(NamedTuple):
 class Accountant:
     """Counts decisions by event time, exactly, whatever the span."""
 
-    def __init__(self, store: Store, finder: Finder, now_ms: Callable[[], int] | None = None) -> None:
+    def __init__(self, store: Store, finder: Finder, now_ms: Callable[[], int] = clock.now_ms) -> None:
         self._store = store
         self._finder = finder
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._lately = _Lately("", 0, {})
         self._days: OrderedDict[tuple[str, int, int], _Days] = OrderedDict()
 

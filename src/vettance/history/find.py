@@ -137,7 +137,7 @@ class Finder:
             pool = Pool(layout.size, mask, tail.seqs, keys, tail.keys)
             return pool.total, page_of(pool, offset, limit + 1, mark, descending=descending)
 
-        total, picked = await _aside(think, layout.size)
+        total, picked = await think_aside(think, layout.size)
         page = picked[:limit]
         seqs = await self._seqs(tenant, layout, page)
         more = len(picked) > limit
@@ -253,7 +253,7 @@ class Finder:
             if len(hits) <= _HITS:
                 return await self.places(tenant, layout, np.unique(np.array(hits, np.int64)))
         high, low = [await self.column(tenant, name, layout) for name in ("high", "low")]
-        return await _aside(lambda: holds(high, low, digits), layout.size)
+        return await think_aside(lambda: holds(high, low, digits), layout.size)
 
     async def places(self, tenant: str, layout: Layout, seqs: Array) -> Array:
         """Return where some decisions stand; those of other tenants and those in no chunk are left out."""
@@ -317,6 +317,6 @@ def _key(row: Row, order: Order) -> int:
     return row.received_at_ms if order is Order.RECEIVED else 0
 
 
-async def _aside(think: Callable[[], Result], size: int) -> Result:
+async def think_aside(think: Callable[[], Result], size: int) -> Result:
     """Think in a thread when it takes long; the arithmetic of arrays lets others run meanwhile."""
     return think() if size < _INLINE else await asyncio.to_thread(think)

@@ -1,7 +1,6 @@
 """Relate: how often an entity was seen, with whom and since when, over the chunks and what is newer."""
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -10,11 +9,10 @@ import numpy as np
 from vettance.db.engine import Store
 from vettance.history import sql
 from vettance.history.column import TERM, Array, Row
-from vettance.history.find import Finder, begun_again
+from vettance.history.find import Finder, begun_again, think_aside
 from vettance.history.shelf import Layout
 from vettance.terms import sql as terms_sql
 
-_INLINE: Final = 50_000
 _MARKS_EACH: Final = 64  # Putting a number in order takes about as long as clearing so many marks.
 
 
@@ -77,7 +75,7 @@ class Relater:
             kind: _Thought(layout, columns, terms, kind, terms.get(value), newer[kind])
             for kind, value in entities.items()
         }
-        stands = await _aside(lambda: {kind: think() for kind, think in thoughts.items()}, layout.size)
+        stands = await think_aside(lambda: {kind: think() for kind, think in thoughts.items()}, layout.size)
         await self._find_ends(tenant, layout, [stand.ends for stand in stands.values()])
         return {kind: _link(value, newer[kind], stands[kind]) for kind, value in entities.items()}
 
@@ -201,8 +199,3 @@ def known_by(row: Row, kind: str) -> str | None:
     if first is None and second is not None:
         first = getattr(row, second)
     return first
-
-
-async def _aside(think: Callable[[], dict[str, _Stand]], size: int) -> dict[str, _Stand]:
-    """Think in a thread when it takes long; the arithmetic of arrays lets others run meanwhile."""
-    return think() if size < _INLINE else await asyncio.to_thread(think)

@@ -92,8 +92,8 @@ class Sealer:
                         tenant, self._chunk * (BUSY_CHUNKS if is_busy or self._is_bursting() else 1)
                     ):
                         await self.seal(tenant, self._chunk)
-            except StoreDown as error:
-                _log.warning("history_waits_for_store", reason=str(error))
+            except StoreDown:
+                pass  # Chunks wait until it is back.
             except Exception:  # noqa: BLE001  A loop that died silently would make every list slower and slower.
                 _log.exception("history_failed")
                 await asyncio.sleep(1)

@@ -75,10 +75,6 @@ class Tally(msgspec.Struct):
         terms, counts = np.unique(pairs["term"][inside[pairs["place"]]], return_counts=True)
         return dict(zip(terms.tolist(), counts.tolist(), strict=True))
 
-    def bucket_of(self, moment_ms: int) -> int:
-        """Return the start of the bucket of a moment, in seconds."""
-        return moment_ms // 1000 // self.bucket_s * self.bucket_s
-
     def _add(self, bucket_s: int, evaluated: int, review: int, block: int, score_sum: int) -> None:
         self.totals.add(evaluated, review, block, score_sum)
         self.buckets.setdefault(bucket_s, Count()).add(evaluated, review, block, score_sum)

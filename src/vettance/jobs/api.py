@@ -1,11 +1,11 @@
 """The doors of jobs: accept an event for later, and tell what became of it."""
 
-import time
 from collections.abc import Callable
 from typing import Annotated, Any, Final
 
 import msgspec
 
+from vettance import clock
 from vettance.db.engine import Store
 from vettance.errors import NotFound
 from vettance.events.event import EventBody, check_event
@@ -46,12 +46,12 @@ class JobDoors:
     """Takes bursts of events at the price of one row each."""
 
     def __init__(
-        self, store: Store, ids: IdSource, worker: Worker, now_ms: Callable[[], int] | None = None
+        self, store: Store, ids: IdSource, worker: Worker, now_ms: Callable[[], int] = clock.now_ms
     ) -> None:
         self._store = store
         self._ids = ids
         self._worker = worker
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""

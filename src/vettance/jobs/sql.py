@@ -84,8 +84,3 @@ def select_job(tenant: str, job_id: str) -> Statement:
 def job_of(row: Row) -> Job:
     """Make a job of a row of `select_job`."""
     return Job(*row)
-
-
-def count_accepted() -> Statement:
-    """How many jobs of all tenants wait."""
-    return everyone("SELECT COUNT(*) FROM job WHERE state = 'accepted'")

@@ -5,7 +5,8 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from vettance.lists.entry import VALUE_CHARS_MAX, EntryType, ListEntry, ListType
-from vettance.web.query import PageLimit, PageNumber, SortOrder, UnixSeconds
+from vettance.web.paging import PageAnswer, PageQuery
+from vettance.web.query import From, To
 from vettance.wire import JSON, Wire, timestamp
 
 
@@ -67,15 +68,8 @@ class EntryAnswer(Wire, frozen=True, omit_defaults=True):
     expires_at: str | None = None
 
 
-class EntryPage(Wire, frozen=True, omit_defaults=True):
+class EntryPage(PageAnswer[EntryAnswer], frozen=True):
     """A page of list entries; `nextCursor` leads to the next one at the same cost."""
-
-    data: list[EntryAnswer]
-    total: int
-    page: int
-    limit: int
-    has_more: bool
-    next_cursor: str | None = None
 
 
 class Done(Wire, frozen=True):
@@ -85,21 +79,13 @@ class Done(Wire, frozen=True):
     message: str
 
 
-class EntryQuery(Wire, frozen=True):
+class EntryQuery(PageQuery, frozen=True):
     """Which entries, and which page of them. `from` and `to` are about their creation."""
 
-    page: PageNumber = 1
-    limit: PageLimit = 50
     type: EntryType | None = None
     list_type: ListType | None = None
-    created_from: Annotated[UnixSeconds | None, msgspec.Meta(description="Inclusive.")] = msgspec.field(
-        name="from", default=None
-    )
-    created_to: Annotated[UnixSeconds | None, msgspec.Meta(description="Exclusive.")] = msgspec.field(
-        name="to", default=None
-    )
-    sort_order: Annotated[SortOrder, msgspec.Meta(description="By creation.")] = SortOrder.DESC
-    cursor: Annotated[str | None, msgspec.Meta(description="`nextCursor` of the page before.")] = None
+    created_from: From | None = msgspec.field(name="from", default=None)
+    created_to: To | None = msgspec.field(name="to", default=None)
 
 
 class ScopeQuery(Wire, frozen=True):

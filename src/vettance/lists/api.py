@@ -1,9 +1,9 @@
 """The doors of the allow and block lists."""
 
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from vettance import clock
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Conflict, NotFound
 from vettance.events.event import text_member
@@ -26,7 +26,7 @@ from vettance.lists.answers import (
 from vettance.lists.entry import VALUE_CHARS_MAX, EntryType, ListBook, ListEntry, ListType, canonical_value
 from vettance.outbox import MessageType, enqueue
 from vettance.tenants.sql import note_change
-from vettance.web.query import SortOrder, read_query
+from vettance.web.query import read_query
 from vettance.web.routing import Call, Reply, Route
 from vettance.wire import JSON, Faults, encode, read_timestamp
 
@@ -54,12 +54,12 @@ class ListDoors:
         store: Store,
         ids: IdSource,
         books: dict[str, ListBook],
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._ids = ids
         self._books = books
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
@@ -126,21 +126,14 @@ class ListDoors:
             call.tenant.id, self._now_ms(), query.type, query.list_type, query.created_from, query.created_to
         )
         total = (await self._store.read(chosen.count()))[0][0]
-        last = _read_cursor(query.cursor)
-        offset = 0 if last else (query.page - 1) * query.limit
-        descending = query.sort_order is SortOrder.DESC
-        rows = await self._store.read(chosen.page(query.limit + 1, offset, last, descending=descending))
+        last = query.after_id("lst")
+        rows = await self._store.read(
+            chosen.page(query.limit + 1, query.offset, last, descending=query.descending)
+        )
         entries = [sql.entry_of(row) for row in rows[: query.limit]]
         more = len(rows) > query.limit
         return Reply(
-            EntryPage(
-                data=[answer(entry) for entry in entries],
-                total=total,
-                page=query.page,
-                limit=query.limit,
-                has_more=more,
-                next_cursor=entries[-1].id if more else None,
-            )
+            EntryPage.of(query, [answer(entry) for entry in entries], total, entries[-1].id if more else None)
         )
 
     async def add(self, call: Call) -> Reply:
@@ -290,16 +283,6 @@ class ListDoors:
 
     def _change(self, entry: ListEntry, now_ms: int) -> Statement:
         return note_change(sql.AREA, entry.tenant, entry.id, now_ms)
-
-
-def _read_cursor(cursor: str | None) -> str | None:
-    if cursor is None:
-        return None
-    if not is_id(cursor, "lst"):
-        faults = Faults()
-        faults.shape["cursor"] = "must be the nextCursor of an earlier page"
-        faults.raise_any()
-    return cursor
 
 
 def _read_type(body: JSON, faults: Faults) -> EntryType | None:

@@ -1,17 +1,16 @@
 """The command line of retention and erasure."""
 
 import asyncio
-import time
 
 import click
 
-from vettance.commands import data_option, fail, json_option, open_store, show
+from vettance import clock
+from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
 from vettance.db.engine import Lost
+from vettance.prove import prove_secret
 from vettance.retention.erase import Erased, Eraser
 from vettance.retention.retain import Retainer
-from vettance.settings import load_secret
 from vettance.state.shelf import Shelf
-from vettance.tenants.sql import select_tenant
 from vettance.wire import decode, encode
 
 
@@ -35,7 +34,7 @@ def run(dry_run: bool, as_json: bool, data: str | None) -> None:
 
     async def work() -> dict[str, int]:
         async with open_store(data) as (store, settings):
-            retainer = Retainer(store, settings.keep, lambda: time.time_ns() // 1_000_000)
+            retainer = Retainer(store, settings.keep, clock.now_ms)
             return await retainer.run(dry_run=dry_run)
 
     removed = asyncio.run(work())
@@ -67,9 +66,8 @@ def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> Non
 
     async def work() -> Erased:
         async with open_store(data) as (store, settings):
-            if not await store.read(select_tenant(tenant)):
-                fail("there is no such tenant; `vettance tenant list` shows them")
-            eraser = Eraser(store, load_secret(settings), time.time_ns() // 1_000_000)
+            await find_tenant(store, tenant)
+            eraser = Eraser(store, await prove_secret(store, settings), clock.now_ms())
             erased = await eraser.erase(tenant, external_id)
             # A running service does so itself, too; without one, the next start makes its memory of the log.
             Shelf(settings.data / "memory").remove(tenant)

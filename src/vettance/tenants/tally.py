@@ -1,10 +1,9 @@
 """The tally: what each tenant used of its quota, kept in the store lest a restart or a loss give it back."""
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
-
-import structlog
 
 from vettance.db.engine import Store, StoreDown
 from vettance.state.port import StateDown
@@ -12,8 +11,6 @@ from vettance.tenants import sql
 
 #: So much of the quota is lost at the most when a process is killed.
 SAVE_S: Final = 5.0
-
-_log = structlog.get_logger()
 
 
 class Tally(Protocol):
@@ -30,10 +27,8 @@ async def keep_saving(tally: Tally) -> None:
     """Write down every few seconds, for ever."""
     while True:
         await asyncio.sleep(SAVE_S)
-        try:
+        with contextlib.suppress(StoreDown, StateDown):
             await tally.save()
-        except (StoreDown, StateDown) as error:
-            _log.warning("quota_not_saved", reason=str(error))
 
 
 class OwnQuota(Protocol):
@@ -85,11 +80,9 @@ class SharedTally:
         """Take up what is written down of an hour (Unix hours); where Redis is away, `save` gives it back."""
         rows = await self._store.read(sql.select_quota_use(hour))
         self._saved.update((tenant, (hour, used)) for tenant, used in rows)
-        try:
+        with contextlib.suppress(StateDown):
             for tenant, used in rows:
                 await self._quota.restore(tenant, hour, used)
-        except StateDown as error:
-            _log.warning("quota_not_restored", reason=str(error))
 
     async def save(self) -> None:
         """Write down what was counted since; first mend what was lost."""

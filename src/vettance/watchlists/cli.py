@@ -1,8 +1,6 @@
 """The command line of watchlists: import, refresh, list, compare and evaluate them."""
 
-import asyncio
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,19 +8,21 @@ from typing import Any
 import click
 import msgspec
 
+from vettance import clock
 from vettance.commands import (
+    Result,
     data_option,
     fail,
+    find_tenant,
     has_store,
     json_option,
-    open_store,
+    run_with_store,
     settings_of,
     show,
     show_table,
 )
 from vettance.db.engine import Store
 from vettance.settings import Settings
-from vettance.tenants.cli import find_tenant
 from vettance.watchlists import labelled, sql
 from vettance.watchlists.index import Index, IndexFault
 from vettance.watchlists.refresh import (
@@ -88,19 +88,13 @@ def _progress(*, as_json: bool) -> Iterator[Progress]:
         yield lambda step, count: bar.update(task, description=f"{step}, {count:,} entities")
 
 
-def _run(data: str | None, work: Callable[[Store, Settings], Any], *, make: bool = False) -> Any:
-    async def whole() -> Any:
-        async with open_store(data, make=make) as (store, settings):
-            return await work(store, settings)
-
+def _run(
+    data: str | None, work: Callable[[Store, Settings], Coroutine[Any, Any, Result]], *, make: bool = False
+) -> Result:
     try:
-        return asyncio.run(whole())
+        return run_with_store(data, work, make=make)
     except (SourceFault, Refusal, IndexFault) as error:
         fail(str(error))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _told(done: Imported) -> dict[str, Any]:
@@ -172,11 +166,12 @@ def import_files(
 
         async def work(store: Store, settings: Settings) -> Imported:
             name, owner = await _owned(store, source, tenant)
+            now_ms = clock.now_ms()
             return await import_list(
-                store, settings.data, name, paths, _now_ms(), smaller=smaller, progress=progress, owner=owner
+                store, settings.data, name, paths, now_ms, smaller=smaller, progress=progress, owner=owner
             )
 
-        done: Imported = _run(data, work, make=True)
+        done = _run(data, work, make=True)
     show(_told(done), _words(done), as_json=as_json)
 
 
@@ -193,9 +188,9 @@ def remove(source: str, tenant: str | None, as_json: bool, data: str | None) -> 
 
     async def work(store: Store, settings: Settings) -> Version | None:
         name, owner = await _owned(store, source, tenant)
-        return await remove_list(store, settings.data, name, _now_ms(), owner)
+        return await remove_list(store, settings.data, name, clock.now_ms(), owner)
 
-    gone: Version | None = _run(data, work)
+    gone = _run(data, work)
     if gone is None:
         fail(f"{source} is not screened against; `vettance watchlist list` shows what is")
     result = {"source": gone.source, "version": gone.version, "entities": gone.entities}
@@ -233,15 +228,16 @@ def refresh(
             done = []
             for name in wanted:
                 try:
+                    now_ms = clock.now_ms()
                     one = await refresh_list(
-                        store, settings.data, name, _now_ms(), urls=urls, smaller=smaller, progress=progress
+                        store, settings.data, name, now_ms, urls=urls, smaller=smaller, progress=progress
                     )
                     done.append(one)
                 except (SourceFault, Refusal) as error:
                     faults.append(f"{name}: {error}")
             return done
 
-        finished: list[Imported] = _run(data, work, make=True)
+        finished = _run(data, work, make=True)
     show([_told(one) for one in finished], "\n".join(map(_words, finished)), as_json=as_json)
     if faults:
         fail("; ".join(faults))
@@ -261,7 +257,7 @@ def list_versions(every: bool, as_json: bool, data: str | None) -> None:
         statement = sql.select_versions() if every else sql.select_all_current()
         return [sql.version_of(row) for row in await store.read(statement)]
 
-    now_ms = _now_ms()
+    now_ms = clock.now_ms()
     rows = [
         {
             "source": stored.version.source,

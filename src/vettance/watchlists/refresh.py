@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import http.client
 import os
 import ssl
 import tempfile
@@ -201,7 +202,7 @@ async def refresh_list(
     with tempfile.TemporaryDirectory(dir=shelf_of(data), prefix="fetch.") as folder:
         paths = []
         for number, url in enumerate(addresses):
-            name = Path(urlsplit(url).path).name or "list"
+            name = _name_in(url)
             path = Path(folder) / f"{number}-{name}"
             progress(f"fetching {name}", 0)
             await asyncio.to_thread(fetch, url, path, trust)
@@ -209,12 +210,19 @@ async def refresh_list(
         return await import_list(store, data, source, paths, now_ms, smaller=smaller, progress=progress)
 
 
+def _name_in(url: str) -> str:
+    try:
+        return Path(urlsplit(url).path).name or "list"
+    except ValueError as error:
+        raise SourceFault(f"{url} is no address: {error}") from None
+
+
 def fetch(url: str, path: Path, trust: ssl.SSLContext | None = None) -> None:
     """Write what is at an address into a file; raises `SourceFault` for anything but a complete answer."""
-    if urlsplit(url).scheme not in ("https", "http"):
+    if not url.casefold().startswith(("https://", "http://")):
         raise SourceFault("a list is fetched over https (or http within one's own network)")
-    request = urllib.request.Request(url, headers={"User-Agent": "vettance-watchlists"})  # noqa: S310
     try:
+        request = urllib.request.Request(url, headers={"User-Agent": "vettance-watchlists"})  # noqa: S310
         with urllib.request.urlopen(request, timeout=FETCH_TIMEOUT_S, context=trust) as answer:  # noqa: S310
             expected, written = answer.headers.get("Content-Length"), 0
             with path.open("wb") as file:
@@ -223,7 +231,7 @@ def fetch(url: str, path: Path, trust: ssl.SSLContext | None = None) -> None:
                     if written > FETCH_BYTES_MAX:
                         raise SourceFault(f"{url} answers with more than a list can be")
                     file.write(chunk)
-    except (urllib.error.URLError, OSError, ValueError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
         raise SourceFault(f"{url} cannot be fetched: {error}") from None
     if expected is not None and expected.isdigit() and written < int(expected):
         raise SourceFault(f"{url} was cut short")

@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -102,6 +102,8 @@ def put(
         _settle(Path(draft), version_path(shelf, source, version))
     except BaseException:
         Path(draft).unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.rmdir()  # Only where this was to be the first version.
         raise
     files = {path.name: _file_digest(path) for path in paths}
     return Version(source=source, version=version, entities=counts[0], names=counts[1], files=files)

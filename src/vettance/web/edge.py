@@ -2,13 +2,13 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
 
 import msgspec
 
+from vettance import clock
 from vettance.db.engine import StoreDown
 from vettance.errors import (
     InternalError,
@@ -76,8 +76,9 @@ class Edge:
     """The ASGI application.
 
     While `draining` is set, and beyond `in_flight_max`, requests are answered 503; open routes still answer.
-    `log_error` is told of every exception that is no refusal, with the id of its request. `proxies` is how
-    many proxies of ours stand in front. Of the requests `in_flight`, those `held` are refused already.
+    `log_error` is told of every exception that is no refusal, with the id of its request; of a store that is
+    away the store itself tells, once for all requests. `proxies` is how many proxies of ours stand in front.
+    Of the requests `in_flight`, those `held` are refused already.
     """
 
     def __init__(
@@ -202,7 +203,7 @@ class Edge:
             scope["query_string"],
             headers,
             b"",
-            time.time_ns() // 1_000_000,
+            clock.now_ms(),
             tenant,
             key,
         )
@@ -254,12 +255,11 @@ class Edge:
         """Turn any exception into the answer that tells of it."""
         if isinstance(error, Refusal):
             refusal = error
+        elif isinstance(error, StoreDown):
+            refusal = Unavailable("The store cannot be reached at the moment. Try again.")
         else:
             self._log_error(request_id, error)
-            if isinstance(error, StoreDown):
-                refusal = Unavailable("The store cannot be reached at the moment. Try again.")
-            else:
-                refusal = InternalError(request_id)
+            refusal = InternalError(request_id)
         return Answer(refusal.status, encode(error_body(refusal)), (_JSON_TYPE, *_encoded(refusal.headers)))
 
     async def _send(self, method: str, answer: Answer, headers: list[Header], body: Body, send: Send) -> None:

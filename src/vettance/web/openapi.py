@@ -11,6 +11,20 @@ from vettance.web.query import parameters_of
 from vettance.web.routing import Access, Route, RouteTable, is_id_name, path_parameters
 from vettance.wire import JSON, Wire, encode
 
+#: What the page says before its endpoints, as CommonMark.
+_ABOUT: Final = """\
+Press **Authorize** and give an API key: `vettance tenant create "Corner Shop"` makes a tenant,
+`vettance key create --tenant ten_…` a key. Every example works as it stands; where a path names an `{id}`,
+give one that you were answered.
+
+- A refusal is `{"error": {"code", "message", "details"}}`. The code tells programs what happened, the message
+  tells people what to do, and `details` names each faulty member by its path.
+- 429 and 503 say in `Retry-After` (and `details.retryAfter`) after how many seconds to ask again. The limits
+  stand in the headers of every answer.
+- `X-Request-Id` is on every answer; it is yours when you send one.
+- A `POST` that creates something takes an `Idempotency-Key`: a repeat within 24 hours gets the first answer.
+- Lists answer `{data, total, page, limit, hasMore, nextCursor}`.
+"""
 _REFERENCE: Final = "#/components/schemas/{name}"
 
 
@@ -116,6 +130,7 @@ def describe(routes: tuple[Route, ...], version: str) -> JSON:
             "title": "Vettance",
             "version": version,
             "summary": "Fraud and AML risk decisions.",
+            "description": _ABOUT,
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": "/"}],

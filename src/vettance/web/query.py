@@ -18,10 +18,8 @@ QueryStruct = TypeVar("QueryStruct", bound=msgspec.Struct)
 #: A moment given in Unix seconds (integer or decimal); the struct holds Unix milliseconds.
 UnixSeconds = Annotated[int, msgspec.Meta(extra={"moment": True})]
 
-#: Where a page starts and how many items it has, for every list of things.
-# A page beyond the last is empty; up to this one its first item has a number that every store can count.
-PageNumber = Annotated[int, msgspec.Meta(ge=1, le=10**15, description="Which page, from 1.")]
-PageLimit = Annotated[int, msgspec.Meta(ge=1, le=100, description="How many items a page has.")]
+From = Annotated[UnixSeconds, msgspec.Meta(description="Inclusive, Unix seconds.")]
+To = Annotated[UnixSeconds, msgspec.Meta(description="Exclusive, Unix seconds.")]
 
 
 class SortOrder(enum.StrEnum):

@@ -60,6 +60,8 @@ class EdgeProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         """Note a header; asked to confirm before the body comes, do so."""
         name = name.lower()
+        # RFC 9110, section 5.5: blanks around a value are no part of it. The parser takes leading ones off.
+        value = value.rstrip(b" \t")
         if name == b"expect":
             self.expect_100_continue = self.expect_100_continue or value.lower() == b"100-continue"
         self.headers.append((name, value))

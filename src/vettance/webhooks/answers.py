@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from vettance.outbox import MessageType
-from vettance.web.query import PageLimit, PageNumber, SortOrder, UnixSeconds
+from vettance.web.paging import PageAnswer, PageQuery
+from vettance.web.query import From, To
 from vettance.webhooks.address import URL_CHARS_MAX
 from vettance.webhooks.sql import Attempt, Delivery
 from vettance.webhooks.webhook import DeliveryState, Subscription
@@ -154,31 +155,16 @@ class DeliveryAnswer(Wire, frozen=True):
     attempts: list[AttemptAnswer]
 
 
-class DeliveryPage(Wire, frozen=True, omit_defaults=True):
+class DeliveryPage(PageAnswer[DeliveryAnswer], frozen=True):
     """A page of deliveries, newest first; `nextCursor` leads to the next one at the same cost."""
 
-    data: list[DeliveryAnswer]
-    total: int
-    page: int
-    limit: int
-    has_more: bool
-    next_cursor: str | None = None
 
-
-class DeliveryQuery(Wire, frozen=True):
+class DeliveryQuery(PageQuery, frozen=True):
     """Which deliveries, and which page of them. `from` and `to` are about when they were made."""
 
-    page: PageNumber = 1
-    limit: PageLimit = 50
     state: DeliveryState | None = None
-    created_from: Annotated[UnixSeconds | None, msgspec.Meta(description="Inclusive.")] = msgspec.field(
-        name="from", default=None
-    )
-    created_to: Annotated[UnixSeconds | None, msgspec.Meta(description="Exclusive.")] = msgspec.field(
-        name="to", default=None
-    )
-    sort_order: Annotated[SortOrder, msgspec.Meta(description="By creation.")] = SortOrder.DESC
-    cursor: Annotated[str | None, msgspec.Meta(description="`nextCursor` of the page before.")] = None
+    created_from: From | None = msgspec.field(name="from", default=None)
+    created_to: To | None = msgspec.field(name="to", default=None)
 
 
 def moment(at_ms: int | None) -> str | None:

@@ -1,19 +1,20 @@
 """The doors of webhooks: subscriptions, their secrets, the log of deliveries, and sending again."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
+from vettance import clock
 from vettance.db.engine import Clash, Lost, Row, Store
-from vettance.errors import Conflict, Invalid, NotFound, Unavailable, Unprocessable
+from vettance.errors import Conflict, NotFound, Unavailable, Unprocessable
 from vettance.ids import IdSource, is_id
 from vettance.outbox import envelope
 from vettance.tenants.sql import note_change
 from vettance.vault import Sealed, Vault
-from vettance.web.query import SortOrder, read_query
+from vettance.web.paging import bad_cursor
+from vettance.web.query import read_query
 from vettance.web.routing import Call, Reply, Route
 from vettance.webhooks import sql
 from vettance.webhooks.address import Forbidden, check_address, read_target
@@ -77,7 +78,7 @@ class WebhookDoors:
         on_subscribed: Callable[[str], None],
         *,
         unsafe: bool = False,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._ids = ids
@@ -85,7 +86,7 @@ class WebhookDoors:
         self._postman = postman
         self._on_subscribed = on_subscribed
         self._unsafe = unsafe
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._tests = 0
 
     def routes(self) -> tuple[Route, ...]:
@@ -282,18 +283,13 @@ class WebhookDoors:
         chosen = sql.DeliveryFilter(found.tenant, found.id, query.state, query.created_from, query.created_to)
         total = (await self._store.read(chosen.count()))[0][0]
         last = _read_cursor(query.cursor)
-        offset = 0 if last is not None else (query.page - 1) * query.limit
-        descending = query.sort_order is SortOrder.DESC
-        rows = await self._store.read(chosen.page(query.limit + 1, offset, last, descending=descending))
+        rows = await self._store.read(
+            chosen.page(query.limit + 1, query.offset, last, descending=query.descending)
+        )
         shown, more = rows[: query.limit], len(rows) > query.limit
         return Reply(
-            DeliveryPage(
-                data=await self._with_attempts(shown),
-                total=total,
-                page=query.page,
-                limit=query.limit,
-                has_more=more,
-                next_cursor=str(shown[-1][0]) if more else None,
+            DeliveryPage.of(
+                query, await self._with_attempts(shown), total, str(shown[-1][0]) if more else None
             )
         )
 
@@ -350,10 +346,7 @@ def _read_cursor(cursor: str | None) -> int | None:
     if cursor is None:
         return None
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise Invalid(
-            "The request is not well-formed; see details.",
-            {"cursor": "must be the nextCursor of an earlier page"},
-        )
+        raise bad_cursor()
     return int(cursor)
 
 

@@ -13,12 +13,13 @@ from typing import Any, Final
 import click
 import msgspec
 
-from vettance.commands import data_option, fail, json_option, open_store, show
+from vettance import clock
+from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
 from vettance.db.engine import Store
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
-from vettance.settings import Environment, Settings, SettingsError, load_secret
-from vettance.tenants.cli import find_tenant
+from vettance.prove import prove_secret
+from vettance.settings import Environment, Settings
 from vettance.tenants.sql import note_change
 from vettance.vault import Vault
 from vettance.webhooks import sql
@@ -117,11 +118,8 @@ async def _subscribed(
     """Subscribe a local address until the block ends; yields the signing secret."""
     if settings.environment is Environment.PRODUCTION:
         fail("a production server does not deliver to local addresses")
-    try:
-        vault = Vault(load_secret(settings))
-    except SettingsError as error:
-        fail(str(error))
-    now_ms, secret = time.time_ns() // 1_000_000, make_secret()
+    vault = Vault(await prove_secret(store, settings))
+    now_ms, secret = clock.now_ms(), make_secret()
     rows = await store.read(sql.select_subscriptions(tenant))
     made = Subscription(
         id=IdSource().make("whs", now_ms),
@@ -224,7 +222,7 @@ async def _handle(
     postman: Postman, secret: str, forward_to: str | None, headers: dict[str, str], body: bytes
 ) -> _Received:
     """Verify a delivery and pass it on."""
-    received_at = timestamp(time.time_ns() // 1_000_000)
+    received_at = timestamp(clock.now_ms())
     try:
         verify(secret, headers, body, int(time.time()))
     except Unverified as unverified:

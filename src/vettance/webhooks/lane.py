@@ -31,7 +31,7 @@ class Lane:
     each slow one or time-out, as TCP does with its window (additive increase, multiplicative decrease).
     """
 
-    __slots__ = ("fresh", "in_flight", "known", "limit", "more", "retries", "subscription")
+    __slots__ = ("fresh", "held_until_ms", "in_flight", "known", "limit", "more", "retries", "subscription")
 
     def __init__(self, subscription: str) -> None:
         self.subscription = subscription
@@ -41,6 +41,8 @@ class Lane:
         self.in_flight = 0
         self.limit = LIMIT_START
         self.more = False
+        #: Until when nothing of it goes, whatever is due; None when nothing holds it.
+        self.held_until_ms: int | None = None
 
     @property
     def slow(self) -> bool:
@@ -70,6 +72,8 @@ class Lane:
 
     def has_ready(self, now_ms: int) -> bool:
         """Tell whether something could go now, if the limit allows."""
+        if self.held_until_ms is not None and _waits(self.held_until_ms, now_ms):
+            return False
         return bool(self.fresh) or bool(self.retries and not _waits(self.retries[0][0], now_ms))
 
     def pop(self, now_ms: int) -> int:

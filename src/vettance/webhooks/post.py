@@ -16,6 +16,7 @@ from typing import Final, cast
 
 import httptools
 
+from vettance import clock
 from vettance.webhooks.address import Forbidden, Target, check_address, read_target
 from vettance.webhooks.webhook import ANSWER_BYTES_MAX, Failure, Outcome
 
@@ -147,12 +148,12 @@ class Postman:
         *,
         unsafe: bool = False,
         trust: ssl.SSLContext | None = None,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._unsafe = unsafe
         self._tls = trust or ssl.create_default_context()
         self._tls.set_alpn_protocols(["http/1.1"])
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._idle: dict[tuple[str, str, int], deque[_Connection]] = {}
         self._idle_count = 0
         self._names: dict[tuple[str, int], tuple[float, list[tuple[int, tuple[str, int]]]]] = {}

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from vettance import clock
 from vettance.db.engine import Clash, Store
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.errors import Unprocessable
@@ -41,14 +42,14 @@ class BrowserDoors:
         tokens: TokenDesk,
         evaluator: Evaluator,
         follower: Follower,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._ids = ids
         self._tokens = tokens
         self._evaluator = evaluator
         self._follower = follower
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""

@@ -1,10 +1,10 @@
 """The command line of the browser's door: change the key that signs its tokens."""
 
 import asyncio
-import time
 
 import click
 
+from vettance import clock
 from vettance.commands import data_option, json_option, open_store, show
 from vettance.tenants import sql as tenants_sql
 from vettance.websdk import sql
@@ -33,7 +33,7 @@ def rotate(at_once: bool, as_json: bool, data: str | None) -> None:
 
     async def work() -> str:
         async with open_store(data) as (store, _settings):
-            now_ms = time.time_ns() // 1_000_000
+            now_ms = clock.now_ms()
             statements = []
             if not await store.read(sql.select_token_keys()):
                 statements.append(sql.insert_token_key(FIRST_KID, now_ms))

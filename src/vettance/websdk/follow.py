@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-import structlog
-
+from vettance import clock
 from vettance.db.engine import Store, StoreDown
 from vettance.state.port import StateDown
 from vettance.websdk import sql
@@ -19,8 +18,6 @@ LOOK_S: Final = 0.5
 _CHUNK: Final = 2_000
 _TIDY_S: Final = 60.0
 _TIDY_ROWS: Final = 2_000  # A few milliseconds of the writer's time.
-
-_log = structlog.get_logger()
 
 
 class Marks(Protocol):
@@ -35,10 +32,10 @@ class Marks(Protocol):
 class Follower:
     """Reads batches in the order in which they were stored, each of them once."""
 
-    def __init__(self, store: Store, book: SessionBook, now_ms: Callable[[], int] | None = None) -> None:
+    def __init__(self, store: Store, book: SessionBook, now_ms: Callable[[], int] = clock.now_ms) -> None:
         self._store = store
         self._book = book
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._seen = 0
         self._turn = asyncio.Lock()
         self._asked = 0
@@ -91,10 +88,8 @@ class Follower:
         tidy_at_s = time.monotonic() + _TIDY_S
         while True:
             await asyncio.sleep(LOOK_S)
-            try:
+            with contextlib.suppress(StoreDown):
                 await self.catch_up()
                 if time.monotonic() >= tidy_at_s:
                     tidy_at_s = time.monotonic() + _TIDY_S
                     await self.tidy()
-            except StoreDown as error:
-                _log.warning("signals_not_followed", reason=str(error))

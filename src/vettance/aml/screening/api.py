@@ -1,17 +1,18 @@
 """The doors of screening: a screening, what was answered, and the lists that are screened against."""
 
-import time
 from collections.abc import Callable
 from typing import Annotated, Final
 
 import msgspec
 
+from vettance import clock
+from vettance.aml.answers import parse_body
 from vettance.aml.screening import sql
 from vettance.aml.screening.freshness import age_s, is_stale, stale_reason
 from vettance.aml.screening.request import ScreenBody, read_screen_request
 from vettance.aml.screening.screen import Screener
 from vettance.db.engine import Store
-from vettance.errors import Invalid, NotFound, Unprocessable
+from vettance.errors import NotFound
 from vettance.ids import IdSource, is_id
 from vettance.ops.meters import Meters
 from vettance.watchlists import sql as lists_sql
@@ -23,7 +24,7 @@ from vettance.watchlists.shelf import EVERYBODY
 from vettance.watchlists.sources.table import SOURCES
 from vettance.watchlists.sql import StoredVersion
 from vettance.web.routing import Call, Reply, Route
-from vettance.wire import JSON, Wire, timestamp
+from vettance.wire import Wire, timestamp
 
 _TAG: Final = "AML"
 _PRODUCT: Final = "aml"
@@ -128,13 +129,13 @@ class ScreeningDoors:
         store: Store,
         ids: IdSource,
         keeper: IndexKeeper,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
         searchers: Searchers | None = None,
         meters: Meters | None = None,
     ) -> None:
         self._store = store
         self._keeper = keeper
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self.screener = Screener(store, ids, keeper, now_ms, searchers=searchers, meters=meters)
 
     def routes(self) -> tuple[Route, ...]:
@@ -175,7 +176,7 @@ class ScreeningDoors:
 
     async def screen(self, call: Call) -> Reply:
         """POST /aml/screen."""
-        request = read_screen_request(_parse_body(call))
+        request = read_screen_request(parse_body(call))
         return Reply(msgspec.Raw(await self.screener.screen(call.tenant.id, request, call.body)))
 
     async def screening(self, call: Call) -> Reply:
@@ -224,16 +225,6 @@ class ScreeningDoors:
     async def _versions(self, owner: str = EVERYBODY) -> list[StoredVersion]:
         rows = await self._store.read(lists_sql.select_current(owner))
         return [lists_sql.version_of(row) for row in rows]
-
-
-def _parse_body(call: Call) -> JSON:
-    """Parse the body: a well-formed one that is no object is 422 on AML endpoints, not 400."""
-    try:
-        return call.json()
-    except Invalid as refused:
-        if refused.details.get("body") == "must be an object":
-            raise Unprocessable(refused.message, refused.details) from None
-        raise
 
 
 def _watchlist(stored: StoredVersion, now_ms: int) -> WatchlistAnswer:

@@ -7,8 +7,7 @@ import click
 
 from vettance.aml.screening import sql
 from vettance.aml.screening.alert import Settings
-from vettance.commands import data_option, fail, json_option, open_store, show
-from vettance.tenants.cli import find_tenant
+from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
 from vettance.watchlists.screening import SHOWN_MIN, Profile
 
 _BOUND: Final = click.IntRange(SHOWN_MIN, 100)

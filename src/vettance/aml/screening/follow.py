@@ -9,7 +9,6 @@ screened twice against one set, however many processes do this.
 import asyncio
 import contextlib
 import itertools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from vettance import clock
 from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql
 from vettance.aml.screening.request import read_screen_request
@@ -52,13 +52,13 @@ class Rescreener:
         screener: Screener,
         keeper: IndexKeeper,
         data: Path,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._screener = screener
         self._keeper = keeper
         self._data = data
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._process: SearchProcess | None = None
         self._searched: tuple[str, ...] = ()
 
@@ -68,7 +68,9 @@ class Rescreener:
             while True:
                 try:
                     await self.catch_up()
-                except (StoreDown, SearchFault) as error:
+                except StoreDown:
+                    pass  # It is gone on with when the store is back.
+                except SearchFault as error:
                     _log.warning("rescreening_interrupted", reason=str(error))
                 except Exception:  # noqa: BLE001  A loop that died silently would leave everybody unscreened.
                     _log.exception("rescreening_failed")

@@ -14,14 +14,14 @@ from vettance.watchlists.match import Subject
 from vettance.watchlists.screening import Profile
 from vettance.wire import JSON, Faults, Wire, encode
 
-#: The longest name on any list that is read has 350 characters; the cost of matching grows with the length.
-NAME_CHARS_MAX: Final = 512
+#: As long as any text of a body may be. The longest name on any list that is read has 350 characters.
+NAME_CHARS_MAX: Final = 1_024
 #: Each alias is searched like a name of its own, so their number bounds the time of a screening.
 ALIASES_MAX: Final = 50
 #: All aliases together: nothing stops a search that has begun, so the longest must end within the deadline.
 ALIASES_CHARS_MAX: Final = 4_096
 DOCUMENTS_MAX: Final = 50
-DOCUMENT_CHARS_MAX: Final = 256
+DOCUMENT_CHARS_MAX: Final = 1_024
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 _DocumentText = Annotated[str, msgspec.Meta(min_length=1, max_length=DOCUMENT_CHARS_MAX)]

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from vettance import clock
 from vettance.aml import sql as aml_sql
 from vettance.aml.case import Alert, Case, Entry
 from vettance.aml.judge import Severity
@@ -101,7 +102,7 @@ class Screener:
         store: Store,
         ids: IdSource,
         keeper: IndexKeeper,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
         deadline_s: float = DEADLINE_S,
         searchers: Searchers | None = None,
         meters: Meters | None = None,
@@ -110,7 +111,7 @@ class Screener:
         self._store = store
         self._ids = ids
         self._keeper = keeper
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._deadline_s = deadline_s
         self._searchers = searchers
         self._meters = meters or Meters()

@@ -18,14 +18,9 @@ from vettance.watchlists.entity import (
     NameQuality,
     document_kind,
 )
+from vettance.watchlists.sources.ofac_advanced import TYPES
 from vettance.watchlists.sources.reading import csv_records
 
-_TYPES = {
-    "individual": EntityType.INDIVIDUAL,
-    "entity": EntityType.ORGANIZATION,
-    "vessel": EntityType.VESSEL,
-    "aircraft": EntityType.AIRCRAFT,
-}
 _NOT_DOCUMENTS = (
     "gender",
     "organization",
@@ -56,7 +51,7 @@ def _natural(text: str, kind: EntityType) -> str:
 
 
 def _row(source: str, row: dict[str, str]) -> EntityDraft:
-    kind = _TYPES.get(row.get("type", "").casefold(), EntityType.UNKNOWN)
+    kind = TYPES.get(row.get("type", "").casefold(), EntityType.UNKNOWN)
     draft = EntityDraft(f"{source}:{row['_id']}", source, kind)
     draft.list_name = row["source"].partition(" - ")[0]
     draft.add_name(_natural(row["name"], kind), NameQuality.PRIMARY)

@@ -135,7 +135,7 @@ def _read_csv(source: str, path: Path) -> Iterator[Entity]:
 def _read_json(source: str, path: Path) -> Iterator[Entity]:
     try:
         document = msgspec.json.decode(read_text(path))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise SourceFault(f"{path.name} is not JSON: {error}") from None
     rows = document.get("data") if isinstance(document, dict) else document
     if not isinstance(rows, list):

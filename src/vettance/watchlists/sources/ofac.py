@@ -22,14 +22,9 @@ from vettance.watchlists.entity import (
     document_kind,
 )
 from vettance.watchlists.sources import ofac_advanced
+from vettance.watchlists.sources.ofac_advanced import TYPES
 from vettance.watchlists.sources.reading import SourceFault, csv_rows, open_bytes, text_at, texts, xml_records
 
-_TYPES = {
-    "individual": EntityType.INDIVIDUAL,
-    "entity": EntityType.ORGANIZATION,
-    "vessel": EntityType.VESSEL,
-    "aircraft": EntityType.AIRCRAFT,
-}
 #: The files of a set are told apart by their number of columns, so that their names and order do not matter.
 _HEAD_BYTES = 4096
 _PRIMARY_COLUMNS, _ADDRESS_COLUMNS, _ALIAS_COLUMNS, _COMMENT_COLUMNS = 12, 6, 5, 2
@@ -87,7 +82,7 @@ def _read_csv(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
 
 
 def _primary(source: str, row: list[str], remarks: str) -> EntityDraft:
-    draft = EntityDraft(f"{source}:{row[0]}", source, _TYPES.get(row[2].casefold(), EntityType.ORGANIZATION))
+    draft = EntityDraft(f"{source}:{row[0]}", source, TYPES.get(row[2].casefold(), EntityType.ORGANIZATION))
     draft.add_name(_natural(row[1], draft.type), NameQuality.PRIMARY)
     draft.add("programmes", *re.split(r"\]\s*\[|;", row[3].strip("[]")))
     draft.remarks = remarks
@@ -221,7 +216,7 @@ def _read_xml(source: str, path: Path) -> Iterator[Entity]:
 
 
 def _entry(source: str, entry: Element) -> EntityDraft:
-    kind = _TYPES.get(text_at(entry, "sdnType").casefold(), EntityType.ORGANIZATION)
+    kind = TYPES.get(text_at(entry, "sdnType").casefold(), EntityType.ORGANIZATION)
     draft = EntityDraft(f"{source}:{text_at(entry, 'uid')}", source, kind)
     name = f"{text_at(entry, 'firstName')} {text_at(entry, 'lastName')}".strip()
     draft.add_name(name, NameQuality.PRIMARY)

@@ -22,8 +22,8 @@ from vettance.watchlists.entity import (
 from vettance.watchlists.sources.reading import text_at, xml_records
 
 _TAGS = frozenset({"ReferenceValueSets", "Location", "IDRegDocument", "DistinctParty", "SanctionsEntry"})
-#: Party types and subtypes by what OFAC calls them.
-_TYPES = {
+#: Types and subtypes of parties by what OFAC calls them, in every format, and the lists made of its own.
+TYPES = {
     "individual": EntityType.INDIVIDUAL,
     "entity": EntityType.ORGANIZATION,
     "vessel": EntityType.VESSEL,
@@ -78,7 +78,7 @@ class _Values:
         """Return what a party is: a subtype says it itself (vessel) or by the type above it (individual)."""
         above = self._parents.get(("PartySubType", subtype or ""))
         for text in (self.text("PartySubType", subtype), self.text("PartyType", above)):
-            if (kind := _TYPES.get(text.casefold())) is not None:
+            if (kind := TYPES.get(text.casefold())) is not None:
                 return kind
         return EntityType.UNKNOWN
 

@@ -86,7 +86,7 @@ def read_ftm(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
                     continue
                 try:
                     record = decoder.decode(line)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
                     raise SourceFault(f"{path.name}, line {number}, is not JSON: {error}") from None
                 draft = _record(source, record)
                 if draft is not None and draft.has_name():

@@ -15,20 +15,20 @@ from typing import Any, Final
 import click
 import msgspec
 
+from vettance import clock
 from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql
 from vettance.aml.screening.batch.journal import Journal, JournalBusy, Line
 from vettance.aml.screening.batch.row import COLUMNS, cells_of, details_of, request_of
 from vettance.aml.screening.request import ScreenRequest
 from vettance.aml.screening.screen import Found, Screener, saving
-from vettance.commands import data_option, fail, json_option, open_store, show
+from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show, whole_file
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Unprocessable
 from vettance.exchange.file import FORMATS, FormatFault, format_of, open_sink, rows_of
 from vettance.exchange.sql import ImportMark, move_import_mark, select_import_mark
 from vettance.ids import IdSource
 from vettance.settings import Settings
-from vettance.tenants.cli import find_tenant
 from vettance.watchlists.match import Match
 from vettance.watchlists.reach import Reach
 from vettance.watchlists.refresh import IndexKeeper
@@ -150,7 +150,7 @@ class _Batch:
             if self._tenant is not None:
                 await self._store.write(sql.delete_batch_mark(self._tenant, name))
         except BaseException:
-            journal.close()
+            journal.close(remove=not journal.rows and not journal.is_done)
             raise
         finally:
             self._screener.close()
@@ -249,7 +249,7 @@ class _Batch:
         if weighed.alerts:
             rows = await self._store.read(aml_sql.select_open_case(tenant, request.external_id))
             before = aml_sql.case_of(rows[0]) if rows else None
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = clock.now_ms()
         placed = self._screener.place(tenant, weighed, before, now_ms)
         return decode(placed.answer), [*placed.statements, *saving(tenant, before, placed)]
 
@@ -295,18 +295,19 @@ def _chunks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
 
 
 def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
-    """Write the results and the refused rows, each file whole or not at all, and count them."""
+    """Write the results and, where there are any, the refused rows, and count them."""
     counts = dict.fromkeys(Decision, 0)
     alerts: set[object] = set()
     refused = 0
     names = [column.name for column in COLUMNS]
     decision, alert = names.index("decision"), names.index("alertId")
-    drafts = [path.with_name(f"{path.name}.{os.getpid()}.draft") for path in (out, errors)]
-    with drafts[0].open("wb") as results, drafts[1].open("wb") as faults:
-        sink = open_sink(file_format, results, COLUMNS)
+    with contextlib.ExitStack() as files:
+        sink = open_sink(file_format, files.enter_context(whole_file(out)), COLUMNS)
+        faults = None
         for line in journal.lines():
             if line.cells is None:
                 refused += 1
+                faults = faults or files.enter_context(whole_file(errors))
                 faults.write(encode({"line": line.line, "details": line.refused}) + b"\n")
                 continue
             counts[Decision(str(line.cells[decision]))] += 1
@@ -314,11 +315,6 @@ def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
                 alerts.add(line.cells[alert])
             sink.write([line.cells])
         sink.close()
-    drafts[0].replace(out)
-    if refused:
-        drafts[1].replace(errors)
-    else:
-        drafts[1].unlink()
     return {
         "screened": sum(counts.values()),
         "refused": refused,
