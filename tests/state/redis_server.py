@@ -25,14 +25,14 @@ _AT_ONCE = 500
 class PrivateRedis:
     """A server of our own; `stop` and `start` may be called in turns, the port stays."""
 
-    def __init__(self) -> None:
+    def __init__(self, *options: str) -> None:
         program = shutil.which("redis-server")
         if program is None:
             pytest.skip("no redis-server here, so what needs one was left out")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
-        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", ""]
+        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--save", "", *options]
         self._folder = tempfile.TemporaryDirectory()
         self._process: subprocess.Popen[str] | None = None
         self.url = f"redis://127.0.0.1:{self.port}/0"

@@ -15,7 +15,7 @@ from vettance.state.memory import MemoryVelocity
 from vettance.state.port import Aggregate, Observation, Series
 from vettance.state.window import BUCKETS
 
-NOW = 1_790_000_000_000
+NOW = 1_600_000_000_000  # Nothing here may be ahead of the clock of Redis.
 SPANS = (MINUTE, 10 * MINUTE, HOUR, 24 * HOUR)
 NUMBER_KINDS = ("count", "sum", "avg", "min", "max", "distinct", "seen", "first_seen", "last_seen", "last")
 PLAN = make_plan(
@@ -112,6 +112,26 @@ def test_up_to_256_observations_every_answer_is_exact_and_says_so(engine):
         if step % 16 == 0:
             for index, mine in enumerate(answer.values):
                 assert agree(mine, oracle.ask("A", index, at_ms, seen)), PLAN.aggregates[index]
+        oracle.log.append(("A", at_ms, seen))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(5))
+def test_of_amounts_that_cancel_out_the_sum_is_exact_too(engine, seed):
+    velocity, oracle, draw = make_velocity(engine), Oracle(PLAN), random.Random(seed)
+    velocity.install("A", PLAN)
+    sums = [index for index, aggregate in enumerate(PLAN.aggregates) if aggregate.kind in ("sum", "avg")]
+    at_ms, taken_back = NOW, 0.0
+    for step in range(256):
+        at_ms += draw.choice([0, 700, 9000])
+        # Now and then one far above all others, which the next one takes back.
+        amount = -taken_back or draw.choice([0.1, 0.1, 3, 1e-9, 1e12, 1e15])
+        taken_back = amount if amount >= 1e12 else 0.0
+        seen = Observation(("k",), 1, (amount, "v"))
+        answer = velocity.observe("A", f"e{step}", at_ms, seen)
+        assert answer.inexact == 0
+        for index in sums:
+            assert agree(answer.values[index], oracle.ask("A", index, at_ms, seen)), PLAN.aggregates[index]
         oracle.log.append(("A", at_ms, seen))
 
 

@@ -1,16 +1,18 @@
 """The shared memory where processes stall or die, writes fail, and Redis or the store refuse."""
 
 import asyncio
+import re
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from redis_processes import TENANT, Process, processes, until
+from redis_processes import LOGIN, TENANT, Process, processes, until
+from velocity_plans import HOUR, MINUTE
 
 from vettance.db.engine import Row, Statement
 from vettance.decisions import share
 from vettance.errors import Unavailable
-from vettance.ids import made_at_ms
 from vettance.state.redis_line import Line
 from vettance.tenants.sql import save_quota_use
 from vettance.tenants.tally import SharedTally
@@ -75,9 +77,9 @@ async def test_a_holder_that_stalled_beyond_its_lease_writes_into_no_memory_of_i
         one.memory.follow_astray(TENANT)
         await first.stalled.wait()
         # The lease of the first lapses; the second is filling when the first comes to itself.
+        monkeypatch.setattr(share, "LEASE_S", 15.0)
         other.memory.follow_astray(TENANT)
         await second.stalled.wait()
-        monkeypatch.setattr(share, "LEASE_S", 15.0)
         await other.line.call(b"PERSIST", b"vettance:{%b}:v:lease" % TENANT.encode())
         first.resume.set()
         await asyncio.sleep(0.3)
@@ -135,8 +137,12 @@ async def test_a_quota_that_was_written_down_is_given_back_though_redis_was_away
         await other.stop()
 
 
-async def test_an_event_that_waited_long_for_its_decision_is_not_taken_for_one_of_the_dead(tmp_path, server):
+@pytest.mark.parametrize(("waited_ms", "behind_ms"), [(MINUTE, 0), (0, HOUR)])
+async def test_an_event_that_waited_long_or_is_of_a_host_behind_is_not_taken_for_one_of_the_dead(
+    tmp_path, server, waited_ms, behind_ms
+):
     async with processes(tmp_path, server.url) as (one, other):
+        one.evaluator._now_ms = lambda: time.time_ns() // 1_000_000 - behind_ms
         filled: list[str] = []
         lease = other.velocity.lease
 
@@ -146,7 +152,7 @@ async def test_an_event_that_waited_long_for_its_decision_is_not_taken_for_one_o
 
         other.velocity.lease = noted
         gate = one.store.gate = asyncio.Event()
-        waiting = asyncio.create_task(one.decide(waited_ms=2 * share.DEAD_MS))
+        waiting = asyncio.create_task(one.decide(waited_ms=waited_ms))
         await until(lambda: one.store.gate is None)
         assert len(await other.velocity.pending(TENANT)) >= 1
         await other.memory.sweep()
@@ -169,10 +175,10 @@ async def test_an_event_that_was_refused_by_a_process_that_then_died_is_taken_ou
         one.store.failing = False
         await one.velocity.settle_all()
         (refused,) = await one.velocity.pending(TENANT)
-        # Another process looks a minute later.
+        # Another process looks twice, which it does once a minute.
         other = Process(one.store, server.url)
-        other.memory._now_ms = lambda: made_at_ms(refused) + 60_000
         await other.start()
+        await other.memory.sweep()
         assert await other.answers(await other.decide()) == [2]
         await other.memory.sweep()
         await other.until_like_the_log()
@@ -211,3 +217,45 @@ async def test_a_memory_is_not_exchanged_later_for_the_events_that_this_process_
         began_s = time.monotonic()
         await until(lambda: not one.memory.astray)
         assert time.monotonic() - began_s < 8
+
+
+async def test_a_filling_for_which_redis_has_no_room_leaves_nothing_and_is_tried_ever_more_seldom(
+    tmp_path, server
+):
+    async with processes(tmp_path, server.url) as (one, other):
+        for third in range(15):
+            bodies = [{**LOGIN, "ip": f"203.0.{third}.{fourth}"} for fourth in range(200)]
+            await asyncio.gather(*map(one.decide, bodies))
+        await one.velocity.settle_all()
+        await one.memory.sweep()
+        before = await one.line.call(b"DBSIZE")
+        tried_s: list[float] = []
+        for process in (one, other):
+            process.velocity.install = with_little_room(process, tried_s)
+        one.memory.follow_astray(TENANT)
+        await until(lambda: len(tried_s) >= 4)
+        pauses_s = [later_s - earlier_s for earlier_s, later_s in pairwise(tried_s)]
+        assert all(pause_s >= share.PAUSE_S * 2**place for place, pause_s in enumerate(pauses_s))
+        # What says which memory was coming, and the lease that stands for the pause.
+        async with asyncio.timeout(20):
+            while await one.line.call(b"DBSIZE") > before + 3:  # noqa: ASYNC110 - Redis is asked
+                await asyncio.sleep(0.02)
+        for process in (one, other):
+            del process.velocity.install
+        await one.line.call(b"CONFIG", b"SET", b"maxmemory", b"0")
+        await until(lambda: not one.memory.astray)
+        assert await one.answers(await one.decide({**LOGIN, "ip": "203.0.3.7"})) == [1]
+
+
+def with_little_room(process: Process, moments_s: list[float]) -> Any:
+    """Have Redis take some of the keys of a coming memory; notes when one was begun."""
+    install, line = process.velocity.install, process.line
+
+    async def noted(*args: Any) -> None:
+        moments_s.append(time.monotonic())
+        await install(*args)
+        used = re.search(rb"used_memory:(\d+)", await line.call(b"INFO", b"memory"))
+        assert used is not None
+        await line.call(b"CONFIG", b"SET", b"maxmemory", b"%d" % (int(used[1]) + 100_000))
+
+    return noted

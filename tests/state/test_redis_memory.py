@@ -6,9 +6,10 @@ import time
 import msgspec
 import pytest
 from redis_processes import LOGIN, SUMMING, TENANT, processes, until
+from velocity_plans import HOUR
 
 from vettance.db.engine import Statement
-from vettance.decisions.share import DEAD_MS, HOLD_S
+from vettance.decisions.share import HOLD_S
 from vettance.errors import Unavailable
 from vettance.events.event import read_event
 from vettance.ids import IdSource
@@ -102,16 +103,20 @@ async def test_an_event_that_is_stored_after_its_memory_was_lost_and_filled_is_c
         assert (await other.answers(await other.decide()))[0] > before + 2
 
 
-async def test_an_event_that_its_process_did_not_live_to_store_is_taken_out_of_the_memory(tmp_path, server):
+@pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
+async def test_an_event_that_its_process_did_not_live_to_store_is_taken_out_whatever_its_clock_said(
+    tmp_path, server, ahead_ms
+):
     async with processes(tmp_path, server.url) as (one, other):
         await one.decide()
         compiled = one.memory.rules[TENANT].compiled
-        then_ms = time.time_ns() // 1_000_000 - 2 * DEAD_MS
+        then_ms = time.time_ns() // 1_000_000
         event = read_event(LOGIN, 100, then_ms)
-        dead = IdSource().make("evt", then_ms)
+        dead = IdSource().make("evt", then_ms + ahead_ms)
         seen = compiled.observe(compiled.facts(event))
         await one.velocity.observe(TENANT, dead, then_ms, seen, compiled.plan, received=True)
         assert await one.answers(await one.decide()) == [2]
+        await other.memory.sweep()
         await other.memory.sweep()
         await other.until_like_the_log()
         assert dead not in await one.velocity.pending(TENANT)

@@ -7,7 +7,7 @@ import msgspec
 from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
 from vettance.errors import Refusal
-from vettance.events.event import read_event, with_session_signals
+from vettance.events.event import Event, read_event, with_session_signals
 from vettance.rules.compiler import Compiled
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.sql import document_digest
@@ -43,15 +43,20 @@ class RuleCache:
         return ActiveRules(version, digest, *ready, decide(ready[0], version, (), ()))
 
 
-def observation_of(active: ActiveRules, row: Row) -> tuple[int, Observation] | None:
-    """Return what a row of the log means to the memory, and when; None when it is kept out of it."""
+def logged_event(row: Row) -> Event | None:
+    """Read the event of a row of the log; None when the bounds were narrowed since it was taken."""
     _, _, _, received_at_ms, sent, signals = row
     try:
         event = read_event(decode(sent), len(sent), received_at_ms)
-        if signals is not None:
-            event = with_session_signals(event, decode(signals))
+        return event if signals is None else with_session_signals(event, decode(signals))
     except Refusal:
-        # The bounds were narrowed since this event was taken; it stays in the log and out of the memory.
+        return None
+
+
+def observation_of(active: ActiveRules, row: Row) -> tuple[int, Observation] | None:
+    """Return what a row of the log means to the memory, and when; None when it is kept out of it."""
+    event = logged_event(row)
+    if event is None:
         return None
     compiled = active.compiled
     return event.occurred_at_ms, compiled.observe(compiled.facts(event))

@@ -1,37 +1,45 @@
 """The command line of rule sets: check and test files, push and pull versions."""
 
-import asyncio
-import time
-from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 
+from vettance import clock
 from vettance.commands import (
+    VERSION,
     compare_options,
     data_option,
     fail,
     json_option,
-    open_store,
+    progress,
+    read_time,
+    run_for_tenant,
     show,
     show_table,
+    whole_file,
     write_document,
 )
 from vettance.db.engine import Clash, Store
+from vettance.decisions.active import ActiveRules
+from vettance.decisions.backtest import Backtest, Change
+from vettance.decisions.decision import LOWERCASE, Outcome, decide
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_event
+from vettance.history.sql import count_after
 from vettance.rules import sql
 from vettance.rules.compiler import Compiled
 from vettance.rules.packs import load_pack_text, pack_names
 from vettance.rules.ruleset import RuleSet, RuleSetRefused, admit, compile_ruleset, diff, read_ruleset
 from vettance.rules.trial import try_rule
 from vettance.state.memory import MemoryVelocity
-from vettance.tenants.cli import find_tenant
 from vettance.tenants.sql import note_change
-from vettance.wire import BODY_BYTES_MAX, JSON, timestamp
+from vettance.wire import BODY_BYTES_MAX, JSON, encode, timestamp
 
 tenant_option = click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose rules.")
+END_MS = 2**62  # Later than anything happens.
 file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
@@ -61,14 +69,6 @@ def _admit(document: str, name: str) -> tuple[RuleSet, Compiled]:
 
 def _parse(body: JSON, now_ms: int) -> Any:
     return read_event(body, BODY_BYTES_MAX, now_ms)
-
-
-def _run(data: str | None, work: Callable[[Store], Coroutine[Any, Any, Any]]) -> Any:
-    async def whole() -> Any:
-        async with open_store(data) as (store, _):
-            return await work(store)
-
-    return asyncio.run(whole())
 
 
 @rules.command("check")
@@ -126,6 +126,89 @@ def test_file(file: Path, rule_id: str | None, as_json: bool) -> None:
         raise SystemExit(1)
 
 
+@rules.command("backtest")
+@file_argument
+@tenant_option
+@click.option("--from", "from_ms", callback=read_time, metavar="TIME", help="The first moment, inclusive.")
+@click.option("--to", "to_ms", callback=read_time, metavar="TIME", help="The last moment, exclusive.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file for the events that would be decided otherwise, as JSON lines.",
+)
+@json_option
+@data_option
+def backtest_file(
+    file: Path,
+    tenant_id: str,
+    from_ms: int | None,
+    to_ms: int | None,
+    out: Path | None,
+    as_json: bool,
+    data: str | None,
+) -> None:
+    """Decide a tenant's past events by FILE, and show what would have been different; nothing is changed.
+
+    Without --from and --to, all events that are kept.
+
+    Example: vettance rules backtest rules.yaml --tenant ten_0190… --from 2026-01-01 --out changed.ndjson
+    """
+    ruleset, compiled = _admit(_read(file), str(file))
+    active = ActiveRules(0, "", ruleset, compiled, decide(ruleset, 0, (), ()))
+
+    async def work(store: Store) -> Backtest:
+        run = Backtest(store, tenant_id, active, MemoryVelocity())
+        total = (await store.read(count_after(tenant_id, 0)))[0][0] if from_ms is None else None
+        span = from_ms or 0, END_MS if to_ms is None else to_ms
+        with ExitStack() as stack:
+            changes = stack.enter_context(whole_file(out)) if out else None
+            advance = stack.enter_context(progress("Deciding", total))
+            await run.run(span, lambda change: changes and changes.write(_line_of(change)), advance)
+        return run
+
+    run = run_for_tenant(data, tenant_id, work)
+    found = [
+        {"rule": rule.id, "mode": rule.mode, "score": rule.score, **msgspec.structs.asdict(hits)}
+        for rule, hits in zip(ruleset.running, run.hits, strict=True)
+    ]
+    found.sort(key=lambda row: (-row["fired"], row["rule"]))
+    decisions = [
+        {
+            "events": f"labelled {name}" if name else "all",
+            "was": LOWERCASE[was],
+            "count": run.count(fraud, was),
+            **{f"now {LOWERCASE[now]}": run.count(fraud, was, now) for now in Outcome},
+        }
+        for name, fraud in (("", None), ("fraud", True), ("legit", False))
+        for was in Outcome
+    ]
+    if as_json:
+        show({"decisions": decisions, "rules": found}, "", as_json=True)
+        return
+    show_table("Decisions", [row for row in decisions if row["count"]], as_json=False)
+    fired = [row for row in found if row["fired"] or row["failed"]]
+    show_table("Rules that fired, and on events labelled as what", fired, as_json=False)
+    click.echo(f"{len(found) - len(fired)} running rules fired on nothing.")
+
+
+def _line_of(change: Change) -> bytes:
+    return (
+        encode(
+            {
+                "id": change.id,
+                "occurredAt": timestamp(change.occurred_at_ms),
+                "label": None if change.fraud is None else "fraud" if change.fraud else "legit",
+                "was": LOWERCASE[change.was],
+                "now": LOWERCASE[change.now.outcome],
+                "scoreWas": change.score,
+                "scoreNow": change.now.score,
+                "reasonCodesNow": [reason.code for reason in change.now.reasons],
+            }
+        )
+        + b"\n"
+    )
+
+
 @rules.command("push")
 @file_argument
 @tenant_option
@@ -141,10 +224,9 @@ def push_file(file: Path, tenant_id: str, note: str, as_json: bool, data: str | 
     _admit(document, str(file))
 
     async def work(store: Store) -> int:
-        await find_tenant(store, tenant_id)
         newest = await store.read(sql.select_newest_of(tenant_id))
         version = newest[0][0] + 1 if newest else 1
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = clock.now_ms()
         try:
             await store.write(
                 sql.insert_version(tenant_id, version, document, note, now_ms),
@@ -154,13 +236,13 @@ def push_file(file: Path, tenant_id: str, note: str, as_json: bool, data: str | 
             fail("somebody else pushed a version at the same moment; pull, compare, and push again")
         return version
 
-    version: int = _run(data, work)
+    version = run_for_tenant(data, tenant_id, work)
     show({"tenantId": tenant_id, "version": version}, f"Version {version} is in force.", as_json=as_json)
 
 
 @rules.command("pull")
 @tenant_option
-@click.option("--version", type=click.IntRange(1), help="Which version; the one in force when left out.")
+@click.option("--version", type=VERSION, help="Which version; the one in force when left out.")
 @click.option(
     "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output."
 )
@@ -173,13 +255,12 @@ def pull_file(
 
     Example: vettance rules pull --tenant ten_0190… --output rules.yaml
     """
-    found, document = _run(data, lambda store: _stored(store, tenant_id, version))
+    found, document = run_for_tenant(data, tenant_id, lambda store: _stored(store, tenant_id, version))
     write_document(document, {"tenantId": tenant_id, "version": found}, output, as_json=as_json)
 
 
 async def _stored(store: Store, tenant_id: str, version: int | None) -> tuple[int, str]:
     """Return a version of a tenant's rules, the one in force without a number: (its number, its text)."""
-    await find_tenant(store, tenant_id)
     if version is None:
         rows = await store.read(sql.select_newest_of(tenant_id))
         found = [(row[0], row[1]) for row in rows]
@@ -220,7 +301,7 @@ def diff_file(
         old = await _document(store, tenant_id, version)
         return old, _read(file) if file is not None else await _document(store, tenant_id, to_version)
 
-    old, new = _run(data, work)
+    old, new = run_for_tenant(data, tenant_id, work)
     try:
         changes = diff(read_ruleset(old), read_ruleset(new))
     except RuleSetRefused as refused:
@@ -237,14 +318,10 @@ def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
 
     Example: vettance rules list --tenant ten_0190…
     """
-
-    async def work(store: Store) -> Any:
-        await find_tenant(store, tenant_id)
-        return await store.read(sql.select_versions(tenant_id))
-
+    found = run_for_tenant(data, tenant_id, lambda store: store.read(sql.select_versions(tenant_id)))
     rows = [
         {"version": row[0], "digest": row[1][:12], "note": row[2], "createdAt": timestamp(row[3])}
-        for row in _run(data, work)
+        for row in found
     ]
     show_table("Versions", rows, as_json=as_json)
 

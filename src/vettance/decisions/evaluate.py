@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 import msgspec
 
+from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules
@@ -56,14 +57,14 @@ class Evaluator:
         store: Store,
         velocity: Velocity,
         ids: IdSource,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
         meters: Meters | None = None,
     ) -> None:
         self._meters = meters or Meters()
         self._store = store
         self._velocity = velocity
         self._ids = ids
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self.rules: dict[str, ActiveRules] = {}
         self.lists: dict[str, ListBook] = {}
         #: What browsers have queued for their sessions.
@@ -117,7 +118,6 @@ class Evaluator:
             await self._wait_for_rules(tenant)
         active = self.rules[tenant]
         compiled = active.compiled
-        # Of now: one that has waited as a job would look as if nobody had settled it for long.
         event_id = self._ids.make("evt", self._now_ms())
         if self._freshen is not None and event.session_id is not None:
             await self._freshen(tenant)
@@ -216,8 +216,8 @@ class Evaluator:
         except TimeoutError:
             raise Unavailable("New rules are being put into force.") from None
 
-    async def passable(self, tenant: str) -> None:
-        """Wait while new events of a tenant are held back."""
+    async def wait_for_gate(self, tenant: str) -> None:
+        """Wait until the events of a tenant are let through."""
         await self._turnstile.wait(tenant)
 
     async def pause(self, tenant: str) -> None:

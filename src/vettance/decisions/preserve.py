@@ -166,5 +166,7 @@ class Preserver:
                 self._evaluator.decided[tenant] = 0
                 try:
                     await self.save(tenant)
-                except (StoreDown, OSError) as error:
+                except StoreDown:
+                    pass  # There is a next time.
+                except OSError as error:
                     _log.warning("snapshot_not_written", tenant=tenant, reason=str(error))

@@ -1,19 +1,19 @@
 """Rebuild: fill the memory between events from the log, at start and whenever a tenant's rules change."""
 
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from vettance import clock
 from vettance.db.engine import Row, Statement, Store
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, RuleCache, observation_of
 from vettance.decisions.evaluate import Evaluator
 from vettance.rules import sql as rules_sql
+from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.state.port import Plan, Velocity
 
 CHUNK = 5_000  # Events read at a time at the start, when nobody waits.
 LIVE_CHUNK = 200  # The same while events are being decided: some milliseconds of the thread that decides.
-MEMORY_MS = 90 * 86_400 * 1000  # The longest window a rule may look back over.
 _NEXT = "#next"  # A tenant's coming memory is filled under this name beside the one in use.
 
 Progress = Callable[[int], Any]
@@ -29,14 +29,14 @@ class Rebuilder:
         evaluator: Evaluator,
         cache: RuleCache,
         restore: Callable[[str, Plan, str], Awaitable[int]],
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._velocity = velocity
         self._evaluator = evaluator
         self._cache = cache
         self._restore = restore
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
 
     async def start(self, progress: Progress | None = None) -> int:
         """Load every tenant's rules and memory, and replay the log beyond; returns how many events."""
@@ -46,7 +46,7 @@ class Rebuilder:
             reached[tenant] = await self._restore(tenant, active.compiled.plan, tenant)
             self._evaluator.rules[tenant] = active
         rules = self._evaluator.rules
-        since_ms = self._now_ms() - MEMORY_MS
+        since_ms = self._now_ms() - WINDOW_MS_MAX
         after = min(reached.values(), default=0)
         replayed = 0
         while rows := await self._store.read(sql.select_log(after, since_ms, CHUNK)):
@@ -87,7 +87,7 @@ class Rebuilder:
             self._evaluator.resume(tenant)
 
     async def _catch_up(self, tenant: str, coming: str, active: ActiveRules, after: int) -> int:
-        since_ms = self._now_ms() - MEMORY_MS
+        since_ms = self._now_ms() - WINDOW_MS_MAX
         while rows := await self._store.read(self._select(tenant, after, since_ms)):
             for row in rows:
                 self._replay(coming, active, row)

@@ -9,16 +9,18 @@ from typing import Final
 
 import structlog
 
-from vettance.db.engine import Row, Store, StoreDown
+from vettance import clock
+from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql
-from vettance.decisions.active import ActiveRules, RuleCache, observation_of
+from vettance.decisions.active import ActiveRules, RuleCache
 from vettance.decisions.doubts import Doubts
+from vettance.decisions.recount import Recount
 from vettance.errors import Unavailable
 from vettance.events.event import Event
-from vettance.ids import made_at_ms
 from vettance.rules import sql as rules_sql
+from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.rules.compiler import Facts
-from vettance.state.port import EVERYTHING, Answer, Condition, Plan, SharedVelocity, StateDown, Unready
+from vettance.state.port import EVERYTHING, Answer, Condition, SharedVelocity, StateDown, Unready
 
 #: How long an event waits for its tenant's memory to be exchanged, before it is refused.
 PATIENCE_S: Final = 5.0
@@ -28,15 +30,15 @@ LEASE_S: Final = 15.0
 #: whoever exchanges it dies.
 HOLD_S_MAX: Final = 6.0
 HOLD_S: Final = 1.5
-#: An event that was observed this long ago and is neither stored nor refused belongs to a process that died.
-DEAD_MS: Final = 15_000
+#: How long a memory whose filling failed is left alone, by every process: twice as long each time.
+PAUSE_S: Final = 0.25
+PAUSE_S_MAX: Final = 60.0
 #: Events at the end of the log that are read twice: commits may become visible in another order than their
 #: numbers say.
 _OVERLAP: Final = 2_000
-_CHUNK: Final = 200  # Events read at a time: some milliseconds of a process that decides.
-_MEMORY_MS: Final = 90 * 86_400 * 1000  # The longest window a rule may look back over.
 _LOOK_S: Final = 1.0
 _SETTLE_S: Final = 0.05
+#: More than any write takes: what two sweeps in a row find neither stored nor refused has lost its process.
 _SWEEP_S: Final = 60.0
 _DOUBT_LOOK_S: Final = 5.0
 #: How long a start waits for memories that are being filled; then it answers without (and says so).
@@ -66,22 +68,26 @@ class SharedMemory:
         store: Store,
         velocity: SharedVelocity,
         cache: RuleCache,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._velocity = velocity
         self._cache = cache
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self.rules: dict[str, ActiveRules] = {}
         #: Tenants whose memory is ahead of the log because a write of this process failed.
         self.astray: set[str] = set()
         #: Tenants whose memory was being filled when it was last asked.
         self.degraded: set[str] = set()
-        #: Tenants whose memory may hold events of a process that died before it had stored them.
-        self._suspect: set[str] = set()
+        #: By tenant: what its memory had observed and nobody had settled at the last sweep here.
+        self._unsettled: dict[str, set[str]] = {}
+        #: Of those what was so at the sweep before as well: it belongs to a process that died.
+        self._dead: dict[str, set[str]] = {}
         #: Tenants whose memory may lack events that were stored after it had been lost and filled.
         self._lacking: set[str] = set()
         self._doubts = Doubts()
+        #: How often in a row the filling of a tenant's memory failed here.
+        self._failed: dict[str, int] = {}
         self._wanted: set[str] = set()
         self._turns: dict[str, asyncio.Lock] = {}
         self._wake = asyncio.Event()
@@ -189,8 +195,8 @@ class SharedMemory:
                     looked_s = time.monotonic()
                     await self.look_for_stored()
                 if time.monotonic() - swept_s > _SWEEP_S:
-                    swept_s = time.monotonic()
                     await self.sweep()
+                    swept_s = time.monotonic()
         finally:
             settling.cancel()
 
@@ -227,7 +233,9 @@ class SharedMemory:
                     self._lacking.add(tenant)
                     self.follow(tenant)
                     self._doubts.clear(tenant, stored)
-        except Exception as error:  # noqa: BLE001  They are looked for again, and `run` must go on.
+        except StoreDown:
+            pass  # They are looked for again.
+        except Exception as error:  # noqa: BLE001  The loop must go on.
             _log.warning("doubts_not_settled", reason=repr(error))
 
     async def _stored_of(self, tenant: str) -> list[str]:
@@ -239,11 +247,8 @@ class SharedMemory:
         for tenant in tuple(self.rules):
             try:
                 await self._velocity.sweep(tenant)
-                if await self._dead_of(tenant):
-                    self._suspect.add(tenant)
-                    self.follow(tenant)
-            except StateDown as error:
-                _log.warning("state_not_swept", reason=str(error))
+                await self._look_for_dead(tenant)
+            except StateDown:
                 return
             except Exception:  # noqa: BLE001  The memories of the others must be swept, and `run` go on.
                 _log.exception("state_not_swept", tenant=tenant)
@@ -252,7 +257,9 @@ class SharedMemory:
         try:
             if await self._attend(tenant):
                 self._wanted.discard(tenant)
-        except (StateDown, StoreDown, Unready) as error:
+        except (StateDown, StoreDown):
+            pass  # It is tried again as long as it is wanted.
+        except Unready as error:
             _log.warning("memory_not_filled", tenant=tenant, reason=str(error))
         except Exception:  # noqa: BLE001  The memories of the others must go on.
             _log.exception("memory_not_filled", tenant=tenant)
@@ -271,49 +278,57 @@ class SharedMemory:
                 self.rules[tenant] = active
             if condition is Condition.READY:
                 self.degraded.discard(tenant)
-                if tenant not in self.astray | self._suspect | self._lacking:
+                if tenant not in self.astray | self._dead.keys() | self._lacking:
                     return True
             holder = await self._velocity.lease(tenant, LEASE_S)
             if holder is None:
                 return False
+            pause_s = 0.0
             try:
                 condition = await self._velocity.condition(tenant, active.compiled.plan)
                 # Another process may have filled it between the look and the lease.
                 is_wrong = tenant in self.astray | self._lacking or await self._is_ahead(tenant)
                 if condition is not Condition.READY or is_wrong:
+                    pause_s = self._pause_s(tenant)
                     await self._fill(tenant, active, holder)
+                    pause_s = 0.0
                 self.rules[tenant] = active
-                self._suspect.discard(tenant)
+                self._dead.pop(tenant, None)
             finally:
-                await self._velocity.keep(tenant, holder, 0)
+                # The lease of one that failed stands for its pause, so that nobody tries meanwhile.
+                await self._velocity.keep(tenant, holder, pause_s)
             return True
+
+    def _pause_s(self, tenant: str) -> float:
+        failed = self._failed[tenant] = self._failed.get(tenant, -1) + 1
+        return min(PAUSE_S * 2.0 ** min(failed, 20), PAUSE_S_MAX)
 
     async def _fill(self, tenant: str, active: ActiveRules, holder: bytes) -> None:
         """Fill a memory from the log, hold events back for the end of it, exchange the old for it."""
-        coming, plan = f"{tenant}#{holder.decode()}", active.compiled.plan
         began_s = time.monotonic()
         counted = await self._stored_of(tenant)
         was_lacking = tenant in self._lacking
         # What is found to be lacking from here on may come after the end that is read.
         self._lacking.discard(tenant)
         try:
-            count = await self._fill_beside(tenant, active, holder, coming, plan)
+            count = await self._fill_beside(tenant, active, holder)
         except BaseException:
             if was_lacking:
                 self._lacking.add(tenant)
             raise
+        self._failed.pop(tenant, None)
         self.rules[tenant] = active
         self._doubts.clear(tenant, counted)
         self.astray.discard(tenant)
         self.degraded.discard(tenant)
         _log.info("memory_filled", tenant=tenant, events=count, seconds=round(time.monotonic() - began_s, 3))
 
-    async def _fill_beside(
-        self, tenant: str, active: ActiveRules, holder: bytes, coming: str, plan: Plan
-    ) -> int:
-        await self._velocity.install(coming, plan)
+    async def _fill_beside(self, tenant: str, active: ActiveRules, holder: bytes) -> int:
+        recount = Recount(self._store, self._velocity, active, tenant, holder, LEASE_S)
+        since_ms = self._now_ms() - WINDOW_MS_MAX
+        await self._velocity.install(recount.coming, active.compiled.plan)
         tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
-        count = await self._catch_up(tenant, active, holder, coming, 0, tail)
+        count = await recount.go_on(0, since_ms, tail)
         await self._velocity.hold(tenant, HOLD_S)
         holding = asyncio.create_task(self._hold_on(tenant))
         try:
@@ -321,8 +336,8 @@ class SharedMemory:
             known = {event_id for _, event_id in tail}
             after = tail[0][0] - 1 if tail else 0
             last: deque[tuple[int, str]] = deque(maxlen=1)
-            count += await self._catch_up(tenant, active, holder, coming, after, last, known)
-            await self._velocity.adopt(tenant, coming, held=True)
+            count += await recount.go_on(after, since_ms, last, known)
+            await self._velocity.adopt(tenant, recount.coming, held=True)
         except BaseException:
             await self._velocity.let_go(tenant)
             raise
@@ -341,7 +356,7 @@ class SharedMemory:
 
     async def _is_ahead(self, tenant: str) -> bool:
         """Tell whether a memory holds events of a process that died before it had stored them."""
-        dead = await self._dead_of(tenant)
+        dead = [*self._dead.get(tenant, set()).intersection(await self._velocity.pending(tenant))]
         if not dead:
             return False
         stored = {row[0] for row in await self._store.read(sql.select_present(tenant, dead[:_DEAD_AT_ONCE]))}
@@ -349,47 +364,21 @@ class SharedMemory:
             self._velocity.settle(tenant, event_id)
         return not stored.issuperset(dead)
 
-    async def _dead_of(self, tenant: str) -> list[str]:
-        """Return the events that were observed long ago, and that nobody has settled."""
-        alive_ms = self._now_ms() - DEAD_MS
-        return [
-            event_id for event_id in await self._velocity.pending(tenant) if made_at_ms(event_id) <= alive_ms
-        ]
-
-    async def _catch_up(
-        self,
-        tenant: str,
-        active: ActiveRules,
-        holder: bytes,
-        coming: str,
-        after: int,
-        tail: deque[tuple[int, str]],
-        known: set[str] | None = None,
-    ) -> int:
-        since_ms = self._now_ms() - _MEMORY_MS
-        count = 0
-        while rows := await self._store.read(sql.select_tenant_log(tenant, after, since_ms, _CHUNK)):
-            fresh = [row for row in rows if known is None or row[2] not in known]
-            await asyncio.gather(*(self._record(coming, active, row) for row in fresh))
-            tail.extend((row[0], row[2]) for row in rows)
-            after = rows[-1][0]
-            count += len(fresh)
-            if not await self._velocity.keep(tenant, holder, LEASE_S):
-                raise StateDown("another process has taken the lease over")
-        return count
-
-    async def _record(self, memory: str, active: ActiveRules, row: Row) -> None:
-        found = observation_of(active, row)
-        if found is not None:
-            await self._velocity.record(memory, *found, active.compiled.plan)
+    async def _look_for_dead(self, tenant: str) -> None:
+        """Compare with the sweep before; no clock is asked, since those of the hosts may differ."""
+        before, now = self._unsettled.get(tenant, set()), set(await self._velocity.pending(tenant))
+        self._unsettled[tenant] = now
+        if dead := before & now:
+            self._dead[tenant] = dead
+            self.follow(tenant)
 
     async def _wait_for_pending(self, tenant: str) -> None:
         """Wait until what was observed before the pause is in the log, or refused."""
         until_s = time.monotonic() + _PENDING_S
         while time.monotonic() < until_s:
             await self._settle()
-            alive_ms = self._now_ms() - DEAD_MS
-            pending, failed = await self._velocity.pending(tenant), self._doubts.of(tenant)
-            if not any(made_at_ms(event_id) > alive_ms and event_id not in failed for event_id in pending):
+            dead, failed = self._dead.get(tenant, set()), self._doubts.of(tenant)
+            pending = await self._velocity.pending(tenant)
+            if all(event_id in dead or event_id in failed for event_id in pending):
                 return
             await asyncio.sleep(_RETRY_S)

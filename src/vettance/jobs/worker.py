@@ -1,12 +1,14 @@
 """The worker: decides accepted events, as many at once as the store commits together, each exactly once."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import structlog
 
+from vettance import clock
 from vettance.db.engine import Lost, Statement, Store, StoreDown
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.errors import InternalError, Refusal, Unavailable
@@ -46,12 +48,12 @@ class Worker:
     """
 
     def __init__(
-        self, store: Store, evaluator: Evaluator, ids: IdSource, now_ms: Callable[[], int] | None = None
+        self, store: Store, evaluator: Evaluator, ids: IdSource, now_ms: Callable[[], int] = clock.now_ms
     ) -> None:
         self._store = store
         self._evaluator = evaluator
         self._ids = ids
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._waking = asyncio.Event()
         self._slot = 0
         self._in_slot = 0
@@ -83,8 +85,7 @@ class Worker:
             self._idle.clear()
             try:
                 await self.drain()
-            except StoreDown as error:
-                _log.warning("jobs_wait_for_store", reason=str(error))
+            except StoreDown:
                 await asyncio.sleep(LOOK_S)
             except Exception:  # noqa: BLE001  A loop that died silently would leave every later job undecided.
                 _log.exception("jobs_failed")
@@ -119,7 +120,7 @@ class Worker:
             for number, job in enumerate(jobs, 1):
                 if self._stopping:
                     break
-                await self._evaluator.passable(job.tenant)
+                await self._evaluator.wait_for_gate(job.tenant)
                 # Later events of a customer must not overtake one that has to be tried again.
                 if job.tenant in held:
                     continue
@@ -188,10 +189,9 @@ class Worker:
 
     async def _fail(self, job: sql.Accepted, refusal: Refusal) -> None:
         error = encode(error_body(refusal)["error"])
-        try:
+        # While the store is away the job is not settled, and is decided again.
+        with contextlib.suppress(StoreDown):
             await self._store.write(sql.fail_job(job.tenant, job.id, error, self._now_ms()))
-        except StoreDown as down:
-            _log.warning("job_not_settled", job=job.id, reason=str(down))
 
 
 async def _wakes_late() -> bool:

@@ -1,14 +1,17 @@
 """Replay: answer a retry from memory, and see that simultaneous requests with one key have one effect."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 import structlog
 
+from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.replays import sql
+from vettance.state.port import Claims, StateDown
 from vettance.vault import Vault
 from vettance.web.edge import Answer, answer_of
 from vettance.web.routing import Call, Reply
@@ -16,6 +19,12 @@ from vettance.web.routing import Call, Reply
 KEPT_MS: Final = 24 * 3600 * 1000
 PURGE_S: Final = 60.0
 PURGE_ROWS: Final = 1_000
+#: How soon a request looks again whether the process that works on another of its key has done so; then
+#: twice as long each time.
+LOOK_S: Final = 0.01
+LOOK_S_MAX: Final = 0.25
+#: How long it looks: twice what a claim stands, so that of those that wait one more may work alone.
+PATIENCE_S: Final = 10.0
 _PLACE: Final = "answer"
 
 _log = structlog.get_logger()
@@ -49,14 +58,22 @@ class StoredReplays:
 
     A door that has an effect puts `call.keep(reply)` into the commit of the effect: then there is never an
     effect without its answer, nor an answer without its effect. Answers without an effect (refusals) are
-    kept afterwards. Requests of one process wait for each other; those of other processes meet in the store,
-    where the unique key lets one commit through.
+    kept afterwards. Requests of one process wait for each other, and those of others for whoever has the
+    claim. That spares work that is in vain: where a claim has lapsed, or there are none, they meet in the
+    store, where the unique key lets one commit through.
     """
 
-    def __init__(self, store: Store, vault: Vault, now_ms: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        vault: Vault,
+        now_ms: Callable[[], int] = clock.now_ms,
+        claims: Claims | None = None,
+    ) -> None:
         self._store = store
         self._vault = vault
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._claims = claims
+        self._now_ms = now_ms
         self._running: dict[sql.Place, asyncio.Future[Answer | None]] = {}
 
     async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -70,11 +87,44 @@ class StoredReplays:
         mine = self._running[place] = asyncio.get_running_loop().create_future()
         answer: Answer | None = None
         try:
-            answer = await self._find(place) or await self._work(call, place, work)
+            if self._claims is None:
+                answer = await self._find(place) or await self._work(call, place, work)
+            else:
+                answer = await self._answer_claimed(self._claims, call, place, work)
         finally:
             del self._running[place]
             mine.set_result(answer if answer is not None and answer.status < 500 else None)
         return answer
+
+    async def _answer_claimed(
+        self, claims: Claims, call: Call, place: sql.Place, work: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
+        """Answer a request that no other of this process is at, nor, as far as is known, one of another."""
+        name = f"{place.path}\0{place.key}"
+        holder = await self._claim(claims, place, name)
+        answer: Answer | None = None
+        try:
+            answer = await self._find(place) or await self._work(call, place, work)
+        finally:
+            # The claim of an answer that is kept lapses by itself: whoever comes meanwhile finds the answer.
+            if holder is not None and (answer is None or answer.status >= 500):
+                with contextlib.suppress(StateDown):
+                    await claims.give_up(place.tenant, name, holder)
+        return answer
+
+    async def _claim(self, claims: Claims, place: sql.Place, name: str) -> bytes | None:
+        """Wait for the claim, but no longer than for the answer; None where it is done without."""
+        until_s, pause_s = time.monotonic() + PATIENCE_S, LOOK_S
+        while time.monotonic() < until_s:
+            try:
+                holder = await claims.take(place.tenant, name)
+            except StateDown:
+                return None
+            if holder is not None or await self._find(place) is not None:
+                return holder
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LOOK_S_MAX)
+        return None
 
     async def _find(self, place: sql.Place) -> Answer | None:
         rows = await self._store.read(sql.select_answer(place, self._now_ms()))
@@ -98,7 +148,9 @@ class StoredReplays:
         if answer.status < 500:
             try:
                 await self._store.write(*keeper.statements(answer))
-            except (Clash, StoreDown) as error:
+            except StoreDown:
+                pass  # Whoever asks again is answered anew.
+            except Clash as error:
                 _log.warning("answer_not_kept", reason=str(error))
         return answer
 
@@ -111,7 +163,5 @@ class StoredReplays:
         """Purge once a minute, for ever."""
         while True:
             await asyncio.sleep(PURGE_S)
-            try:
+            with contextlib.suppress(StoreDown):
                 await self.purge()
-            except StoreDown as error:
-                _log.warning("answers_not_purged", reason=str(error))

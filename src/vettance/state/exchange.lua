@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Puts another memory in the place of KEYS[1]: that of KEYS[3] if one is named and is of the generation ARGV[1] (with
 -- ARGV[2] 'held' only while events are held back, and by whoever has the lease of that generation), else what
 -- ARGV[1] says (empty: none), but with ARGV[2] 'unless' only where none of this server stands, and with 'left' only

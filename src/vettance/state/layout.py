@@ -1,7 +1,8 @@
 """The layout: a plan arranged for answering, series by series of one key at a time."""
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from math import fsum
+from typing import Any, Final, NamedTuple
 
 from vettance.state.port import KINDS, Aggregate, Plan, Value
 
@@ -37,11 +38,24 @@ MOMENT_MAX: Final = 2**43 - 1
 # of the clock.
 LATE_MS_MIN: Final = 10 * 60 * 1000
 LATE_MS_MAX: Final = 60 * 60 * 1000
+#: How far ahead of the clock an event may count: beyond it, the clock that dated the event is wrong. Callers
+#: may be five minutes ahead of a host, and hosts are seldom five minutes apart.
+AHEAD_MS: Final = LATE_MS_MIN
 #: What has expired is let go of when it is older yet by this part of the time it is kept: then a look finds
 #: several entries, where one for each event would be found at once.
 SLACK: Final = 16
 #: What the totals of a window answer; the rest is answered from the newest entry or the latest of each value.
 OF_TOTALS: Final = frozenset({COUNT, FIRST_SEEN, SUM, AVG, MIN, MAX})
+#: By code: the answer from the values in a window, which are not empty and in the order of their moments. One
+#: table for every engine, so that all answer alike.
+OF_VALUES: Final[dict[int, Callable[[Sequence[Any]], Value]]] = {
+    SUM: fsum,
+    AVG: lambda values: fsum(values) / len(values),
+    MIN: min,
+    MAX: max,
+    DISTINCT: lambda values: len(set(values)),
+    LAST: lambda values: values[-1],
+}
 
 _ORDER: Final = {"moments": 0, "texts": 1, "numbers": 2}
 

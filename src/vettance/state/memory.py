@@ -1,6 +1,6 @@
 """The memory engine of the state port: everything in this process, nothing awaited, nothing shared."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from vettance.state.fingerprint import draw_modulus
@@ -33,12 +33,17 @@ class MemoryVelocity:
     the allowance is answered as if nothing was ever forgotten; a later one is answered from what is left, and
     those of its aggregates whose window reaches into what may be forgotten are marked inexact. One that is
     older than all that is kept is answered but not recorded. The allowance also makes one event harmless that
-    is up to ten minutes ahead of the others.
+    is up to ten minutes ahead of the others. With a clock, one that is further ahead of it counts with the
+    newest of those before it, and expiry never goes further ahead than that.
     """
 
-    def __init__(self, modulus: int | None = None) -> None:
-        """Make an empty engine. `modulus` is the secret prime of its fingerprints, drawn when left out."""
+    def __init__(self, modulus: int | None = None, now_ms: Callable[[], int] | None = None) -> None:
+        """Make an empty engine. `modulus` is the secret prime of its fingerprints, drawn when left out.
+
+        `now_ms` is the clock by which an event may be too far ahead; without one, every event is believed.
+        """
         self._modulus = modulus or draw_modulus()
+        self._now_ms = now_ms
         self._memories: dict[str, TenantMemory] = {}
 
     def install(self, tenant: str, plan: Plan) -> None:
@@ -77,7 +82,8 @@ class MemoryVelocity:
         Exactly one effect for each event id among the last 2,048 of the tenant: the same id again answers
         the same and records nothing. Raises `KeyError` for a tenant without a plan.
         """
-        return self._memories[tenant].observe(event_id, at_ms, seen)
+        now_ms = None if self._now_ms is None else self._now_ms()
+        return self._memories[tenant].observe(event_id, at_ms, seen, now_ms)
 
     def sweep(self, tenant: str, keys_max: int) -> int:
         """Look for expired keys among up to `keys_max`; return how many were looked at, 0 when none can have

@@ -14,6 +14,7 @@
 local ENTRIES_MAX, RAW_MAX, LEAVE = 128, 256, 64
 local VALUES_MAX, FORGET = 10000, 1000
 local SLACK_MS, REFRESH_MS, ORDER_MS, PENDING_MAX = 3600000, 900000, 5000, 10000
+local AHEAD_MS = 600000 -- the allowance of `layout.py`
 local HEAD, RING = 24, 72 -- bytes before the entries of a lane, and before the cells of a ring
 local KEY, KNOWN = 10, 12 -- bytes of a key, and of what stands before the lanes of a group
 local INF = 1 / 0
@@ -41,8 +42,13 @@ local flags, high, lag, reach, newest_live = unpack_('<Bdddd', meta, 25)
 
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
-lag = min(lag, now - at)
 local shifted = false
+if high > now + AHEAD_MS then reach, high = max(reach, high), now + AHEAD_MS end
+if at > now + AHEAD_MS then
+  -- The clock of whoever received it is wrong. In the log it stands behind what came before it.
+  at, shifted = event == '' and high > -INF and high or now, true
+end
+lag = min(lag, now - at)
 if ARGV[4] == '1' then
   -- What is received at one moment by several processes comes in the order in which it is asked here.
   if at < newest_live and newest_live - at < ORDER_MS then at, shifted = newest_live, true end

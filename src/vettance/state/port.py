@@ -149,6 +149,9 @@ class SharedVelocity(Protocol):
     async def keep(self, tenant: str, holder: bytes, lease_s: float) -> bool:
         """Keep a lease, or give it up with 0; answer whether it was still ours."""
 
+    async def abandon(self, coming: str) -> int:
+        """Delete what was filled of a coming memory that nobody will adopt; return how many keys."""
+
     async def sweep(self, tenant: str) -> int:
         """Delete what nobody will ask any more; return how many keys."""
 
@@ -167,3 +170,16 @@ class Velocity(Protocol):
 
     def adopt(self, tenant: str, coming: str) -> None:
         """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped."""
+
+
+class Claims(Protocol):
+    """Tells the processes who is at work on what. Whoever dies at it holds it for seconds only.
+
+    Each call raises `StateDown`; nothing rests on a claim but that work is not done twice.
+    """
+
+    async def take(self, tenant: str, name: str) -> bytes | None:
+        """Become the one at work on `name`; returns the token of the claim, None while another has it."""
+
+    async def give_up(self, tenant: str, name: str, holder: bytes) -> None:
+        """Let another take it at once, if it is still ours."""

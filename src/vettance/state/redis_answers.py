@@ -2,20 +2,19 @@
 
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
-from math import fsum
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from vettance.state.layout import (
     AVG,
     COUNT,
     DISTINCT,
     FIRST_SEEN,
-    LAST,
     LAST_SEEN,
     MAX,
     MIN,
     OF_TOTALS,
+    OF_VALUES,
     SEEN,
     SERIES_BITS,
     SUM,
@@ -138,18 +137,7 @@ def _answer_window(
         elif code == SEEN:
             answers[index] = words[lane.slot] in values[start:]
         else:
-            answers[index] = _OF_VALUES[code](values[start:] if start else values)
-
-
-# By code: the answer from the values in a window, which are not empty and in the order of their moments.
-_OF_VALUES: Final[dict[int, Callable[[Sequence[Any]], Value]]] = {
-    SUM: fsum,
-    AVG: lambda values: fsum(values) / len(values),
-    MIN: min,
-    MAX: max,
-    DISTINCT: lambda values: len(set(values)),
-    LAST: lambda values: values[-1],
-}
+            answers[index] = OF_VALUES[code](values[start:] if start else values)
 
 
 class _Busy(NamedTuple):

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import structlog
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
-from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, ResponseError
+from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, RedisError, ResponseError
 
+from vettance.outage import Outage
 from vettance.state.port import StateDown
 
 #: How long an answer, or a connection, may take. A call takes a fraction of a millisecond.
@@ -20,6 +21,10 @@ PATIENCE_S: Final = 2.0
 #: Calls that may wait at one time; beyond it, what Redis is asked comes faster than it answers.
 WAITING_MAX: Final = 20_000
 _RUN_ID: Final = re.compile(rb"^run_id:(\w{8})", re.MULTILINE)
+_RUN_ID_MEND: Final = (
+    "By it the loss of the memory is noticed: allow INFO, name Redis itself and no proxy of it."
+)
+_NUMBER_MEND: Final = "End the URL with a number below its setting `databases`, as in redis://host:6379/0."
 
 #: A refusal is written to the log again after so long, by its code word.
 _TELL_S: Final = 60.0
@@ -31,6 +36,14 @@ _CODE: Final = re.compile(r"[A-Z]{2,20}\b")
 _DEMOTED: Final = (ReadOnlyError, ClusterDownError)
 
 _log = structlog.get_logger()
+
+
+class Unfit(StateDown):
+    """What answers as Redis can never serve, however often it is asked. `mend` says what to do."""
+
+    def __init__(self, found: str, mend: str) -> None:
+        super().__init__(found)
+        self.mend = mend
 
 
 class Script:
@@ -69,6 +82,7 @@ class Line:
         self._is_closed = False
         self._server_id: bytes | None = None
         self._told: dict[str, float] = {}
+        self._outage = Outage("redis")
 
     async def server(self) -> bytes:
         """Return what tells this run of the server from every other: 8 bytes. Raises `StateDown`."""
@@ -88,7 +102,13 @@ class Line:
         answer = asyncio.get_running_loop().create_future()
         self._waiting.append((time.monotonic(), pack(parts), answer))
         self._start()
-        found = await answer
+        try:
+            found = await answer
+        except StateDown as error:
+            if not self._is_closed:
+                self._outage.down(str(error))
+            raise
+        self._outage.up()
         if isinstance(found, NoScriptError):
             raise found
         if isinstance(found, ResponseError):
@@ -138,7 +158,7 @@ class Line:
                 sent = b"".join(packed for _, packed, _ in batch)
                 await connection.send_packed_command(sent, check_health=False)
         except Exception as error:  # noqa: BLE001  Whatever it is, those who wait are told at once.
-            await self._break(str(error) or type(error).__name__)
+            await self._break(_said(error))
 
     async def _connect(self) -> AbstractConnection:
         connection: AbstractConnection = self._pool.make_connection()  # type: ignore[no-untyped-call]
@@ -175,7 +195,7 @@ class Line:
                     raise found
         except Exception as error:  # noqa: BLE001  Whatever it is, those who wait are told at once.
             if connection is self._connection:
-                await self._break(str(error) or type(error).__name__)
+                await self._break(_said(error))
 
     def _look(self) -> None:
         """Give up on everything asked when nothing has come for too long, whatever it is that hangs.
@@ -226,14 +246,41 @@ class Line:
                 answer.set_exception(StateDown(reason))
 
 
+def _said(error: Exception) -> str:
+    """Say what became of a connection. The texts of others may repeat what was sent."""
+    return str(error) if isinstance(error, StateDown) else f"Redis cannot be reached ({type(error).__name__})"
+
+
+async def try_line(url: str, patience_s: float = PATIENCE_S) -> None:
+    """Ask what a line asks first. Raises `Unfit`; a Redis that is away or refuses for now may yet serve."""
+    pool = ConnectionPool.from_url(url, socket_connect_timeout=patience_s, protocol=2)
+    connection: AbstractConnection = pool.make_connection()  # type: ignore[no-untyped-call]
+    try:
+        async with asyncio.timeout(patience_s):
+            await _greet(connection)
+    except Unfit:
+        raise
+    except (RedisError, OSError, TimeoutError):
+        return
+    finally:
+        await _drop(connection)
+
+
 async def _greet(connection: AbstractConnection) -> bytes:
-    """Connect; return what tells this run of the server from every other. Raises `StateDown` without it."""
-    await connection.connect_check_health(check_health=False, retry_socket_connect=False)
-    await connection.send_command("INFO", "server")
-    told = await connection.read_response(disable_decoding=True)
+    """Connect; return what tells this run of the server from every other. Raises `Unfit` without it."""
+    try:
+        await connection.connect_check_health(check_health=False, retry_socket_connect=False)
+        await connection.send_command("INFO", "server")
+        told = await connection.read_response(disable_decoding=True)
+    except ResponseError as error:
+        if "DB index" in str(error):
+            raise Unfit("it has no database of this number", _NUMBER_MEND) from None
+        if not str(error).startswith("unknown command"):
+            raise
+        told = None
     found = _RUN_ID.search(told) if isinstance(told, bytes) else None
     if found is None:
-        raise StateDown("what answers as Redis does not tell its run_id (INFO server)")
+        raise Unfit("what answers as Redis does not tell its run_id (INFO server)", _RUN_ID_MEND)
     return found[1]
 
 

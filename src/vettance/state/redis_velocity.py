@@ -243,18 +243,23 @@ class RedisVelocity:
         # What was being filled by a process that has died.
         await self._line.run(_EXCHANGE, self._names(tenant + "#"), (b"", b"left"))
         for generation in await self._line.call(b"SMEMBERS", base + b"gone"):
-            cursor = b"0"
-            pattern = base + generation + b"*"
-            while True:
-                cursor, keys = await self._line.call(
-                    b"SCAN", cursor, b"MATCH", pattern, b"COUNT", b"%d" % _SWEEP_KEYS
-                )
-                if keys:
-                    swept += await self._line.call(b"UNLINK", *keys)
-                if cursor == b"0":
-                    break
+            swept += await self._unlink(base + generation)
             await self._line.call(b"SREM", base + b"gone", generation)
         return swept
+
+    async def abandon(self, coming: str) -> int:
+        """Delete what was filled of a coming memory; return how many keys. Raises `StateDown`."""
+        return await self._unlink(self._names(coming)[1] + _generation(coming))
+
+    async def _unlink(self, beginning: bytes) -> int:
+        cursor, gone = b"0", 0
+        while True:
+            words = (cursor, b"MATCH", beginning + b"*", b"COUNT", b"%d" % _SWEEP_KEYS)
+            cursor, keys = await self._line.call(b"SCAN", *words)
+            if keys:
+                gone += await self._line.call(b"UNLINK", *keys)
+            if cursor == b"0":
+                return gone
 
     def _place(self, plan: Plan) -> _Placed:
         """Return a plan ready to be asked. Raises `ValueError` when it asks what cannot be answered."""

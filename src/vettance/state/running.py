@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import chain
 from math import fsum, inf
 from typing import TYPE_CHECKING, Any, Final
 
@@ -112,7 +113,7 @@ class Running:
 
     def _sum_up(self, held: Any) -> None:
         if self.with_sums:
-            self.total, self.spare = fsum(held), 0.0
+            self.total, self.spare = _sum_of(held)
         if self.with_least:
             self.least = min(held)
         if self.with_greatest:
@@ -133,7 +134,7 @@ class Running:
         if is_exact and buckets.lasts[place] > first_ms:
             self.whole_until_ms = buckets.lasts[place] + self.span_ms
         if self.with_sums:
-            self.total, self.spare = fsum(buckets.sums[place:]), 0.0
+            self.total, self.spare = _sum_of(buckets.sums[place:])
         if self.with_least:
             self.least = min(buckets.least[place:])
         if self.with_greatest:
@@ -147,6 +148,12 @@ class Running:
         """Take over the totals of a snapshot."""
         for name, value in zip(_STATE, state, strict=True):
             setattr(self, name, value)
+
+
+def _sum_of(values: Sequence[float]) -> tuple[float, float]:
+    """Return a sum and what rounding took from it: much of what is left when large values cancel out."""
+    total = fsum(values)
+    return total, fsum(chain(values, (-total,)))
 
 
 _STATE: Final = (

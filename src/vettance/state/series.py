@@ -2,24 +2,22 @@
 
 from array import array
 from bisect import bisect_left, bisect_right, insort_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import fsum, inf
 from typing import Any, Final
 
 from vettance.state.latest import Latest
 from vettance.state.layout import (
-    AVG,
     COUNT,
     DISTINCT,
     FIRST_SEEN,
-    LAST,
     LAST_SEEN,
     MAX,
     MIN,
     OF_TOTALS,
+    OF_VALUES,
     SEEN,
     SLACK,
-    SUM,
     Lane,
     Questions,
 )
@@ -34,16 +32,6 @@ RAW_MAX: Final = 256
 _LEAVE_AT_ONCE: Final = 64
 #: Raw entries beside sub-buckets, before the oldest leave.
 ROOM_WITH_BUCKETS: Final = RAW_MAX + _LEAVE_AT_ONCE
-
-# By code: the answer from the values in a window, which are not empty and in the order of their moments.
-_OF_VALUES: Final[dict[int, Callable[[Sequence[Any]], Value]]] = {
-    SUM: fsum,
-    AVG: lambda values: fsum(values) / len(values),
-    MIN: min,
-    MAX: max,
-    DISTINCT: lambda values: len(set(values)),
-    LAST: lambda values: values[-1],
-}
 
 
 class Series:
@@ -141,7 +129,7 @@ class Series:
             elif code == SEEN:
                 answers[index] = word in values[start:end]
             else:
-                answers[index] = _OF_VALUES[code](values[start:end])
+                answers[index] = OF_VALUES[code](values[start:end])
 
     def _ask_others(
         self,

@@ -44,7 +44,7 @@ def dump_memory(memory: TenantMemory) -> Iterator[bytes]:
 
     Packed records never change, so keeping hold of them is enough; busy keys are copied before this returns.
     """
-    header = (_MAGIC, VERSION, _encode(memory.layout.plan), memory.modulus, memory.high_ms, memory.observed)
+    header = (_MAGIC, VERSION, _encode(memory.layout.plan), memory.modulus, memory.reach_ms, memory.observed)
     answers = list(memory.recent.items())
     groups = [(_sweep_state(keys), array("q", keys.records), _copy(keys)) for keys in memory.keys]
     return sealed(_frames(header, answers, groups))
@@ -166,13 +166,14 @@ def _begin(plan: Plan, header: Any) -> TenantMemory:
     magic, version, *rest = header
     if magic != _MAGIC or version != VERSION:
         raise SnapshotRefused("The snapshot is of another version.")
-    plan_bytes, modulus, high_ms, observed = rest
+    plan_bytes, modulus, reach_ms, observed = rest
     if plan_bytes != _encode(plan):
         raise SnapshotRefused("The snapshot is of another plan.")
     if not is_modulus(modulus):
         raise SnapshotRefused("The snapshot is damaged.")
     memory = TenantMemory(plan, modulus)
-    memory.high_ms, memory.observed = high_ms, observed
+    memory.high_ms = memory.reach_ms = reach_ms
+    memory.observed = observed
     return memory
 
 

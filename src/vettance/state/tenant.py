@@ -5,7 +5,7 @@ from typing import Final
 
 from vettance.state.fingerprint import fingerprinter
 from vettance.state.keys import Keys
-from vettance.state.layout import LATE_MS_MIN, MOMENT_MAX, Group, Layout
+from vettance.state.layout import AHEAD_MS, LATE_MS_MIN, MOMENT_MAX, Group, Layout
 from vettance.state.port import Answer, Observation, Plan, Value
 from vettance.state.recent import Recent
 from vettance.state.written import write
@@ -33,16 +33,21 @@ class TenantMemory:
         # By mask: what `observe` goes through, (keys of a group, place of its key, lanes the event is in).
         self.turns: dict[int, tuple[tuple[Keys, int, int], ...]] = {}
         self.high_ms = -MOMENT_MAX
+        # The highest that was ever: what is as old as it says may have been forgotten by it.
+        self.reach_ms = -MOMENT_MAX
         self.observed = 0
         self.recent = Recent()
 
-    def observe(self, event_id: str, at_ms: int, seen: Observation) -> Answer:
+    def observe(self, event_id: str, at_ms: int, seen: Observation, now_ms: int | None = None) -> Answer:
         known = self.recent.get(event_id)
         if known is not None:
             return known
         if not -MOMENT_MAX <= at_ms <= MOMENT_MAX:
             raise ValueError("the moment of an event is beyond what can be remembered")
+        if now_ms is not None:
+            at_ms = self._bound(at_ms, now_ms)
         self.high_ms = max(self.high_ms, at_ms)
+        self.reach_ms = reach_ms = max(self.reach_ms, self.high_ms)
         high_ms, layout, fingerprint, prints = self.high_ms, self.layout, self.fingerprint, self.known
         names, mask, values = seen
         words, mask = self.read(values, mask, prints, fingerprint)
@@ -58,8 +63,8 @@ class TenantMemory:
                         answers[index] = None
                     continue
             inexact |= keys.observe(key, at_ms, high_ms, lanes, words, answers)
-            if at_ms < high_ms - LATE_MS_MIN:
-                inexact |= _beyond(keys.group, at_ms, high_ms)
+            if at_ms < reach_ms - LATE_MS_MIN:
+                inexact |= _beyond(keys.group, at_ms, reach_ms)
         if None in words:
             for word, slot in zip(words, layout.slots, strict=True):
                 if word is None:
@@ -68,6 +73,16 @@ class TenantMemory:
         answer = Answer(tuple(answers), inexact)
         self._keep(event_id, answer)
         return answer
+
+    def _bound(self, at_ms: int, now_ms: int) -> int:
+        """Keep the high water near the clock; return when an event counts as observed.
+
+        One further ahead was received by a wrong clock: it counts with the newest of those before it.
+        """
+        self.high_ms = min(self.high_ms, now_ms + AHEAD_MS)
+        if at_ms <= now_ms + AHEAD_MS:
+            return at_ms
+        return self.high_ms if self.high_ms > -MOMENT_MAX else now_ms
 
     def _turns(self, mask: int) -> tuple[tuple[Keys, int, int], ...]:
         if len(self.turns) >= _MASKS_MAX:
@@ -100,10 +115,10 @@ def _keeping(
     return keep
 
 
-def _beyond(group: Group, at_ms: int, high_ms: int) -> int:
+def _beyond(group: Group, at_ms: int, reach_ms: int) -> int:
     """Return the bits of the aggregates whose window, for a late event, reaches what may be forgotten."""
     inexact = 0
     for index, span_ms in group.aggregates:
-        if at_ms - span_ms < high_ms - group.kept_ms:
+        if at_ms - span_ms < reach_ms - group.kept_ms:
             inexact |= 1 << index
     return inexact

@@ -1,0 +1,111 @@
+"""Backtest: decide the events of the log anew by other rules, and count what would have been different."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import msgspec
+
+from vettance.db.engine import Row, Store
+from vettance.decisions import sql
+from vettance.decisions.active import ActiveRules, logged_event
+from vettance.decisions.decision import Decision, Outcome, decide, entries_of
+from vettance.feedback import sql as feedback_sql
+from vettance.feedback.label import MEANS_FRAUD, Feedback
+from vettance.rules.aggregates import WINDOW_MS_MAX
+from vettance.state.port import Velocity
+
+_CHUNK: Final = 1_000
+
+
+class RuleHits(msgspec.Struct):
+    """On how many events a rule fired, and how many of these are labelled as fraud and as legitimate."""
+
+    fired: int = 0
+    fraud: int = 0
+    legit: int = 0
+    failed: int = 0
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An event about which the rules would have decided otherwise; `fraud` is what its labels say."""
+
+    id: str
+    occurred_at_ms: int
+    was: Outcome
+    score: int  # as it was
+    now: Decision
+    fraud: bool | None
+
+
+class Backtest:
+    """Runs rules over a tenant's log, with a memory of their own that sees what the live one saw.
+
+    `counts` has how many events were decided as (was, now), by what their labels say of them: True for
+    fraud, False for legitimate, None for those that nobody labelled. Lists count as they did then.
+    """
+
+    def __init__(self, store: Store, tenant: str, active: ActiveRules, velocity: Velocity) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._active = active
+        self._velocity = velocity
+        self.counts: dict[tuple[bool | None, Outcome, Outcome], int] = {}
+        self.hits = [RuleHits() for _ in active.ruleset.running]
+
+    async def run(
+        self, span: tuple[int, int], keep: Callable[[Change], Any], progress: Callable[[int], Any]
+    ) -> None:
+        """Count the events that happened in `span` (Unix milliseconds, from and before); `keep` gets changes.
+
+        Events of the ninety days before fill the memory and are not counted.
+        """
+        self._velocity.install(self._tenant, self._active.compiled.plan)
+        # Nothing is received more than five minutes before it happened.
+        since_ms, after = span[0] - WINDOW_MS_MAX - 300_000, 0
+        while rows := await self._store.read(sql.select_decided_log(self._tenant, after, since_ms, _CHUNK)):
+            after = rows[-1][0]
+            found = await self._store.read(
+                feedback_sql.select_feedback(self._tenant, [row[2] for row in rows])
+            )
+            truth = _truths(map(feedback_sql.feedback_of, found))
+            for row in rows:
+                change = self._decide(row, span, truth.get(row[2]))
+                if change is not None and change.was is not change.now.outcome:
+                    keep(change)
+            progress(len(rows))
+
+    def _decide(self, row: Row, span: tuple[int, int], fraud: bool | None) -> Change | None:
+        event = logged_event(row[:6])
+        if event is None:
+            return None
+        active, compiled = self._active, self._active.compiled
+        facts = compiled.facts(event)
+        answer = self._velocity.observe(self._tenant, row[2], event.occurred_at_ms, compiled.observe(facts))
+        if not span[0] <= event.occurred_at_ms < span[1]:
+            return None
+        fired, failed = compiled.run(facts, answer.values)
+        for index in fired:
+            hits = self.hits[index]
+            hits.fired += 1
+            hits.fraud += fraud is True
+            hits.legit += fraud is False
+        for index, _ in failed:
+            self.hits[index].failed += 1
+        was = sql.record_of(row[6])
+        now = decide(active.ruleset, active.version, fired, entries_of(self._tenant, was.lists))
+        place = fraud, was.outcome, now.outcome
+        self.counts[place] = self.counts.get(place, 0) + 1
+        return Change(row[2], event.occurred_at_ms, was.outcome, was.score, now, fraud)
+
+    def count(self, fraud: bool | None, was: Outcome, now: Outcome | None = None) -> int:
+        """Count events by their label (all for None), by how they were decided, and how they are now."""
+        return sum(
+            number
+            for (truth, before, after), number in self.counts.items()
+            if (fraud is None or truth is fraud) and before is was and now in (None, after)
+        )
+
+
+def _truths(feedback: Iterable[Feedback]) -> dict[str, bool]:
+    """Say which events were fraud by the newest label of each; the feedback comes oldest first."""
+    return {one.target: MEANS_FRAUD[one.label] for one in feedback if one.label in MEANS_FRAUD}
