@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from vettance import __version__
+from vettance import __version__, clock
 from vettance.allocator import give_back
 from vettance.aml import sql as aml_sql
 from vettance.aml.assemble import assemble
@@ -50,6 +50,7 @@ from vettance.lists.api import ListDoors
 from vettance.ops.api import MetricsDoor
 from vettance.ops.measure import Measurer, keep_telling
 from vettance.ops.meters import Place, take_place
+from vettance.prove import prove_secret, record_when_proven
 from vettance.refresh import Refresher, Reload
 from vettance.replays.replay import StoredReplays
 from vettance.retention import sql as retention_sql
@@ -100,12 +101,12 @@ class Service:
         self.place = place or take_place()
         self.meters = self.place.meters
         self.ids = IdSource()
-        secret = load_secret(settings)
+        self.secret = secret = load_secret(settings)
         vault = Vault(secret)
         self.keys = KeyRing(secret)
         self.tokens = TokenDesk(secret)
         self.quota = Quota()
-        velocity = connect_velocity(settings)
+        velocity = connect_velocity(clock.now_ms)
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
         schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
         cache = RuleCache(lambda document: compile_document(document, schema))
@@ -129,7 +130,7 @@ class Service:
             store, self.ids, self.watchlists, searchers=self.searchers, meters=self.meters
         )
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
-        velocity, turns = connect_velocity(settings), turns_of(settings, store)
+        velocity, turns = connect_velocity(), turns_of(settings, store)
         screener, countries = self.screening.screener, settings.jurisdictions
         self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns)
         self.worker = WorkerProcess(settings, store, self.place)
@@ -140,7 +141,7 @@ class Service:
         self.finder = Finder(store)
         self.attendants = self._attendants()
         self.refresher = Refresher(store, self._reloads())
-        self.replays = StoredReplays(store, vault)
+        self.replays = StoredReplays(store, vault, claims=self.shared and self.shared.claims)
         explainer = Explainer(store, self.evaluator, cache, Relater(store, self.finder))
         routes = (
             *DecisionDoors(self.evaluator, explainer).routes(),
@@ -239,13 +240,12 @@ class Service:
         gc.set_threshold(50_000, 20, 50)
         telling = self.meters, self.edge, self.refresher, self.evaluator.astray, self.screening.screener
         self._tasks = [
-            asyncio.create_task(self.refresher.run()),
-            *(asyncio.create_task(attendant.run()) for attendant in self.attendants),
-            asyncio.create_task(self.follower.run()),
+            *(asyncio.create_task(one.run()) for one in (self.refresher, *self.attendants, self.follower)),
             asyncio.create_task(self._keep_memory()),
             asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(keep_saving(self.tally)),
             asyncio.create_task(keep_telling(*telling)),
+            asyncio.create_task(record_when_proven(self.store, self.secret, self.keys)),
         ]
         if self.settings.role is not Role.WEB:
             self._tasks.append(asyncio.create_task(keep_duty(self.settings, self._do_duties)))
@@ -355,6 +355,7 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
     store = await connect_store(settings, writer="process", meters=place.meters)
     try:
         await store.migrate()
+        await prove_secret(store, settings)
         service = Service(settings, store if tracing is None else tracing.store(store), place)
         if tracing is not None:
             service.app = tracing.edge(service.edge, service.routes)

@@ -1,7 +1,8 @@
 """The command line: a table of commands, each loaded only when it is called, so that --help stays fast."""
 
 import importlib
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -58,6 +59,16 @@ def _faults_in_one_line() -> Iterator[None]:
         raise click.ClickException(_told(error)) from None
 
 
+def _refuse_other_bytes(words: Sequence[str]) -> None:
+    """Refuse what can neither be stored nor printed: the shell passes on any bytes."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            shown = os.fsencode(word).decode(errors="backslashreplace")
+            raise click.UsageError(f"'{shown}' is not UTF-8; type or name it in UTF-8") from None
+
+
 def _told(error: OSError) -> str:
     """Say what the system refused, and of which file."""
     said = error.strerror or str(error) or type(error).__name__
@@ -67,10 +78,13 @@ def _told(error: OSError) -> str:
 class Commands(click.Group):
     """A group that knows its commands by name and imports them late."""
 
-    def make_context(self, *args: Any, **options: Any) -> click.Context:
+    def make_context(
+        self, info_name: str | None, args: list[str], *rest: Any, **options: Any
+    ) -> click.Context:
         """Read the options before the command."""
         with _faults_in_one_line():
-            return super().make_context(*args, **options)
+            _refuse_other_bytes(args)
+            return super().make_context(info_name, args, *rest, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Read the command with its options, and run it."""

@@ -12,7 +12,10 @@ import structlog
 from vettance.db.engine import Store, StoreDown, Turns
 from vettance.db.relay import RelayedStore, watch
 from vettance.db.sqlite import Seat, SqliteStore, store_path
+from vettance.db.unserved import Tell, unserved
+from vettance.db.watched import WatchedStore
 from vettance.ops.meters import Meters
+from vettance.outage import Outage
 from vettance.settings import Settings, SettingsError
 from vettance.state.limits import THROTTLE_WINDOW_S, Throttle
 from vettance.state.memory import MemoryVelocity
@@ -20,6 +23,7 @@ from vettance.state.port import StateDown
 from vettance.state.trail import Trail
 
 if TYPE_CHECKING:
+    from vettance.state.redis_claims import SharedClaims
     from vettance.state.redis_limits import SharedLimits
     from vettance.state.redis_line import Line
     from vettance.state.redis_velocity import RedisVelocity
@@ -36,13 +40,15 @@ _log = structlog.get_logger()
 async def connect_store(settings: Settings, *, writer: Seat, meters: Meters | None = None) -> Store:
     """Open the store; its schema is left to `migrate`. `writer` is "process" for a server, else "thread".
 
-    Raises `StoreDown` with one line that says what is wrong.
+    A server's outages are told to its log. Raises `StoreDown` with one line that says what is wrong.
     """
     if settings.database_url is None:
-        return await SqliteStore.open(store_path(settings.data), writer=writer, meters=meters)
-    from vettance.db.postgres import PostgresStore  # The driver is loaded where it is used only.
+        store: Store = await SqliteStore.open(store_path(settings.data), writer=writer, meters=meters)
+    else:
+        from vettance.db.postgres import PostgresStore  # The driver is loaded where it is used only.
 
-    return await PostgresStore.open(settings.database_url, tends=writer == "process", meters=meters)
+        store = await PostgresStore.open(settings.database_url, tends=writer == "process", meters=meters)
+    return WatchedStore(store, Outage("store")) if writer == "process" else store
 
 
 def turns_of(settings: Settings, store: Store) -> Turns | None:
@@ -56,14 +62,16 @@ async def connect_beside(settings: Settings, link: socket.socket, on_end: Callab
     The embedded store is written to by the parent alone, and the link is the way to it. A database that is
     away is waited for, as long as that takes.
     """
+    outage = Outage("store")
     if settings.database_url is None:
-        return await RelayedStore.open(store_path(settings.data), link, on_end)
+        relayed = await RelayedStore.open(store_path(settings.data), link, on_end)
+        return WatchedStore(relayed, outage)
     await watch(link, on_end)
     while True:
         try:
-            return await connect_store(settings, writer="thread")
+            return WatchedStore(await connect_store(settings, writer="thread"), outage)
         except StoreDown as error:
-            _log.warning("child_waits_for_the_store", reason=str(error))
+            outage.down(str(error))
             await asyncio.sleep(_CHILD_PAUSE_S)
 
 
@@ -73,6 +81,7 @@ class Shared(NamedTuple):
     line: "Line"
     velocity: "RedisVelocity"
     limits: "SharedLimits"
+    claims: "SharedClaims"
 
     async def check(self) -> str | None:
         """Say why Redis cannot serve; None when it can."""
@@ -91,7 +100,8 @@ def connect_shared(settings: Settings, secret: bytes) -> Shared | None:
     """
     if settings.redis is None:
         return None
-    from vettance.state.redis_limits import SharedLimits  # redis-py is loaded only for those who ask for it.
+    from vettance.state.redis_claims import SharedClaims  # redis-py is loaded only for those who ask for it.
+    from vettance.state.redis_limits import SharedLimits
     from vettance.state.redis_line import Line
     from vettance.state.redis_velocity import RedisVelocity
 
@@ -99,7 +109,7 @@ def connect_shared(settings: Settings, secret: bytes) -> Shared | None:
         line = Line(settings.redis)
     except ValueError as error:
         raise SettingsError(f"VETTANCE_REDIS_URL cannot be used: {error}") from None
-    return Shared(line, RedisVelocity(line, secret), SharedLimits(line))
+    return Shared(line, RedisVelocity(line, secret), SharedLimits(line), SharedClaims(line, secret))
 
 
 async def keep_duty(settings: Settings, work: Callable[[], Awaitable[None]]) -> None:
@@ -116,18 +126,22 @@ async def keep_duty(settings: Settings, work: Callable[[], Awaitable[None]]) -> 
 
 
 @contextlib.asynccontextmanager
-async def present(settings: Settings) -> AsyncIterator[Callable[[], str | None]]:
-    """Be present at a database while the block lasts; yields what tells why this process must not answer.
+async def present(settings: Settings, tell: Tell) -> AsyncIterator[Callable[[], str | None]]:
+    """Be present at a store while the block lasts; yields what tells why this process must not answer.
 
-    The embedded store needs no such thing. Raises `StoreDown` when others are at the database that do not
-    count together with this one.
+    Waits for others to stop, and tells so at once. Raises `StoreDown` when others are at a database that do
+    not count together with this one, or another server is on the folder; there its writer sees to the rest.
     """
     if settings.database_url is None:
+        path = store_path(settings.data)
+        if path.exists():
+            async with unserved(path, "another server is using this folder", tell=tell):
+                pass
         yield lambda: None
         return
     from vettance.db.presence import Presence
 
-    presence = await Presence.take(settings.database_url, alone=settings.redis is None)
+    presence = await Presence.take(settings.database_url, alone=settings.redis is None, tell=tell)
     keeping = asyncio.create_task(presence.keep())
     try:
         yield lambda: presence.fault
@@ -137,9 +151,9 @@ async def present(settings: Settings) -> AsyncIterator[Callable[[], str | None]]
         await presence.leave()
 
 
-def connect_velocity(_settings: Settings) -> MemoryVelocity:
-    """Return a memory of what happened before, empty where it is one of this process."""
-    return MemoryVelocity()
+def connect_velocity(now_ms: Callable[[], int] | None = None) -> MemoryVelocity:
+    """Return an empty memory of what happened before; one without a clock depends on the log alone."""
+    return MemoryVelocity(now_ms=now_ms)
 
 
 def connect_throttle(settings: Settings) -> Throttle:

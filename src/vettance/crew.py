@@ -25,6 +25,8 @@ STOP_S_MAX: Final = 17.0
 #: What a command ends with that says why it cannot begin.
 _REFUSED: Final = 1
 _SAID_BYTES_MAX: Final = 65_536
+#: What a child says of itself.
+_READY, _WAITS, _ENDS = "ready", "waits", "ends"
 
 _log = structlog.get_logger()
 
@@ -64,15 +66,20 @@ class Child:
 
     def ready(self) -> None:
         """Tell the parent that this child answers."""
-        self._say("")
+        self._say(_READY)
+
+    def wait(self, reason: str) -> None:
+        """Tell the parent in one line what this child waits for before it can answer."""
+        self._say(_WAITS, reason)
 
     def refuse(self, reason: str) -> None:
         """Tell the parent in one line why this child ends."""
-        self._say(" ".join(reason.split()))
+        self._say(_ENDS, reason)
 
-    def _say(self, word: str) -> None:
+    def _say(self, what: str, reason: str = "") -> None:
+        line = " ".join((str(self._number), what, *reason.split()))
         with contextlib.suppress(OSError):  # Without a parent the link itself ends this process.
-            self._voice.send(f"{self._number} {word}\n".encode(), socket.MSG_DONTWAIT)
+            self._voice.send(f"{line}\n".encode(), socket.MSG_DONTWAIT)
 
 
 class Crew:
@@ -88,11 +95,14 @@ class Crew:
         role: Role,
         arguments: Sequence[str],
         on_ready: Callable[[], None],
+        on_wait: Callable[[str], None],
     ) -> None:
-        """`on_ready` is called once, when the first child answers."""
+        """`on_ready` is called when the first child answers; `on_wait` once for what children wait for."""
         self._listener = listener
         self._arguments = arguments
         self._on_ready = on_ready
+        self._on_wait = on_wait
+        self._awaited: set[str] = set()
         self._board = Board.shared()
         # One of them does what has to be done once; the others only answer.
         self._seats = [_Seat(number, role if number == 0 else Role.WEB) for number in range(count)]
@@ -144,10 +154,15 @@ class Crew:
         except BlockingIOError:
             return
         for line in said.splitlines():
-            number, _, reason = line.partition(" ")
+            number, what, *reason = line.split(" ", 2)
             seat = self._seats[int(number)]
-            seat.reason = reason
-            if not reason:
+            seat.reason = " ".join(reason) if what == _ENDS else ""
+            if what == _WAITS:
+                self._awaited.update(told := set(reason) - self._awaited)
+                for one in told:
+                    self._on_wait(one)
+            elif what == _READY:
+                self._awaited.clear()
                 if not any(one.was_ready for one in self._seats):
                     self._on_ready()
                 seat.was_ready = True

@@ -10,8 +10,8 @@ from typing import Final
 
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _PORT_MAX: Final = 65535
-#: A path that is no number would be taken for database 0.
-_REDIS_NUMBER: Final = re.compile(r"/?[0-9]*")
+#: A path that is no number would be taken for database 0. Redis counts them in 32 bits.
+_REDIS_NUMBER: Final = re.compile(r"/?[0-9]{0,9}")
 _ESCAPES: Final = "in user and password write / as %2F, ? as %3F, # as %23 and @ as %40"
 
 
@@ -31,6 +31,21 @@ def read_database_url(text: str) -> str:
     ports = [_port_of(host) for host in named if not host.startswith("/")]
     _insist_on_ports([*ports, *options.get("port", "").split(",")])
     return text
+
+
+def hosts_apart(url: str) -> list[str]:
+    """Return the URLs of the hosts that the URL of a database names, each of which names one of them."""
+    parts = urllib.parse.urlsplit(url)
+    user, at, hosts = parts.netloc.rpartition("@")
+    if hosts:
+        return [parts._replace(netloc=f"{user}{at}{host}").geturl() for host in hosts.split(",")]
+    options = dict(urllib.parse.parse_qsl(parts.query))
+    if "," not in options.get("host", ""):
+        return [url]
+    named, ports = options.get("host", "").split(","), options.get("port", "").split(",")
+    each = [(host, ports[number % len(ports)]) for number, host in enumerate(named)]
+    apart = [{**options, "host": host, **({"port": port} if port else {})} for host, port in each]
+    return [f"{parts.scheme}://{parts.path}?{urllib.parse.urlencode(one)}" for one in apart]
 
 
 def read_redis_url(text: str) -> str:

@@ -31,3 +31,15 @@ def probe_metrics(settings: Settings) -> None:
     except OSError as error:
         reason = error.strerror or error
         raise SettingsError(f"VETTANCE_METRICS: cannot listen on {host}:{port}: {reason}") from None
+
+
+def probe_redis(settings: Settings) -> None:
+    """See that the Redis which answers can serve; one that is away is waited for. Raises `SettingsError`."""
+    if settings.redis is None:
+        return
+    from vettance.state.redis_line import Unfit, try_line  # redis-py is loaded only for those who ask for it.
+
+    try:
+        asyncio.run(try_line(settings.redis))
+    except Unfit as unfit:
+        raise SettingsError(f"VETTANCE_REDIS_URL: {unfit}. {unfit.mend}") from None

@@ -23,8 +23,8 @@ from vettance.db.engine import StoreDown
 from vettance.db.relay import watch
 from vettance.decisions.network import FileUnreadable
 from vettance.logs import configure_logs
-from vettance.probe import probe_addresses, probe_metrics
-from vettance.settings import Role, Settings, SettingsError, load_secret
+from vettance.probe import probe_addresses, probe_metrics, probe_redis
+from vettance.settings import Role, Settings, SettingsError, check_secret
 from vettance.state.port import StateDown
 from vettance.web.edge import Asgi
 from vettance.web.server import EdgeProtocol
@@ -75,10 +75,10 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
         _insist_on_means(settings)
         say = _say_it_works if listener is None else partial(_say_where, listener)
         if listener is None or workers == 1:
-            uvloop.run(_serve(settings, listener, say))
+            uvloop.run(_serve(settings, listener, say, _say_it_waits))
         else:
             arguments = ("--data", str(settings.data))
-            sys.exit(Crew(listener, workers, settings.role, arguments, say).run())
+            sys.exit(Crew(listener, workers, settings.role, arguments, say, _say_it_waits).run())
     except _REFUSALS as error:
         fail(_reason(error))
 
@@ -88,9 +88,9 @@ _REFUSALS = (StoreDown, StateDown, SettingsError, FileUnreadable, OSError)
 
 
 def _serve_as_child(settings: Settings, child: Child) -> None:
-    """Serve as one of several processes. The parent says where, and why not."""
+    """Serve as one of several processes. The parent says where, why not yet, and why not."""
     try:
-        uvloop.run(_serve(settings, child.listener, child.ready, child.link))
+        uvloop.run(_serve(settings, child.listener, child.ready, child.wait, child.link))
     except _REFUSALS as error:
         child.refuse(_reason(error))
         sys.exit(1)
@@ -103,9 +103,10 @@ def _reason(error: Exception) -> str:
 
 def _insist_on_means(settings: Settings) -> None:
     """Refuse what can be seen before anything is started or any process forked. Raises `SettingsError`."""
-    load_secret(settings)
+    check_secret(settings)
     probe_addresses(settings)
     probe_metrics(settings)
+    probe_redis(settings)
 
 
 def _insist_on_sharing(settings: Settings, workers: int) -> None:
@@ -152,11 +153,16 @@ def _listen(host: str, port: int) -> socket.socket:
 def _say_where(listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    click.echo(f"Vettance {__version__} listens on http://{shown}:{port} (docs at /docs)", err=True)
+    address = f"http://{shown}:{port}"
+    click.echo(f"Vettance {__version__} listens on {address} (API page: {address}/docs)", err=True)
 
 
 def _say_it_works() -> None:
     click.echo(f"Vettance {__version__} works in the background", err=True)
+
+
+def _say_it_waits(reason: str) -> None:
+    click.echo(f"Vettance {__version__} cannot start yet: {reason}", err=True)
 
 
 class _Server(uvicorn.Server):
@@ -179,6 +185,7 @@ async def _serve(
     settings: Settings,
     listener: socket.socket | None,
     say: Callable[[], None],
+    say_it_waits: Callable[[str], None],
     link: socket.socket | None = None,
 ) -> None:
     """Run the service until it is told to stop; `say` is called when it has started."""
@@ -193,7 +200,7 @@ async def _serve(
     if link is not None:
         # The parent is gone, however it went.
         await watch(link, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    async with present(settings) as misplaced, running(settings) as service:
+    async with present(settings, say_it_waits) as misplaced, running(settings) as service:
         service.misplaced = misplaced
         if listener is None:
             say()

@@ -318,10 +318,9 @@ def load_secret(settings: Settings) -> bytes:
 
     Raises `SettingsError` in production without the setting, and for a damaged file.
     """
+    check_secret(settings)
     if settings.secret is not None:
         return settings.secret
-    if settings.environment is Environment.PRODUCTION:
-        raise SettingsError("VETTANCE_SECRET must be set in production (64 hexadecimal digits)")
     path = open_data_folder(settings) / SECRET_FILE
     try:
         _make_secret_file(path)
@@ -330,18 +329,31 @@ def load_secret(settings: Settings) -> bytes:
     return _read_secret_file(path)
 
 
+def check_secret(settings: Settings) -> None:
+    """Refuse what `load_secret` would refuse, and make nothing. Raises `SettingsError`."""
+    if settings.secret is None and settings.environment is Environment.PRODUCTION:
+        raise SettingsError("VETTANCE_SECRET must be set in production (64 hexadecimal digits)")
+    known_secret(settings)
+
+
 def known_secret(settings: Settings) -> bytes | None:
     """Return the secret of this deployment, or None when it has none yet. Raises `SettingsError`."""
-    path = settings.data / SECRET_FILE
-    if settings.secret is not None or not path.exists():
+    if settings.secret is not None:
         return settings.secret
-    return _read_secret_file(path)
+    try:
+        return _read_secret_file(settings.data / SECRET_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _read_secret_file(path: Path) -> bytes:
     try:
         secret = bytes.fromhex(path.read_text("ascii").strip())
-    except (OSError, ValueError):
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
         raise SettingsError(f"{path} cannot be read as a secret") from None
     if len(secret) != SECRET_BYTES:
         raise SettingsError(f"{path} does not hold 64 hexadecimal digits")

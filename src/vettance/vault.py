@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 # The deployment's one secret has several uses; BLAKE2b's personalisation (RFC 7693, section 2.8) gives each
 # a key of its own, so that nothing learnt from one helps with another.
 _PERSON: Final = b"vettance-sealing"
+# Backups were the first to know their secret by it.
+_PERSON_OF_DIGEST: Final = b"vettance-backups"
 _VERSION: Final = b"\x01"
 # NIST SP 800-38D: 96-bit nonces may be random for up to 2^32 sealings under one key.
 _NONCE_BYTES: Final = 12
@@ -18,6 +20,11 @@ _OPENED_MAX: Final = 10_000
 
 class Sealed(Exception):
     """Something sealed does not open: another key sealed it, or it was moved to another row."""
+
+
+def secret_digest(secret: bytes) -> str:
+    """Return what a store, or a backup, knows its secret by, in hex digits; it tells nothing of it."""
+    return hashlib.blake2b(key=secret, digest_size=16, person=_PERSON_OF_DIGEST).hexdigest()
 
 
 class Vault:

@@ -53,7 +53,7 @@ async def test_the_process_of_webhooks_is_tried_again(tmp_path: Path) -> None:
 
 def test_a_child_of_a_crew_is_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        crew = Crew(listener, 1, Role.ALL, (), lambda: None)
+        crew = Crew(listener, 1, Role.ALL, (), lambda: None, lambda _: None)
         seat = crew._seats[0]
         with no_more_files():
             crew._see_to(seat)

@@ -5,14 +5,15 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from redis_server import PrivateRedis
 
-from databases import absence, ask, database, url_of
-from live import Service
+from databases import SERVER, absence, ask, database, url_of
+from live import Service, started
 
 pytestmark = [
     pytest.mark.slow,
@@ -77,6 +78,47 @@ def test_an_address_of_metrics_that_cannot_be_had_is_refused(
         env["VETTANCE_METRICS"] = where
         assert_refused_as_by_one(tmp_path, env, f"VETTANCE_METRICS: cannot listen on {where}: ")
         assert said in refusal(tmp_path, env)[0]
+
+
+def test_a_second_server_on_a_folder_says_what_it_waits_for_and_is_refused(tmp_path: Path) -> None:
+    first = started(tmp_path, VETTANCE_DATABASE_URL="")
+    arguments = (sys.executable, "-m", "vettance.cli", "serve", "--port", "0", "--data", str(tmp_path))
+    environment = {**os.environ, "VETTANCE_DATABASE_URL": ""}
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as second:
+        assert second.stderr is not None
+        said = second.stderr.readline()
+        assert second.poll() is None, "it says so while it still waits"
+        assert "cannot start yet" in said
+        assert f"{tmp_path}: another server is using this folder; waiting up to 5 s" in said
+        assert second.stderr.read().strip() == f"Error: {tmp_path}: another server is using this folder"
+        assert second.wait(30) == 1
+    assert (
+        first.post("/api/v1/lists", {"type": "IP", "value": "203.0.113.9", "listType": "block"}).status == 201
+    )
+    assert first.stop() == 0
+
+
+def test_a_crew_that_waits_for_another_server_says_so_once(tmp_path: Path, redis: str) -> None:
+    with database() as url:
+        secret = "ab" * 32
+        alone = started(tmp_path / "alone", VETTANCE_DATABASE_URL=url, VETTANCE_SECRET=secret)
+        crew = Service(tmp_path / "crew")
+        crew.env = {"VETTANCE_DATABASE_URL": url, "VETTANCE_REDIS_URL": redis, "VETTANCE_SECRET": secret}
+        crew.arguments = ("--workers", "3")
+        starting = threading.Thread(target=crew.start)
+        starting.start()
+        try:
+            alone.wait_for(lambda: said(crew, "cannot start yet") > 0, seconds=30)
+            # Each child asks for its place over and over.
+            sessions = f"SELECT sessions FROM pg_stat_database WHERE datname = '{url.rpartition('/')[2]}'"
+            before = ask(SERVER, sessions)[0][0]
+            alone.wait_for(lambda: ask(SERVER, sessions)[0][0] >= before + 8, seconds=15)
+        finally:
+            assert alone.stop() == 0
+            starting.join()
+        crew.wait_for(lambda: said(crew, "process_ready") == 3, seconds=30)
+        assert said(crew, "cannot start yet") == 1
+        assert crew.stop() == 0
 
 
 def test_what_only_the_children_find_out_ends_the_crew_and_is_said_once(tmp_path: Path, redis: str) -> None:

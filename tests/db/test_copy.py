@@ -9,7 +9,11 @@ from filled import MADE, contents, fill
 
 from databases import absence, ask, database
 from live import Service, run_cli, started
+from vettance.db.copy import left_alone
+from vettance.db.engine import StoreDown
 from vettance.db.migrate import migrate
+from vettance.db.presence import Presence
+from vettance.db.sqlite import SqliteStore
 
 LOGIN = {
     "eventName": "user.login",
@@ -89,6 +93,40 @@ def test_nothing_is_copied_to_where_something_of_another_store_is_left(tmp_path:
     assert done.returncode == 1
     assert f"{left}: there is a store already, or what is left of one" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == [left]
+
+
+@pytest.mark.parametrize("live", ["folder", "database"])
+def test_nothing_is_copied_beside_a_server_on_either_side(tmp_path: Path, live: str) -> None:
+    if (reason := absence()) is not None:
+        pytest.skip(reason)
+    here, home = tmp_path / "here", tmp_path / "home"
+    with database() as url:
+        migrate(here / "vettance.db")
+        given = {"folder": "", "database": url}
+        server = started(here if live == "folder" else home, VETTANCE_DATABASE_URL=given[live])
+        ways = [("copy", "--from", f"sqlite:{here}", "--to", url)]
+        if live == "database":
+            ways.append(("copy", "--from", url, "--to", f"sqlite:{tmp_path / 'back'}"))
+        for way in ways:
+            done = run_cli(tmp_path, *way, ok=False, data=False)
+            assert done.returncode == 1
+            said = "a server is using this folder" if live == "folder" else "a server is at work on the data"
+            assert said in done.stderr
+            assert "stop" in done.stderr
+        assert not (tmp_path / "back" / "vettance.db").exists()
+        assert server.stop() == 0
+
+
+async def test_no_server_starts_on_a_folder_that_is_being_copied(tmp_path: Path) -> None:
+    if (reason := absence()) is not None:
+        pytest.skip(reason)
+    migrate(tmp_path / "vettance.db")
+    with database() as url:
+        async with left_alone(tmp_path / "vettance.db", url):
+            with pytest.raises(StoreDown, match="another server is using this folder"):
+                await SqliteStore.open(tmp_path / "vettance.db", writer="process")
+            with pytest.raises(StoreDown, match="other processes are at work on this database"):
+                await Presence.take(url, alone=True, wait_s=0)
 
 
 def _copy(*arguments: str) -> dict[str, dict[str, int]]:

@@ -78,6 +78,15 @@ async def test_a_start_waits_for_the_one_that_is_leaving(emptied: str) -> None:
         await (await second).leave()
 
 
+async def test_a_start_that_waits_says_at_once_what_for_and_says_it_once(emptied: str) -> None:
+    told: list[str] = []
+    async with present(emptied, alone=True):
+        with pytest.raises(StoreDown, match="VETTANCE_REDIS_URL"):
+            await Presence.take(emptied, alone=True, wait_s=1.5, tell=told.append)
+    assert [line.rpartition("; ")[2] for line in told] == ["waiting up to 1.5 s for them to stop"]
+    assert told[0].startswith("other processes are at work on this database")
+
+
 async def test_a_place_is_taken_again_after_its_connection_was_lost(emptied: str) -> None:
     async with present(emptied, alone=True) as presence:
         end_connections(emptied)

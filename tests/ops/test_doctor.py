@@ -92,6 +92,13 @@ def test_a_secret_that_is_gone_is_a_fault(data: Path) -> None:
     assert ask(data, env={"VETTANCE_ENV": "production"})[1]["secret"]["level"] == "fault"
 
 
+def test_a_secret_that_is_not_the_one_of_the_store_is_a_fault(data: Path) -> None:
+    code, found = ask(data, env={"VETTANCE_SECRET": "ab" * 32})
+    assert code == 1
+    assert "VETTANCE_SECRET is not the secret that this store was made with" in found["secret"]["found"]
+    assert "--other-secret" in found["secret"]["mend"]
+
+
 def test_a_setting_that_cannot_be_read_is_a_fault(data: Path) -> None:
     code, found = ask(data, env={"VETTANCE_PROXIES": "many"})
     assert code == 1
@@ -139,8 +146,12 @@ def test_screening_without_a_list_is_a_fault_and_a_stale_list_a_warning(data: Pa
     tenant = run_cli(data, "tenant", "list", "--json")[0]["tenantId"]
     run_cli(data, "tenant", "set", tenant, "--aml", "on", "--json")
     code, found = ask(data)
+    assert (code, found["watchlists"]["level"]) == (0, "warning")
+    run_cli(data, "aml", "set", "--tenant", tenant, "--inline-screening", "on", "--json")
+    code, found = ask(data)
     assert code == 1
-    assert "watchlist refresh" in found["watchlists"]["mend"]
+    assert "1 tenants screen names" in found["watchlists"]["found"]
+    assert "watchlist refresh --source" in found["watchlists"]["mend"]
     run_cli(data, "watchlist", "import", "--source", "sample")
     assert ask(data) == (0, {})
     with closing(sqlite3.connect(data / "vettance.db")) as store:
@@ -155,7 +166,8 @@ def test_the_file_of_a_tenants_own_list_that_is_gone_is_a_fault(data: Path, tmp_
     (tmp_path / "own.csv").write_text("name\nIvan PETROV\n")
     arguments = ("--source", "csv", "--tenant", tenant, str(tmp_path / "own.csv"))
     run_cli(data, "watchlist", "import", *arguments)
-    assert ask(data) == (0, {})
+    run_cli(data, "tenant", "set", tenant, "--aml", "on", "--json")
+    assert ask(data) == (0, {}), "a list of its own is enough"
     shutil.rmtree(data / "watchlists")
     code, found = ask(data)
     assert (code, found["watchlists"]["level"]) == (1, "fault")

@@ -4,11 +4,14 @@ import asyncio
 import time
 
 import pytest
+import structlog
 from office import QUICK, TENANT, Office
 from receivers import receiving
 
 from vettance.db.engine import StoreDown
 from vettance.outbox import MessageType
+from vettance.tenants.sql import note_change
+from vettance.vault import Vault
 from vettance.webhooks import deliver, outbox, sql
 from vettance.webhooks.lane import LIMIT_START
 from vettance.webhooks.webhook import RetryPolicy, verify
@@ -255,3 +258,44 @@ async def test_old_deliveries_are_forgotten_when_they_are_kept_for_a_time_only(o
         # The newest row stays, so that its number is never given again.
         await office.until(("delivered", 1))
     assert len(await office.store.read(sql.select_attempts([1, 2, 3]))) == 1
+
+
+async def test_a_secret_that_does_not_open_costs_no_attempt_and_is_said_once(office: Office) -> None:
+    async with receiving() as receiver:
+        made = await office.subscribe(receiver.url)
+        office.vault = Vault(b"w" * 32)
+        with structlog.testing.capture_logs() as said:
+            office.begin()
+            for _ in range(3):
+                await office.tell()
+            free = sql.everyone("SELECT count(*) FROM delivery WHERE lease IS NULL")
+            async with asyncio.timeout(10):
+                while not said or (await office.store.read(free))[0][0] < 3:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            assert await office.states() == [("pending", 0)] * 3
+            assert await office.store.read(sql.select_attempts([1, 2, 3])) == []
+            await office.tell()
+            # Another secret, which it can open, lets them go at once.
+            sealed = sql.seal(office.vault, office.secrets[made.id], TENANT, made.id)
+            change = note_change(sql.AREA, TENANT, made.id, 0)
+            again = sql.everyone("UPDATE subscription SET secret = ? WHERE id = ?", (sealed, made.id))
+            await office.store.write(again, change)
+            await office.until(*[("delivered", 1)] * 4)
+        assert [one["event"] for one in said].count("webhook_secret_sealed") == 1
+        assert {one.headers["x-webhook-attempt"] for one in receiver.received} == {"1"}
+
+
+async def test_what_was_put_off_goes_when_a_worker_starts_that_can_sign_it(office: Office) -> None:
+    async with receiving() as receiver:
+        await office.subscribe(receiver.url)
+        rightly, office.vault = office.vault, Vault(b"w" * 32)
+        with structlog.testing.capture_logs() as said:
+            office.begin()
+            await office.tell()
+            async with asyncio.timeout(10):
+                while not said:  # noqa: ASYNC110 - short and bounded
+                    await asyncio.sleep(0.01)
+            await office.end()
+        office.vault = rightly
+        office.begin(alone=False)
+        await office.until(("delivered", 1))

@@ -128,3 +128,14 @@ def test_a_retry_that_a_wrong_clock_put_a_day_ahead_goes_once_the_clock_is_right
     lanes.add("a", 1, NOW + 86_401_000, NOW + 86_400_000)
     lanes.add("a", 2, NOW + 86_401_000, NOW)
     assert sorted(seqs(lanes.take(NOW))) == [1, 2]
+
+
+def test_a_lane_that_is_held_sends_nothing_until_its_moment_and_holds_up_nobody_else() -> None:
+    lanes = Lanes()
+    lanes.add("held", 1, NOW, NOW)
+    lanes.add("held", 2, NOW + 50, NOW)
+    lanes.add("other", 3, NOW, NOW)
+    lanes.lane("held").held_until_ms = NOW + 100
+    assert seqs(lanes.take(NOW)) == [3]
+    assert lanes.take(NOW + 99) == []
+    assert sorted(seqs(lanes.take(NOW + 100))) == [1, 2]

@@ -56,15 +56,17 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def test_a_worker_waits_for_a_database_that_is_away(worker: Worker) -> None:
-    until(lambda: worker.said("child_waits_for_the_store") >= 2)
+    until(lambda: worker.said("store_down") > 0)
+    assert worker.said('"event": "store_down"') == 1
     ask(url_of("postgres"), f"CREATE DATABASE {worker.database}")
-    # It is through as soon as it misses the tables, which nobody has made here.
-    until(lambda: worker.said("webhooks_turn_failed") > 0)
+    # It misses the tables, which nobody has made here, but is through.
+    there = f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{worker.database}'"
+    until(lambda: ask(url_of("postgres"), there)[0][0] > 0)
     worker.link.close()
     assert worker.process.wait(15) == 0
 
 
 def test_a_worker_that_waits_for_its_database_ends_with_its_parent(worker: Worker) -> None:
-    until(lambda: worker.said("child_waits_for_the_store") > 0)
+    until(lambda: worker.said("store_down") > 0)
     worker.link.close()
     assert worker.process.wait(15) == 0

@@ -7,7 +7,7 @@ written.
 """
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -28,6 +28,7 @@ class Contents(NamedTuple):
     schema: int
     events: int
     newest_at_ms: int | None
+    tables: Mapping[str, int]  # Table → its rows.
 
 
 def copy_store(source: Path, target: Path, progress: Progress | None = None, pages: int = PAGES) -> None:
@@ -55,7 +56,16 @@ def check_store(path: Path) -> Contents:
             if found != "ok":
                 raise StoreDown(f"{path} is damaged: {found}")
             (schema,) = reader.execute("SELECT COALESCE(MAX(version), 0) FROM schema_version").fetchone()
-            events, newest = reader.execute("SELECT COUNT(*), MAX(received_at_ms) FROM event").fetchone()
+            (newest,) = reader.execute("SELECT MAX(received_at_ms) FROM event").fetchone()
+            tables = _count(reader)
     except sqlite3.Error as error:
         raise StoreDown(f"{path}: {failure(error)[1]}") from None
-    return Contents(schema, events, newest)
+    return Contents(schema, tables["event"], newest, tables)
+
+
+def _count(reader: sqlite3.Connection) -> dict[str, int]:
+    """Count the rows of every table that is not a search index, nor a part of one."""
+    made = reader.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+    indexes = tuple(name for name, sql in made if sql.startswith("CREATE VIRTUAL"))
+    names = [name for name, _ in made if not name.startswith(("sqlite_", *indexes))]
+    return {name: reader.execute(f'SELECT COUNT(*) FROM "{name}"').fetchone()[0] for name in names}  # noqa: S608

@@ -17,13 +17,19 @@ from vettance.settings import Settings
 if TYPE_CHECKING:
     from vettance.db.copy import Copied
 
+#: What `migrate --check` exits with, so that a script can tell it from a failure.
+_PENDING = 3
+
 
 @click.command()
-@click.option("--check", is_flag=True, help="Change nothing; exit 1 when migrations are pending.")
+@click.option("--check", is_flag=True, help="Change nothing; exit 3 when migrations are pending.")
 @json_option
 @data_option
 def migrate(check: bool, as_json: bool, data: str | None) -> None:
     """Bring the store to the newest schema. `vettance serve` does this by itself at its start.
+
+    With --check, exits 0 when nothing is to be done and 3 when migrations are pending (all of them where
+    there is no store yet). Whatever fails exits 1, as everywhere.
 
     Example: vettance migrate --check --data ./vettance-data
     """
@@ -33,7 +39,7 @@ def migrate(check: bool, as_json: bool, data: str | None) -> None:
         if check:
             text = "The schema is up to date." if not waiting else "Pending: " + ", ".join(waiting)
             show({"pending": waiting}, text, as_json=as_json)
-            raise SystemExit(bool(waiting))
+            raise SystemExit(_PENDING if waiting else 0)
         version = _apply(settings)
     except StoreDown as error:
         fail(str(error))

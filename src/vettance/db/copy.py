@@ -3,9 +3,10 @@
 # ruff: noqa: S608 - only names of tables and columns of ours are put into the texts
 
 import asyncio
+import contextlib
 import datetime
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,9 +15,13 @@ from vettance.db.connection import failure, open_reader
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import check
 from vettance.db.postgres_schema import migrate, owning, partition
+from vettance.db.presence import Presence
+from vettance.db.unserved import unserved
 
 #: Rows read and sent at a time.
 ROWS: Final = 2_000
+#: How long a server that was just stopped may take to let go.
+_LEAVING_S: Final = 2.0
 #: Tables that others refer to come first.
 _FIRST: Final = ("tenant", "subscription", "chunk", "delivery")
 #: Made anew from the others, or there already.
@@ -37,17 +42,34 @@ async def copy(source: Path, url: str, searched_bits: int, progress: Progress) -
     """Copy the store file into an empty database, in one transaction, and count both sides.
 
     `searched_bits` are the fields of terms that searches look into. Raises `StoreDown` with one line when the
-    source is not there or not up to date, when the target holds rows, and when a count differs.
+    source is not there or not up to date, when a server is at work on either side, when the target holds
+    rows, and when a count differs.
     """
     await asyncio.to_thread(_insist, source)
-    await migrate(url)
     try:
-        with closing(open_reader(source)) as file:
-            # One transaction: what a server writes meanwhile is not in the copy, nor half of it.
-            file.execute("BEGIN")
-            return await _copy(file, url, searched_bits, progress)
+        async with left_alone(source, url):
+            await migrate(url)
+            with closing(open_reader(source)) as file:
+                # One transaction: what a command writes meanwhile is not in the copy, nor half of it.
+                file.execute("BEGIN")
+                return await _copy(file, url, searched_bits, progress)
     except sqlite3.Error as error:
         raise StoreDown(f"{source}: {failure(error)[1]}") from None
+
+
+@contextlib.asynccontextmanager
+async def left_alone(path: Path, url: str) -> AsyncIterator[None]:
+    """Keep servers off both sides. Raises `StoreDown` when there is one.
+
+    What it wrote after the copy began would be missing there, and numbers be given twice.
+    """
+    async with unserved(path, "a server is using this folder; stop it first", _LEAVING_S):
+        stop = "a server is at work on the database; stop every one first"
+        presence = await Presence.take(url, alone=True, wait_s=_LEAVING_S, refusal=stop)
+        try:
+            yield
+        finally:
+            await presence.leave()
 
 
 async def _copy(file: sqlite3.Connection, url: str, searched_bits: int, progress: Progress) -> list[Copied]:
@@ -59,6 +81,8 @@ async def _copy(file: sqlite3.Connection, url: str, searched_bits: int, progress
         await connection.execute("SET statement_timeout = 0")
         async with connection.transaction():
             await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
+            # A server that was started before wrote it; where there is nothing else, nothing hangs on it.
+            await connection.execute("DELETE FROM deployment")
             for table in tables:
                 if await connection.fetchval(f"SELECT EXISTS (SELECT 1 FROM {table})"):
                     raise StoreDown(f"the database is not empty: it has rows in {table}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from vettance.db.connection import BESIDE, failure, keep_entry, open_writer
-from vettance.db.copy import ROWS, Copied, Progress, tables_of
+from vettance.db.copy import ROWS, Copied, Progress, left_alone, tables_of
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import migrate
 from vettance.db.postgres_schema import check, owning
@@ -23,13 +23,22 @@ async def copy_home(url: str, target: Path, searched_bits: int, progress: Progre
     """Copy a database into a store file that is not there yet, and count both sides.
 
     It is read as it is at one moment. `searched_bits` are the fields of terms that searches look into. Raises
-    `StoreDown` with one line when the database is not up to date, when there is a store (or what is left of
-    one), and when a count differs; there is no file then.
+    `StoreDown` with one line when the database is not up to date, when a server is at work on either side,
+    when there is a store (or what is left of one), and when a count differs; there is no file then.
     """
     await asyncio.to_thread(_insist, target)
     if await check(url):
         raise StoreDown("the database's schema is not up to date; run `vettance migrate` first")
     draft = target.with_name(target.name + _DRAFT)
+    await asyncio.to_thread(_make_folder, target)
+    async with left_alone(target, url):
+        # A server may have come and gone.
+        await asyncio.to_thread(_insist, target)
+        return await _fill(draft, target, url, searched_bits, progress)
+
+
+async def _fill(draft: Path, target: Path, url: str, searched_bits: int, progress: Progress) -> list[Copied]:
+    """Copy into a draft, and give it its name when it is whole."""
     _remove(draft)
     try:
         await asyncio.to_thread(migrate, draft)
@@ -43,13 +52,20 @@ async def copy_home(url: str, target: Path, searched_bits: int, progress: Progre
                 raise StoreDown("the database has rows that refer to nothing")
             # Everything stands in the file itself from now on, so that it can be given its name.
             file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        draft.rename(target)
+        await asyncio.to_thread(draft.rename, target)
         keep_entry(target)
     except sqlite3.Error as error:
         raise StoreDown(f"{draft}: {failure(error)[1]}") from None
     finally:
         _remove(draft)
     return copied
+
+
+def _make_folder(target: Path) -> None:
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreDown(f"{target}: {error.strerror}") from None
 
 
 def _insist(target: Path) -> None:
@@ -60,7 +76,7 @@ def _insist(target: Path) -> None:
 
 
 async def _copy(file: sqlite3.Connection, url: str, progress: Progress) -> list[Copied]:
-    async with owning(url) as connection:
+    async with owning(url, writes=False) as connection:
         await connection.execute("SET statement_timeout = 0")
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             await connection.execute("SELECT set_config('vettance.tenant', '*', true)")

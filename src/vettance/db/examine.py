@@ -4,10 +4,10 @@ import asyncio
 import datetime
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Row, Statement
+from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.postgres import fetch
 from vettance.db.postgres_link import ERRORS, connect, failure, part
-from vettance.db.postgres_schema import AHEAD, PARTITIONED, month_of, owning
+from vettance.db.postgres_schema import AHEAD, PARTITIONED, lacking, month_of, owning
 
 ANSWER_S_MAX: Final = 10.0
 #: What decides whether a commit that was acknowledged can be lost, and what each must say
@@ -27,6 +27,8 @@ class Health(NamedTuple):
     now_ms: int  # by its clock
     connections_max: int
     partless: tuple[str, ...]
+    #: The rights that the service lacks, with the mend.
+    lacking: str | None
 
 
 async def ask(url: str, statement: Statement) -> list[Row]:
@@ -43,7 +45,7 @@ async def ask(url: str, statement: Statement) -> list[Row]:
 
 async def examine(url: str) -> Health:
     """Look at what durability and the next months depend on. Raises `StoreDown`, `TimeoutError`."""
-    async with asyncio.timeout(ANSWER_S_MAX), owning(url) as connection:
+    async with asyncio.timeout(ANSWER_S_MAX), owning(url, writes=False) as connection:
         names = (*DURABLE, COMMIT, "server_version_num", "max_connections")
         settings = {name: await connection.fetchval("SELECT current_setting($1)", name) for name in names}
         return Health(
@@ -53,7 +55,19 @@ async def examine(url: str) -> Health:
             is_standby=await connection.fetchval("SELECT pg_is_in_recovery()"),
             now_ms=await connection.fetchval("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"),
             partless=await _partless(connection),
+            lacking=await _lacking(url),
         )
+
+
+async def _lacking(url: str) -> str | None:
+    try:
+        connection = await connect(url, statement_s_max=ANSWER_S_MAX, writes=False)
+    except StoreDown:
+        return None  # Before the first start there is no role for the daily work.
+    try:
+        return await lacking(connection)
+    finally:
+        await part(connection)
 
 
 async def _partless(connection: Any) -> tuple[str, ...]:

@@ -3,12 +3,12 @@
 import hashlib
 import re
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vettance import clock
 from vettance.db.connection import failure, open_reader, open_writer, prepare
 from vettance.db.engine import StoreDown
 
@@ -115,7 +115,7 @@ def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
         raise SchemaRefused(f"migration {migration.name}: it leaves rows that refer to nothing")
     connection.execute(
         "INSERT INTO schema_version (version, name, digest, applied_at_ms) VALUES (?, ?, ?, ?)",
-        (migration.version, migration.name, migration.digest, time.time_ns() // 1_000_000),
+        (migration.version, migration.name, migration.digest, clock.now_ms()),
     )
 
 

@@ -4,15 +4,16 @@ import asyncio
 import contextlib
 import time
 from collections import deque
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from vettance.db import gather
 from vettance.db.dialect import form_of
 from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
-from vettance.db.postgres_batch import Batch, Batcher, Reply
-from vettance.db.postgres_link import ERRORS, Undone, connect, failure, part
-from vettance.db.postgres_schema import migrate, prepare, tend
+from vettance.db.postgres_batch import Batch, Batcher, Reply, Unmet
+from vettance.db.postgres_link import ERRORS, ReadOnly, Refused, Undone, connect, failure, part
+from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
 from vettance.db.readers import ANSWER_S_MAX, READERS, WAITING_MAX
 from vettance.ops.meters import Meters
@@ -20,6 +21,8 @@ from vettance.ops.meters import Meters
 #: How long a batch may take, the wait for those of other processes included.
 BATCH_S_MAX: Final = 8.0
 _DRAIN_S_MAX: Final = 20.0
+#: How often a write that was refused is tried.
+_TRY_S: Final = 1.0
 _REVIVE_S_MIN: Final = 0.05
 _REVIVE_S_MAX: Final = 1.0
 #: How often the partitions of months to come are looked after.
@@ -49,7 +52,7 @@ class PostgresStore:
         self._read_s_max = read_s_max
         self._loop = asyncio.get_running_loop()
         self._batcher = Batcher()
-        self._turns = PostgresTurns(url, self._batcher, self._meters)
+        self._turns = PostgresTurns(url, self._batcher, self._meters, self._note_refusal)
         self._writer: Any = None
         self._waiting: deque[_Waiting] = deque()
         self._in_flight: list[_Waiting] = []
@@ -57,6 +60,8 @@ class PostgresStore:
         self._idle: list[Any] = []
         self._reading = asyncio.Semaphore(READERS)
         self._reads = 0
+        self._refused: Sequence[Statement] | None = None
+        self._try_at_s = 0.0
         self._closed = False
         self._tasks: list[asyncio.Task[None]] = []
         #: One line that says why writes fail at the moment, or None.
@@ -120,7 +125,7 @@ class PostgresStore:
             whole = True
         except ERRORS as error:
             reason = failure(error)
-            whole = isinstance(reason, Misuse | Clash) and not connection.is_closed()
+            whole = isinstance(reason, Misuse | Clash | Refused) and not connection.is_closed()
             if isinstance(error, TimeoutError):
                 raise
             if getattr(error, "sqlstate", None) == "57014":
@@ -201,14 +206,16 @@ class PostgresStore:
 
     async def _write_for_ever(self) -> None:
         while True:
-            await self._awake.wait()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(None if self._refused is None else _TRY_S):
+                    await self._awake.wait()
             self._awake.clear()
-            while self._waiting:
+            while self._waiting or self._is_to_try():
                 # Callers of the same turn of the loop share a batch.
                 await asyncio.sleep(0)
                 try:
                     async with asyncio.timeout(BATCH_S_MAX + 1):
-                        await self._commit()
+                        await (self._try_refused() if self._is_to_try() else self._commit())
                 except ERRORS as error:
                     await self._revive(failure(error))
                 except Exception as error:  # noqa: BLE001
@@ -224,11 +231,48 @@ class PostgresStore:
             return
         started_ns = time.perf_counter_ns()
         replies = await self._batcher.apply(self._writer, batch)
-        self.trouble = None
+        if self._refused is None:
+            self.trouble = None
         self._meters.committed(len(replies), time.perf_counter_ns() - started_ns)
         callers, self._in_flight = self._in_flight, []
         for one, reply in zip(callers, replies, strict=True):
             _answer(one.caller, reply)
+            if isinstance(reply, Refused):
+                self._note_refusal(reply, one.statements)
+
+    def _note_refusal(self, reason: StoreDown, statements: Sequence[Statement]) -> None:
+        if self._refused is None and self._writer is not None:
+            self._refused, self.trouble, self._try_at_s = statements, str(reason), self._loop.time()
+            self._awake.set()
+
+    def _is_to_try(self) -> bool:
+        return self._refused is not None and self._loop.time() >= self._try_at_s
+
+    async def _try_refused(self) -> None:
+        """Try what the database refused, and undo it; until it is taken, the store is not healthy.
+
+        Nobody may be writing meanwhile because we said so.
+        """
+        assert self._refused is not None
+        self._try_at_s = self._loop.time() + _TRY_S
+        write = [statement.postgres or statement for statement in self._refused]
+        about = {statement.tenant for statement in write if statement.tenant is not None}
+        await self._batcher.begin(self._writer)
+        reason: Exception | None = None
+        try:
+            await self._batcher.admit(self._writer, about)
+            await self._batcher.together(self._writer, [write])
+        except Unmet:
+            pass
+        except ERRORS as error:
+            reason = failure(error)
+            if isinstance(reason, ReadOnly) or self._writer.is_closed():
+                raise
+        await self._writer.execute("ROLLBACK")
+        if isinstance(reason, Refused):
+            self.trouble = await lacking(self._writer) or str(reason)
+        elif not isinstance(reason, StoreDown):
+            self._refused = self.trouble = None
 
     def _take(self) -> Batch:
         """Take the next writes, as long as they are all of tenants or all of the house."""
@@ -267,7 +311,8 @@ class PostgresStore:
                 await asyncio.sleep(pause_s)
                 pause_s = min(pause_s * 2, _REVIVE_S_MAX)
             else:
-                self.trouble = None
+                if self._refused is None:
+                    self.trouble = None
                 return
 
     def _fail_all(self, reason: StoreDown) -> None:

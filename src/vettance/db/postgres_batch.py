@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.db.dialect import Form, Step, arrange
 from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
-from vettance.db.postgres_link import ERRORS, Undone, failure
+from vettance.db.postgres_link import ERRORS, Refused, Undone, failure
 
 #: How many rows each statement of a write changed, or why none of it was kept.
 Reply = list[int] | Clash | Lost | Misuse | StoreDown
@@ -61,7 +61,7 @@ class Batcher:
             pass
         except ERRORS as error:
             reason = failure(error)
-            failed = isinstance(reason, StoreDown) and not isinstance(reason, Undone)
+            failed = isinstance(reason, StoreDown) and not isinstance(reason, Undone | Refused)
             if failed or connection.is_closed():
                 raise
         else:
@@ -126,7 +126,7 @@ class Batcher:
                 replies.append(Lost(str(unmet)))
             except ERRORS as error:
                 guilty = failure(error)
-                if isinstance(guilty, StoreDown) or connection.is_closed():
+                if _is_down(guilty) or connection.is_closed():
                     raise
                 replies.append(_reply(guilty))
             else:
@@ -141,6 +141,10 @@ def _insist(write: Sequence[Statement], counts: Sequence[int]) -> None:
     for one, changed in zip(write, counts, strict=True):
         if one.rows is not None and one.rows != changed:
             raise Unmet(f"{changed} rows changed where {one.rows} must")
+
+
+def _is_down(reason: Exception) -> bool:
+    return isinstance(reason, StoreDown) and not isinstance(reason, Refused)
 
 
 def _changed(status: str) -> int:

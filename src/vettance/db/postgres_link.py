@@ -2,13 +2,20 @@
 
 import asyncio
 import contextlib
+import functools
+import re
 import socket
+from pathlib import Path
 from typing import Any, Final
 
 import asyncpg
 
 from vettance.db.engine import Clash, Misuse, StoreDown
+from vettance.db.migrate import migrations
+from vettance.endpoint import hosts_apart
 
+#: The migrations.
+FOLDER: Final = Path(__file__).parent / "schema" / "postgres"
 #: How long a login may take, and again what is settled on the connection after it.
 CONNECT_S_MAX: Final = 3.0
 STATEMENTS_CACHED: Final = 512
@@ -37,19 +44,19 @@ HOLD_MS_MAX: Final = 4_000
 #: (postgresql.org/docs/15/errcodes-appendix.html).
 _DOWN: Final = {
     "08": "the connection to PostgreSQL failed",
-    "28": "PostgreSQL refused the user",
+    "28": "PostgreSQL refuses the user from this host, or without TLS (pg_hba.conf)",
+    "28P01": "PostgreSQL refuses user or password",
     "3D": "the database does not exist",
     "40": "PostgreSQL undid the transaction",
     "53": "PostgreSQL is out of resources",
+    "53300": "PostgreSQL has no connection left (max_connections, or a limit of the role or database)",
     "55": "PostgreSQL is not in a state to do that",
     "55P03": "something in PostgreSQL is locked",
     "57": "PostgreSQL ended the request",
     "58": "the system of PostgreSQL failed",
     "XX": "PostgreSQL failed inside",
-    "25006": "the store is read-only",
     "25P02": "PostgreSQL undid the transaction",
     "25P03": "PostgreSQL ended a transaction that stood still",
-    "0A000": "a statement was prepared for an older schema",
     "26000": "a prepared statement is gone",
     "57014": "the request to the store took too long",
 }
@@ -60,7 +67,27 @@ class Undone(StoreDown):
     again at once."""
 
 
+class Refused(StoreDown):
+    """The database does not take this statement as it stands, for want of a right, a table or room. That is
+    for the deployment to mend; nothing of the write was kept, and other statements may be taken."""
+
+
+class ReadOnly(StoreDown):
+    """The database takes no writes at all until somebody promotes it, or sets it back."""
+
+    def __init__(self) -> None:
+        super().__init__("PostgreSQL takes no writes: it is a standby, or set read-only")
+
+
 _UNDONE: Final = {"40001", "40P01"}
+_READ_ONLY: Final = "25006"
+_NO_RIGHT: Final = "42501"
+_NO_TABLE: Final = "42P01"
+_NO_ROOM: Final = "53100"
+_NOT_KNOWN: Final = "0A000"
+#: What PgBouncer says to a setting that it does not pass on (pgbouncer.org/config.html).
+_NOT_PASSED_ON: Final = "unsupported startup parameter"
+_CREATED: Final = re.compile(r"^CREATE TABLE (?:IF NOT EXISTS )?(\w+)", re.MULTILINE)
 
 
 def failure(error: BaseException) -> Exception:
@@ -69,6 +96,8 @@ def failure(error: BaseException) -> Exception:
         return _refusal(error)
     if isinstance(error, OSError | TimeoutError | EOFError):
         return StoreDown("PostgreSQL cannot be reached")
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return ReadOnly()
     if isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
         if "argument" in str(error):
             return Misuse("the arguments do not fit the statement")
@@ -81,13 +110,47 @@ def _refusal(error: Any) -> Exception:
     code = error.sqlstate or ""
     if code == "23505":
         return Clash(error.message or "a unique constraint refused the write")
-    said = _DOWN.get(code) or _DOWN.get(code[:2])
-    if said is not None:
-        return Undone(said) if code in _UNDONE else StoreDown(said)
+    if (refused := _want(error, code)) is not None:
+        return refused
+    if (down := _down(str(error.message), code)) is not None:
+        return down
     if code[:2] in ("22", "23"):
         # Texts of these classes hold the values that were refused.
         return Misuse(f"PostgreSQL does not take a value ({type(error).__name__})")
     return Misuse(" ".join(str(error.message or type(error).__name__).split()))
+
+
+def _down(message: str, code: str) -> StoreDown | None:
+    """Tell how the store failed; None where it was the statement."""
+    if code == _READ_ONLY:
+        return ReadOnly()
+    if _NOT_PASSED_ON in message:
+        return StoreDown(f"the pooler before PostgreSQL refuses a setting: {message}")
+    if code == _NOT_KNOWN and "cached plan" in message:
+        return StoreDown("a statement was prepared for an older schema")
+    said = _DOWN.get(code) or _DOWN.get(code[:2])
+    if said is None:
+        return None
+    return Undone(said) if code in _UNDONE else StoreDown(said)
+
+
+def _want(error: Any, code: str) -> Refused | None:
+    """Tell what the database lacks; None where a statement of ours is wrong."""
+    message = " ".join(str(error.message or "").split())
+    if code == _NO_ROOM:
+        return Refused("the disk of PostgreSQL is full")
+    # The walls between tenants refuse with the same code; that would be a bug of ours.
+    if code == _NO_RIGHT and str(error.server_source_function).startswith("aclcheck_error"):
+        return Refused(f"PostgreSQL refuses a right that the service needs: {message}")
+    if code == _NO_TABLE and tables_of_ours().intersection(re.findall(r"\w+", message)):
+        return Refused(f"the database lacks a table that a migration made: {message}")
+    return None
+
+
+@functools.cache
+def tables_of_ours() -> frozenset[str]:
+    """Name the tables that migrations make."""
+    return frozenset(name for one in migrations(FOLDER) for name in _CREATED.findall(one.text))
 
 
 #: Whatever may come out of the driver.
@@ -107,26 +170,29 @@ ERRORS: Final = (
 async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool = False) -> Any:
     """Open a connection. Raises `StoreDown`. With `plain` it keeps the rights of its user, for the schema.
 
-    Commits return when the log is on the disk, whatever the default of the database is.
+    Commits return when the log is on the disk, whatever the default of the database is. A database that takes
+    no writes is refused (`ReadOnly`) to who `writes`, and to everybody where the URL names several hosts: a
+    standby does not know yet what was written last.
     """
     settings = {
         **_SILENCE,
         "application_name": "vettance",
         "statement_timeout": str(int(statement_s_max * 1000)),
         "idle_in_transaction_session_timeout": str(HOLD_MS_MAX),
+        "idle_session_timeout": "0",
+        "lock_timeout": "0",
+        # A batch waits for its turn first, and must see what was written meanwhile.
+        "default_transaction_isolation": "read committed",
         "synchronous_commit": "on",
-        "default_transaction_read_only": "off" if writes else "on",
         "jit": "off",  # No statement here runs long enough to be worth compiling.
         "search_path": "public",
     }
+    if not writes:
+        settings["default_transaction_read_only"] = "on"
+    hosts = hosts_apart(url)
+    wanted = "read-write" if writes else "primary" if len(hosts) > 1 else "any"
     try:
-        connection = await asyncpg.connect(
-            url,
-            timeout=CONNECT_S_MAX,
-            statement_cache_size=STATEMENTS_CACHED,
-            max_cached_statement_lifetime=0,
-            server_settings=settings,
-        )
+        connection = await _log_in(hosts, wanted, settings)
         try:
             async with asyncio.timeout(CONNECT_S_MAX):
                 await _settle(connection, plain=plain)
@@ -137,6 +203,41 @@ async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool
         reason = failure(error)
         raise reason if isinstance(reason, StoreDown) else StoreDown(str(reason)) from None
     return connection
+
+
+async def _log_in(hosts: list[str], wanted: str, settings: dict[str, str]) -> Any:
+    """Log in at all hosts at once, and stay at the first that is what is wanted: a host that is gone is no
+    reason to wait. Raises what the driver does, from a host that answered if there is one.
+    """
+    tries = [
+        asyncio.create_task(
+            asyncpg.connect(
+                host,
+                timeout=CONNECT_S_MAX,
+                statement_cache_size=STATEMENTS_CACHED,
+                max_cached_statement_lifetime=0,
+                server_settings=settings,
+                target_session_attrs=wanted,
+            )
+        )
+        for host in hosts
+    ]
+    refusals: list[BaseException] = []
+    chosen: Any = None
+    try:
+        for done in asyncio.as_completed(tries):
+            try:
+                chosen = await done
+                return chosen
+            except ERRORS as error:
+                refusals.append(error)
+        raise min(refusals, key=lambda error: isinstance(error, OSError | TimeoutError))
+    finally:
+        for one in tries:
+            one.cancel()
+        for found in await asyncio.gather(*tries, return_exceptions=True):
+            if found is not chosen and not isinstance(found, BaseException):
+                found.terminate()
 
 
 async def _settle(connection: Any, *, plain: bool) -> None:

@@ -14,12 +14,21 @@ from typing import Any, Final
 import asyncpg
 import structlog
 
+from vettance import clock
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import Migration, SchemaRefused, hold_against, migrations
 from vettance.db.postgres_batch import TURN
-from vettance.db.postgres_link import ERRORS, ROLE, connect, failure, is_above_walls, part
+from vettance.db.postgres_link import (
+    ERRORS,
+    FOLDER,
+    ROLE,
+    connect,
+    failure,
+    is_above_walls,
+    part,
+    tables_of_ours,
+)
 
-FOLDER: Final = Path(__file__).parent / "schema" / "postgres"
 PATIENCE_S: Final = 60.0
 #: How long a change may stand in line for a table, with everybody who comes later behind it, and how long
 #: it then lets them through. Less than the second after which PostgreSQL looks for processes that wait for
@@ -50,6 +59,12 @@ _LACKS: Final = """SELECT EXISTS (SELECT 1 FROM pg_class
         WHEN relkind IN ('r', 'p') THEN NOT has_table_privilege($1::name, oid, 'INSERT')
         WHEN relkind = 'S' THEN NOT has_sequence_privilege($1::name, oid, 'USAGE')
         ELSE FALSE END)"""
+#: Asked as whoever does the daily work.
+_LACKING: Final = """SELECT string_agg(wanted, ', ') || ' on ' || relname, current_user FROM pg_class,
+    unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS wanted
+    WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+    AND relname = ANY ($1::text[]) AND NOT has_table_privilege(oid, wanted)
+    GROUP BY relname ORDER BY relname"""
 _OPEN: Final = """SELECT whole.relname, one.relname FROM pg_inherits
     JOIN pg_class AS whole ON whole.oid = inhparent JOIN pg_class AS one ON one.oid = inhrelid
     WHERE whole.relname = ANY ($1::text[]) AND whole.relnamespace = 'public'::regnamespace
@@ -80,7 +95,7 @@ async def migrate(url: str, folder: Path = FOLDER) -> int:
 async def check(url: str, folder: Path = FOLDER) -> list[str]:
     """Name the pending migrations without applying any."""
     known = migrations(folder)
-    async with owning(url) as connection:
+    async with owning(url, writes=False) as connection:
         return [migration.name for migration in known[await _applied(connection, known) :]]
 
 
@@ -93,11 +108,16 @@ async def tend(url: str) -> None:
 
 
 @contextlib.asynccontextmanager
-async def owning(url: str) -> AsyncIterator[Any]:
-    """Connect with the rights of the user that was given, to change the schema."""
-    connection = await connect(url, statement_s_max=PATIENCE_S, writes=True, plain=True)
+async def owning(url: str, *, writes: bool = True) -> AsyncIterator[Any]:
+    """Connect with the rights of the user that was given, to change the schema or to look at it."""
+    connection = await connect(url, statement_s_max=PATIENCE_S, writes=writes, plain=True)
     try:
         await connection.execute("SET idle_in_transaction_session_timeout = 0")
+        if (encoding := connection.get_settings().server_encoding) != "UTF8":
+            raise StoreDown(
+                f"the database has the encoding {encoding}, which cannot hold every text: "
+                "make one with `createdb --encoding UTF8 --template template0`"
+            )
         yield connection
     except ERRORS as error:
         reason = failure(error)
@@ -123,7 +143,7 @@ async def _apply(connection: Any, migration: Migration) -> None:
         await connection.execute(migration.text)
         await connection.execute(
             "INSERT INTO schema_version (version, name, digest, applied_at_ms) VALUES ($1, $2, $3, $4)",
-            *(migration.version, migration.name, migration.digest, time.time_ns() // 1_000_000),
+            *(migration.version, migration.name, migration.digest, clock.now_ms()),
         )
 
     try:
@@ -154,6 +174,18 @@ async def _in_turns(connection: Any, change: Callable[[], Awaitable[None]], pati
             if time.monotonic() > until_s:
                 raise
         await asyncio.sleep(LOCK_PAUSE_S)
+
+
+async def lacking(connection: Any) -> str | None:
+    """Name the rights that a connection lacks, with the mend, or None where it has all."""
+    rows = await connection.fetch(_LACKING, sorted(tables_of_ours()))
+    if not rows:
+        return None
+    user = rows[0][1]
+    return (
+        f"{user} lacks {'; '.join(row[0] for row in rows)}: "
+        f"`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {user}`"
+    )
 
 
 async def prepare(url: str) -> None:

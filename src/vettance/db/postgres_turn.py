@@ -3,13 +3,13 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from typing import Any, Final
 
 from vettance.db.dialect import form_of
 from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, StoreDown
 from vettance.db.postgres_batch import BEGIN, Batcher, Unmet
-from vettance.db.postgres_link import ERRORS, connect, failure, part
+from vettance.db.postgres_link import ERRORS, ReadOnly, Refused, connect, failure, part
 from vettance.ops.meters import Meters
 
 #: How long a turn may take, the wait for the batches and turns of others included.
@@ -17,6 +17,9 @@ TURN_S_MAX: Final = 8.0
 # The mark is set with the lock, in one round trip: what fails is undone to here, and the turn goes on.
 _BEGIN: Final = f"{BEGIN}; SAVEPOINT turn"
 _UNDO: Final = "ROLLBACK TO SAVEPOINT turn"
+
+#: Told why the database refused a turn, and what it was asked to do in it.
+Tell = Callable[[StoreDown, Sequence[Statement]], object]
 
 
 class PostgresTurn:
@@ -30,17 +33,19 @@ class PostgresTurn:
         self._tenants: Collection[str] = ()
         #: What was applied so far.
         self.kept: list[Sequence[Statement]] = []
+        #: What was asked last.
+        self.asked: Sequence[Statement] = ()
 
     async def begin(self, tenants: Collection[str]) -> None:
         """Say whose rows it is about."""
         self._tenants = tenants
-        async with self._asked():
+        async with self._asking_for(()):
             await self._batcher.admit(self._connection, tenants)
 
     async def read(self, statement: Statement) -> list[Row]:
         """Return the rows of a query, seeing everything that was written before."""
         statement = statement.postgres or statement
-        async with self._asked():
+        async with self._asking_for([statement]):
             rows = await self._connection.fetch(form_of(statement.sql).text, *statement.args)
         return [tuple(row) for row in rows]
 
@@ -48,10 +53,10 @@ class PostgresTurn:
         """Apply writes, all or none; see `Turn.write`."""
         plain = [[one.postgres or one for one in write] for write in writes]
         try:
-            async with self._asked():
+            async with self._asking_for([one for write in plain for one in write]):
                 await self._batcher.together(self._connection, plain)
         except (Clash, Lost, Misuse):
-            async with self._asked():
+            async with self._asking_for([one for write in self.kept for one in write]):
                 await self._undo()
             raise
         self.kept += plain
@@ -64,19 +69,24 @@ class PostgresTurn:
             await self._batcher.together(self._connection, self.kept)
 
     @contextlib.asynccontextmanager
-    async def _asked(self) -> AsyncIterator[None]:
+    async def _asking_for(self, statements: Sequence[Statement]) -> AsyncIterator[None]:
         async with self._asking:
+            self.asked = statements
             with _told(self._connection):
                 yield
 
 
 class PostgresTurns:
-    """Gives turns, one at a time, on a connection of their own that is opened for the first one."""
+    """Gives turns, one at a time, on a connection of their own that is opened for the first one.
 
-    def __init__(self, url: str, batcher: Batcher, meters: Meters) -> None:
+    `on_refusal` hears of those that the database refuses as it stands.
+    """
+
+    def __init__(self, url: str, batcher: Batcher, meters: Meters, on_refusal: Tell) -> None:
         self._url = url
         self._batcher = batcher
         self._meters = meters
+        self._on_refusal = on_refusal
         self._one = asyncio.Lock()
         self._idle: Any = None
         self._closed = False
@@ -84,6 +94,7 @@ class PostgresTurns:
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[PostgresTurn]:
         """Wait for a turn; see `Turns.turn`."""
+        turn: PostgresTurn | None = None
         try:
             async with asyncio.timeout(TURN_S_MAX + 1), self._one, self._lent() as connection:
                 with _told(connection):
@@ -95,6 +106,9 @@ class PostgresTurns:
                     # Where a query has failed, PostgreSQL undoes it all and calls that no error.
                     if await connection.execute("COMMIT") != "COMMIT":
                         raise StoreDown("PostgreSQL undid a turn in which a query had failed")
+        except (Refused, ReadOnly) as reason:
+            self._on_refusal(reason, turn.asked if turn is not None else ())
+            raise
         except TimeoutError:
             raise StoreDown("a turn took too long") from None
         self._meters.committed(len(turn.kept), time.perf_counter_ns() - started_ns)

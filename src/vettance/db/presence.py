@@ -1,6 +1,7 @@
 """Presence: who remembers alone what happened before is the only one at its database, and the others know."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final, Self
 
 import structlog
@@ -43,18 +44,31 @@ class Presence:
         self.fault: str | None = None
 
     @classmethod
-    async def take(cls, url: str, *, alone: bool, wait_s: float = WAIT_S) -> Self:
-        """Take a place, waiting so long for others to leave.
+    async def take(
+        cls,
+        url: str,
+        *,
+        alone: bool,
+        wait_s: float = WAIT_S,
+        refusal: str | None = None,
+        tell: Callable[[str], object] | None = None,
+    ) -> Self:
+        """Take a place, waiting so long for others to leave; tells at once what it waits for.
 
-        Raises `StoreDown`, with what to do about it when others are there who do not count with this one.
+        Raises `StoreDown`, with the `refusal`, or with what a server does about it, when others are there who
+        do not count with this one.
         """
         presence = cls(url, alone=alone)
+        refusal = refusal or presence._refusal
         loop = asyncio.get_running_loop()
         until_s = loop.time() + wait_s
         while not await presence._try():
             if loop.time() >= until_s:
                 await presence.leave()
-                raise StoreDown(presence._refusal)
+                raise StoreDown(refusal)
+            if tell is not None:
+                tell(f"{refusal}; waiting up to {wait_s:g} s for them to stop")
+                tell = None
             await asyncio.sleep(min(LOOK_S, wait_s))
         return presence
 

@@ -11,6 +11,7 @@ Memory snapshots are left out: they are rebuilt from the log.
 import hashlib
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,8 +21,12 @@ import msgspec
 
 from vettance import __version__
 from vettance.db.backup import Contents, check_store, copy_store
-from vettance.db.connection import BESIDE, STORE_FILE, open_reader
+from vettance.db.connection import BESIDE, STORE_FILE, failure, open_reader
+from vettance.db.engine import Row, Statement, StoreDown
+from vettance.ops.sql import select_table
 from vettance.settings import SECRET_FILE
+from vettance.tenants.sql import select_any_key, select_secret_digest
+from vettance.vault import secret_digest
 from vettance.watchlists.shelf import FOLDER as WATCHLISTS
 from vettance.watchlists.shelf import shelf_path, version_path
 from vettance.watchlists.sql import select_all_current
@@ -32,7 +37,6 @@ FORMAT: Final = 1
 _TAKEN: Final = (STORE_FILE, *(STORE_FILE + end for end in BESIDE), "memory", WATCHLISTS)
 #: The schema from which on the versions of lists have owners.
 _OWNED: Final = 9
-_PERSON: Final = b"vettance-backups"
 _CHUNK_BYTES: Final = 1 << 20
 
 #: Told what is being done, how far it has come and how far it goes.
@@ -61,20 +65,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     newest_at_ms: int | None
     secret: str
     files: dict[str, Entry]
-
-
-def digest_of(secret: bytes) -> str:
-    """Return what a backup says of the secret it belongs to."""
-    return hashlib.blake2b(key=secret, digest_size=16, person=_PERSON).hexdigest()
+    tables: dict[str, int] = {}  # Table → its rows; backups of the first versions do not tell.
 
 
 def make_backup(
-    data: Path, target: Path, secret: bytes, made_at: str, progress: Progress, *, with_secret: bool
+    data: Path, target: Path, secret: bytes | None, made_at: str, progress: Progress, *, with_secret: bool
 ) -> Manifest:
     """Make a backup of a data folder, be a server running or not.
 
-    Raises `BackupFault`, `StoreDown` or `OSError`. It is written beside `target` and takes
-    that name only when it is complete and was checked.
+    `secret` is the one that is here, if one is: a store knows its own by a digest. The backup is written
+    beside `target` and takes that name only when it is complete and was checked. Raises `BackupFault`,
+    `StoreDown` or `OSError`.
     """
     if target.exists():
         raise BackupFault(f"{target} is there already; a backup never overwrites anything")
@@ -93,7 +94,8 @@ def make_backup(
             copy = draft / path.relative_to(data)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, copy)
-        if with_secret:
+        digest = _digest_of(draft / STORE_FILE, secret, is_wanted=with_secret)
+        if with_secret and secret is not None:
             _write_secret(draft / SECRET_FILE, secret)
         manifest = Manifest(
             format=FORMAT,
@@ -102,7 +104,8 @@ def make_backup(
             schema=contents.schema,
             events=contents.events,
             newest_at_ms=contents.newest_at_ms,
-            secret=digest_of(secret),
+            tables=dict(contents.tables),
+            secret=digest,
             files={str(path.relative_to(draft)): _entry(path) for path in _files(draft)},
         )
         text = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
@@ -114,6 +117,37 @@ def make_backup(
         shutil.rmtree(draft, ignore_errors=True)
         raise
     return manifest
+
+
+def needs_secret(store: Path) -> bool:
+    """Tell whether something in a store hangs on a secret already. Raises `StoreDown`."""
+    return _recorded(store) is not None or bool(_ask(store, select_any_key()))
+
+
+def _digest_of(store: Path, secret: bytes | None, *, is_wanted: bool) -> str:
+    """Return the digest of the secret that a store was made with."""
+    digest = _recorded(store) or (None if secret is None else secret_digest(secret))
+    if digest is None or (is_wanted and secret is None):
+        raise BackupFault(
+            f"the secret of this store is not here: set VETTANCE_SECRET, or put {SECRET_FILE} back"
+        )
+    if is_wanted and secret is not None and digest != secret_digest(secret):
+        raise BackupFault("the secret that is here is not the one that this store was made with")
+    return digest
+
+
+def _recorded(store: Path) -> str | None:
+    has_place = _ask(store, select_table("deployment"))
+    rows = _ask(store, select_secret_digest()) if has_place else []
+    return rows[0][0] if rows else None
+
+
+def _ask(store: Path, statement: Statement) -> list[Row]:
+    try:
+        with closing(open_reader(store)) as reader:
+            return reader.execute(statement.sql, statement.args).fetchall()
+    except sqlite3.Error as error:
+        raise StoreDown(f"{store}: {failure(error)[1]}") from None
 
 
 def read_manifest(backup: Path) -> Manifest:
@@ -146,18 +180,17 @@ def check_backup(backup: Path, progress: Progress) -> Manifest:
         if path.stat().st_size != entry.bytes or _entry(path) != entry:
             raise BackupFault(f"{path} is not what was backed up")
     found = check_store(backup / STORE_FILE)
-    if found != Contents(manifest.schema, manifest.events, manifest.newest_at_ms):
+    tables = manifest.tables or found.tables
+    if found != Contents(manifest.schema, manifest.events, manifest.newest_at_ms, tables):
         raise BackupFault(f"{backup / STORE_FILE} does not hold what its manifest says")
-    return manifest
+    return msgspec.structs.replace(manifest, tables=dict(tables))
 
 
 def missing_lists(folder: Path, schema: int) -> list[str]:
     """Name the files of lists that count in a store, whoever owns them, and that are not beside it."""
     if schema < _OWNED:
         return []
-    statement = select_all_current()
-    with closing(open_reader(folder / STORE_FILE)) as reader:
-        rows = reader.execute(statement.sql, statement.args).fetchall()
+    rows = _ask(folder / STORE_FILE, select_all_current())
     paths = (version_path(shelf_path(folder, owner), source, version) for owner, source, version, *_ in rows)
     return [str(path.relative_to(folder)) for path in paths if not path.is_file()]
 
@@ -204,7 +237,7 @@ def _check_secret(manifest: Manifest, secret: bytes | None, *, has_secret: bool)
             f"the secret of this backup is not here: set VETTANCE_SECRET, or put {SECRET_FILE} into the data "
             "folder first (--other-secret goes on without it: API keys and webhooks must then be made anew)"
         )
-    if secret is not None and digest_of(secret) != manifest.secret:
+    if secret is not None and secret_digest(secret) != manifest.secret:
         raise BackupFault(
             "the secret that is here is not the one of this backup: no API key would work and no webhook "
             "could be signed (--other-secret goes on all the same)"

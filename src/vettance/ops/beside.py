@@ -1,11 +1,11 @@
 """What the doctor looks at in the stores beside the service: PostgreSQL and Redis."""
 
 import asyncio
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from typing import Any, Final
 
+from vettance import clock
 from vettance.db.engine import StoreDown
 from vettance.ops.finding import Finding, Patient, fault, ok, warning
 
@@ -27,13 +27,13 @@ def check_database(patient: Patient) -> Iterator[Finding]:
     from vettance.db.examine import examine  # The driver is loaded where it is used only.
 
     try:
-        asked_ms = _now_ms()
+        asked_ms = clock.now_ms()
         health = asyncio.run(examine(patient.settings.database_url))
     except (StoreDown, OSError, TimeoutError):
         return  # The check of the store tells.
     found = [
         *judge_settings(health.settings),
-        *judge_clock(_DATABASE, health.now_ms, asked_ms, _now_ms()),
+        *judge_clock(_DATABASE, health.now_ms, asked_ms, clock.now_ms()),
     ]
     if health.version < POSTGRES_MIN:
         mend = "Move to PostgreSQL 15 or newer."
@@ -41,6 +41,9 @@ def check_database(patient: Patient) -> Iterator[Finding]:
     if health.is_standby:
         mend = "Name the primary in VETTANCE_DATABASE_URL, or promote this server."
         found.append(fault(_DATABASE, "it is a standby and takes no writes", mend))
+    if health.lacking is not None:
+        mend = "Give it these rights as the owner of the tables; the service goes on within a second."
+        found.append(fault(_DATABASE, health.lacking, mend))
     if health.connections_max < 2 * CONNECTIONS_EACH:
         mend = f"Count {CONNECTIONS_EACH} for each process of Vettance and raise max_connections."
         found.append(warning(_DATABASE, f"it takes {health.connections_max} connections", mend))
@@ -85,14 +88,20 @@ def check_redis(patient: Patient) -> Iterator[Finding]:
         return
     import redis
 
+    from vettance.state.redis_line import Unfit, try_line
+
     try:
+        asyncio.run(try_line(url))
         line = redis.Redis.from_url(url, socket_timeout=_ASK_S_MAX, socket_connect_timeout=_ASK_S_MAX)
         with closing(line):
-            asked_ms = _now_ms()
+            asked_ms = clock.now_ms()
             seconds, microseconds = line.time()
-            answered_ms = _now_ms()
+            answered_ms = clock.now_ms()
             told = {**line.info("server"), **line.info("replication"), **line.info("memory")}
             settings = {name: _setting(line, name) for name in ("maxmemory-policy", "save", "appendonly")}
+    except Unfit as unfit:
+        yield fault(_REDIS, str(unfit), unfit.mend)
+        return
     except (redis.RedisError, OSError, ValueError) as error:
         yield fault(_REDIS, *judge_refusal(error))
         return
@@ -159,10 +168,6 @@ def judge_refusal(error: Exception) -> tuple[str, str]:
     return f"it does not answer ({type(error).__name__})", (
         "See that it runs, and that VETTANCE_REDIS_URL names its address, user and password."
     )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _setting(line: Any, name: str) -> str | None:

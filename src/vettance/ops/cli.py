@@ -2,13 +2,14 @@
 
 import os
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import click
 
+from vettance import clock
 from vettance.commands import data_option, fail, has_store, json_option, settings_of, show
+from vettance.db.connection import STORE_FILE
 from vettance.db.engine import StoreDown
 from vettance.ops.backup import (
     BackupFault,
@@ -17,6 +18,7 @@ from vettance.ops.backup import (
     check_backup,
     make_backup,
     missing_lists,
+    needs_secret,
     restore_backup,
 )
 from vettance.settings import Settings, SettingsError, known_secret, load_secret, read_settings
@@ -40,11 +42,14 @@ def backup(target: Path, with_secret: bool, as_json: bool, data: str | None) -> 
     if not has_store(settings):
         fail(f"{settings.data} holds no store")
     try:
+        secret = known_secret(settings)
+        if secret is None and not needs_secret(settings.data / STORE_FILE):
+            secret = load_secret(settings)
         manifest = make_backup(
             settings.data,
             target,
-            load_secret(settings),
-            timestamp(time.time_ns() // 1_000_000),
+            secret,
+            timestamp(clock.now_ms()),
             _progress(),
             with_secret=with_secret,
         )
@@ -79,7 +84,10 @@ def restore(source: Path, check: bool, other_secret: bool, as_json: bool, data: 
             manifest = restore_backup(
                 source, settings.data, known_secret(settings), _progress(), other_secret=other_secret
             )
-            text = f"{settings.data} holds {_words(manifest)}. Start the server on it."
+            next_step = "Start the server on it."
+            if other_secret:
+                next_step = "`vettance key create --tenant ID --other-secret` has it go on with your secret."
+            text = f"{settings.data} holds {_words(manifest)}. {next_step}"
     except (BackupFault, StoreDown, SettingsError) as error:
         fail(str(error))
     except OSError as error:
@@ -95,10 +103,29 @@ def _embedded(data: str | None) -> Settings:
     return settings
 
 
+#: Tables that people ask for after a restore, and what they call their rows.
+_SAVED = {
+    "tenant": "tenants",
+    "api_key": "API keys",
+    "decision": "decisions",
+    "feedback": "labels",
+    "list_entry": "list entries",
+    "subscription": "webhook subscriptions",
+    "delivery": "deliveries",
+    "job": "jobs",
+    "aml_event": "AML events",
+    "aml_case": "AML cases",
+    "aml_screening": "screenings",
+    "aml_subject": "screened subjects",
+}
+
+
 def _words(manifest: Manifest) -> str:
-    newest = "none" if manifest.newest_at_ms is None else timestamp(manifest.newest_at_ms)
-    files = len(manifest.files)
-    return f"{manifest.events:,} events (the newest: {newest}), {files} files, schema {manifest.schema}"
+    """Tell what a backup holds; what it has none of is left out, but for events."""
+    newest = "" if manifest.newest_at_ms is None else f" (the newest: {timestamp(manifest.newest_at_ms)})"
+    counts = {rows: manifest.tables.get(table, 0) for table, rows in _SAVED.items()}
+    saved = [f"{manifest.events:,} events{newest}", *(f"{n:,} {rows}" for rows, n in counts.items() if n)]
+    return f"{', '.join(saved)}; {len(manifest.files)} files, schema {manifest.schema}"
 
 
 def _show(backup: Path, manifest: Manifest, folder: Path, text: str, *, as_json: bool) -> None:
@@ -120,6 +147,7 @@ def _told(folder: Path, manifest: Manifest) -> dict[str, object]:
         "events": manifest.events,
         "newestAt": None if manifest.newest_at_ms is None else timestamp(manifest.newest_at_ms),
         "schema": manifest.schema,
+        "tables": manifest.tables,
         "files": len(manifest.files),
         "bytes": sum(entry.bytes for entry in manifest.files.values()),
     }
@@ -154,7 +182,7 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
     from vettance.ops.doctor import examine
     from vettance.ops.finding import Finding, Level, Patient
 
-    now_ms = time.time_ns() // 1_000_000
+    now_ms = clock.now_ms()
     try:
         settings = read_settings(data=data)
         patient = Patient(settings=settings, host=host, port=port, environ=os.environ, now_ms=now_ms)

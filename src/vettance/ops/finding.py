@@ -3,13 +3,11 @@
 import enum
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
+from vettance.db.connection import STORE_FILE
 from vettance.settings import Settings
-
-STORE_FILE: Final = "vettance.db"
 
 
 class Level(enum.StrEnum):

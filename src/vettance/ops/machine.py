@@ -9,11 +9,13 @@ import stat
 import sys
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
+from vettance.db.connection import STORE_FILE
 from vettance.ops.finding import Finding, Patient, fault, ok, warning
 from vettance.probe import probe_addresses, probe_metrics
-from vettance.settings import SettingsError
+from vettance.settings import SECRET_FILE, SettingsError
 
 #: Below the first the store will stop before long; below the second somebody should look.
 _DISK_FAULT_BYTES: Final = 256 * 1024 * 1024
@@ -23,6 +25,8 @@ _FILES_MIN: Final = 1024
 #: SQLite with the trigram tokenizer, which the search of the history uses (sqlite.org/changes.html, 3.34).
 _SQLITE_MIN: Final = (3, 34, 0)
 _ASK_S_MAX: Final = 3.0
+#: What a server writes in its data folder. Whatever else stands there is not ours (`lost+found` of a volume).
+_WRITTEN: Final = (f"{STORE_FILE}*", "admitted*", "watchlists", "memory")
 _ANSWER_BYTES_MAX: Final = 1024 * 1024
 
 
@@ -50,17 +54,18 @@ def check_runtime(_patient: Patient) -> Iterator[Finding]:
 def check_data_folder(patient: Patient) -> Iterator[Finding]:
     """Look at the data folder and its rights."""
     name, folder = "data folder", patient.settings.data
-    if not folder.exists():
+    if not os.access(folder, os.F_OK) and may_use(folder, os.R_OK):
         yield warning(
             name, f"{folder} is not there yet", "Nothing: `vettance serve` makes it. Or name another: --data."
         )
         return
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        yield fault(
-            name,
-            f"{folder} cannot be written by this user ({os.geteuid()})",
-            f"Run as its owner ({folder.stat().st_uid}), or `chown -R` it to the user that runs the service.",
-        )
+    shut = first_shut(patient)
+    if shut is not None:
+        use = "read" if shut.name == SECRET_FILE else "written"
+        yield fault(name, f"{shut} cannot be {use} by this user ({os.geteuid()})", _opening(folder, shut))
+        return
+    if not folder.is_dir():
+        yield fault(name, f"{folder} is no folder", "Name the data folder: --data or VETTANCE_DATA.")
         return
     if folder.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         yield warning(
@@ -70,6 +75,46 @@ def check_data_folder(patient: Patient) -> Iterator[Finding]:
         )
     else:
         yield ok(name, f"{folder}, for its owner only")
+
+
+def first_shut(patient: Patient) -> Path | None:
+    """Return what this user may not use of what a server makes in the data folder, folders first."""
+    return next((path for path, wanted in _used(patient) if not may_use(path, wanted)), None)
+
+
+def _used(patient: Patient) -> Iterator[tuple[Path, int]]:
+    both, folder = os.R_OK | os.W_OK, patient.settings.data
+    yield folder, both
+    if patient.settings.secret is None:
+        yield folder / SECRET_FILE, os.R_OK
+    for path in (path for pattern in _WRITTEN for path in sorted(folder.glob(pattern))):
+        yield path, both
+        for below in path.rglob("*"):
+            # Lists, indexes and snapshots are written once, and another takes their place.
+            yield below, both if below.is_dir() else os.R_OK
+
+
+def may_use(path: Path, wanted: int) -> bool:
+    """Tell whether this user has these rights to a file or folder; what is not there is made when needed."""
+    try:
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return os.access(path, wanted | (os.X_OK if is_folder else 0), effective_ids=True)
+
+
+def _opening(folder: Path, shut: Path) -> str:
+    seen = next(path for path in (shut, *shut.absolute().parents) if os.access(path, os.F_OK))
+    if os.statvfs(seen).f_flag & os.ST_RDONLY:
+        return "Its file system is mounted read-only: mount it for writing, or name another folder."
+    if seen.stat().st_uid == os.geteuid():
+        return f"`chmod -R u+rwX {folder}`"
+    return (
+        f"Run as the owner of {seen} ({seen.stat().st_uid}), or `chown -R` {folder} to the user that runs "
+        "the service."
+    )
 
 
 def check_disk(patient: Patient) -> Iterator[Finding]:

@@ -4,12 +4,11 @@ import asyncio
 import contextlib
 import os
 import shutil
-import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from vettance import __version__
+from vettance import __version__, clock
 from vettance.aml.screening.freshness import is_stale
 from vettance.db.engine import Store, StoreDown
 from vettance.ops import sql
@@ -77,7 +76,7 @@ class Measurer:
         levels: Mapping[str, Callable[[], float]],
         writer_pid: Callable[[], int | None] = lambda: None,
         check_redis: Callable[[], Awaitable[str | None]] | None = None,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._slots = [board.slot(number) for number in range(SLOTS)]
         self._store = store
@@ -85,7 +84,7 @@ class Measurer:
         self._levels = levels
         self._writer_pid = writer_pid
         self._check_redis = check_redis
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._asking = asyncio.Lock()
 
     async def text(self) -> bytes:

@@ -37,6 +37,17 @@ def select_any_sealed() -> Statement:
     return everyone("SELECT tenant, id, secret FROM subscription LIMIT 1")
 
 
-def count_aml_tenants() -> Statement:
-    """How many tenants have the AML product."""
-    return everyone("SELECT COUNT(*) FROM tenant WHERE aml = 1")
+def count_listless_tenants() -> Statement:
+    """(tenants with AML and no list of their own; those of them that screen, names in events or subjects)."""
+    return everyone(
+        "SELECT COUNT(*), COALESCE(SUM(CASE WHEN EXISTS (SELECT 1 FROM aml_setting AS chosen "
+        "WHERE chosen.tenant = tenant.id AND chosen.inline_screening = 1) OR EXISTS "
+        "(SELECT 1 FROM aml_subject AS subject WHERE subject.tenant = tenant.id) THEN 1 ELSE 0 END), 0) "
+        "FROM tenant WHERE aml = 1 AND NOT EXISTS (SELECT 1 FROM watchlist_version AS own "
+        "WHERE own.tenant = tenant.id AND own.current = 1)"
+    )
+
+
+def select_table(name: str) -> Statement:
+    """A row when the embedded store has a table; stores of earlier versions lack some."""
+    return Statement("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,))

@@ -1,6 +1,7 @@
 """What the doctor looks at in the store: secret, schema, clock, lists, queues."""
 
 import asyncio
+import os
 import sqlite3
 import stat
 import time
@@ -11,12 +12,14 @@ from typing import Final
 from vettance.aml.screening.freshness import is_stale
 from vettance.db.connection import LOG_BYTES_MAX, failure, open_reader
 from vettance.db.engine import Misuse, Row, Statement, StoreDown
+from vettance.db.migrate import SchemaRefused
 from vettance.db.migrate import check as pending_migrations
 from vettance.ops import sql
 from vettance.ops.finding import Finding, Patient, fault, ok, warning
+from vettance.ops.machine import first_shut, may_use
 from vettance.settings import SECRET_FILE, Environment, Settings, SettingsError, known_secret
 from vettance.tenants import sql as tenants_sql
-from vettance.vault import Sealed, Vault
+from vettance.vault import Sealed, Vault, secret_digest
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.shelf import EVERYBODY, shelf_path, version_path
 from vettance.watchlists.sources.table import SOURCES
@@ -27,11 +30,22 @@ _CLOCK_MIN_MS: Final = 1_767_225_600_000
 _AHEAD_MS: Final = 5 * 60_000
 _OVERDUE_MS: Final = 10 * 60_000
 _ASK_S_MAX: Final = 10.0
+_SCHEMA_MEND: Final = (
+    "Start the version that it was made for, or restore a backup of before (`vettance restore`) into a new "
+    "folder."
+)
+_STORE_MEND: Final = (
+    "If another process holds it, end that. If its disk is full, failing or shared over a network, make room "
+    "or move it to a disk of this machine. If the file is damaged, restore the newest backup "
+    "(`vettance restore`) into a new folder."
+)
 
 
 def check_secret(patient: Patient) -> Iterator[Finding]:
     """Look for the secret of the deployment."""
     name, path = "secret", patient.settings.data / SECRET_FILE
+    if patient.settings.secret is None and not may_use(path, os.R_OK):
+        return  # The check of the data folder tells.
     try:
         secret = known_secret(patient.settings)
     except SettingsError as error:
@@ -44,7 +58,7 @@ def check_secret(patient: Patient) -> Iterator[Finding]:
                 "production has no VETTANCE_SECRET",
                 "Set it to 64 hexadecimal digits (`openssl rand -hex 32`), once, and keep it.",
             )
-        elif _has_keys(patient):
+        elif _hangs_on_a_secret(patient):
             yield fault(
                 name,
                 f"the store has API keys, and {path} is gone",
@@ -52,6 +66,15 @@ def check_secret(patient: Patient) -> Iterator[Finding]:
             )
         else:
             yield ok(name, "none yet; it is made at the first start")
+        return
+    known = _ask(patient, tenants_sql.select_secret_digest())
+    if known and known[0][0] != secret_digest(secret):
+        yield fault(
+            name,
+            f"{_where(patient)} is not the secret that this store was made with: no server starts with it",
+            "Set VETTANCE_SECRET (or put secret.key back) to the former one. If that is lost, "
+            "`vettance key create --tenant ID --other-secret` goes on with this one.",
+        )
         return
     if patient.settings.secret is None and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         yield warning(name, f"{path} is open to other users of this machine", f"`chmod 600 {path}`")
@@ -63,12 +86,17 @@ def check_secret(patient: Patient) -> Iterator[Finding]:
             f"Set VETTANCE_SECRET to what stands in {path}, then move that file to where you keep passwords.",
         )
         return
-    yield ok(name, "VETTANCE_SECRET" if patient.settings.secret is not None else str(path))
+    yield ok(name, _where(patient))
 
 
-def _has_keys(patient: Patient) -> bool:
-    keys = _ask(patient, tenants_sql.select_keys())
-    return bool(keys)
+def _where(patient: Patient) -> str:
+    settings = patient.settings
+    return "VETTANCE_SECRET" if settings.secret is not None else str(settings.data / SECRET_FILE)
+
+
+def _hangs_on_a_secret(patient: Patient) -> bool:
+    asked = (tenants_sql.select_any_key(), tenants_sql.select_secret_digest())
+    return any(_ask(patient, one) for one in asked)
 
 
 def check_clock(patient: Patient) -> Iterator[Finding]:
@@ -138,6 +166,8 @@ def check_store(patient: Patient) -> Iterator[Finding]:
     if patient.settings.database_url is not None:
         yield _ask_database(patient.settings.database_url)
         return
+    if first_shut(patient) is not None:
+        return  # The check of the data folder tells.
     if not path.exists():
         yield ok(name, "none yet; it is made at the first start")
         return
@@ -146,11 +176,7 @@ def check_store(patient: Patient) -> Iterator[Finding]:
         size, log = path.stat().st_size, path.with_name(path.name + "-wal")
     except (StoreDown, sqlite3.Error) as error:
         told = str(error) if isinstance(error, StoreDown) else f"{path}: {failure(error)[1]}"
-        yield fault(
-            name,
-            told,
-            "If the file is damaged, restore the newest backup (`vettance restore`) into a new folder.",
-        )
+        yield fault(name, told, _SCHEMA_MEND if isinstance(error, SchemaRefused) else _STORE_MEND)
         return
     if pending:
         yield _pending(name, pending)
@@ -213,10 +239,13 @@ def check_queues(patient: Patient) -> Iterator[Finding]:
 def check_watchlists(patient: Patient) -> Iterator[Finding]:
     """Look at the lists, everybody's and those of single tenants: their files and their age."""
     name = "watchlists"
-    rows, aml = _ask(patient, watchlists_sql.select_all_current()), _ask(patient, sql.count_aml_tenants())
-    if rows is None or not aml:
+    if first_shut(patient) is not None:
+        return  # The check of the data folder tells.
+    rows = _ask(patient, watchlists_sql.select_all_current())
+    counts = _ask(patient, sql.count_listless_tenants())
+    if rows is None or not counts:
         return
-    every, has_aml = [watchlists_sql.version_of(row) for row in rows], aml[0][0]
+    every = [watchlists_sql.version_of(row) for row in rows]
     for one in every:
         version = one.version
         shelf = shelf_path(patient.settings.data, one.owner)
@@ -224,12 +253,7 @@ def check_watchlists(patient: Patient) -> Iterator[Finding]:
             yield _gone(one)
     versions = [one for one in every if one.owner == EVERYBODY]
     if not versions:
-        if has_aml:
-            yield fault(
-                name,
-                f"{has_aml} tenants screen names and no list is loaded: every screening answers 502",
-                "`vettance watchlist refresh`, or `vettance watchlist import` with files of your own.",
-            )
+        yield from _listless(*counts[0])
         return
     stale = [one.version.source for one in versions if is_stale(one, patient.now_ms)]
     if stale:
@@ -240,6 +264,18 @@ def check_watchlists(patient: Patient) -> Iterator[Finding]:
         )
     else:
         yield ok(name, f"{len(versions)} lists, {sum(one.version.entities for one in versions):,} entities")
+
+
+def _listless(tenants: int, screening: int) -> Iterator[Finding]:
+    """Say what is amiss where no list is loaded: nothing yet, as long as nobody screens names."""
+    name = "watchlists"
+    mend = "`vettance watchlist refresh --source un_sc` (or another one), or `watchlist import` with files."
+    if screening:
+        found = f"{screening} tenants screen names and no list is loaded: every screening answers 502"
+        yield fault(name, found, mend)
+    elif tenants:
+        found = f"{tenants} tenants have the AML product and no list is loaded: a screening would answer 502"
+        yield warning(name, found, mend)
 
 
 def _gone(one: watchlists_sql.StoredVersion) -> Finding:

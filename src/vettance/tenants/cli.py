@@ -1,21 +1,29 @@
 """The command line of tenants and keys. Works before the server starts and while it runs."""
 
-import asyncio
-import time
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import click
 import msgspec
 
-from vettance.commands import data_option, fail, json_option, open_store, show, show_table
+from vettance import clock
+from vettance.commands import (
+    data_option,
+    fail,
+    find_tenant,
+    json_option,
+    run_with_store,
+    show,
+    show_table,
+)
 from vettance.db.engine import Lost, Store
 from vettance.ids import IdSource
+from vettance.prove import prove_secret
 from vettance.rules import sql as rules_sql
 from vettance.rules.packs import load_pack_text
 from vettance.settings import Environment, Settings, load_secret
 from vettance.tenants import sql
 from vettance.tenants.tenant import Key, Tenant, key_digest, key_hint, make_key
+from vettance.vault import secret_digest
 from vettance.wire import timestamp
 
 _NAME_CHARS_MAX = 200
@@ -38,32 +46,18 @@ def key() -> None:
     """
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _run(
-    data: str | None, work: Callable[[Store, Settings], Coroutine[Any, Any, Any]], *, make: bool = False
-) -> Any:
-    """Run `work` with an open store; every fault ends as one line on standard error."""
-
-    async def whole() -> Any:
-        async with open_store(data, make=make) as (store, settings):
-            return await work(store, settings)
-
-    return asyncio.run(whole())
-
-
-async def find_tenant(store: Store, tenant_id: str) -> Tenant:
-    """Return a tenant by its id, or end the command with a clear line."""
-    rows = await store.read(sql.select_tenant(tenant_id))
-    if not rows:
-        fail(f"there is no tenant {tenant_id}; `vettance tenant list` shows them")
-    return sql.tenant_of(rows[0])
+def _read_name(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    """Read a tenant's name; for `callback` of an argument or option."""
+    if value is None:
+        return None
+    name = value.strip()
+    if not name or len(name) > _NAME_CHARS_MAX or not name.isprintable():
+        raise click.BadParameter(f"a tenant's name has 1 to {_NAME_CHARS_MAX} printable characters")
+    return name
 
 
 @tenant.command("create")
-@click.argument("name")
+@click.argument("name", callback=_read_name)
 @click.option("--aml", is_flag=True, help="Enable the AML product.")
 @json_option
 @data_option
@@ -72,12 +66,9 @@ def create_tenant(name: str, aml: bool, as_json: bool, data: str | None) -> None
 
     Example: vettance tenant create "Corner Shop" --json
     """
-    name = name.strip()
-    if not name or len(name) > _NAME_CHARS_MAX or not name.isprintable():
-        fail(f"a tenant's name has 1 to {_NAME_CHARS_MAX} printable characters")
 
     async def work(store: Store, _settings: Settings) -> Tenant:
-        now_ms = _now_ms()
+        now_ms = clock.now_ms()
         made = Tenant(id=IdSource().make("ten", now_ms), name=name, aml=aml)
         document = load_pack_text("fraud")
         await store.write(
@@ -88,7 +79,7 @@ def create_tenant(name: str, aml: bool, as_json: bool, data: str | None) -> None
         )
         return made
 
-    made: Tenant = _run(data, work, make=True)
+    made = run_with_store(data, work, make=True)
     show(
         {"tenantId": made.id, "name": made.name, "aml": made.aml},
         f"Tenant {made.name} is {made.id}.\nNext: vettance key create --tenant {made.id}",
@@ -98,7 +89,7 @@ def create_tenant(name: str, aml: bool, as_json: bool, data: str | None) -> None
 
 @tenant.command("set")
 @click.argument("tenant_id", metavar="ID")
-@click.option("--name", help="A new name.")
+@click.option("--name", callback=_read_name, help="A new name.")
 @click.option("--throttle", type=click.IntRange(1, _LIMIT_MAX), help="Requests per key in any 60 seconds.")
 @click.option("--quota", type=click.IntRange(1, _LIMIT_MAX), help="Requests per hour of the clock.")
 @click.option("--aml", type=click.Choice(["on", "off"]), help="Switch the AML product.")
@@ -138,11 +129,11 @@ def set_tenant(
     async def work(store: Store, _settings: Settings) -> Tenant:
         changed = msgspec.structs.replace(await find_tenant(store, tenant_id), **changes)
         await store.write(
-            sql.update_tenant(changed), sql.note_change(sql.AREA, tenant_id, tenant_id, _now_ms())
+            sql.update_tenant(changed), sql.note_change(sql.AREA, tenant_id, tenant_id, clock.now_ms())
         )
         return changed
 
-    changed: Tenant = _run(data, work)
+    changed = run_with_store(data, work)
     show(_described(changed), f"Tenant {changed.name} is changed.", as_json=as_json)
 
 
@@ -170,15 +161,20 @@ def list_tenants(as_json: bool, data: str | None) -> None:
     async def work(store: Store, _settings: Settings) -> list[Tenant]:
         return [sql.tenant_of(row) for row in await store.read(sql.select_tenants())]
 
-    rows = [_described(one) for one in _run(data, work)]
+    rows = [_described(one) for one in run_with_store(data, work)]
     show_table("Tenants", rows, as_json=as_json)
 
 
 @key.command("create")
 @click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose key it will be.")
+@click.option(
+    "--other-secret",
+    is_flag=True,
+    help="Go on with another secret than the store was made with; earlier keys work no more.",
+)
 @json_option
 @data_option
-def create_key(tenant_id: str, as_json: bool, data: str | None) -> None:
+def create_key(tenant_id: str, other_secret: bool, as_json: bool, data: str | None) -> None:
     """Make an API key. It is shown once and cannot be shown again.
 
     Example: vettance key create --tenant ten_0190…
@@ -186,22 +182,26 @@ def create_key(tenant_id: str, as_json: bool, data: str | None) -> None:
 
     async def work(store: Store, settings: Settings) -> tuple[str, str]:
         await find_tenant(store, tenant_id)
-        made, text = _new_key(tenant_id, settings)
-        await store.write(sql.insert_key(made), sql.note_change(sql.AREA, tenant_id, made.id, _now_ms()))
+        secret = load_secret(settings) if other_secret else await prove_secret(store, settings)
+        taken = [sql.replace_secret_digest(secret_digest(secret))] if other_secret else []
+        made, text = _new_key(tenant_id, settings, secret)
+        await store.write(
+            *taken, sql.insert_key(made), sql.note_change(sql.AREA, tenant_id, made.id, clock.now_ms())
+        )
         return made.id, text
 
-    key_id, text = _run(data, work)
+    key_id, text = run_with_store(data, work)
     _show_key(key_id, text, as_json=as_json)
 
 
-def _new_key(tenant_id: str, settings: Settings) -> tuple[Key, str]:
+def _new_key(tenant_id: str, settings: Settings, secret: bytes) -> tuple[Key, str]:
     text = make_key(live=settings.environment is Environment.PRODUCTION)
     made = Key(
         id=IdSource().make("key"),
         tenant=tenant_id,
-        digest=key_digest(load_secret(settings), text),
+        digest=key_digest(secret, text),
         hint=key_hint(text),
-        created_at_ms=_now_ms(),
+        created_at_ms=clock.now_ms(),
     )
     return made, text
 
@@ -209,7 +209,8 @@ def _new_key(tenant_id: str, settings: Settings) -> tuple[Key, str]:
 def _show_key(key_id: str, text: str, *, as_json: bool) -> None:
     show(
         {"keyId": key_id, "apiKey": text},
-        f"Key {key_id}:\n\n    {text}\n\nKeep it on your server; it is not stored here and not shown again.",
+        f"Key {key_id}:\n\n    {text}\n\nKeep it on your server; it is not stored here and not shown again.\n"
+        "A running service takes it within a second.",
         as_json=as_json,
     )
 
@@ -237,7 +238,7 @@ def list_keys(tenant_id: str | None, as_json: bool, data: str | None) -> None:
             "createdAt": timestamp(one.created_at_ms),
             "revokedAt": timestamp(one.revoked_at_ms) if one.revoked_at_ms is not None else None,
         }
-        for one in _run(data, work)
+        for one in run_with_store(data, work)
         if tenant_id in (None, one.tenant)
     ]
     show_table("API keys", rows, as_json=as_json)
@@ -257,13 +258,13 @@ def revoke_key(key_id: str, as_json: bool, data: str | None) -> None:
         found = await _find_key(store, key_id)
         try:
             await store.write(
-                sql.revoke_key(key_id, _now_ms()),
-                sql.note_change(sql.AREA, found.tenant, key_id, _now_ms()),
+                sql.revoke_key(key_id, clock.now_ms()),
+                sql.note_change(sql.AREA, found.tenant, key_id, clock.now_ms()),
             )
         except Lost:
             fail(f"key {key_id} was revoked already")
 
-    _run(data, work)
+    run_with_store(data, work)
     show({"keyId": key_id, "revoked": True}, f"Key {key_id} is revoked.", as_json=as_json)
 
 
@@ -286,16 +287,16 @@ def rotate_key(key_id: str, as_json: bool, data: str | None) -> None:
 
     async def work(store: Store, settings: Settings) -> tuple[str, str]:
         found = await _find_key(store, key_id)
-        made, text = _new_key(found.tenant, settings)
+        made, text = _new_key(found.tenant, settings, await prove_secret(store, settings))
         try:
             await store.write(
-                sql.revoke_key(key_id, _now_ms()),
+                sql.revoke_key(key_id, clock.now_ms()),
                 sql.insert_key(made),
-                sql.note_change(sql.AREA, found.tenant, key_id, _now_ms()),
+                sql.note_change(sql.AREA, found.tenant, key_id, clock.now_ms()),
             )
         except Lost:
             fail(f"key {key_id} was revoked already")
         return made.id, text
 
-    new_id, text = _run(data, work)
+    new_id, text = run_with_store(data, work)
     _show_key(new_id, text, as_json=as_json)

@@ -12,6 +12,8 @@ class KeyRing:
 
     def __init__(self, pepper: bytes) -> None:
         self._pepper = pepper
+        #: Whether a key was ever found: it was made with the same pepper then.
+        self.is_proven = False
         self._by_digest: dict[bytes, tuple[Key, Tenant]] = {}
         self._by_id: dict[str, tuple[Key, Tenant]] = {}
         self._tenants: dict[str, Tenant] = {}
@@ -37,8 +39,10 @@ class KeyRing:
         if not is_key(api_key):
             return None
         found = self._by_digest.get(key_digest(self._pepper, api_key))
-        if found is not None and len(self._cache) < _CACHE_MAX:
-            self._cache[api_key] = found
+        if found is not None:
+            self.is_proven = True
+            if len(self._cache) < _CACHE_MAX:
+                self._cache[api_key] = found
         return found
 
     def issued(self, key_id: str) -> tuple[Key, Tenant] | None:

@@ -89,6 +89,32 @@ def select_keys() -> Statement:
     return everyone(f"SELECT {_KEY} FROM api_key ORDER BY id")
 
 
+def select_any_key() -> Statement:
+    """A row when a key was ever made."""
+    return everyone("SELECT 1 FROM api_key LIMIT 1")
+
+
+def select_secret_digest() -> Statement:
+    """The digest of the secret that the store was made with; no row while that is not known."""
+    return everyone("SELECT secret_digest FROM deployment WHERE id = 1")
+
+
+def keep_secret_digest(digest: str) -> Statement:
+    """Remember the digest of the secret, unless one is known already."""
+    return everyone(
+        "INSERT INTO deployment (id, secret_digest) VALUES (1, ?) ON CONFLICT (id) DO NOTHING", (digest,)
+    )
+
+
+def replace_secret_digest(digest: str) -> Statement:
+    """Remember the digest of another secret from now on."""
+    return everyone(
+        "INSERT INTO deployment (id, secret_digest) VALUES (1, ?) "
+        "ON CONFLICT (id) DO UPDATE SET secret_digest = excluded.secret_digest",
+        (digest,),
+    )
+
+
 def select_key(key_id: str) -> Statement:
     """One key by its id."""
     return everyone(f"SELECT {_KEY} FROM api_key WHERE id = ?", (key_id,))

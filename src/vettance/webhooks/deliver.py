@@ -2,12 +2,12 @@
 
 import asyncio
 import secrets
-import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import structlog
 
+from vettance import clock
 from vettance.db.engine import Lost, Store, StoreDown
 from vettance.ops.meters import Meters
 from vettance.tenants import sql as tenants_sql
@@ -30,6 +30,8 @@ _OVERDUE_MS: Final = 5_000
 _STORE_PAUSE_S: Final = 0.25
 # A lease outlives any attempt and its settlement. After it another worker may take the delivery.
 LEASE_MS: Final = 30_000
+#: How long nothing is sent to a subscription whose secret does not open, before it is tried again.
+SEALED_PAUSE_MS: Final = 60_000
 _FEED_ROWS: Final = 2_000
 _CANCEL_ROWS: Final = 1_000
 _FORGET_ROWS: Final = 1_000
@@ -67,7 +69,7 @@ class Deliverer:
         policy: RetryPolicy | None = None,
         alone: bool = True,
         keep_ms: int | None = None,
-        now_ms: Callable[[], int] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
         meters: Meters | None = None,
     ) -> None:
         self._meters = meters or Meters(role="webhooks")
@@ -77,7 +79,7 @@ class Deliverer:
         self._policy = policy or RetryPolicy()
         self._alone = alone
         self._keep_ms = keep_ms
-        self._now_ms = now_ms or (lambda: time.time_ns() // 1_000_000)
+        self._now_ms = now_ms
         self._lanes = Lanes()
         self._fed_through = 0
         self._changes_seen = 0
@@ -120,8 +122,9 @@ class Deliverer:
             if not self._started:
                 await self._start()
             while self._doubtful:
-                await self._store.write(outbox.release(*self._doubtful[-1]))
-                self._doubtful.pop()
+                # What is added meanwhile comes behind it.
+                await self._store.write(outbox.release(*self._doubtful[0]))
+                self._doubtful.pop(0)
             now = asyncio.get_running_loop().time()
             if now >= self._next_feed:
                 self._next_feed = now + _POLL_S
@@ -135,8 +138,7 @@ class Deliverer:
                 self._next_sweep = now + _SWEEP_S
                 await self._sweep()
             return await self._dispatch()
-        except StoreDown as error:
-            _log.warning("webhooks_wait_for_the_store", reason=str(error))
+        except StoreDown:
             await asyncio.sleep(_STORE_PAUSE_S)
         except Exception:  # noqa: BLE001 - a loop that died silently would stop every webhook
             _log.exception("webhooks_turn_failed")
@@ -186,7 +188,10 @@ class Deliverer:
                 )
                 if canceled[0] < _CANCEL_ROWS:
                     break
-            await self._refill(self._lanes.lane(subscription))
+            lane = self._lanes.lane(subscription)
+            if lane.held_until_ms is not None:
+                lane.held_until_ms = 0  # Its secret may be another one.
+            await self._refill(lane)
         if rows:
             self._changes_seen = rows[-1][0]
 
@@ -245,15 +250,30 @@ class Deliverer:
             )
             outcome = await self._postman.post(one.url, headers, one.body, self._policy.attempt_s_max)
         except Sealed:
-            _log.error("webhook_secret_sealed", subscription=one.subscription)
-            outcome = Outcome(0, Failure.SECRET, b"", started_at_ms, started_at_ms + 1, 0)
+            self._put_off(lane, one, lease)
+            return
         except Exception:  # noqa: BLE001 - a bug here must not leave its delivery unsettled
             _log.exception("webhook_attempt_failed", delivery=one.id)
             outcome = Outcome(0, Failure.INTERNAL, b"", started_at_ms, self._now_ms() + 1, 0)
+        lane.held_until_ms = None
         self._meters.attempted(outcome.failure or "delivered", outcome.duration_ms)
         lane.learn(outcome.duration_ms, timed_out=outcome.failure is Failure.TIMEOUT)
         self._sent.append(_Sent(lane, one, lease, outcome))
         self._something_sent.set()
+
+    def _put_off(self, lane: Lane, one: outbox.Claimed, lease: str) -> None:
+        """Keep what a secret that does not open could not sign, and try its lane again in a while.
+
+        It is the fault of this deployment, not of the receiver, and costs the delivery no attempt.
+        """
+        if lane.held_until_ms is None:
+            _log.error("webhook_secret_sealed", subscription=one.subscription)
+        self._meters.attempted(Failure.SECRET, 0)
+        now_ms = self._now_ms()
+        lane.held_until_ms = now_ms + SEALED_PAUSE_MS
+        self._doubtful.append(([one.seq], lease))
+        self._lanes.done(lane, one.seq)
+        self._lanes.add(one.subscription, one.seq, now_ms, now_ms)
 
     async def _settle_for_ever(self) -> None:
         while True:
@@ -325,6 +345,7 @@ class Deliverer:
         if self._attempts:
             await asyncio.wait(list(self._attempts), timeout=DRAIN_S_MAX)
         left = dict(self._attempts)
+        held = [([seq], lease) for seq, lease in left.values()]
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
@@ -333,7 +354,7 @@ class Deliverer:
         await asyncio.wait((settling,), timeout=_SETTLE_S_MAX)
         try:
             await asyncio.gather(
-                *(self._store.write(outbox.release([seq], lease)) for seq, lease in left.values())
+                *(self._store.write(outbox.release(*one)) for one in (*held, *self._doubtful))
             )
         except StoreDown as error:
             _log.warning("webhook_leases_not_released", reason=str(error))

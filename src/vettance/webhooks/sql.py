@@ -108,6 +108,13 @@ def unseal(vault: Vault, sealed: bytes, tenant: str, subscription_id: str) -> st
     return vault.open_again(sealed, _PLACE, tenant, subscription_id)
 
 
+def select_newest_sealed(limit: int) -> Statement:
+    """(tenant, subscription, its sealed secret) of the subscriptions made last, whoever has them."""
+    return everyone(
+        "SELECT tenant, id, secret FROM subscription ORDER BY created_at_ms DESC LIMIT ?", (limit,)
+    )
+
+
 def select_secrets(tenant: str, subscription_id: str) -> Statement:
     """The sealed secrets of one subscription, as `Secrets` takes them."""
     return scoped(

@@ -1,0 +1,5 @@
+-- One row: a digest by which the secret that this store was made with is known, and which tells nothing of it.
+CREATE TABLE deployment (
+    id INTEGER PRIMARY KEY,
+    secret_digest TEXT NOT NULL
+);
