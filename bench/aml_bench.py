@@ -32,10 +32,11 @@ from vettance.aml.assemble import Aml, assemble
 from vettance.aml.desk import REPEAT_MS
 from vettance.aml.event import read_aml_event
 from vettance.aml.features import aml_schema
-from vettance.aml.graph import HOUR_MS, Graph
+from vettance.aml.graph import Graph
 from vettance.aml.judge import Finding, judge
 from vettance.aml.memory import AmlMemory
 from vettance.aml.screening.screen import Screener
+from vettance.clock import HOUR_MS
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.demo.launch import command, launched, make_fresh
@@ -208,7 +209,7 @@ async def measure_start(folder: Path, count: int) -> None:
     turns = store if isinstance(store, PostgresStore) else None
     await store.migrate()
     now_ms = clock.now_ms()
-    await store.write(sql.insert_ruleset("ten_b", 1, load_pack_text("aml"), "", now_ms))
+    await store.write(sql.RULE_SETS.insert("ten_b", 1, load_pack_text("aml"), "", now_ms))
     record = sql.Record(ruleset_version=1, facts=(), answers=(), inexact=0, fired=[], failed=[])
     ids, batch = IdSource(), []
     customers = max(100, count // 60)

@@ -24,9 +24,9 @@ from vettance.decisions.features import fraud_schema
 from vettance.decisions.share import SharedMemory
 from vettance.events.event import Source, read_event
 from vettance.ids import IdSource
-from vettance.rules import sql as rules_sql
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
+from vettance.rules.sql import DECIDING
 from vettance.settings import Settings
 from vettance.state.redis_line import Line
 from vettance.state.redis_velocity import RedisVelocity
@@ -45,7 +45,7 @@ async def fill(count: int, database: str | None, redis: Redis) -> dict[str, Any]
         try:
             await store.migrate()
             ids, now_ms = IdSource(), clock.now_ms()
-            await store.write(rules_sql.insert_version(TENANT, 1, load_pack_text("fraud"), "", now_ms))
+            await store.write(DECIDING.insert(TENANT, 1, load_pack_text("fraud"), "", now_ms))
             bodies = payment_bodies(count)
             for first in range(0, count, AT_ONCE):
                 statements = []

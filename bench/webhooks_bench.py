@@ -36,8 +36,8 @@ from vettance.db.sqlite import SqliteStore, store_path
 from vettance.demo.launch import Launched, serving
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
-from vettance.rules import sql as rules_sql
 from vettance.rules.packs import load_pack_text
+from vettance.rules.sql import DECIDING
 from vettance.settings import load_secret, read_settings
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Key, Tenant, key_digest, make_key
@@ -69,7 +69,7 @@ async def prepare(folder: Path, urls: Sequence[Sequence[str]]) -> list[tuple[str
             statements = [
                 tenants_sql.insert_tenant(one, now_ms),
                 tenants_sql.insert_key(key),
-                rules_sql.insert_version(one.id, 1, load_pack_text("fraud"), "bench", now_ms),
+                DECIDING.insert(one.id, 1, load_pack_text("fraud"), "bench", now_ms),
             ]
             for number, url in enumerate(places):
                 subscription = Subscription(

@@ -54,8 +54,8 @@ from vettance.prove import prove_secret, record_when_proven
 from vettance.refresh import Refresher, Reload
 from vettance.replays.replay import StoredReplays
 from vettance.retention import sql as retention_sql
-from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
+from vettance.rules.sql import DECIDING
 from vettance.settings import Role, Settings, load_secret
 from vettance.state.limits import QUOTA_WINDOW_S, Quota
 from vettance.state.port import StateDown
@@ -196,7 +196,7 @@ class Service:
         return {
             tenants_sql.AREA: self._reload_keys,
             lists_sql.AREA: self.lists.reload,
-            rules_sql.AREA: self.attendants[0].ask,
+            DECIDING.area: self.attendants[0].ask,
             webhooks_sql.AREA: self._reload_webhooks,
             websdk_sql.AREA: self._reload_tokens,
             aml_sql.AREA: self.attendants[1].ask,

@@ -1,13 +1,14 @@
 """What the commands share: where the data is, whose it is, how a fault ends, how a result is shown."""
 
 import asyncio
+import hashlib
 import os
 import stat
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import click
 
@@ -19,7 +20,6 @@ from vettance.tenants.sql import select_tenant, tenant_of
 from vettance.tenants.tenant import Tenant
 from vettance.wire import encode, read_moment
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 Result = TypeVar("Result")
 
 data_option = click.option(
@@ -29,19 +29,6 @@ data_option = click.option(
     help="The data folder (VETTANCE_DATA; default ./vettance-data).",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object or array.")
-#: A version of rules on the command line; both engines number them in 32 bits or more.
-VERSION: Final = click.IntRange(1, 2**31 - 1)
-_version_option = click.option(
-    "--version", type=VERSION, help="Compare with this version instead of the one in force."
-)
-_to_option = click.option(
-    "--to", "to_version", type=VERSION, help="Compare two stored versions, without a file."
-)
-
-
-def compare_options(command: Command) -> Command:
-    """Add what a `diff` of rule versions is told beside its file."""
-    return _version_option(_to_option(command))
 
 
 def fail(message: str) -> NoReturn:
@@ -127,6 +114,12 @@ def run_for_tenant(
 def show(result: dict[str, Any] | list[dict[str, Any]], text: str, *, as_json: bool) -> None:
     """Print a result: for a script as JSON, for a person as text."""
     click.echo(encode(result).decode() if as_json else text)
+
+
+def file_digest(path: Path) -> str:
+    """Name the content of a file (SHA-256, hex)."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextmanager

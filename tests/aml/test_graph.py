@@ -6,7 +6,8 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.aml.graph import EDGES_MAX, HOUR_MS, PARTIES_MAX, Graph
+from vettance.aml.graph import EDGES_MAX, PARTIES_MAX, Graph
+from vettance.clock import HOUR_MS
 
 PAIR_MS = 90 * 86_400_000
 START = 1_760_000_000_000

@@ -7,11 +7,12 @@ import pytest
 
 from vettance.aml.screening.request import read_screen_request
 from vettance.aml.screening.screen import Screener
+from vettance.clock import DAY_MS
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.ids import IdSource
 from vettance.retention.erase import Eraser
-from vettance.retention.policy import DAY_MS, Policy
+from vettance.retention.policy import Policy
 from vettance.retention.retain import Retainer
 from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant

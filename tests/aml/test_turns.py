@@ -238,7 +238,7 @@ async def test_rules_in_force_in_one_process_are_in_force_for_the_next_event_of_
         await process.post(next(bodies))
     document = load_pack_text("aml") + "\n# another version\n"
     await crew[0].store.write(
-        sql.insert_ruleset(TENANT, 2, document, "", NOW_MS), note_change(sql.AREA, TENANT, "rules", NOW_MS)
+        sql.RULE_SETS.insert(TENANT, 2, document, "", NOW_MS), note_change(sql.AREA, TENANT, "rules", NOW_MS)
     )
     for process in reversed(crew):
         await process.post(next(bodies))

@@ -22,8 +22,8 @@ from vettance.decisions.rebuild import Rebuilder
 from vettance.errors import Unavailable
 from vettance.events.event import Source, read_event
 from vettance.ids import IdSource
-from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
+from vettance.rules.sql import DECIDING
 from vettance.state.memory import MemoryVelocity
 from vettance.state.shelf import Shelf
 from vettance.tenants import sql as tenants_sql
@@ -83,7 +83,7 @@ class House:
         self.rebuilder = Rebuilder(store, self.velocity, self.evaluator, cache, self.preserver.restore)
 
     async def push(self, version: int, text: str, tenant: str = TENANT) -> None:
-        await self.store.write(rules_sql.insert_version(tenant, version, text, "", 0))
+        await self.store.write(DECIDING.insert(tenant, version, text, "", 0))
 
     async def decide(self, body: dict[str, Any], tenant: str = TENANT) -> str:
         sent = encode(body)
@@ -105,8 +105,8 @@ async def house(data: Path) -> AsyncIterator[House]:
             await store.write(
                 tenants_sql.insert_tenant(Tenant(id=TENANT, name="One"), 0),
                 tenants_sql.insert_tenant(Tenant(id=OTHER, name="Two"), 0),
-                rules_sql.insert_version(TENANT, 1, COUNTING, "", 0),
-                rules_sql.insert_version(OTHER, 1, COUNTING, "", 0),
+                DECIDING.insert(TENANT, 1, COUNTING, "", 0),
+                DECIDING.insert(OTHER, 1, COUNTING, "", 0),
             )
         made = House(FailingStore(store), data)
         await made.rebuilder.start()

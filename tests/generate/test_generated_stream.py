@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vettance.clock import DAY_MS
 from vettance.events.event import read_event
 from vettance.generate.attacks import ATTACKS
 from vettance.generate.fraud import Traffic, reference, stream
 from vettance.generate.happening import ORDINARY
-from vettance.generate.people import DAY_MS
 from vettance.wire import parse_object, read_timestamp
 
 

@@ -48,6 +48,7 @@ VERBS = {
     "supervise.py",
     "share.py",
     "tally.py",
+    "versions.py",
     "redis_line.py",
     "redis_velocity.py",
     "redis_claims.py",

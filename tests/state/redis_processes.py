@@ -20,8 +20,8 @@ from vettance.decisions.share import SharedMemory
 from vettance.errors import Unavailable
 from vettance.events.event import Source, read_event
 from vettance.ids import IdSource
-from vettance.rules import sql as rules_sql
 from vettance.rules.ruleset import compile_document
+from vettance.rules.sql import DECIDING
 from vettance.state.memory import MemoryVelocity
 from vettance.state.redis_limits import SharedLimits
 from vettance.state.redis_line import Line
@@ -146,7 +146,7 @@ async def until(done: Callable[[], bool]) -> None:
 async def processes(data: Path, url: str, count: int = 2) -> AsyncIterator[list[Process]]:
     store = FailingStore(await SqliteStore.open(data / "store.db", writer="thread"))
     await store.migrate()
-    await store.write(rules_sql.insert_version(TENANT, 1, COUNTING, "", 0))
+    await store.write(DECIDING.insert(TENANT, 1, COUNTING, "", 0))
     found = [Process(store, url) for _ in range(count)]
     try:
         for process in found:

@@ -13,7 +13,7 @@ from vettance.decisions.share import HOLD_S
 from vettance.errors import Unavailable
 from vettance.events.event import read_event
 from vettance.ids import IdSource
-from vettance.rules import sql as rules_sql
+from vettance.rules.sql import DECIDING
 from vettance.websdk import sql as websdk_sql
 
 
@@ -69,7 +69,7 @@ async def test_new_rules_begin_with_a_memory_of_the_whole_log_in_every_process(t
         paid = {**LOGIN, "metadata": {"amount": 10}}
         for _ in range(7):
             await one.decide(paid)
-        await one.store.write(rules_sql.insert_version(TENANT, 2, SUMMING, "", 1))
+        await one.store.write(DECIDING.insert(TENANT, 2, SUMMING, "", 1))
         await one.memory.reload(TENANT)
         await until(lambda: one.memory.rules[TENANT].version == 2)
         # The other has not heard of the new rules; the memory tells it.

@@ -4,7 +4,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.aml.graph import DAY_MS, Graph, Node
+from vettance.aml.graph import Graph, Node
+from vettance.clock import DAY_MS
 
 KEPT_MS: Final = 180 * DAY_MS  # The transfers of a party without a new one for so long are forgotten.
 OWN_MS: Final = 400 * DAY_MS  # A customer who was silent for so long is forgotten; events may be as old.

@@ -22,12 +22,12 @@ from vettance.aml.figures import Figures, Teller
 from vettance.aml.find import Named
 from vettance.aml.judge import Finding
 from vettance.aml.screening.screen import Screener, Weighed
+from vettance.clock import DAY_MS
 from vettance.db.engine import Statement
 from vettance.decisions.active import ActiveRules
 from vettance.ids import IdSource, made_at_ms
 from vettance.wire import encode, timestamp
 
-DAY_MS: Final = 86_400_000
 #: An event that repeats an open alert of the same customer and typology within this time joins it.
 REPEAT_MS: Final = 7 * DAY_MS
 #: After an alert of a customer and typology was closed as a mistake, such findings are only recorded.

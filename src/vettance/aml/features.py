@@ -5,13 +5,13 @@ from typing import Any, Final
 
 from vettance.aml.event import AmlEvent
 from vettance.aml.jurisdiction import Jurisdictions, country_of
+from vettance.clock import HOUR_MS
 from vettance.rules.schema import Field, Namespace, Schema, Type
 from vettance.wire import read_moment
 
 #: What many laws have banks report: 10,000 (31 CFR 1010.311 in dollars; Directive (EU) 2015/849 in euros).
 THRESHOLD: Final = 10_000
-_HOUR_MS: Final = 3_600_000
-_YEAR_MS: Final = 365.2425 * 24 * _HOUR_MS
+_YEAR_MS: Final = 365.2425 * 24 * HOUR_MS
 
 
 def _plain(name: str, attribute: str, doc: str, kind: Type = Type.TEXT) -> Field:
@@ -122,7 +122,7 @@ def _age_years(event: AmlEvent) -> float | None:
 
 
 def _hour(event: AmlEvent) -> int:
-    return event.occurred_at_ms // _HOUR_MS % 24
+    return event.occurred_at_ms // HOUR_MS % 24
 
 
 def _event_fields() -> tuple[Field, ...]:

@@ -11,8 +11,7 @@ from typing import Final
 
 import msgspec
 
-DAY_MS: Final = 86_400_000
-HOUR_MS: Final = 3_600_000
+from vettance.clock import DAY_MS
 
 # Transfers looked at for one account; twice as many are kept before the older half goes.
 EDGES_MAX: Final = 24

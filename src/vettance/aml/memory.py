@@ -8,9 +8,9 @@ import msgspec
 
 from vettance.aml.book import Book
 from vettance.aml.event import AmlEvent, Trail, read_aml_event
-from vettance.aml.graph import DAY_MS, HOUR_MS
 from vettance.aml.known import Known
 from vettance.aml.snapshot import read_snapshot, write_snapshot
+from vettance.clock import DAY_MS, HOUR_MS
 from vettance.errors import Refusal
 from vettance.rules.compiler import Compiled
 from vettance.state import port

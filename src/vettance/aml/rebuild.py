@@ -59,7 +59,7 @@ class AmlRebuilder:
         """
         changed = (await self._store.read(select_last_change()))[0][0]
         found: dict[str, tuple[ActiveRules, int]] = {}
-        for tenant, version, document in await self._store.read(sql.select_newest_rulesets()):
+        for tenant, version, document in await self._store.read(sql.RULE_SETS.select_newest_of_all()):
             active = self._cache.active(version, document)
             found[tenant] = active, await self._restore(tenant, active.compiled.plan, tenant)
             await self._load_settings(tenant)
@@ -85,11 +85,11 @@ class AmlRebuilder:
         async with self._turns.setdefault(tenant, asyncio.Lock()):
             if tenant in self._monitor.rules:
                 return
-            if not await self._store.read(sql.select_ruleset(tenant)):
+            if not await self._store.read(sql.RULE_SETS.select_newest(tenant)):
                 # Of two processes one is first; what it stored is read below.
                 with contextlib.suppress(Clash):
                     await self._store.write(
-                        sql.insert_ruleset(
+                        sql.RULE_SETS.insert(
                             tenant, 1, load_pack_text(PACK), "The default pack.", self._now_ms()
                         )
                     )
@@ -107,7 +107,7 @@ class AmlRebuilder:
         newest = await self._store.read(sql.select_last_event())
         seq_max = newest[0][0] if newest else 0
         await self._load_settings(tenant)
-        rows = await self._store.read(sql.select_ruleset(tenant))
+        rows = await self._store.read(sql.RULE_SETS.select_newest(tenant))
         active = self._cache.active(rows[0][0], rows[0][1])
         current = self._monitor.rules.get(tenant)
         if current is not None and current.version == active.version and tenant not in self._monitor.astray:

@@ -9,10 +9,11 @@ import msgspec
 from vettance.aml.case import Alert, Case, Entry, EntryKind, Resolution, Settings
 from vettance.aml.event import AmlEvent
 from vettance.db.engine import Row, Statement, everyone, scoped
-from vettance.rules.sql import document_digest
+from vettance.rules.sql import RuleSets
 from vettance.state.port import Value
 
 AREA: Final = "aml"
+RULE_SETS: Final = RuleSets("aml_ruleset", AREA)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
@@ -338,45 +339,7 @@ class Choice(NamedTuple):
         return " AND ".join(parts), args
 
 
-# --- rule sets and settings ---
-
-
-def insert_ruleset(tenant: str, version: int, document: str, note: str, now_ms: int) -> Statement:
-    """Store a new version; `Clash` when somebody else stored that number first."""
-    return scoped(
-        tenant,
-        "INSERT INTO aml_ruleset (tenant, version, document, digest, note, created_at_ms) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (version, document, document_digest(document), note, now_ms),
-    )
-
-
-def select_newest_rulesets() -> Statement:
-    """(tenant, version, document) of the AML rules in force of every tenant."""
-    return everyone(
-        "SELECT tenant, version, document FROM aml_ruleset AS newest WHERE version = "
-        "(SELECT MAX(version) FROM aml_ruleset WHERE tenant = newest.tenant) ORDER BY tenant"
-    )
-
-
-def select_ruleset(tenant: str) -> Statement:
-    """(version, document) of the rules in force."""
-    return scoped(
-        tenant, "SELECT version, document FROM aml_ruleset WHERE tenant = ? ORDER BY version DESC LIMIT 1"
-    )
-
-
-def select_ruleset_version(tenant: str, version: int) -> Statement:
-    """(document,) of one version."""
-    return scoped(tenant, "SELECT document FROM aml_ruleset WHERE tenant = ? AND version = ?", (version,))
-
-
-def select_ruleset_versions(tenant: str) -> Statement:
-    """(version, digest, note, created_at_ms) of every version, newest first."""
-    return scoped(
-        tenant,
-        "SELECT version, digest, note, created_at_ms FROM aml_ruleset WHERE tenant = ? ORDER BY version DESC",
-    )
+# --- settings ---
 
 
 def select_settings(tenant: str) -> Statement:

@@ -7,10 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from vettance.aml.jurisdiction import country_of
+from vettance.clock import DAY_MS
 from vettance.decisions.members import read_amount, read_id, read_word
 from vettance.wire import JSON, STRING_CHARS_MAX, read_moment
-
-DAY_MS: Final = 86_400_000
 
 #: The members of `metadata` with a known meaning; each is also read in snake_case.
 KNOWN_MEMBERS: Final = (

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from vettance.clock import HOUR_MS
 from vettance.decisions.browser import KEYSTROKES, NO_SIGNALS, signals_of
 from vettance.decisions.members import once
 from vettance.decisions.offset import shows_clock_of
@@ -16,7 +17,7 @@ from vettance.events.event import Event
 from vettance.rules.schema import Field, Type
 
 _READ_MAX: Final = 512  # More numbers than a form gives; the rest would only cost time.
-_INTERVAL_MS_MAX: Final = 3_600_000
+_INTERVAL_MS_MAX: Final = HOUR_MS
 _DWELLS: Final = ("keystrokeDwells", "keystroke_dwells")
 _GAPS: Final = ("keystrokeGaps", "keystroke_gaps")
 _PRESSES: Final = ("pressDwells", "press_dwells")

@@ -7,10 +7,7 @@ from typing import Any
 import click
 import msgspec
 
-from vettance import clock
 from vettance.commands import (
-    VERSION,
-    compare_options,
     data_option,
     fail,
     json_option,
@@ -22,25 +19,23 @@ from vettance.commands import (
     whole_file,
     write_document,
 )
-from vettance.db.engine import Clash, Store
+from vettance.db.engine import Store
 from vettance.decisions.active import ActiveRules
 from vettance.decisions.backtest import Backtest, Change
 from vettance.decisions.decision import LOWERCASE, Outcome, decide
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_event
 from vettance.history.sql import count_after
-from vettance.rules import sql
 from vettance.rules.compiler import Compiled
 from vettance.rules.packs import load_pack_text, pack_names
-from vettance.rules.ruleset import RuleSet, RuleSetRefused, admit, compile_ruleset, diff, read_ruleset
+from vettance.rules.ruleset import RuleSet, RuleSetRefused, admit, compile_ruleset, read_ruleset
+from vettance.rules.sql import DECIDING
 from vettance.rules.trial import try_rule
 from vettance.state.memory import MemoryVelocity
-from vettance.tenants.sql import note_change
+from vettance.versions import Versions, file_argument, read_rules, tenant_option
 from vettance.wire import BODY_BYTES_MAX, JSON, encode, timestamp
 
-tenant_option = click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose rules.")
 END_MS = 2**62  # Later than anything happens.
-file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 
 
 @click.group()
@@ -49,13 +44,6 @@ def rules() -> None:
 
     Example: vettance rules check rules.yaml
     """
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        fail(f"{file} cannot be read as UTF-8 text: {error}")
 
 
 def _admit(document: str, name: str) -> tuple[RuleSet, Compiled]:
@@ -79,7 +67,7 @@ def check_file(file: Path, as_json: bool) -> None:
 
     Example: vettance rules check rules.yaml
     """
-    ruleset, compiled = _admit(_read(file), str(file))
+    ruleset, compiled = _admit(read_rules(file), str(file))
     plan = compiled.plan
     found = {
         "name": ruleset.name,
@@ -108,7 +96,7 @@ def test_file(file: Path, rule_id: str | None, as_json: bool) -> None:
     Example: vettance rules test rules.yaml --rule card-testing
     """
     try:
-        ruleset = read_ruleset(_read(file))
+        ruleset = read_ruleset(read_rules(file))
         compiled = compile_ruleset(ruleset, fraud_schema())
     except RuleSetRefused as refused:
         fail(f"{file} is refused.\n{refused}")
@@ -153,7 +141,7 @@ def backtest_file(
 
     Example: vettance rules backtest rules.yaml --tenant ten_0190… --from 2026-01-01 --out changed.ndjson
     """
-    ruleset, compiled = _admit(_read(file), str(file))
+    ruleset, compiled = _admit(read_rules(file), str(file))
     active = ActiveRules(0, "", ruleset, compiled, decide(ruleset, 0, (), ()))
 
     async def work(store: Store) -> Backtest:
@@ -209,123 +197,6 @@ def _line_of(change: Change) -> bytes:
     )
 
 
-@rules.command("push")
-@file_argument
-@tenant_option
-@click.option("--note", default="", help="What changed, for the list of versions.")
-@json_option
-@data_option
-def push_file(file: Path, tenant_id: str, note: str, as_json: bool, data: str | None) -> None:
-    """Save FILE as a tenant's new version and put it into force; a running server follows within seconds.
-
-    Example: vettance rules push rules.yaml --tenant ten_0190… --note "Lower the login limit"
-    """
-    document = _read(file)
-    _admit(document, str(file))
-
-    async def work(store: Store) -> int:
-        newest = await store.read(sql.select_newest_of(tenant_id))
-        version = newest[0][0] + 1 if newest else 1
-        now_ms = clock.now_ms()
-        try:
-            await store.write(
-                sql.insert_version(tenant_id, version, document, note, now_ms),
-                note_change(sql.AREA, tenant_id, str(version), now_ms),
-            )
-        except Clash:
-            fail("somebody else pushed a version at the same moment; pull, compare, and push again")
-        return version
-
-    version = run_for_tenant(data, tenant_id, work)
-    show({"tenantId": tenant_id, "version": version}, f"Version {version} is in force.", as_json=as_json)
-
-
-@rules.command("pull")
-@tenant_option
-@click.option("--version", type=VERSION, help="Which version; the one in force when left out.")
-@click.option(
-    "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output."
-)
-@json_option
-@data_option
-def pull_file(
-    tenant_id: str, version: int | None, output: Path | None, as_json: bool, data: str | None
-) -> None:
-    """Write a tenant's rule set as it was pushed.
-
-    Example: vettance rules pull --tenant ten_0190… --output rules.yaml
-    """
-    found, document = run_for_tenant(data, tenant_id, lambda store: _stored(store, tenant_id, version))
-    write_document(document, {"tenantId": tenant_id, "version": found}, output, as_json=as_json)
-
-
-async def _stored(store: Store, tenant_id: str, version: int | None) -> tuple[int, str]:
-    """Return a version of a tenant's rules, the one in force without a number: (its number, its text)."""
-    if version is None:
-        rows = await store.read(sql.select_newest_of(tenant_id))
-        found = [(row[0], row[1]) for row in rows]
-    else:
-        rows = await store.read(sql.select_version(tenant_id, version))
-        found = [(version, row[0]) for row in rows]
-    if not found:
-        fail("there is no such version; `vettance rules list` shows them")
-    return found[0]
-
-
-async def _document(store: Store, tenant_id: str, version: int | None) -> str:
-    return (await _stored(store, tenant_id, version))[1]
-
-
-@rules.command("diff")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
-@tenant_option
-@compare_options
-@json_option
-@data_option
-def diff_file(
-    file: Path | None,
-    tenant_id: str,
-    version: int | None,
-    to_version: int | None,
-    as_json: bool,
-    data: str | None,
-) -> None:
-    """Show what FILE (or version --to) changes against a tenant's rule set.
-
-    Example: vettance rules diff rules.yaml --tenant ten_0190…
-    """
-    if (file is None) == (to_version is None):
-        fail("name a FILE or --to, and not both")
-
-    async def work(store: Store) -> tuple[str, str]:
-        old = await _document(store, tenant_id, version)
-        return old, _read(file) if file is not None else await _document(store, tenant_id, to_version)
-
-    old, new = run_for_tenant(data, tenant_id, work)
-    try:
-        changes = diff(read_ruleset(old), read_ruleset(new))
-    except RuleSetRefused as refused:
-        fail(f"{file or 'A stored version'} is refused.\n{refused}")
-    show_table("Changes", [change._asdict() for change in changes], as_json=as_json)
-
-
-@rules.command("list")
-@tenant_option
-@json_option
-@data_option
-def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
-    """List the versions of a tenant's rule set, newest first; the first is in force.
-
-    Example: vettance rules list --tenant ten_0190…
-    """
-    found = run_for_tenant(data, tenant_id, lambda store: store.read(sql.select_versions(tenant_id)))
-    rows = [
-        {"version": row[0], "digest": row[1][:12], "note": row[2], "createdAt": timestamp(row[3])}
-        for row in found
-    ]
-    show_table("Versions", rows, as_json=as_json)
-
-
 @rules.command("pack")
 @click.argument("name", default="fraud")
 @json_option
@@ -337,3 +208,8 @@ def show_pack(name: str, as_json: bool) -> None:
     if name not in pack_names():
         fail(f"there is no pack {name}; there are {', '.join(pack_names())}")
     write_document(load_pack_text(name), {"pack": name}, None, as_json=as_json)
+
+
+Versions(
+    rules, DECIDING, "rule set", "rules.yaml", lambda document, name, _data: _admit(document, name)
+).add_commands()

@@ -14,7 +14,7 @@ from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback
 from vettance.history.relate import Link, Relater
 from vettance.ids import is_id
-from vettance.rules import sql as rules_sql
+from vettance.rules.sql import DECIDING
 from vettance.state.port import Value
 from vettance.wire import JSON, decode
 
@@ -91,7 +91,7 @@ class Explainer:
         active = self._evaluator.rules.get(tenant)
         if active is not None and active.version == version:
             return active
-        rows = await self._store.read(rules_sql.select_version(tenant, version))
+        rows = await self._store.read(DECIDING.select_version(tenant, version))
         if not rows:
             raise LookupError(f"rule set version {version} is referred to by a decision and gone")
         return self._cache.active(version, rows[0][0])

@@ -4,11 +4,11 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from vettance.clock import DAY_MS, HOUR_MS
 from vettance.decisions.behaviour import behaviour_fields
 from vettance.decisions.browser import SIGNALS, is_automation, signals_of
 from vettance.decisions.email import EmailFacts, email_facts
 from vettance.decisions.members import (
-    HOUR_MS,
     Reader,
     account_age_hours,
     account_is_new,
@@ -27,9 +27,6 @@ from vettance.decisions.network import INVALID, IpFacts, Network
 from vettance.events.event import Event
 from vettance.events.kind import Meaning, meaning_of
 from vettance.rules.schema import Field, Namespace, Schema, Type
-
-DAY_MS: Final = 86_400_000
-
 
 _meaning: Final = once(meaning_of)
 

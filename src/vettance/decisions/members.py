@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
+from vettance.clock import HOUR_MS
 from vettance.events.event import Event
 from vettance.wire import read_moment
 
 Reader = Callable[[Event], Any]
-HOUR_MS: Final = 3_600_000
 _Value = TypeVar("_Value")
 
 

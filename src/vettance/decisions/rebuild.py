@@ -8,8 +8,8 @@ from vettance.db.engine import Row, Statement, Store
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, RuleCache, observation_of
 from vettance.decisions.evaluate import Evaluator
-from vettance.rules import sql as rules_sql
 from vettance.rules.aggregates import WINDOW_MS_MAX
+from vettance.rules.sql import DECIDING
 from vettance.state.port import Plan, Velocity
 
 CHUNK = 5_000  # Events read at a time at the start, when nobody waits.
@@ -41,7 +41,7 @@ class Rebuilder:
     async def start(self, progress: Progress | None = None) -> int:
         """Load every tenant's rules and memory, and replay the log beyond; returns how many events."""
         reached: dict[str, int] = {}
-        for tenant, version, document in await self._store.read(rules_sql.select_newest()):
+        for tenant, version, document in await self._store.read(DECIDING.select_newest_of_all()):
             active = self._cache.active(version, document)
             reached[tenant] = await self._restore(tenant, active.compiled.plan, tenant)
             self._evaluator.rules[tenant] = active
@@ -66,7 +66,7 @@ class Rebuilder:
         The bulk of the log is read while the old rules go on deciding; only the last few events are replayed
         with the tenant's new events held back.
         """
-        rows = await self._store.read(rules_sql.select_newest_of(tenant))
+        rows = await self._store.read(DECIDING.select_newest(tenant))
         if not rows:
             return
         active = self._cache.active(rows[0][0], rows[0][1])

@@ -17,9 +17,9 @@ from vettance.decisions.doubts import Doubts
 from vettance.decisions.recount import Recount
 from vettance.errors import Unavailable
 from vettance.events.event import Event
-from vettance.rules import sql as rules_sql
 from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.rules.compiler import Facts
+from vettance.rules.sql import DECIDING
 from vettance.state.port import EVERYTHING, Answer, Condition, SharedVelocity, StateDown, Unready
 
 #: How long an event waits for its tenant's memory to be exchanged, before it is refused.
@@ -170,7 +170,7 @@ class SharedMemory:
     async def start(self, _progress: Callable[[int], object] | None = None) -> int:
         """Put all rules into force, and wait a while for the memories, though not for Redis; returns 0."""
         until_s = time.monotonic() + START_S
-        waiting = [row[0] for row in await self._store.read(rules_sql.select_newest())]
+        waiting = [row[0] for row in await self._store.read(DECIDING.select_newest_of_all())]
         try:
             while waiting and time.monotonic() < until_s:
                 waiting = [tenant for tenant in waiting if not await self._attend(tenant)]
@@ -267,7 +267,7 @@ class SharedMemory:
     async def _attend(self, tenant: str) -> bool:
         """Bring a tenant's rules and memory in line; False when another process is at it."""
         async with self._turns.setdefault(tenant, asyncio.Lock()):
-            rows = await self._store.read(rules_sql.select_newest_of(tenant))
+            rows = await self._store.read(DECIDING.select_newest(tenant))
             if not rows:
                 return True
             active = self._cache.active(rows[0][0], rows[0][1])

@@ -8,15 +8,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vettance import clock
+from vettance.clock import DAY_MS, HOUR_MS
 from vettance.events.event import BACK_MS_MAX
 from vettance.generate.fraud import Traffic, events_expected, reference, stream
 from vettance.generate.happening import ORDINARY
-from vettance.generate.people import DAY_MS
 from vettance.wire import timestamp
 
 #: Columns a parquet file must have; `ts` is Unix seconds or a timestamp, `fraud` 0/1 or a boolean.
 COLUMNS: Final = ("transaction_id", "ts", "customer_id", "terminal_id", "amount", "fraud", "scenario")
-_MARGIN_MS: Final = 3_600_000  # Keeps the oldest event inside the service's limit while the demo runs.
+_MARGIN_MS: Final = HOUR_MS  # Keeps the oldest event inside the service's limit while the demo runs.
 _BATCH_ROWS: Final = 8192
 
 

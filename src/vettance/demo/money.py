@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.table import Table
 
 from vettance import clock
+from vettance.clock import DAY_MS
 from vettance.demo.client import ClientFault, Connection, Target, post
 from vettance.generate.aml import Watch, aml_events
 from vettance.wire import JSON, encode
 
 PATH: Final = "/api/v1/aml/events"
-DAY_MS: Final = 86_400_000
 _EACH: Final = 3  # Planted cases of each typology.
 _TRIES: Final = 100
 _PAUSE_S: Final = 0.1

@@ -1,7 +1,6 @@
 """The command line of files: export what was decided, import labelled events."""
 
 import asyncio
-import hashlib
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ from vettance import clock
 from vettance.commands import (
     data_option,
     fail,
+    file_digest,
     find_tenant,
     json_option,
     open_store,
@@ -196,7 +196,7 @@ class _Importer:
 
     async def run(self, errors: Path) -> sql.ImportMark:
         """Take what is left of the file; refused rows are written to `errors`."""
-        self._digest = await asyncio.to_thread(_digest_of, self._file)
+        self._digest = await asyncio.to_thread(file_digest, self._file)
         rows = await self._store.read(sql.select_import_mark(self._tenant, self._digest))
         mark = sql.ImportMark._make(rows[0]) if rows and not self._dry_run else sql.ImportMark()
         jobs: list[Statement] = []
@@ -280,8 +280,3 @@ def _end_before(path: Path, line: int) -> int:
                 break
             end += len(said)
     return end
-
-
-def _digest_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

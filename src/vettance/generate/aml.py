@@ -10,8 +10,9 @@ from typing import IO, Any, Final, NamedTuple
 
 import msgspec
 
+from vettance.clock import DAY_MS
 from vettance.generate.laundering import TYPOLOGIES, plant
-from vettance.generate.money import DAY_MS, Bank, Business, Move, Person, make_bank, moment
+from vettance.generate.money import Bank, Business, Move, Person, make_bank, moment
 from vettance.generate.world import END_MS_MAX, lognormal, poisson
 from vettance.wire import encode, timestamp
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.generate.happening import Happening, human_signals, machine_signals, write_head
-from vettance.generate.people import DAY_MS, HOUR_MS, Customer, make_customer_id, make_email
+from vettance.generate.people import Customer, make_customer_id, make_email
 from vettance.generate.world import (
     AUTOMATION_AGENTS,
     DISPOSABLE_DOMAINS,
@@ -26,8 +27,6 @@ from vettance.generate.world import (
     residential_ip,
     tunnel_ip,
 )
-
-MINUTE_MS: Final = 60_000
 
 
 class Attack(NamedTuple):

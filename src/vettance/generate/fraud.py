@@ -9,9 +9,10 @@ from typing import BinaryIO, Final
 
 import msgspec
 
+from vettance.clock import DAY_MS
 from vettance.generate.attacks import ATTACKS, Attack, stage
 from vettance.generate.happening import ORDINARY, Happening
-from vettance.generate.people import DAY_MS, Customer, live_day
+from vettance.generate.people import Customer, live_day
 from vettance.generate.world import END_MS_MAX
 from vettance.wire import timestamp
 

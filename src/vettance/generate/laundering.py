@@ -5,7 +5,8 @@ from itertools import pairwise
 from random import Random
 from typing import Any, Final
 
-from vettance.generate.money import CITIES, DAY_MS, HOUR_MS, Bank, Move, Person
+from vettance.clock import DAY_MS, HOUR_MS
+from vettance.generate.money import CITIES, Bank, Move, Person
 from vettance.generate.world import lognormal
 
 _Case = Iterator[Move]

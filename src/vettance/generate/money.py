@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from vettance.clock import DAY_MS, HOUR_MS
 from vettance.generate.world import lognormal
 
-DAY_MS: Final = 86_400_000
-HOUR_MS: Final = 3_600_000
 CITIES: Final = (
     "Berlin",
     "Hamburg",

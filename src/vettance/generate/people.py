@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from vettance.clock import DAY_MS, HOUR_MS
 from vettance.generate.happening import Happening, human_signals, write_head
 from vettance.generate.world import (
     FIRST_NAMES,
@@ -28,8 +29,6 @@ from vettance.generate.world import (
     tunnel_ip,
 )
 
-DAY_MS: Final = 86_400_000
-HOUR_MS: Final = 3_600_000
 _MERCHANTS_PER_KIND: Final = 40
 _OFFICE_PEOPLE: Final = 25
 _INVITES: Final = ("WELCOME10", "SPRING15", "FRIENDS5")

@@ -2,7 +2,7 @@
 
 import msgspec
 
-DAY_MS = 86_400_000
+from vettance.clock import DAY_MS
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):

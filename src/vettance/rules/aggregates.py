@@ -3,16 +3,16 @@
 import re
 from typing import Final, NamedTuple
 
+from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.schema import Type
 
 SECOND_MS: Final = 1_000
-DAY_MS: Final = 86_400_000
 WINDOW_MS_MAX: Final = 90 * DAY_MS  # How long the state engine remembers.
 KEY_PARTS_MAX: Final = 5  # A key is stored for each event; more parts would only make keys that never repeat.
 AGGREGATE_COST: Final = 250  # About 5 µs of the state engine's time, in units of 20 ns.
 
 _WINDOW = re.compile(r"([1-9][0-9]{0,6})([smhd])", re.ASCII)
-_UNITS_MS: Final = {"d": DAY_MS, "h": 3_600_000, "m": 60_000, "s": SECOND_MS}
+_UNITS_MS: Final = {"d": DAY_MS, "h": HOUR_MS, "m": MINUTE_MS, "s": SECOND_MS}
 
 
 class AggregateWord(NamedTuple):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.document import DocumentFault, Place, plain, read_document
 from vettance.rules.rule import (
     JSON,
@@ -26,12 +27,12 @@ REPEAT_MAX: Final = 1_000
 ACTIONS_MAX: Final = 200
 FAULTS_MAX: Final = 100  # Reported at once; more would not be read.
 SCORE_MAX: Final = 100
-BACK_MS_MAX: Final = 400 * 86_400_000  # As far back as an event may lie.
+BACK_MS_MAX: Final = 400 * DAY_MS  # As far back as an event may lie.
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{0,63}", re.ASCII)
 _SPAN = re.compile(r"(-?)([0-9]{1,9})(ms|s|m|h|d)", re.ASCII)
-_UNITS_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_UNITS_MS: Final = {"d": DAY_MS, "h": HOUR_MS, "m": MINUTE_MS, "s": 1_000, "ms": 1}
 _LIKE_ID: Final = "must be small letters, digits, dots and dashes, at most 64"
 _LIKE_CODE: Final = "must be capital letters, digits and underscores, at most 64"
 _GIVEN_CONTROLS: Final = ("at", "repeat", "every")

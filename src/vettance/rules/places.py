@@ -6,14 +6,13 @@ import socket
 from collections.abc import Callable
 from typing import Any, Final
 
+from vettance.clock import DAY_MS, HOUR_MS
 from vettance.rules.schema import Type
 from vettance.rules.word import Word, entering
 
 NUMBER, TEXT, BOOL, LIST = Type.NUMBER, Type.TEXT, Type.BOOL, Type.LIST
 
 EARTH_RADIUS_KM: Final = 6371.0088  # Mean radius of WGS 84 (Moritz, Geodetic Reference System 1980).
-HOUR_MS: Final = 3_600_000
-DAY_MS: Final = 86_400_000
 
 PLACES: dict[str, Word] = {}
 _place = entering(PLACES)

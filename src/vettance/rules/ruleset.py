@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.compiler import Compiled, compile_rules
 from vettance.rules.fault import RuleFault
 from vettance.rules.language import Checked, check
@@ -34,7 +35,7 @@ __all__ = [
 COST_MAX: Final = 150_000  # Of a rule set, in units of about 20 ns: 3 ms for each event, aggregates included.
 TRIAL_EVENTS_MAX: Final = 50_000  # Of all tests of a rule set: some seconds of work when it is saved.
 
-_UNITS_MS: Final = (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1))
+_UNITS_MS: Final = (("d", DAY_MS), ("h", HOUR_MS), ("m", MINUTE_MS), ("s", 1_000), ("ms", 1))
 
 
 # --- The gate ---

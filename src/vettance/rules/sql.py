@@ -1,10 +1,10 @@
 """What the store remembers of rule sets: every version that was ever saved; the newest is in force."""
 
 import hashlib
+from dataclasses import dataclass
+from typing import Final
 
 from vettance.db.engine import Statement, everyone, scoped
-
-AREA = "ruleset"
 
 
 def document_digest(document: str) -> str:
@@ -12,40 +12,51 @@ def document_digest(document: str) -> str:
     return hashlib.sha256(document.encode()).hexdigest()
 
 
-def insert_version(tenant: str, version: int, document: str, note: str, now_ms: int) -> Statement:
-    """Store a new version; `Clash` when somebody else stored that number first."""
-    return scoped(
-        tenant,
-        "INSERT INTO ruleset (tenant, version, document, digest, note, created_at_ms) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (version, document, document_digest(document), note, now_ms),
-    )
+@dataclass(frozen=True, slots=True)
+class RuleSets:
+    """The statements about the rule sets of one kind: those of fraud decide, those of AML watch."""
+
+    table: str
+    #: What a change of them is noted as.
+    area: str
+
+    def insert(self, tenant: str, version: int, document: str, note: str, now_ms: int) -> Statement:
+        """Store a new version; `Clash` when somebody else stored that number first."""
+        return scoped(
+            tenant,
+            f"INSERT INTO {self.table} (tenant, version, document, digest, note, created_at_ms) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            (version, document, document_digest(document), note, now_ms),
+        )
+
+    def select_newest_of_all(self) -> Statement:
+        """(tenant, version, document) of the rule set in force for every tenant."""
+        return everyone(
+            f"SELECT tenant, version, document FROM {self.table} AS newest WHERE version = "
+            f"(SELECT MAX(version) FROM {self.table} WHERE tenant = newest.tenant) ORDER BY tenant"
+        )
+
+    def select_newest(self, tenant: str) -> Statement:
+        """(version, document, digest) of the rule set in force for one tenant."""
+        return scoped(
+            tenant,
+            f"SELECT version, document, digest FROM {self.table} WHERE tenant = ? "
+            "ORDER BY version DESC LIMIT 1",
+        )
+
+    def select_version(self, tenant: str, version: int) -> Statement:
+        """(document,) of one version."""
+        return scoped(
+            tenant, f"SELECT document FROM {self.table} WHERE tenant = ? AND version = ?", (version,)
+        )
+
+    def select_versions(self, tenant: str) -> Statement:
+        """(version, digest, note, created_at_ms) of every version, newest first."""
+        return scoped(
+            tenant,
+            f"SELECT version, digest, note, created_at_ms FROM {self.table} WHERE tenant = ? "
+            "ORDER BY version DESC",
+        )
 
 
-def select_newest() -> Statement:
-    """(tenant, version, document) of the rule set in force for every tenant."""
-    return everyone(
-        "SELECT tenant, version, document FROM ruleset WHERE version = "
-        "(SELECT MAX(version) FROM ruleset AS other WHERE other.tenant = ruleset.tenant)"
-    )
-
-
-def select_newest_of(tenant: str) -> Statement:
-    """(version, document, digest) of the rule set in force for one tenant."""
-    return scoped(
-        tenant,
-        "SELECT version, document, digest FROM ruleset WHERE tenant = ? ORDER BY version DESC LIMIT 1",
-    )
-
-
-def select_version(tenant: str, version: int) -> Statement:
-    """(document,) of one version."""
-    return scoped(tenant, "SELECT document FROM ruleset WHERE tenant = ? AND version = ?", (version,))
-
-
-def select_versions(tenant: str) -> Statement:
-    """(version, digest, note, created_at_ms) of every version, newest first."""
-    return scoped(
-        tenant,
-        "SELECT version, digest, note, created_at_ms FROM ruleset WHERE tenant = ? ORDER BY version DESC",
-    )
+DECIDING: Final = RuleSets("ruleset", "ruleset")

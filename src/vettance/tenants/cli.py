@@ -18,8 +18,8 @@ from vettance.commands import (
 from vettance.db.engine import Lost, Store
 from vettance.ids import IdSource
 from vettance.prove import prove_secret
-from vettance.rules import sql as rules_sql
 from vettance.rules.packs import load_pack_text
+from vettance.rules.sql import DECIDING
 from vettance.settings import Environment, Settings, load_secret
 from vettance.tenants import sql
 from vettance.tenants.tenant import Key, Tenant, key_digest, key_hint, make_key
@@ -73,8 +73,8 @@ def create_tenant(name: str, aml: bool, as_json: bool, data: str | None) -> None
         document = load_pack_text("fraud")
         await store.write(
             sql.insert_tenant(made, now_ms),
-            rules_sql.insert_version(made.id, 1, document, "The default pack.", now_ms),
-            sql.note_change(rules_sql.AREA, made.id, "1", now_ms),
+            DECIDING.insert(made.id, 1, document, "The default pack.", now_ms),
+            sql.note_change(DECIDING.area, made.id, "1", now_ms),
             sql.note_change(sql.AREA, made.id, made.id, now_ms),
         )
         return made

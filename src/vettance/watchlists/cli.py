@@ -268,7 +268,7 @@ def list_versions(every: bool, as_json: bool, data: str | None) -> None:
             "entities": stored.version.entities,
             "names": stored.version.names,
             "importedAt": timestamp(stored.imported_at_ms),
-            "ageHours": round((now_ms - stored.checked_at_ms) / 3_600_000, 1),
+            "ageHours": round((now_ms - stored.checked_at_ms) / clock.HOUR_MS, 1),
         }
         for stored in _run(data, work)
     ]

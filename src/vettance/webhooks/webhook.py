@@ -11,13 +11,14 @@ from typing import Final
 import msgspec
 
 from vettance import __version__
+from vettance.clock import DAY_MS
 from vettance.outbox import MessageType
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the mark that every signing secret begins with
 _SECRET_BYTES: Final = 32
 
 #: After a promotion the former secret still signs for this long, so that no receiver misses a delivery.
-OLD_SECRET_MS: Final = 24 * 3_600_000
+OLD_SECRET_MS: Final = DAY_MS
 
 #: How much of a receiver's answer is kept for people to read.
 ANSWER_BYTES_MAX: Final = 1024

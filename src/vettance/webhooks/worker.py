@@ -8,11 +8,11 @@ import sys
 import structlog
 import uvloop
 
+from vettance.clock import DAY_MS
 from vettance.connect import connect_beside
 from vettance.db.engine import StoreDown
 from vettance.logs import configure_logs
 from vettance.ops.meters import take_place
-from vettance.retention.policy import DAY_MS
 from vettance.settings import Settings, SettingsError, load_secret, read_settings
 from vettance.vault import Vault
 from vettance.webhooks.deliver import Deliverer

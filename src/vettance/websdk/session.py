@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import msgspec
 
+from vettance.clock import DAY_MS
 from vettance.wire import JSON, OBJECT_BYTES_MAX, OBJECT_KEYS_MAX, decode, encode
 
 #: Signals count for evaluations until this long after the session's latest batch; then they are deleted.
-SESSION_MS: Final = 24 * 3_600_000
+SESSION_MS: Final = DAY_MS
 
 #: Sessions remembered by one process. Beyond it those longest silent are forgotten.
 SESSIONS_MAX: Final = 200_000

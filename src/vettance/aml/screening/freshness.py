@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
+from vettance.clock import DAY_MS
 from vettance.watchlists.sources.table import SOURCES
 from vettance.watchlists.sql import StoredVersion
 
 #: Publishers change their lists several times a week; our choice, long enough for a holiday.
-STALE_MS: Final = 7 * 86_400_000
+STALE_MS: Final = 7 * DAY_MS
 
 
 def age_s(stored: StoredVersion, now_ms: int) -> int:
@@ -26,4 +27,4 @@ def stale_reason(versions: Sequence[StoredVersion], now_ms: int) -> str | None:
     names = [stored.version.source for stored in versions if is_stale(stored, now_ms)]
     if not names:
         return None
-    return f"not refreshed for {STALE_MS // 86_400_000} days: {', '.join(names)}"
+    return f"not refreshed for {STALE_MS // DAY_MS} days: {', '.join(names)}"

@@ -22,7 +22,16 @@ from vettance.aml.screening.batch.journal import Journal, JournalBusy, Line
 from vettance.aml.screening.batch.row import COLUMNS, cells_of, details_of, request_of
 from vettance.aml.screening.request import ScreenRequest
 from vettance.aml.screening.screen import Found, Screener, saving
-from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show, whole_file
+from vettance.commands import (
+    data_option,
+    fail,
+    file_digest,
+    find_tenant,
+    json_option,
+    open_store,
+    show,
+    whole_file,
+)
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Unprocessable
 from vettance.exchange.file import FORMATS, FormatFault, format_of, open_sink, rows_of
@@ -136,7 +145,7 @@ class _Batch:
             fail("no watchlist is loaded; `vettance watchlist import` loads one")
         # Fails before an hour of work where a format is not installed.
         open_sink(file_format, io.BytesIO(), COLUMNS)
-        digest = await asyncio.to_thread(_digest_of, self._file)
+        digest = await asyncio.to_thread(file_digest, self._file)
         name = f"screen-{hashlib.sha256(f'{digest}|{self._tenant}|{self._profile}'.encode()).hexdigest()}"
         journal = Journal(out.with_name(f"{out.name}.{name[-8:]}.part"), name)
         try:
@@ -323,11 +332,6 @@ def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
         "autoClear": counts[Decision.AUTO_CLEAR],
         "alerts": len(alerts),
     }
-
-
-def _digest_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
