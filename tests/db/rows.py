@@ -39,6 +39,16 @@ def raise_uses(tenant: str, hour: int) -> Statement:
     )
 
 
+def sum_uses(tenant: str, hour: int) -> Statement:
+    """The same, in a text whose rows the store may add up before it looks at them."""
+    return scoped(
+        tenant,
+        "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?), (?, ?, ?) "
+        "ON CONFLICT (tenant, hour) DO UPDATE SET used = quota_use.used + excluded.used",
+        (hour, 2, tenant, 6 - hour, 3),
+    )
+
+
 def all_uses() -> Statement:
     return everyone("SELECT tenant, hour, used FROM quota_use ORDER BY tenant, hour")
 
@@ -81,6 +91,9 @@ class _Model:
             elif kind == "raise":
                 for one in (hour, 6 - hour):
                     after[one] = after.get(one, 0) + 1
+            elif kind == "sum":
+                for one, more in ((hour, 2), (6 - hour, 3)):
+                    after[one] = after.get(one, 0) + more
             elif hour in after:
                 after[hour] += 1
             elif kind == "must":
@@ -90,7 +103,9 @@ class _Model:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["use", "add", "must", "raise"]), st.integers(0, 6)), min_size=1, max_size=3
+    st.tuples(st.sampled_from(["use", "add", "must", "raise", "sum"]), st.integers(0, 6)),
+    min_size=1,
+    max_size=3,
 )
 
 
@@ -101,6 +116,7 @@ async def expect_batch_like_model(store: Store, writes: list[list[tuple[str, int
         "add": add_use,
         "must": lambda tenant, hour: add_use(tenant, hour, rows=1),
         "raise": raise_uses,
+        "sum": sum_uses,
     }
     outcomes = await asyncio.gather(
         *(store.write(*(made[kind]("ten_a", hour) for kind, hour in steps)) for steps in writes),

@@ -16,10 +16,13 @@ from rows import STEPS, all_uses, decided, expect_batch_like_model, use
 
 from databases import ask, database, url_of
 from vettance.db import postgres_link, postgres_schema
+from vettance.db.dialect import form_of
 from vettance.db.engine import Misuse, Statement, StoreDown, everyone, scoped
 from vettance.db.migrate import SchemaRefused, migrate, migrations
 from vettance.db.postgres import PostgresStore
 from vettance.db.postgres_batch import TURN
+from vettance.db.postgres_count import ROWS_MIN, count, select_grown
+from vettance.terms import sql as terms_sql
 
 
 @pytest.fixture
@@ -55,6 +58,42 @@ def test_both_engines_have_the_same_tables_with_the_same_columns(url: str, path:
     shared = {name: columns for name, columns in tables_of(url).items() if not name.endswith("_search")}
     # Whoever adds a migration adds one to each of db/schema/sqlite and db/schema/postgres.
     assert shared == embedded
+
+
+async def test_texts_are_found_by_the_index_before_postgresql_has_counted_them(
+    shared: PostgresStore, emptied: str
+) -> None:
+    numbered = [terms_sql.Term(number, f"cus_{number:05}", 1) for number in range(3_000)]
+    await shared.write(*terms_sql.insert_terms("ten_a", numbered))
+    asked = terms_sql.select_terms("ten_a", ["cus_00007", "nobody", "cus_02999"])
+    assert await shared.read(asked) == [(7, "cus_00007", 1), (2_999, "cus_02999", 1)]
+    assert asked.postgres is not None
+    plan = ask(emptied, f"EXPLAIN {form_of(asked.postgres.sql).text}", *asked.postgres.args)
+    (condition,) = [row[0] for row in plan if "Index Cond" in row[0]]
+    assert "tenant" in condition
+    assert "value" in condition
+
+
+async def test_tables_and_partitions_that_have_grown_are_counted(shared: PostgresStore, emptied: str) -> None:
+    ask(emptied, "ANALYZE")
+    uses = [use("ten_a", hour) for hour in range(ROWS_MIN)]
+    await shared.write(*uses, *[one for number in range(ROWS_MIN) for one in decided(f"evt_{number}")])
+
+    async def grown() -> set[str]:
+        # A connection tells what it has written within a second.
+        await shared.write(use("ten_b", 10_000 + len(seen)))
+        seen.append(names := {name for (name,) in await shared.read(select_grown())})
+        return names
+
+    seen: list[set[str]] = []
+    expected = {"quota_use", "event_rest", "decision_rest", "delivery"}
+    async with asyncio.timeout(10):
+        while (names := await grown()) != expected:  # noqa: ASYNC110 - the server tells nobody
+            await asyncio.sleep(0.1)
+    await count(emptied, sorted(names))
+    assert await grown() == set()
+    counted = ask(emptied, "SELECT reltuples::int FROM pg_class WHERE relname = 'event_rest'")
+    assert counted == [(ROWS_MIN,)]
 
 
 async def test_a_query_without_a_tenant_sees_nothing(shared: PostgresStore, emptied: str) -> None:

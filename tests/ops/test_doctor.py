@@ -243,7 +243,8 @@ def test_a_database_is_asked_whether_its_schema_is_the_newest(data: Path) -> Non
         env = {"VETTANCE_DATABASE_URL": url}
         assert ask(data, env=env)[1]["store"]["level"] == "warning"
         run_cli(data, "migrate", "--json", env=env)
-        assert ask(data, env=env) == (0, {})
+        code, found = ask(data, env=env)
+        assert (code, [one["found"] for one in found.values() if "autovacuum" not in one["found"]]) == (0, [])
         done = run_cli(data, "backup", str(data / "copy"), ok=False, env=env)
     assert "pg_dump" in done.stderr
 
@@ -288,10 +289,16 @@ def test_what_waits_in_a_database_and_what_stands_in_it_is_found_as_in_a_file(da
     ],
 )
 def test_settings_that_can_lose_a_commit_are_faults(changed: dict[str, str], faults: int) -> None:
-    sound = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+    sound = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "autovacuum": "on"}
     found = list(judge_settings(sound | changed))
     assert [one.level for one in found] == [Level.FAULT] * faults
     assert all(name in "".join(one.found for one in found) for name in changed if faults)
+
+
+def test_a_database_that_never_cleans_up_is_a_warning() -> None:
+    sound = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
+    [one] = judge_settings(sound | {"autovacuum": "off"})
+    assert (one.level, one.found) == (Level.WARNING, "autovacuum is off: its tables grow and get slower")
 
 
 def test_clocks_that_differ_are_told() -> None:

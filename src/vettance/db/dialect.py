@@ -17,6 +17,7 @@ _INSERT: Final = re.compile(
     r"\s*(ON CONFLICT\s*\([^()]*\)\s*DO UPDATE SET\b(?:(?!\bWHERE\b).)*)?",
     re.ASCII | re.DOTALL,
 )
+_CONFLICT: Final = re.compile(r"ON CONFLICT\s*\(([^()]*)\)\s*DO UPDATE SET\b(.*)", re.ASCII | re.DOTALL)
 _ROW: Final = re.compile(r"\([^()]*\)")
 _CHANGES: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE)\b", re.ASCII)
 
@@ -35,13 +36,15 @@ class Form(NamedTuple):
     `width`, for an insert of given rows, is how many arguments one row takes; the text inserts one row then,
     and as many rows change as are given. `many` inserts any number of rows, given as one list for each
     argument (`{0}` … stand for the types of the arguments), and is there where rows of one statement cannot
-    update each other. `counted` answers with the number of rows that changed, for any other change.
+    update each other. With `key`, they cannot once rows that agree in these arguments are one, their other
+    arguments added up. `counted` answers with the number of rows that changed, for any other change.
     """
 
     text: str
     tables: frozenset[str]
     width: int = 0
     many: str | None = None
+    key: tuple[int, ...] = ()
     counted: str | None = None
 
 
@@ -58,8 +61,9 @@ def form_of(sql: str) -> Form:
         if width and not rows:
             rest = f" {insert.group(4)}" if insert.group(4) else ""
             text = numbered(f"{insert.group(1)} VALUES {row}{rest}")
-            many = None if rest else _many(insert.group(1), row, width)
-            return Form(text, frozenset(tables), width, many)
+            key = _key(insert.group(1), insert.group(2), row, rest)
+            many = _many(insert.group(1), row, width) + rest if key or not rest else None
+            return Form(text, frozenset(tables), width, many, key)
     text = numbered(sql)
     counted = None
     if _CHANGES.match(text):
@@ -79,6 +83,19 @@ def numbered(sql: str) -> str:
         return f"${count}"
 
     return _PIECE.sub(place, sql)
+
+
+def _key(head: str, table: str, row: str, rest: str) -> tuple[int, ...]:
+    """Return which arguments name the row, where an insert adds all others to what stands there already."""
+    conflict = _CONFLICT.search(rest)
+    if conflict is None or set(row) - set("(?, )"):
+        return ()
+    columns = [name.strip() for name in head[head.index("(") + 1 : -1].split(",")]
+    names = {name.strip() for name in conflict[1].split(",")}
+    sums = {f"{name} = {table}.{name} + excluded.{name}" for name in columns if name not in names}
+    if sums != {" ".join(change.split()) for change in conflict[2].split(",")}:
+        return ()
+    return tuple(place for place, name in enumerate(columns) if name in names)
 
 
 def _many(head: str, row: str, width: int) -> str:
@@ -139,6 +156,20 @@ def arrange(writes: Sequence[Sequence[Statement]]) -> list[Step]:
                 steps[-1].place.append(place)
                 steps[-1].args.append(args)
     return [step for steps in groups.values() for step in steps]
+
+
+def add_up(rows: Sequence[Sequence[Any]], key: Sequence[int]) -> list[list[Any]]:
+    """Make rows that agree in `key` one, with the sums of everything else."""
+    sums: dict[tuple[Any, ...], list[Any]] = {}
+    for row in rows:
+        name = tuple([row[place] for place in key])
+        if (known := sums.get(name)) is None:
+            sums[name] = list(row)
+            continue
+        for place, value in enumerate(row):
+            if place not in key:
+                known[place] += value
+    return list(sums.values())
 
 
 def _rows(form: Form, args: Sequence[Any]) -> list[Sequence[Any]]:

@@ -15,6 +15,8 @@ ANSWER_S_MAX: Final = 10.0
 DURABLE: Final = {"fsync": "on", "full_page_writes": "on"}
 #: The service asks for it itself; a pooler in between may keep that from the server.
 COMMIT: Final = "synchronous_commit"
+#: Without it, dead rows are never removed.
+VACUUM: Final = "autovacuum"
 COMMITS: Final = ("on", "remote_apply", "remote_write", "local")
 
 
@@ -46,7 +48,7 @@ async def ask(url: str, statement: Statement) -> list[Row]:
 async def examine(url: str) -> Health:
     """Look at what durability and the next months depend on. Raises `StoreDown`, `TimeoutError`."""
     async with asyncio.timeout(ANSWER_S_MAX), owning(url, writes=False) as connection:
-        names = (*DURABLE, COMMIT, "server_version_num", "max_connections")
+        names = (*DURABLE, COMMIT, VACUUM, "server_version_num", "max_connections")
         settings = {name: await connection.fetchval("SELECT current_setting($1)", name) for name in names}
         return Health(
             version=int(settings.pop("server_version_num")),

@@ -12,6 +12,7 @@ from vettance.db import gather
 from vettance.db.dialect import form_of
 from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
 from vettance.db.postgres_batch import Batch, Batcher, Reply, Unmet
+from vettance.db.postgres_count import LOOK_S, count, select_grown
 from vettance.db.postgres_link import ERRORS, ReadOnly, Refused, Undone, connect, failure, part
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
@@ -78,8 +79,8 @@ class PostgresStore:
     ) -> Self:
         """Connect to a database; its schema is left to `migrate`. Raises `StoreDown` when that fails.
 
-        `read_s_max` bounds a query, in seconds. With `tends`, months to come get their partitions while it is
-        open.
+        `read_s_max` bounds a query, in seconds. With `tends`, months to come get their partitions and tables
+        that have grown are counted while it is open.
         """
         await prepare(url)
         store = cls(url, read_s_max, meters)
@@ -87,6 +88,7 @@ class PostgresStore:
         store._tasks.append(asyncio.create_task(store._write_for_ever()))
         if tends:
             store._tasks.append(asyncio.create_task(store._tend_for_ever()))
+            store._tasks.append(asyncio.create_task(store._count_for_ever()))
         return store
 
     @property
@@ -328,6 +330,13 @@ class PostgresStore:
             with contextlib.suppress(StoreDown):
                 await tend(self._url)
             await asyncio.sleep(TEND_S)
+
+    async def _count_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            with contextlib.suppress(StoreDown):
+                if grown := await self.read(select_grown()):
+                    await count(self._url, [name for (name,) in grown])
 
     async def __aenter__(self) -> Self:
         return self

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.dialect import Form, Step, arrange
+from vettance.db.dialect import Form, Step, add_up, arrange
 from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
 from vettance.db.postgres_link import ERRORS, Refused, Undone, failure
 
@@ -96,7 +96,8 @@ class Batcher:
             return [_changed(await connection.execute(form.text, *rows[0]))]
         if form.many is not None:
             text = self._bulk.get(form.text) or await self._prepare(connection, form)
-            await connection.execute(text, *[list(column) for column in zip(*rows, strict=True)])
+            given = add_up(rows, form.key) if form.key else rows
+            await connection.execute(text, *[list(column) for column in zip(*given, strict=True)])
             return [1] * len(rows)
         if form.width:
             await connection.executemany(form.text, rows)

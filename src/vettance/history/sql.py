@@ -19,12 +19,12 @@ EVENTS: Final = ""  # The code whose row counts all decisions.
 @functools.cache
 def _count(rows: int) -> str:
     """Build the statement that adds so many rows to the rollup."""
-    row = "(?, ?, ?, ?, 1, ?, ?, ?)"
+    row = "(?, ?, ?, ?, ?, ?, ?, ?)"
     return (
         "INSERT INTO rollup (tenant, width_s, start_s, code, evaluated, review, block, score_sum) VALUES "
         + ", ".join([row] * rows)
         + " ON CONFLICT (tenant, width_s, start_s, code) DO UPDATE SET "
-        "evaluated = rollup.evaluated + 1, review = rollup.review + excluded.review, "
+        "evaluated = rollup.evaluated + excluded.evaluated, review = rollup.review + excluded.review, "
         "block = rollup.block + excluded.block, score_sum = rollup.score_sum + excluded.score_sum"
     )
 
@@ -36,11 +36,11 @@ def count_decision(tenant: str, occurred_at_ms: int, decision: Decision) -> Stat
     review = int(decision.outcome is Outcome.REVIEW)
     block = int(decision.outcome is Outcome.BLOCK)
     score = decision.score
-    args: list[str | int] = [MINUTE_S, minute, EVENTS, review, block, score]
-    args += (tenant, DAY_S, day, EVENTS, review, block, score)
+    args: list[str | int] = [MINUTE_S, minute, EVENTS, 1, review, block, score]
+    args += (tenant, DAY_S, day, EVENTS, 1, review, block, score)
     for reason in decision.reasons:
-        args += (tenant, MINUTE_S, minute, reason.code, review, block, score)
-        args += (tenant, DAY_S, day, reason.code, review, block, score)
+        args += (tenant, MINUTE_S, minute, reason.code, 1, review, block, score)
+        args += (tenant, DAY_S, day, reason.code, 1, review, block, score)
     return scoped(tenant, _count(2 + 2 * len(decision.reasons)), args)
 
 

@@ -56,8 +56,8 @@ def check_database(patient: Patient) -> Iterator[Finding]:
 
 
 def judge_settings(settings: Mapping[str, str]) -> Iterator[Finding]:
-    """Say which settings of a database let an acknowledged commit be lost."""
-    from vettance.db.examine import COMMIT, COMMITS, DURABLE
+    """Say which settings of a database let an acknowledged commit be lost, or the store decay."""
+    from vettance.db.examine import COMMIT, COMMITS, DURABLE, VACUUM
 
     for name, wanted in DURABLE.items():
         if settings[name] != wanted:
@@ -70,6 +70,9 @@ def judge_settings(settings: Mapping[str, str]) -> Iterator[Finding]:
             "The service asks for `on`: have the pooler in between pass settings on, or set it for the role."
         )
         yield fault(_DATABASE, f"{COMMIT} is {settings[COMMIT]}: what was acknowledged can be lost", mend)
+    if settings[VACUUM] != "on":
+        mend = f"Set `{VACUUM} = on` and reload, or run `vacuumdb --analyze` every night."
+        yield warning(_DATABASE, f"{VACUUM} is {settings[VACUUM]}: its tables grow and get slower", mend)
 
 
 def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> Iterator[Finding]:

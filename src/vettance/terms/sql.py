@@ -13,6 +13,13 @@ _ROWS: Final = (64, 8, 1)
 # From three ids on, SQLite would rather go through all terms of the tenant; an index is no use for this.
 _OF_TENANT: Final = "tenant || '' = ?"
 
+# A look into the index for each text. For a list, PostgreSQL reads all terms of the tenant as long as it has
+# not counted them; whoever lays out the history then costs more than storing it.
+_LOOK_UP_TERMS: Final = (
+    "SELECT found.id, found.value, found.fields FROM unnest(?::TEXT[]) AS wanted (value) CROSS JOIN LATERAL "
+    "(SELECT id, value, fields FROM term WHERE tenant = ? AND term.value = wanted.value LIMIT 1) AS found"
+)
+
 
 class Term(NamedTuple):
     """A numbered text; `fields` has a bit for each field it was seen in."""
@@ -25,9 +32,9 @@ class Term(NamedTuple):
 def select_terms(tenant: str, values: Sequence[str]) -> Statement:
     """The terms of some texts; texts without one are left out."""
     places, args = in_list(values)
-    return scoped(
-        tenant, f"SELECT id, value, fields FROM term WHERE tenant = ? AND value IN ({places})", args
-    )
+    text = f"SELECT id, value, fields FROM term WHERE tenant = ? AND value IN ({places})"
+    looks = Statement(_LOOK_UP_TERMS, (list(values), tenant), tenant=tenant)
+    return scoped(tenant, text, args)._replace(postgres=looks)
 
 
 def select_term_values(tenant: str, terms: Sequence[int]) -> Statement:
