@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import click
 import msgspec
@@ -23,9 +24,11 @@ from vettance.db.engine import StoreDown
 from vettance.db.relay import watch
 from vettance.decisions.network import FileUnreadable
 from vettance.logs import configure_logs
+from vettance.ops.meters import Place
 from vettance.probe import probe_addresses, probe_metrics, probe_redis
 from vettance.settings import Role, Settings, SettingsError, check_secret
 from vettance.state.port import StateDown
+from vettance.web.accept import Acceptor
 from vettance.web.edge import Asgi
 from vettance.web.server import EdgeProtocol
 
@@ -170,15 +173,35 @@ class _Server(uvicorn.Server):
 
     is_asked_to_stop = False
 
-    def __init__(self, config: uvicorn.Config, say: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, place: Place, say: Callable[[], None]) -> None:
         super().__init__(config)
+        self._place = place
         self._say = say
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to serve."""
-        await super().startup(sockets)
+        """Begin to serve, as uvicorn does, but in turn with the other processes on this socket."""
+        assert sockets is not None
+        accepting: list[Any] = [self._accept(listener) for listener in sockets]
+        self.servers = accepting
+        self.started = True
         self.should_exit = self.should_exit or self.is_asked_to_stop
         self._say()
+
+    def _accept(self, listener: socket.socket) -> Acceptor:
+        meters = self._place.meters
+        make = partial(
+            EdgeProtocol, self.config, self.server_state, self.lifespan.state, tell=meters.connected
+        )
+        listener.settimeout(0)
+        listener.listen(self.config.backlog)
+        acceptor = Acceptor(listener, make, self.server_state.connections, self._place.others)
+        meters.listens(now=True)
+        return acceptor
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take no more connections, and answer what is under way."""
+        self._place.meters.listens(now=False)
+        await super().shutdown(sockets)
 
 
 async def _serve(
@@ -208,7 +231,7 @@ async def _serve(
                 await asyncio.sleep(_STOP_LOOK_S)
             service.worker.begin_stop()
             return
-        server = _Server(server_config(service.app), say)
+        server = _Server(server_config(service.app), service.place, say)
         draining = asyncio.create_task(_drain_with(server, service))
         await server.serve(sockets=[listener])
         draining.cancel()

@@ -1,7 +1,9 @@
 """Several processes on PostgreSQL and Redis: they know the same, share the work, and one may die."""
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +47,15 @@ class Deployment:
         service.start()
         self.running.append(service)
         return service
+
+
+def children_of(crew: Service) -> set[int]:
+    """The processes that a server has started."""
+    assert crew.process is not None
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(crew.process.pid)], capture_output=True, text=True, check=False
+    )
+    return {int(pid) for pid in listed.stdout.split()}
 
 
 @pytest.fixture(scope="module")
@@ -142,21 +153,35 @@ def test_an_event_accepted_by_one_process_is_decided_by_another(
     assert ask(deployment.url, "SELECT count(*) FROM job WHERE state = 'completed'") == [(1,)]
 
 
+def test_clients_that_come_at_once_are_shared_by_the_processes_of_a_crew(deployment: Deployment) -> None:
+    crew = deployment.start("--workers", "3")
+    crew.wait_for(lambda: sum("process_ready" in line for line in crew.log) == 3, seconds=30)
+
+    port = int(crew.base_url.rpartition(":")[2])
+
+    def open_ones(pid: int) -> int:
+        """Count the connections to the port of the crew that a process holds."""
+        at = f":{port:04X}"
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        ours = {f"socket:[{row[9]}]" for row in rows if row[1].endswith(at) and row[3] == "01"}
+        return sum(str(one.readlink()) in ours for one in Path(f"/proc/{pid}/fd").iterdir())
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(30):
+            stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        pids = children_of(crew)
+        crew.wait_for(lambda: sum(map(open_ones, pids)) == 30)
+        assert max(map(open_ones, pids)) <= 15
+    assert crew.stop() == 0
+
+
 def test_a_process_of_a_crew_that_dies_is_replaced_while_the_others_answer(deployment: Deployment) -> None:
     crew = deployment.start("--workers", "2")
-    assert crew.process is not None
-
-    def children() -> set[int]:
-        listed = subprocess.run(
-            ["ps", "-o", "pid=", "--ppid", str(crew.process.pid)], capture_output=True, text=True, check=False
-        )
-        return {int(pid) for pid in listed.stdout.split()}
-
-    crew.wait_for(lambda: len(children()) == 2)
+    crew.wait_for(lambda: len(children_of(crew)) == 2)
     crew.wait_for(lambda: sum("process_ready" in line for line in crew.log) == 2, seconds=30)
-    before = children()
+    before = children_of(crew)
     os.kill(min(before), signal.SIGKILL)
-    crew.wait_for(lambda: len(children() - before) == 1, seconds=15)
+    crew.wait_for(lambda: len(children_of(crew) - before) == 1, seconds=15)
     answers = {crew.post("/api/v1/decisions/evaluate", LOGIN).status for _ in range(20)}
     assert answers == {200}
     assert crew.stop() == 0

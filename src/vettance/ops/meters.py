@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from vettance.ops.board import SEARCHERS_MAX, WORDS, Board, attach
+from vettance.ops.board import SEARCHERS_MAX, SLOTS, WORDS, Board, attach
 
 _NS: Final = 1e-9
 
@@ -83,6 +83,8 @@ METERS: Final = (
         "vettance_state_rebuild_seconds", "What filling the memory took at the start.", unit=_NS, level="max"
     ),
     Meter("vettance_state_rebuilt_events", "Events replayed from the log at the start.", level="max"),
+    Meter("vettance_listening_processes", "Processes that take connections.", level="sum"),
+    Meter("vettance_connections_open", "Connections of clients that are open.", level="sum"),
     Meter("vettance_requests_in_flight", "Requests at work.", level="sum"),
     Meter("vettance_configuration_stale", "1 while changed configuration cannot be read.", level="max"),
     Meter("vettance_state_astray_tenants", "Memories of tenants to be brought back in line.", level="sum"),
@@ -141,6 +143,8 @@ _EXHAUSTED_AT: Final = PLACES["vettance_webhook_exhausted_total", ""]
 _LEASES_AT: Final = PLACES["vettance_webhook_leases_lost_total", ""]
 _REBUILD_AT: Final = PLACES["vettance_state_rebuild_seconds", ""]
 _REBUILT_AT: Final = PLACES["vettance_state_rebuilt_events", ""]
+_LISTENING_AT: Final = PLACES["vettance_listening_processes", ""]
+_CONNECTIONS_AT: Final = PLACES["vettance_connections_open", ""]
 _IN_FLIGHT_AT: Final = PLACES["vettance_requests_in_flight", ""]
 _STALE_AT: Final = PLACES["vettance_configuration_stale", ""]
 _ASTRAY_AT: Final = PLACES["vettance_state_astray_tenants", ""]
@@ -161,6 +165,9 @@ class Meters:
         self._words[_PID] = os.getpid()
         self._words[_ROLE] = ROLES.index(role)
         self.searching(0, ())
+        # Of the process that had the slot before.
+        self.listens(now=False)
+        self.connected(0)
 
     def decided(self, source: str, outcome: str, elapsed_ns: int, rule_errors: int) -> None:
         """A decision is on the disk. `source` and `outcome` are the values of `Source` and `Outcome`."""
@@ -212,6 +219,14 @@ class Meters:
         self._words[_REBUILD_AT] = elapsed_ns
         self._words[_REBUILT_AT] = events
 
+    def listens(self, *, now: bool) -> None:
+        """This process takes connections from now on, or does no longer."""
+        self._words[_LISTENING_AT] = int(now)
+
+    def connected(self, connections: int) -> None:
+        """Tell how many connections are open."""
+        self._words[_CONNECTIONS_AT] = connections
+
     def stands(self, in_flight: int, astray: int, *, stale: bool) -> None:
         """Tell how this process stands; once a second is often enough."""
         words = self._words
@@ -245,6 +260,11 @@ class Place(NamedTuple):
     board: Board
     slot: int
     meters: Meters
+
+    def others(self) -> list[int]:
+        """Return how many connections each other process of this server has open, of those that take any."""
+        slots = (self.board.slot(number) for number in range(SLOTS) if number != self.slot)
+        return [words[_CONNECTIONS_AT] for words in slots if words[_LISTENING_AT]]
 
 
 def take_place(role: str = "web") -> Place:

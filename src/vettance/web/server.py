@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -45,17 +45,26 @@ class EdgeProtocol(HttpToolsProtocol):
 
     look_every_s = LOOK_EVERY_S
 
+    def __init__(self, *args: Any, tell: Callable[[int], None] | None = None, **named: Any) -> None:
+        """Arguments are uvicorn's; `tell` hears how many connections are open whenever one comes or goes."""
+        super().__init__(*args, **named)
+        self._tell = tell
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to watch a new connection."""
         super().connection_made(transport)
         self._head_bytes = 0
         self._owing: object = _NOTHING
         self._timer = self.loop.call_later(self.look_every_s, self._look)
+        if self._tell is not None:
+            self._tell(len(self.connections))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop watching."""
         self._timer.cancel()
         super().connection_lost(exc)
+        if self._tell is not None:
+            self._tell(len(self.connections))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Note a header; asked to confirm before the body comes, do so."""
