@@ -44,7 +44,7 @@ faults: $(READY)  ## Break the service in every way, for about an hour, and look
 	$(BIN)/python bench/simulate_webhooks.py --schedules 2000
 	$(BIN)/python bench/kill.py --rounds 25
 	$(BIN)/python bench/faults.py --rounds 100 $(FAULTS_ARGS)
-	$(BIN)/python bench/faults.py --stage servers --rounds 100 --folder bench-data/faults-servers $(FAULTS_ARGS)
+	$(BIN)/python bench/faults.py --stage servers --rounds 100 $(FAULTS_ARGS)
 
 lint: $(READY)  ## Formatting, lints, types, import contracts
 	$(BIN)/ruff format --check src tests bench
@@ -103,4 +103,4 @@ lock:  ## Resolve the dependencies again and write the lock files (needs uv)
 	  -o requirements-build.lock
 
 clean:  ## Remove what the targets made
-	rm -rf .venv demo-data bench-data vettance-data .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv demo-data bench-data fault-data vettance-data .mypy_cache .ruff_cache .pytest_cache

@@ -80,7 +80,7 @@ def main() -> None:
         "--seed", type=int, default=1, help="of kinds and moments; what is under way differs still"
     )
     parser.add_argument("--kinds", help="some of those above, separated by commas")
-    parser.add_argument("--folder", type=Path, default=Path("bench-data") / "faults")
+    parser.add_argument("--folder", type=Path, help="default: fault-data/ and the stage")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     known, breaking = STAGES[options.stage]
@@ -88,7 +88,9 @@ def main() -> None:
     if not set(kinds) <= set(known):
         parser.error(f"--kinds of this stage takes some of {', '.join(known)}")
     try:
-        done = breaking(options.folder.resolve(), options.rounds, options.seed, kinds)
+        # Apart: what runs the service alone is shut to the user that runs PostgreSQL.
+        folder = (options.folder or Path("fault-data") / options.stage).resolve()
+        done = breaking(folder, options.rounds, options.seed, kinds)
     except (LaunchFault, StoreFault) as fault:
         raise SystemExit(str(fault)) from None
     print(json.dumps([one._asdict() for one in done]) if options.json else "\n".join(summary(done)))
