@@ -40,6 +40,8 @@ def test_a_syllable_of_pinyin_is_one_of_wade_giles(pinyin: str, giles: str) -> N
         ("Sima Zhongrui", "Ssu-ma Chung-jui"),
         ("Luo Qiuci", "Lo Ch'iu-tz'u"),
         ("Dr. He Jiuyue", "Ho Chiu-yüeh"),
+        ("Bai Banyue", "Pai Pan-yüeh"),
+        ("Bai Banyue", "Pai Pa-nüeh"),
         ("齐若云", "Chi Jo-yun"),
         ("白德瑞", "Pai Te-jui"),
     ],

@@ -7,7 +7,7 @@ others: "Chang Ping" may be "Zhang Bing", who is not "Zhang Ping" for that.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,6 +15,9 @@ from vettance.watchlists.dictionary import read_lines
 
 #: A name has two syllables at least and four at most: two for the family, two given.
 _SYLLABLES_MIN, _SYLLABLES_MAX = 2, 4
+#: A word has three at most; within one, only consonants can begin a syllable.
+_WORD_MAX = 3
+_VOWELS = tuple("aeiou")
 #: Spellings that are as usual as those of the table.
 _USUAL = {"i": "yi", "ssu": "szu", "o": "e", "tzu": "tze"}
 
@@ -44,26 +47,45 @@ def _read() -> dict[str, str]:
 GILES = _read()
 
 
+_LONGEST = max(map(len, GILES))
+
+
 def _word_of(syllables: Iterable[str]) -> "re.Pattern[str]":
-    """Match a word of up to three syllables; within one, only consonants can begin a syllable."""
+    """Match a word of syllables."""
     known = sorted(syllables, key=len, reverse=True)
-    further = "|".join(one for one in known if one[0] not in "aeiou")
+    further = "|".join(one for one in known if one[0] not in _VOWELS)
     return re.compile(rf"({'|'.join(known)})({further})?({further})?")
 
 
-_PINYIN = _word_of(GILES)
 _GILES = _word_of({*GILES.values(), *(_USUAL[one] for one in GILES.values() if one in _USUAL)})
+
+
+def _splits(text: str, most: int = _WORD_MAX) -> Iterator[list[str]]:
+    """Yield every way to part a word of pinyin, the one with the longest syllables in front first."""
+    for end in range(min(len(text), _LONGEST), 0, -1) if most else ():
+        head, rest = text[:end], text[end:]
+        if head not in GILES or rest[:1] in _VOWELS:
+            continue
+        if not rest:
+            yield [head]
+        for tail in _splits(rest, most - 1) if rest else ():
+            yield [head, *tail]
 
 
 @lru_cache(maxsize=65536)
 def _parts(text: str) -> tuple[tuple[str, ...], int]:
-    """Return how Wade-Giles writes a word of pinyin, and its number of syllables: nothing, 0 if none."""
-    match = _PINYIN.fullmatch(text)
-    if match is None:
+    """Return how Wade-Giles writes a word of pinyin, and its number of syllables: nothing, 0 if none.
+
+    A word such as Banyue can be parted in two ways, Ban Yue and Ba Nyue, which Wade-Giles writes differently;
+    the first is the likelier one. Of its two forms, the plain one comes first and the usual one last.
+    """
+    splits = list(_splits(text))
+    if not splits:
         return (), 0
-    parts = [GILES[part] for part in match.groups() if part]
-    usual = [_USUAL.get(part, part) for part in parts]
-    return tuple(dict.fromkeys(("".join(parts), "".join(usual)))), len(parts)
+    plain = ["".join(GILES[part] for part in parts) for parts in splits]
+    usual = ["".join(_USUAL.get(GILES[part], GILES[part]) for part in parts) for parts in splits]
+    others = [one for one in (*plain[1:], *usual[1:]) if one != usual[0]]
+    return tuple(dict.fromkeys((plain[0], *others, usual[0]))), len(splits[0])
 
 
 @lru_cache(maxsize=65536)
