@@ -55,9 +55,11 @@ lint: $(READY)  ## Formatting, lints, types, import contracts
 fast: $(READY)  ## The tests that take under a minute
 	$(BIN)/pytest -m 'not slow'
 
-fuzz: $(READY)  ## Fuzz the service by its OpenAPI document: five times the examples, a new seed, or SEED=n TIMES=n
+fuzz: $(READY)  ## Fuzz by new examples (SEED=n for known ones): the service by its OpenAPI document, then all properties
 	@seed=$(or $(SEED),$$RANDOM$$RANDOM); echo "seed $$seed"; \
-	  FUZZ_SEED=$$seed FUZZ_TIMES=$(or $(TIMES),5) $(BIN)/pytest tests/web/test_schemathesis.py
+	  FUZZ_SEED=$$seed FUZZ_TIMES=$(or $(TIMES),5) $(BIN)/pytest tests/web/test_schemathesis.py \
+	  && FUZZ_SEED=$$seed $(BIN)/python tests/servers.py $(BIN)/pytest $(AT_ONCE) --hypothesis-seed=$$seed \
+	    $$(grep -rl hypothesis tests --include='test_*.py')
 
 # Helm's own library and the schemas of Kubernetes: 350 MB that nothing else needs.
 chart: $(READY)  ## Render the Helm chart as Helm does, and hold it against the schemas of Kubernetes

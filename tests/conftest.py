@@ -1,5 +1,6 @@
 """Fixtures that all tests share."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,13 @@ from live import Caller, Service, started
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long one example takes says how busy the machine is, not whether the code is right.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The examples are the same each time; `make fuzz` draws new ones.
+settings.register_profile(
+    "untimed",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="FUZZ_SEED" not in os.environ,
+)
 settings.load_profile("untimed")
 
 
