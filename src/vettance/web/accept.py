@@ -12,7 +12,7 @@ from vettance.web.server import EdgeProtocol
 #: How long a process that holds more connections than another leaves the next to it; how often it looks.
 COURTESY_S: Final = 0.01
 _LOOK_S: Final = 0.001
-#: So many are taken in one go where nobody else takes them.
+#: So many are taken in one go at most.
 _AT_ONCE_MAX: Final = 64
 #: Out of descriptors or memory: taking connections rests for so long.
 _REST_S: Final = 0.5
@@ -76,9 +76,13 @@ class Acceptor:
     def _take(self) -> None:
         """Take what waits, until it is the turn of another process."""
         try:
-            while not self._is_ahead():
+            for _ in range(_AT_ONCE_MAX):
+                if self._is_ahead():
+                    break
                 if not self._accept():
                     return
+            else:
+                return  # Requests first; the loop comes back for the rest.
         except OSError as error:
             self._rest(error)
             return
