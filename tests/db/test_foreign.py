@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import asyncpg
 import pytest
 from rows import all_uses, use
 
@@ -9,7 +10,7 @@ from databases import SERVER, absence, ask, database, url_of
 from vettance.db import postgres_schema
 from vettance.db.engine import StoreDown
 from vettance.db.postgres import PostgresStore
-from vettance.db.postgres_link import connect, failure, part
+from vettance.db.postgres_link import connect, failure, part, unheeded
 
 
 @pytest.fixture
@@ -18,6 +19,14 @@ def empty() -> Iterator[str]:
         pytest.skip(reason)
     with database() as made:
         yield made
+
+
+async def test_settings_that_a_pooler_drops_are_noticed(empty: str) -> None:
+    # What PgBouncer is told to ignore never reaches the server, which answers as if nothing had been asked.
+    bare = await asyncpg.connect(empty)
+    lost = await unheeded(bare, {"statement_timeout": "8000", "synchronous_commit": "on", "jit": "off"})
+    await bare.close()
+    assert lost == ["jit", "statement_timeout"]
 
 
 async def test_what_a_database_sets_for_its_sessions_does_not_reach_ours(empty: str) -> None:

@@ -5,6 +5,7 @@ import contextlib
 import functools
 import re
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,6 +88,10 @@ _NO_ROOM: Final = "53100"
 _NOT_KNOWN: Final = "0A000"
 #: What PgBouncer says to a setting that it does not pass on (pgbouncer.org/config.html).
 _NOT_PASSED_ON: Final = "unsupported startup parameter"
+_UNHEEDED: Final = (
+    "SELECT name FROM pg_settings JOIN unnest($1::text[], $2::text[]) AS asked (name, value) USING (name) "
+    "WHERE setting <> value ORDER BY name"
+)
 _CREATED: Final = re.compile(r"^CREATE TABLE (?:IF NOT EXISTS )?(\w+)", re.MULTILINE)
 
 
@@ -195,6 +200,8 @@ async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool
         connection = await _log_in(hosts, wanted, settings)
         try:
             async with asyncio.timeout(CONNECT_S_MAX):
+                if (lost := await unheeded(connection, settings)) != []:
+                    raise StoreDown(f"the pooler before PostgreSQL drops settings: {', '.join(lost)}")
                 await _settle(connection, plain=plain)
         except BaseException:
             connection.terminate()
@@ -203,6 +210,14 @@ async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool
         reason = failure(error)
         raise reason if isinstance(reason, StoreDown) else StoreDown(str(reason)) from None
     return connection
+
+
+async def unheeded(connection: Any, settings: Mapping[str, str]) -> list[str]:
+    """Name what a connection was asked for and the server knows nothing of: a pooler may drop it silently."""
+    # What is told to the line itself has no meaning for every line, and a pooler has a name of its own.
+    own = {*_SILENCE, "application_name"}
+    asked = {name: value for name, value in settings.items() if name not in own}
+    return [name for (name,) in await connection.fetch(_UNHEEDED, [*asked], [*asked.values()])]
 
 
 async def _log_in(hosts: list[str], wanted: str, settings: dict[str, str]) -> Any:
