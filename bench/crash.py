@@ -106,6 +106,7 @@ def crash(path: Path, writer: str, rng: random.Random) -> tuple[str, set[str]]:
     child = subprocess.Popen(
         [sys.executable, __file__, "--load", str(path), "--writer", writer],
         stdout=subprocess.PIPE,
+        bufsize=0,  # Nothing is read ahead, so that no line is torn between this read and those below.
         start_new_session=True,
     )
     assert child.stdout is not None
