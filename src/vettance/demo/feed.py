@@ -49,16 +49,21 @@ class FeedFault(Exception):
 def generated(customers: int, days: int, seed: int, fraud_share: float) -> Feed:
     """Invent traffic whose last event is about now. Raises `FeedFault` when it would reach back too far."""
     now_ms = clock.now_ms()
+    first_ms = now_ms - days * DAY_MS
     # Whole days up to the end of today keep every hour of the day where people's habits put it.
-    start_ms = now_ms - now_ms % DAY_MS - (days - 1) * DAY_MS
+    start_ms = first_ms - first_ms % DAY_MS
     if start_ms < now_ms - BACK_MS_MAX + _MARGIN_MS:
         raise FeedFault(f"--days must not be more than {BACK_MS_MAX // DAY_MS - 1}")
-    traffic = Traffic(customers=customers, days=days, seed=seed, start_ms=start_ms, fraud_share=fraud_share)
+    traffic = Traffic(
+        customers=customers, days=days + 1, seed=seed, start_ms=start_ms, fraud_share=fraud_share
+    )
 
     def samples() -> Iterator[Sample]:
         for number, event in enumerate(stream(traffic)):
             if event.at_ms > now_ms:
                 return
+            if event.at_ms < first_ms:
+                continue
             yield Sample(event.body(reference(number)), event.customer, event.scenario, event.case)
 
     about = f"{customers:,} invented customers over {days} days (seed {seed})"
