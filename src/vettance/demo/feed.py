@@ -52,7 +52,7 @@ def generated(customers: int, days: int, seed: int, fraud_share: float) -> Feed:
     first_ms = now_ms - days * DAY_MS
     # Whole days up to the end of today keep every hour of the day where people's habits put it.
     start_ms = first_ms - first_ms % DAY_MS
-    if start_ms < now_ms - BACK_MS_MAX + _MARGIN_MS:
+    if first_ms < now_ms - BACK_MS_MAX + _MARGIN_MS:
         raise FeedFault(f"--days must not be more than {BACK_MS_MAX // DAY_MS - 1}")
     traffic = Traffic(
         customers=customers, days=days + 1, seed=seed, start_ms=start_ms, fraud_share=fraud_share
