@@ -334,7 +334,7 @@ class PostgresStore:
     async def _count_for_ever(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            with contextlib.suppress(StoreDown):
+            with contextlib.suppress(StoreDown, Misuse):
                 if grown := await self.read(select_grown()):
                     await count(self._url, [name for (name,) in grown])
 

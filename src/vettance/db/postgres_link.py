@@ -200,7 +200,7 @@ async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool
         connection = await _log_in(hosts, wanted, settings)
         try:
             async with asyncio.timeout(CONNECT_S_MAX):
-                if (lost := await unheeded(connection, settings)) != []:
+                if lost := await unheeded(connection, settings):
                     raise StoreDown(f"the pooler before PostgreSQL drops settings: {', '.join(lost)}")
                 await _settle(connection, plain=plain)
         except BaseException:
