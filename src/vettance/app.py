@@ -183,8 +183,8 @@ class Service:
         """Return who fills memories from the log, which takes long, when rules change or a write failed."""
         aml = self.aml.rebuilder
         return (
-            Attendant(self._rebuild, lambda: self.evaluator.astray),
-            Attendant(aml.reload, lambda: self.aml.monitor.astray, aml.follow),
+            Attendant("memory", self._rebuild, lambda: self.evaluator.astray),
+            Attendant("aml_memory", aml.reload, lambda: self.aml.monitor.astray, aml.follow),
         )
 
     def _checks(self) -> dict[str, Check]:

@@ -1,15 +1,16 @@
 """Attend: what takes long for a tenant is done beside the look for changes, which must not wait for it."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable
-
-import structlog
+from typing import Final
 
 from vettance.db.engine import StoreDown
+from vettance.isolate import Isolation
 
-PAUSE_S = 1.0
-
-_log = structlog.get_logger()
+PAUSE_S: Final = 1.0
+#: What `after` is known by among the tenants.
+_AFTER: Final = ""
 
 
 async def _nothing() -> None:
@@ -19,19 +20,22 @@ async def _nothing() -> None:
 class Attendant:
     """Does `work` for tenants one after the other, again until it is done; what fails for one keeps no other.
 
-    `also` tells of tenants that need it without anybody having asked, `after` is what else is done once a
-    second.
+    `name` is what the work is called where it fails. `also` returns tenants that need it without anybody
+    having asked, `after` is what else is done once a second.
     """
 
     def __init__(
         self,
+        name: str,
         work: Callable[[str], Awaitable[None]],
         also: Callable[[], Iterable[str]] = tuple,
         after: Callable[[], Awaitable[None]] = _nothing,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._work = work
         self._also = also
         self._after = after
+        self._isolation = Isolation(name, now_s)
         # In the order in which it was asked for; a dict for want of an ordered set.
         self._wanted: dict[str, None] = {}
         self._wake = asyncio.Event()
@@ -44,15 +48,19 @@ class Attendant:
         self._wake.set()
 
     async def look(self) -> None:
-        """Do what is wanted now."""
-        fault = None
-        for tenant in dict.fromkeys((*self._wanted, *self._also())):
+        """Do what is wanted now, but for those for whom it has just failed."""
+        down = None
+        for tenant in self._isolation.due(dict.fromkeys((*self._wanted, *self._also()))):
             # Whoever asks from here on wants it done once more.
             self._wanted.pop(tenant, None)
-            if failed := await self._try(self._work(tenant), tenant):
+            down = await self._try(tenant, self._work(tenant)) or down
+            if not self._isolation.is_due(tenant):
                 self._wanted[tenant] = None
-                fault = fault or failed
-        self.fault = await self._try(self._after()) or fault
+        if self._isolation.is_due(_AFTER):
+            down = await self._try(_AFTER, self._after()) or down
+        failing = [failure.error for failure in self._isolation.failing]
+        is_held = any(not self._isolation.is_due(tenant) for tenant in self._wanted)
+        self.fault = down or next(iter(failing), self.fault if is_held else None)
 
     async def run(self) -> None:
         """Look whenever it is asked to, and once a second, for ever."""
@@ -62,20 +70,14 @@ class Attendant:
                     await self._wake.wait()
             except TimeoutError:
                 pass
-            if self.fault is not None:
-                await asyncio.sleep(PAUSE_S)  # Whoever asks does not make what fails be tried faster.
             self._wake.clear()
             await self.look()
 
-    async def _try(self, step: Awaitable[None], tenant: str | None = None) -> str | None:
-        """Return why a step failed, None when it went well."""
+    async def _try(self, key: str, step: Awaitable[None]) -> str | None:
+        """Return why the store did not serve a step; it need not refuse the next one as well."""
         try:
-            await step
+            with self._isolation.of(key):
+                await step
         except StoreDown as error:
             return str(error) or "the store is away"
-        except Exception as error:  # noqa: BLE001
-            # A loop that died silently would leave every tenant as it is; this one says what happened. Its
-            # text may repeat somebody's data, and anybody may ask whether we are ready.
-            _log.exception("tenant_not_attended", tenant=tenant)
-            return type(error).__name__
         return None

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
+from vettance.db import postgres_schema
 from vettance.db.engine import Statement
+from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.decision import LEVELS, Decision, Outcome, Reason, Record
@@ -83,19 +85,23 @@ MADE = st.builds(
 
 
 class Archive:
-    """A store that the tests of a module share, each with tenants of its own."""
+    """A store that the tests of a module share, each with tenants of its own; with `url`, on PostgreSQL."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, url: str | None = None) -> None:
         self.runner = asyncio.Runner()
-        self.store = self.runner.run(self._open(path))
+        self.path, self.url = path / "vettance.db", url
+        self.store: SqliteStore | PostgresStore = self.runner.run(self._open(self.path, url))
         self.ids = IdSource()
         self.finder = Finder(self.store, at_once=3)
         self.relater = Relater(self.store, self.finder)
         self.accountant = Accountant(self.store, self.finder, lambda: START_MS + 400 * DAY_MS)
 
     @staticmethod
-    async def _open(path: Path) -> SqliteStore:
-        store = await SqliteStore.open(path / "vettance.db", writer="thread")
+    async def _open(path: Path, url: str | None) -> SqliteStore | PostgresStore:
+        if url is not None:
+            await postgres_schema.migrate(url)
+            return await PostgresStore.open(url)
+        store = await SqliteStore.open(path, writer="thread")
         await store.migrate()
         return store
 

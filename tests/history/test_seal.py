@@ -3,14 +3,18 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
+from broken import breaking
 from past import START_MS, Archive, Made
 
+from databases import absence, database
 from vettance.db.engine import Row, Statement, scoped
 from vettance.history.column import BITS
 from vettance.history.filter import Order, Wanted
 from vettance.history.seal import BUSY_CHUNKS, LOOK_S, Sealer
+from vettance.isolate import failing
 from vettance.terms import sql as terms_sql
 
 CHUNK = 4
@@ -21,6 +25,22 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
     made = Archive(tmp_path_factory.mktemp("archive"))
     yield made
     made.close()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Archive]:
+    """A store of its own for a test, once of each kind."""
+    if request.param == "sqlite":
+        made = Archive(tmp_path)
+        yield made
+        made.close()
+        return
+    if (reason := absence()) is not None:
+        pytest.skip(reason)
+    with database() as url:
+        made = Archive(tmp_path, url)
+        yield made
+        made.close()
 
 
 async def chunks(archive: Archive, tenant: str) -> int:
@@ -114,3 +134,25 @@ def test_a_text_that_another_process_has_numbered_for_another_field_is_found(arc
         assert [term.fields for term in await store.terms()] == [fields]
 
     archive.runner.run(scene())
+
+
+def test_a_tenant_whose_chunks_cannot_be_stored_holds_up_no_other_and_is_tried_again(either: Archive) -> None:
+    broken, sound = sorted((either.tenant(), either.tenant()))
+
+    async def scene() -> None:
+        for number in range(CHUNK):
+            for tenant in (broken, sound):
+                await either.write(tenant, Made(ip="192.0.2.1"), START_MS + number)[1]
+        sealer = Sealer(either.store, {}, chunk=CHUNK)
+        with breaking(either.url or either.path, "chunk", broken):
+            sealing = asyncio.create_task(sealer.run([broken, sound]))
+            await made_of(either, sound, 1)
+            assert await chunks(either, broken) == 0
+            assert [(one.work, one.key) for one in failing()] == [("history", broken)]
+        await made_of(either, broken, 1)
+        assert failing() == []
+        sealing.cancel()
+        with suppress(asyncio.CancelledError):
+            await sealing
+
+    either.runner.run(scene())

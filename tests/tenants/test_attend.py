@@ -14,8 +14,9 @@ class Work:
         self.astray: set[str] = set()
         self.done: list[str] = []
         self.followed = 0
+        self.now_s = 0.0
         self.has_done = asyncio.Event()
-        self.attendant = Attendant(self._do, lambda: self.astray, self._follow)
+        self.attendant = Attendant("work", self._do, lambda: self.astray, self._follow, lambda: self.now_s)
 
     async def _do(self, tenant: str) -> None:
         await asyncio.sleep(0)
@@ -40,11 +41,14 @@ async def test_what_fails_for_one_tenant_is_tried_again_and_keeps_nobody_waiting
     assert work.attendant.fault == "away"
     work.failing.clear()
     await work.attendant.look()
+    assert work.attendant.fault == "ValueError", "it is not tried again at once"
+    work.now_s = 10
+    await work.attendant.look()
     assert sorted(work.done[2:]) == ["ten_a", "ten_b"]
     assert work.attendant.fault is None
     await work.attendant.look()
     assert len(work.done) == 4
-    assert work.followed == 3
+    assert work.followed == 4
 
 
 async def test_who_asks_while_it_is_done_has_it_done_once_more() -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
-import structlog
 
 from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
 from vettance.history import sql
@@ -22,6 +21,7 @@ from vettance.history.column import (
     layout,
     texts_of,
 )
+from vettance.isolate import Isolation
 from vettance.terms import sql as terms_sql
 
 LOOK_S: Final = 0.25
@@ -35,8 +35,6 @@ BUSY_CHUNKS: Final = 8
 HELD_S_MAX: Final = 5.0
 _HELD_LOOK_S: Final = 0.05
 _STEP: Final = 64  # Rows of a full-text index in one commit: a millisecond of the writer's time.
-
-_log = structlog.get_logger()
 
 
 class Sealer:
@@ -72,6 +70,7 @@ class Sealer:
         #: For each tenant, how many decisions stood in no chunk when so many had ever been made.
         self._counted: dict[str, tuple[int, int]] = {}
         self._last_term = 0
+        self._isolation = Isolation("history")
 
     async def run(self, tenants: Sequence[str]) -> None:
         """Seal whatever can be, for ever; `tenants` are those known at the start."""
@@ -87,16 +86,14 @@ class Sealer:
                     for tenant in self._others():
                         looked_at.add(tenant)
                         self._counted.pop(tenant, None)
-                for tenant in looked_at:
-                    while await self._is_ready(
-                        tenant, self._chunk * (BUSY_CHUNKS if is_busy or self._is_bursting() else 1)
-                    ):
-                        await self.seal(tenant, self._chunk)
+                for tenant in self._isolation.due(sorted(looked_at)):
+                    with self._isolation.of(tenant):
+                        while await self._is_ready(
+                            tenant, self._chunk * (BUSY_CHUNKS if is_busy or self._is_bursting() else 1)
+                        ):
+                            await self.seal(tenant, self._chunk)
             except StoreDown:
                 pass  # Chunks wait until it is back.
-            except Exception:  # noqa: BLE001  A loop that died silently would make every list slower and slower.
-                _log.exception("history_failed")
-                await asyncio.sleep(1)
             await asyncio.sleep(LOOK_S)
 
     async def _is_ready(self, tenant: str, enough: int) -> bool:
