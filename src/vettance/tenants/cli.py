@@ -1,6 +1,7 @@
 """The command line of tenants and keys. Works before the server starts and while it runs."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 import msgspec
@@ -22,12 +23,13 @@ from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING
 from vettance.settings import Environment, Settings, load_secret
 from vettance.tenants import sql
-from vettance.tenants.tenant import Key, Tenant, key_digest, key_hint, make_key
+from vettance.tenants.tenant import SETTINGS, Key, Tenant, key_digest, key_hint, make_key
 from vettance.vault import secret_digest
 from vettance.wire import timestamp
 
 _NAME_CHARS_MAX = 200
-_LIMIT_MAX = 1_000_000_000
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @click.group()
@@ -87,47 +89,40 @@ def create_tenant(name: str, aml: bool, as_json: bool, data: str | None) -> None
     )
 
 
+def _setting_options(command: Command) -> Command:
+    """Give a command an option for each setting of a tenant."""
+    for name, setting in reversed(list(SETTINGS.items())):
+        kind: click.ParamType[Any] = click.Choice(["on", "off"])
+        if setting.kind is int:
+            kind = click.IntRange(setting.least, setting.most)
+        command = click.option(f"--{name.replace('_', '-')}", name, type=kind, help=setting.help)(command)
+    return command
+
+
 @tenant.command("set")
 @click.argument("tenant_id", metavar="ID")
 @click.option("--name", callback=_read_name, help="A new name.")
-@click.option("--throttle", type=click.IntRange(1, _LIMIT_MAX), help="Requests per key in any 60 seconds.")
-@click.option("--quota", type=click.IntRange(1, _LIMIT_MAX), help="Requests per hour of the clock.")
-@click.option("--aml", type=click.Choice(["on", "off"]), help="Switch the AML product.")
-@click.option(
-    "--collect-key", type=click.Choice(["on", "off"]), help="Take API keys at /collect as well (Mode C)."
-)
-@click.option(
-    "--require-origin", type=click.Choice(["on", "off"]), help="Refuse tokens sent without an Origin header."
-)
+@_setting_options
 @json_option
 @data_option
 def set_tenant(
-    tenant_id: str,
-    name: str | None,
-    throttle: int | None,
-    quota: int | None,
-    aml: str | None,
-    collect_key: str | None,
-    require_origin: str | None,
-    as_json: bool,
-    data: str | None,
+    tenant_id: str, name: str | None, as_json: bool, data: str | None, **given: int | str | None
 ) -> None:
     """Change the settings of tenant ID; a running server follows within seconds.
 
     Example: vettance tenant set ten_0190… --throttle 3000 --quota 1000000
     """
-    changes: dict[str, Any] = {
-        name: value
-        for name, value in {"name": name, "throttle": throttle, "quota": quota}.items()
+    changes = {
+        setting: value == "on" if isinstance(value, str) else value
+        for setting, value in given.items()
         if value is not None
     }
-    switches = {"aml": aml, "collect_key": collect_key, "require_origin": require_origin}
-    changes.update({setting: switch == "on" for setting, switch in switches.items() if switch is not None})
-    if not changes:
+    renamed = {} if name is None else {"name": name}
+    if not changes and not renamed:
         fail("nothing to change; `vettance tenant set --help` shows what can be")
 
     async def work(store: Store, _settings: Settings) -> Tenant:
-        changed = msgspec.structs.replace(await find_tenant(store, tenant_id), **changes)
+        changed = msgspec.structs.replace(await find_tenant(store, tenant_id), **renamed, **changes)
         await store.write(
             sql.update_tenant(changed), sql.note_change(sql.AREA, tenant_id, tenant_id, clock.now_ms())
         )
@@ -138,15 +133,8 @@ def set_tenant(
 
 
 def _described(one: Tenant) -> dict[str, Any]:
-    return {
-        "tenantId": one.id,
-        "name": one.name,
-        "aml": one.aml,
-        "throttle": one.throttle,
-        "quota": one.quota,
-        "collectKey": one.collect_key,
-        "requireOrigin": one.require_origin,
-    }
+    values: dict[str, Any] = msgspec.to_builtins(one)
+    return {"tenantId": values.pop("id"), **values}
 
 
 @tenant.command("list")

@@ -3,44 +3,44 @@
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from vettance.db.engine import Row, Statement, everyone, scoped
-from vettance.tenants.tenant import Key, Tenant
+from vettance.tenants.tenant import SETTINGS, Key, Tenant
+from vettance.wire import encode
 
 AREA = "tenant"
 
-_TENANT = "id, name, aml, throttle, quota, collect_key, require_origin"
-_KEY = "id, tenant, digest, hint, created_at_ms, revoked_at_ms"
+#: Settings with a column of their own; the others stand in one JSON object.
+_COLUMNS = ("aml", "throttle", "quota", "collect_key", "require_origin")
+_WITHOUT_COLUMN = tuple(name for name in SETTINGS if name not in _COLUMNS)
+_TENANT = ", ".join(("id", "name", *_COLUMNS, "settings"))
+_KEY = "id, tenant, digest, hint, created_at_ms, revoked_at_ms, name, last_used_at_ms"
 
 
 def insert_tenant(tenant: Tenant, now_ms: int) -> Statement:
     """Store a new tenant."""
     return Statement(
-        f"INSERT INTO tenant ({_TENANT}, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (tenant.id, *_settings_of(tenant), now_ms),
+        f"INSERT INTO tenant ({_TENANT}, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (tenant.id, tenant.name, *_settings_of(tenant), now_ms),
         tenant=tenant.id,
     )
 
 
 def update_tenant(tenant: Tenant) -> Statement:
-    """Store the settings of a tenant that exists; `Lost` when it does not."""
+    """Store name and settings of a tenant that exists; `Lost` when it does not."""
+    assigned = ", ".join(f"{column} = ?" for column in ("name", *_COLUMNS, "settings"))
     return Statement(
-        "UPDATE tenant SET name = ?, aml = ?, throttle = ?, quota = ?, collect_key = ?, require_origin = ? "
-        "WHERE id = ?",
-        (*_settings_of(tenant), tenant.id),
+        f"UPDATE tenant SET {assigned} WHERE id = ?",
+        (tenant.name, *_settings_of(tenant), tenant.id),
         rows=1,
         tenant=tenant.id,
     )
 
 
 def _settings_of(tenant: Tenant) -> tuple[Any, ...]:
-    return (
-        tenant.name,
-        int(tenant.aml),
-        tenant.throttle,
-        tenant.quota,
-        int(tenant.collect_key),
-        int(tenant.require_origin),
-    )
+    others = {name: getattr(tenant, name) for name in _WITHOUT_COLUMN}
+    return (*(int(getattr(tenant, name)) for name in _COLUMNS), encode(others).decode())
 
 
 def select_tenants() -> Statement:
@@ -55,23 +55,21 @@ def select_tenant(tenant_id: str) -> Statement:
 
 def tenant_of(row: Row) -> Tenant:
     """Make a tenant of a row of `select_tenant` or `select_tenants`."""
-    return Tenant(
-        id=row[0],
-        name=row[1],
-        aml=bool(row[2]),
-        throttle=row[3],
-        quota=row[4],
-        collect_key=bool(row[5]),
-        require_origin=bool(row[6]),
-    )
+    tenant_id, name, *columns, others = row
+    given = dict(zip(_COLUMNS, columns, strict=True)) | msgspec.json.decode(others)
+    # A setting that only another version knows is left out; it stands in the store until the next change.
+    known: dict[str, Any] = {
+        name: SETTINGS[name].kind(value) for name, value in given.items() if name in SETTINGS
+    }
+    return Tenant(id=tenant_id, name=name, **known)
 
 
 def insert_key(key: Key) -> Statement:
     """Store a new key (its hash, never the key)."""
     return scoped(
         key.tenant,
-        "INSERT INTO api_key (tenant, id, digest, hint, created_at_ms) VALUES (?, ?, ?, ?, ?)",
-        (key.id, key.digest, key.hint, key.created_at_ms),
+        "INSERT INTO api_key (tenant, id, digest, hint, created_at_ms, name) VALUES (?, ?, ?, ?, ?, ?)",
+        (key.id, key.digest, key.hint, key.created_at_ms, key.name),
     )
 
 
@@ -123,7 +121,14 @@ def select_key(key_id: str) -> Statement:
 def key_of(row: Row) -> Key:
     """Make a key of a row."""
     return Key(
-        id=row[0], tenant=row[1], digest=row[2], hint=row[3], created_at_ms=row[4], revoked_at_ms=row[5]
+        id=row[0],
+        tenant=row[1],
+        digest=row[2],
+        hint=row[3],
+        created_at_ms=row[4],
+        revoked_at_ms=row[5],
+        name=row[6],
+        last_used_at_ms=row[7],
     )
 
 

@@ -5,6 +5,8 @@ import hmac
 import re
 import secrets
 import zlib
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -19,7 +21,7 @@ THROTTLE_WINDOW_S = 60
 QUOTA_WINDOW_S = 3600
 
 
-class Tenant(msgspec.Struct, frozen=True, kw_only=True):
+class Tenant(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """One customer of the service. Everything stored belongs to exactly one tenant."""
 
     id: str
@@ -27,8 +29,27 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     aml: bool = False
     throttle: int = THROTTLE_DEFAULT
     quota: int = QUOTA_DEFAULT
-    collect_key: bool = False  # `/collect` takes an API key as well as a token (Mode C)
-    require_origin: bool = False  # requests with a token must carry an `Origin` header
+    collect_key: bool = False
+    require_origin: bool = False
+
+
+class Setting(NamedTuple):
+    """A setting of a tenant: what it does, and which values it takes."""
+
+    help: str
+    kind: type[bool] | type[int] = bool
+    least: int = 1
+    most: int = 1_000_000_000
+
+
+#: Every setting by its field in `Tenant`; commands, answers and the store follow from this table.
+SETTINGS: Final[Mapping[str, Setting]] = {
+    "aml": Setting("Switch the AML product."),
+    "throttle": Setting("Requests per key in any 60 seconds.", int),
+    "quota": Setting("Requests per hour of the clock.", int),
+    "collect_key": Setting("Take API keys at /collect as well (Mode C)."),
+    "require_origin": Setting("Refuse tokens sent without an Origin header."),
+}
 
 
 class Key(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +61,8 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     hint: str  # prefix and last four characters, so that people can tell keys apart
     created_at_ms: int
     revoked_at_ms: int | None = None
+    name: str = ""  # what people call it
+    last_used_at_ms: int | None = None
 
 
 def _base62(number: int, width: int) -> str:
