@@ -48,7 +48,7 @@ from vettance.jobs.worker import Worker
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
 from vettance.ops.api import MetricsDoor
-from vettance.ops.measure import Measurer, keep_telling
+from vettance.ops.measure import Cache, Measurer, keep_telling
 from vettance.ops.meters import Place, take_place
 from vettance.prove import prove_secret, record_when_proven
 from vettance.refresh import Refresher, Reload
@@ -238,13 +238,14 @@ class Service:
         give_back()
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
-        telling = self.meters, self.edge, self.refresher, self.evaluator.astray, self.screening.screener
+        caches: dict[str, Cache] = {"sessions": self.evaluator.sessions, "columns": self.finder}
+        standing = self.edge, self.refresher, self.evaluator.astray, self.screening.screener, caches
         self._tasks = [
             *(asyncio.create_task(one.run()) for one in (self.refresher, *self.attendants, self.follower)),
             asyncio.create_task(self._keep_memory()),
             asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(keep_saving(self.tally)),
-            asyncio.create_task(keep_telling(*telling)),
+            asyncio.create_task(keep_telling(self.meters, *standing)),
             asyncio.create_task(record_when_proven(self.store, self.secret, self.keys)),
         ]
         if self.settings.role is not Role.WEB:

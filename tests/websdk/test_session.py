@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from vettance.tenant_cache import ENTRY_BYTES
 from vettance.websdk.session import NUMBERS_MAX, SESSION_MS, SessionBook, merge, overlay
 from vettance.wire import OBJECT_BYTES_MAX, OBJECT_KEYS_MAX, decode
 
@@ -77,10 +78,25 @@ def test_a_session_that_is_over_begins_anew() -> None:
 
 
 def test_the_sessions_longest_silent_are_forgotten_first() -> None:
-    book = SessionBook(sessions_max=2)
+    book = SessionBook(memory_bytes_max=2 * (ENTRY_BYTES + len("a") + len('{"x":1}')))
     for moment, name in enumerate(("a", "b", "a", "c")):
         book.take("ten", {name}, {"x": 1}, moment)
     assert [name for name in "abc" if book.find("ten", name, 5)] == ["a", "c"]
+
+
+def test_a_tenant_that_floods_loses_its_own_sessions_and_nobody_elses() -> None:
+    book = SessionBook(memory_bytes_max=1_000_000)
+    for number in range(100):
+        book.take("quiet", {f"q{number}"}, {"fingerprint": f"{number}"}, number)
+    for number in range(2_000):
+        book.take("flood", {f"f{number}"}, {"blob": "x" * 20_000}, 1_000 + number)
+    assert all(book.find("quiet", f"q{number}", 5_000) for number in range(100))
+    assert book.find("flood", "f1999", 5_000)
+    assert book.find("flood", "f0", 5_000) is None
+    held, largest, evicted = book.usage
+    assert held <= 1_000_000
+    assert 900_000 < largest < held
+    assert evicted == 2_100 - len(book)
 
 
 def test_a_session_never_outgrows_the_bounds_of_one_object() -> None:

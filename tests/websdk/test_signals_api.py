@@ -53,10 +53,27 @@ def test_later_evaluations_of_the_session_see_what_was_queued(tenant: Caller, by
     assert tenant.post(EVALUATE, in_metadata).json["decision"] != "approve"
 
 
-def test_a_batch_without_the_claim_may_name_the_tenants_session(tenant: Caller) -> None:
+def test_a_session_that_only_the_page_names_is_not_joined(tenant: Caller) -> None:
+    """A page could plant signals in, or blur those of, any session whose name it learns."""
     page = Page(tenant)
     page.queue(signals=ROBOT, tenantSessionId="named-by-the-page")
-    assert evaluated(tenant, "named-by-the-page")["decision"] != "approve"
+    untouched = evaluated(tenant, "named-by-the-page")
+    assert untouched["decision"] == "approve"
+    assert features(tenant, untouched)["signals.webdriver"] is None
+    own = evaluated(tenant, page.session)
+    assert own["decision"] != "approve"
+    record = tenant.get(f"/api/v1/decisions/{own['correlationIds']['eventId']}").json
+    assert record["inputs"]["sessionSignals"]["tenantSessionId"] == "named-by-the-page"
+
+
+def test_signals_of_a_session_are_not_blurred_by_a_page_that_names_it(tenant: Caller) -> None:
+    Page(tenant, tenantSessionId="the-victims").queue(signals={"fingerprint": "true", "mouseMoveCount": 7})
+    Page(tenant).queue(
+        signals={"fingerprint": "forged", "mouseMoveCount": 1000}, tenantSessionId="the-victims"
+    )
+    seen = evaluated(tenant, "the-victims")
+    record = tenant.get(f"/api/v1/decisions/{seen['correlationIds']['eventId']}").json
+    assert record["inputs"]["sessionSignals"] == {"fingerprint": "true", "mouseMoveCount": 7}
 
 
 def test_a_page_cannot_speak_for_another_session_than_that_of_its_token(tenant: Caller) -> None:

@@ -38,6 +38,7 @@ from vettance.history.filter import (
 )
 from vettance.history.mask import Lookup, Sought, columns_needed, mask_of
 from vettance.history.shelf import Layout, Shelf
+from vettance.tenant_cache import Usage
 from vettance.terms import sql as terms_sql
 
 _READ_CHUNKS: Final = 128  # Chunks whose column is read in one query: some milliseconds of a reader.
@@ -100,6 +101,11 @@ class Finder:
         self._at_once = at_once
         self._shelf = shelf or Shelf()
         self._loading: dict[tuple[str, str], asyncio.Lock] = {}
+
+    @property
+    def usage(self) -> Usage:
+        """Return how much of columns is remembered, for the metrics."""
+        return self._shelf.usage
 
     def forget(self, tenant: str) -> None:
         """Read a tenant's columns anew from now on."""
@@ -178,7 +184,7 @@ class Finder:
                     column.add(chunk_id, size, data)
             if not column.begins(layout.ids, layout.starts):
                 raise ChunksChanged
-            self._shelf.trim()
+            self._shelf.grown(tenant, name, column)
             values = column.values
         if name == REASONS:
             return values[: np.searchsorted(values["place"], layout.size)]

@@ -1,45 +1,50 @@
 """The shelf: columns kept in memory between requests, up to a bound, and where decisions stand in them."""
 
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from vettance.history.column import Array, Chunk, Column
+from vettance.tenant_cache import TenantCache, Usage
 
 #: Five million decisions are 20 MB for each text and 5 MB for the score; the columns in use fit many times.
 MEMORY_BYTES_MAX: Final = 256 * 1024 * 1024
 
 
+def _weigh(_name: str, column: Column) -> int:
+    return column.memory_bytes
+
+
 class Shelf:
-    """Columns by (tenant, name); those not asked for longest give way."""
+    """Columns by (tenant, name). Those not asked for longest give way, of the tenant whose take the most."""
 
     def __init__(self, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
-        self._memory_bytes_max = memory_bytes_max
-        self._columns: OrderedDict[tuple[str, str], Column] = OrderedDict()
+        self._columns = TenantCache[str, Column](memory_bytes_max, _weigh)
+
+    @property
+    def usage(self) -> Usage:
+        """Return how much is remembered, for the metrics."""
+        return self._columns.usage
 
     def take(self, tenant: str, name: str, layout: "Layout") -> Column:
         """Return a column that holds a beginning of these chunks, maybe an empty one, to be added to."""
-        place = (tenant, name)
-        column = self._columns.get(place)
+        column = self._columns.get(tenant, name)
         if column is None or not column.begins(layout.ids, layout.starts):
-            column = self._columns[place] = Column(name)
-        self._columns.move_to_end(place)
+            column = Column(name)
+        # Before it is filled: what is dropped meanwhile must not come back.
+        self._columns.put(tenant, name, column)
         return column
+
+    def grown(self, tenant: str, name: str, column: Column) -> None:
+        """Weigh a column again, and make room for what was added to it."""
+        if self._columns.get(tenant, name) is column:
+            self._columns.put(tenant, name, column)
 
     def drop(self, tenant: str) -> None:
         """Let go of everything of a tenant whose chunks were made anew under the same numbers."""
-        for place in [place for place in self._columns if place[0] == tenant]:
-            del self._columns[place]
-
-    def trim(self) -> None:
-        """Let go of what is over the bound; the column taken last stays."""
-        used = sum(column.memory_bytes for column in self._columns.values())
-        while used > self._memory_bytes_max and len(self._columns) > 1:
-            _, column = self._columns.popitem(last=False)
-            used -= column.memory_bytes
+        self._columns.drop(tenant)
 
 
 class Layout:

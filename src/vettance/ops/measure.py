@@ -208,13 +208,28 @@ class Following(Protocol):
         """Why."""
 
 
+class Cache(Protocol):
+    """Knows what it remembers of tenants."""
+
+    @property
+    def usage(self) -> tuple[int, int, int]:
+        """Bytes in all, bytes of the tenant with the most, and evictions so far."""
+
+
 async def keep_telling(
-    meters: Meters, edge: Busy, refresher: Following, astray: Collection[str], searching: Searching
+    meters: Meters,
+    edge: Busy,
+    refresher: Following,
+    astray: Collection[str],
+    searching: Searching,
+    caches: Mapping[str, Cache],
 ) -> None:
     """Note for ever how this process stands, for whoever answers for all of them."""
     while True:
         meters.stands(edge.in_flight, len(astray), stale=refresher.fault is not None)
         meters.searching(searching.searches, searching.searchers)
+        for name, cache in caches.items():
+            meters.remembers(name, cache.usage)
         await asyncio.sleep(STAND_S)
 
 

@@ -31,6 +31,8 @@ RESULTS: Final = (
 )
 #: How a search of the watchlists ended.
 SEARCH_RESULTS: Final = ("answered", "late", "failed")
+#: What processes remember of tenants in one memory that those share (`tenant_cache.TenantCache`).
+CACHES: Final = ("sessions", "columns")
 #: What a process is; the number of its name stands in the slot.
 ROLES: Final = ("web", "webhooks", "worker")
 #: The processes that search for one process have no slot; their ids stand in its own.
@@ -99,6 +101,15 @@ METERS: Final = (
     ),
     Meter("vettance_searches_in_flight", "Searches of the watchlists that wait or are made.", level="sum"),
     Meter("vettance_search_restarts_total", "Processes that searched, ended and were started again."),
+    Meter("vettance_cache_bytes", "What is remembered of all tenants.", "cache", CACHES, level="sum"),
+    Meter(
+        "vettance_cache_largest_tenant_bytes",
+        "What one process remembers of the tenant with the most.",
+        "cache",
+        CACHES,
+        level="max",
+    ),
+    Meter("vettance_cache_evictions_total", "What gave way to something newer.", "cache", CACHES),
 )
 
 #: Where the ids of the processes stand that search for this one.
@@ -152,6 +163,13 @@ _MENDS_AT: Final = PLACES["vettance_state_mends_total", ""]
 _SEARCH_AT: Final = _places("vettance_search_seconds")
 _SEARCHES_AT: Final = PLACES["vettance_searches_in_flight", ""]
 _RESTARTS_AT: Final = PLACES["vettance_search_restarts_total", ""]
+_CACHE_AT: Final = {
+    cache: tuple(
+        PLACES[f"vettance_cache_{name}", cache]
+        for name in ("bytes", "largest_tenant_bytes", "evictions_total")
+    )
+    for cache in CACHES
+}
 
 _LATENCY_NS: Final = tuple(round(bound * 1e9) for bound in LATENCY_S)
 _LATENCY_MS: Final = tuple(bound * 1e3 for bound in LATENCY_S)
@@ -231,6 +249,11 @@ class Meters:
         """Tell how this process stands; once a second is often enough."""
         words = self._words
         words[_IN_FLIGHT_AT], words[_ASTRAY_AT], words[_STALE_AT] = in_flight, astray, int(stale)
+
+    def remembers(self, cache: str, usage: tuple[int, int, int]) -> None:
+        """Tell what a cache holds: bytes, bytes of the tenant with the most, evictions so far."""
+        for at, figure in zip(_CACHE_AT[cache], usage, strict=True):
+            self._words[at] = figure
 
     def mended(self, tenants: int) -> None:
         """The memory of some tenants was rebuilt because it had run ahead of the log."""

@@ -272,12 +272,14 @@ def read_batch(body: JSON, body_bytes: int, claims: Claims, sender: Sender, now_
     known: JSON = {**signals, **_server_seen(sender)}
     _add(known, "anonymousId", anonymous)
     _add(known, "userExternalId", user)
+    _add(known, "tenantSessionId", tenant_session)
     _add(known, "page", {name: value for name, value in shown.items() if value})
     return Batch(
         id=batch_id or "",
         sdk_session=claims.sdk_session,
-        # A page must not speak for another session of its tenant: where the token names one, that is it.
-        tenant_session=claims.tenant_session or tenant_session,
+        # A page must not speak for another session of its tenant: what its body names is kept with the
+        # batch and joins nothing, unless the tenant's server has put the same into the token.
+        tenant_session=claims.tenant_session,
         skew_ms=(sent_at or 0) - now_ms,
         signals=known,
     )

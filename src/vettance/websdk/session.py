@@ -6,13 +6,14 @@ from typing import Any, Final
 import msgspec
 
 from vettance.clock import DAY_MS
+from vettance.tenant_cache import TenantCache, Usage
 from vettance.wire import JSON, OBJECT_BYTES_MAX, OBJECT_KEYS_MAX, decode, encode
 
 #: Signals count for evaluations until this long after the session's latest batch; then they are deleted.
 SESSION_MS: Final = DAY_MS
 
-#: Sessions remembered by one process. Beyond it those longest silent are forgotten.
-SESSIONS_MAX: Final = 200_000
+#: What one process remembers of sessions. A session takes 1 to 2 KB: room for more than 100,000 in a day.
+MEMORY_BYTES_MAX: Final = 256 * 1024 * 1024
 
 #: Numbers kept of one list, the newest: more keystrokes than a form has.
 NUMBERS_MAX: Final = 512
@@ -75,46 +76,52 @@ def overlay(session: JSON, own: JSON) -> JSON:
     return merged
 
 
-class _Kept(msgspec.Struct):
+class _Kept(msgspec.Struct, gc=False):
     signals: bytes
     at_ms: int
 
 
-class SessionBook:
-    """The signals of every live session of every tenant, by `sdkSessionId` and by `tenantSessionId`."""
+def _weigh(name: str, kept: _Kept) -> int:
+    return len(name) + len(kept.signals)
 
-    def __init__(self, sessions_max: int = SESSIONS_MAX) -> None:
-        self._sessions: dict[tuple[str, str], _Kept] = {}
-        self._sessions_max = sessions_max
+
+class SessionBook:
+    """The signals of every live session of every tenant, by `sdkSessionId` and by `tenantSessionId`.
+
+    Beyond `memory_bytes_max` the tenant whose sessions take the most loses those longest silent.
+    """
+
+    def __init__(self, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
+        self._sessions = TenantCache[str, _Kept](memory_bytes_max, _weigh)
 
     def __len__(self) -> int:
         return len(self._sessions)
 
+    @property
+    def usage(self) -> Usage:
+        """Return how much is remembered, for the metrics."""
+        return self._sessions.usage
+
     def take(self, tenant: str, names: set[str], batch: JSON, at_ms: int) -> None:
         """Add a batch, received at `at_ms` (Unix milliseconds), to the sessions that go by these names."""
         for name in names:
-            kept = self._sessions.pop((tenant, name), None)
+            kept = self._sessions.get(tenant, name)
             alive = kept is not None and kept.at_ms + SESSION_MS > at_ms
             merged = merge(decode(kept.signals) if kept is not None and alive else {}, batch)
             signals = encode(merged)
             if len(signals) > OBJECT_BYTES_MAX:
                 signals = kept.signals if kept is not None and alive else b"{}"
-            # Put back at the end: the dictionary is in order of the latest batch.
-            self._sessions[tenant, name] = _Kept(signals, at_ms)
-        while len(self._sessions) > self._sessions_max:
-            del self._sessions[next(iter(self._sessions))]
+            self._sessions.put(tenant, name, _Kept(signals, at_ms))
 
     def find(self, tenant: str, session: str, now_ms: int) -> bytes | None:
         """Return the signals of a session as JSON, or None when nothing is known or it is over."""
-        kept = self._sessions.get((tenant, session))
+        kept = self._sessions.get(tenant, session)
         if kept is None or kept.at_ms + SESSION_MS <= now_ms:
             return None
         return kept.signals
 
     def forget(self, now_ms: int) -> None:
         """Let go of the sessions that are over."""
-        while self._sessions:
-            oldest = next(iter(self._sessions))
-            if self._sessions[oldest].at_ms + SESSION_MS > now_ms:
-                return
-            del self._sessions[oldest]
+        for tenant, name, kept in self._sessions.oldest():
+            if kept.at_ms + SESSION_MS <= now_ms:
+                self._sessions.pop(tenant, name)
