@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import structlog
-
 from vettance import __version__, clock
 from vettance.allocator import give_back
 from vettance.aml import sql as aml_sql
@@ -47,6 +45,7 @@ from vettance.jobs.api import JobDoors
 from vettance.jobs.worker import Worker
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
+from vettance.logs import logger
 from vettance.ops.api import MetricsDoor
 from vettance.ops.measure import Cache, Measurer, keep_telling
 from vettance.ops.meters import Place, take_place
@@ -86,7 +85,7 @@ if TYPE_CHECKING:
 
 SNAPSHOT_S_MAX = 4.0  # What is not written down by then is replayed from the log at the next start.
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Service:

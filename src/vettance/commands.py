@@ -12,7 +12,6 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import click
 
-from vettance.connect import connect_store
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import Store, StoreDown
 from vettance.settings import Settings, SettingsError, open_data_folder, read_settings
@@ -62,6 +61,8 @@ async def open_store(data: str | None, *, make: bool = False) -> AsyncIterator[t
     Only with `make` is a store made where there is none: a folder's name that was mistyped must not answer
     that there are no tenants.
     """
+    from vettance.connect import connect_store  # Every engine: too much for a command that asks no store.
+
     settings = settings_of(data, make=make)
     if not make and not has_store(settings):
         fail(

@@ -7,13 +7,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
-import structlog
-
 from vettance.db.engine import Store, StoreDown, Turns
 from vettance.db.relay import RelayedStore, watch
 from vettance.db.sqlite import Seat, SqliteStore, store_path
 from vettance.db.unserved import Tell, unserved
 from vettance.db.watched import WatchedStore
+from vettance.logs import logger
 from vettance.ops.meters import Meters
 from vettance.outage import Outage
 from vettance.settings import Settings, SettingsError
@@ -34,7 +33,7 @@ _READY_KEY: Final = b"vettance:ready"
 #: How long a child of a server lets a database alone that was away.
 _CHILD_PAUSE_S: Final = 0.5
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 async def connect_store(settings: Settings, *, writer: Seat, meters: Meters | None = None) -> Store:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import click
-import structlog
 
+from vettance.logs import logger
 from vettance.ops.board import Board
 from vettance.settings import Role
 
@@ -28,7 +28,7 @@ _SAID_BYTES_MAX: Final = 65_536
 #: What a child says of itself.
 _READY, _WAITS, _ENDS = "ready", "waits", "ends"
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class _Seat:

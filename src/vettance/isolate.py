@@ -13,9 +13,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
-import structlog
-
 from vettance.db.engine import StoreDown
+from vettance.logs import logger
 
 #: The pause after the first failure; each further one doubles it. What failed by chance is done soon after.
 RETRY_S_MIN: Final = 1.0
@@ -25,7 +24,7 @@ RETRY_S_MAX: Final = 300.0
 #: not be the first to be asked in every round.
 DOWN_S: Final = 2.0
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Failure(NamedTuple):

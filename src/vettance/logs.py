@@ -10,10 +10,10 @@ import logging
 import sys
 import threading
 from types import TracebackType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import structlog
-from structlog.typing import EventDict, WrappedLogger
+if TYPE_CHECKING:
+    from structlog.typing import EventDict, WrappedLogger
 
 #: Frames of a traceback, the innermost of it; more would be a recursion.
 _FRAMES_MAX: Final = 40
@@ -22,11 +22,32 @@ _CAUSES_MAX: Final = 5
 _OURS: Final = "vettance."
 
 
+class _Logger:
+    """A logger of structlog, loaded with its first line: most commands never log, and loading takes long."""
+
+    def __init__(self) -> None:
+        self._logger: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        if self._logger is None:
+            import structlog
+
+            self._logger = structlog.get_logger()
+        return getattr(self._logger, name)
+
+
+def logger() -> Any:
+    """Return a logger that takes an event's name and its values: `logger().info("started", port=8080)`."""
+    return _Logger()
+
+
 def configure_logs(level: str) -> None:
     """Send every log line to standard error as JSON, also those of libraries and of what nobody has caught.
 
     `level` is debug, info, warning or error; of libraries, warnings and errors are written.
     """
+    import structlog
+
     threshold = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[
@@ -44,7 +65,7 @@ def configure_logs(level: str) -> None:
     threading.excepthook = _log_thread
 
 
-def _without_texts(_logger: WrappedLogger, _method: str, line: EventDict) -> EventDict:
+def _without_texts(_logger: "WrappedLogger", _method: str, line: "EventDict") -> "EventDict":
     """Put an exception into a line: what it is and where it came from."""
     told = line.pop("exc_info", None)
     error = told if isinstance(told, BaseException) else sys.exc_info()[1] if told is True else None
@@ -91,15 +112,15 @@ class _Libraries(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record."""
         message = str(record.msg).partition("\n")[0] if isinstance(record.msg, str) else ""
-        log = structlog.get_logger()
+        log = logger()
         log.log(record.levelno, message, logger=record.name, exc_info=record.exc_info)
 
 
 def _log_end(kind: type[BaseException], error: BaseException, _traceback: TracebackType | None) -> None:
     if not issubclass(kind, KeyboardInterrupt):
-        structlog.get_logger().critical("process_failed", exc_info=error)
+        logger().critical("process_failed", exc_info=error)
 
 
 def _log_thread(told: threading.ExceptHookArgs) -> None:
     if told.exc_value is not None and not isinstance(told.exc_value, SystemExit):
-        structlog.get_logger().error("thread_failed", exc_info=told.exc_value)
+        logger().error("thread_failed", exc_info=told.exc_value)

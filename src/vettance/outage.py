@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-import structlog
+from vettance.logs import logger
 
 #: What stays away is told again after so long.
 TELL_S: Final = 60.0
 #: What has answered for so long is back. One that answers every other question is not.
 SETTLED_S: Final = 3.0
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Outage:

@@ -3,9 +3,8 @@
 import asyncio
 from typing import Final
 
-import structlog
-
 from vettance.db.engine import Store, StoreDown
+from vettance.logs import logger
 from vettance.settings import SECRET_FILE, Environment, Settings, SettingsError, known_secret, load_secret
 from vettance.tenants import sql
 from vettance.tenants.keyring import KeyRing
@@ -17,7 +16,7 @@ _TRIED_MAX: Final = 1_000
 _LOOK_S: Final = 1.0
 _LOST: Final = "; if it is lost, `vettance key create --tenant ID --other-secret` goes on with another"
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 async def prove_secret(store: Store, settings: Settings) -> bytes:

@@ -5,9 +5,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-import structlog
-
 from vettance.db.engine import Store, StoreDown
+from vettance.logs import logger
 from vettance.tenants import sql
 
 PAUSE_S: Final = 1.0
@@ -17,7 +16,7 @@ LOOK_S_MAX: Final = 10.0
 #: Reads again what a change of (tenant, subject) touched.
 Reload = Callable[[str, str], Awaitable[None]]
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Refresher:

@@ -5,13 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-import structlog
-
 from vettance.aml.event import AmlEvent
 from vettance.aml.screening.request import ScreenRequest, party_request, sent_of
 from vettance.aml.screening.screen import Found, Screener
 from vettance.db.engine import StoreDown
 from vettance.errors import Refusal
+from vettance.logs import logger
 from vettance.watchlists.entity import EntityType
 from vettance.wire import JSON
 
@@ -32,7 +31,7 @@ _LAST: Final = ("lastName", "last_name", "familyName", "family_name", "surname")
 _BIRTH: Final = ("dateOfBirth", "date_of_birth", "birthDate", "birth_date", "dob")
 _NATION: Final = ("nationality", "citizenship")
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Named(NamedTuple):

@@ -5,10 +5,9 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-import structlog
-
 from vettance.db.engine import StoreDown
 from vettance.db.postgres_link import ERRORS, connect, part
+from vettance.logs import logger
 
 #: How often a process that is not on duty asks for it, and one that is makes sure that it still is.
 LOOK_S: Final = 1.0
@@ -17,7 +16,7 @@ _ASK: Final = "SELECT pg_try_advisory_lock($1)"
 # The number is "duty" in ASCII.
 _DUTY: Final = 0x64757479
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 async def keep_duty(url: str, work: Callable[[], Awaitable[None]]) -> None:

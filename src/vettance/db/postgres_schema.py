@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import asyncpg
-import structlog
 
 from vettance import clock
 from vettance.db.engine import StoreDown
@@ -28,6 +27,7 @@ from vettance.db.postgres_link import (
     part,
     tables_of_ours,
 )
+from vettance.logs import logger
 
 PATIENCE_S: Final = 60.0
 #: How long a change may stand in line for a table, with everybody who comes later behind it, and how long
@@ -70,7 +70,7 @@ _OPEN: Final = """SELECT whole.relname, one.relname FROM pg_inherits
     WHERE whole.relname = ANY ($1::text[]) AND whole.relnamespace = 'public'::regnamespace
     AND NOT (one.relrowsecurity AND one.relforcerowsecurity) ORDER BY 2"""
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 async def migrate(url: str, folder: Path = FOLDER) -> int:

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final, Self
 
-import structlog
-
 from vettance.db.engine import StoreDown
 from vettance.db.postgres_link import ERRORS, connect, part
+from vettance.logs import logger
 
 #: How often a process makes sure that its place is still its own, or asks for it again.
 LOOK_S: Final = 1.0
@@ -19,7 +18,7 @@ _TOGETHER: Final = "SELECT pg_try_advisory_lock_shared($1)"
 # The number is "place" in ASCII.
 _PLACE: Final = 0x706C616365
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Presence:

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from typing import Final, Protocol
 
-import structlog
-
 from vettance.db.engine import Statement, Store, StoreDown
 from vettance.decisions import sql
+from vettance.logs import logger
 from vettance.state.port import Plan
 from vettance.state.shelf import Shelf, Snapshot, pieces
 from vettance.state.snapshot import SnapshotRefused
@@ -17,7 +16,7 @@ WORTH_EVENTS: Final = 200_000
 LOOK_S: Final = 20.0
 _REST_S: Final = 0.004  # Between two pieces; each takes a millisecond or two of the thread that decides.
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Velocity(Protocol):

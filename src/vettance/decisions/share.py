@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-import structlog
-
 from vettance import clock
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql
@@ -17,6 +15,7 @@ from vettance.decisions.doubts import Doubts
 from vettance.decisions.recount import Recount
 from vettance.errors import Unavailable
 from vettance.events.event import Event
+from vettance.logs import logger
 from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.rules.compiler import Facts
 from vettance.rules.sql import DECIDING
@@ -51,7 +50,7 @@ _AT_ONCE: Final = 4  # tenants whose memory one process fills at a time
 _DEAD_AT_ONCE: Final = 500  # looked for in the log; where there are more, the memory is filled anew
 _AWAY: Final = "The memory of past events cannot be reached at the moment. Try again."
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class SharedMemory:

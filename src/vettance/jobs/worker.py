@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-import structlog
-
 from vettance import clock
 from vettance.db.engine import Lost, Statement, Store, StoreDown
 from vettance.decisions.evaluate import Evaluated, Evaluator
@@ -17,6 +15,7 @@ from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback, Label, Target
 from vettance.ids import IdSource
 from vettance.jobs import sql
+from vettance.logs import logger
 from vettance.wire import decode, encode, error_body
 
 LOOK_S: Final = 1.0  # Jobs may also come from the command line, which cannot wake us.
@@ -36,7 +35,7 @@ _NAPS: Final = 3  # Even a process that is busy all the time wakes up in time no
 _GIVE_WAY_S: Final = 0.02
 _SLOT_S: Final = 0.1
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Worker:

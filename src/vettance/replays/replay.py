@@ -6,10 +6,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import structlog
-
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
+from vettance.logs import logger
 from vettance.replays import sql
 from vettance.state.port import Claims, StateDown
 from vettance.vault import Vault
@@ -27,7 +26,7 @@ LOOK_S_MAX: Final = 0.25
 PATIENCE_S: Final = 10.0
 _PLACE: Final = "answer"
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class AnswerKeeper:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
-import structlog
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, RedisError, ResponseError
 
+from vettance.logs import logger
 from vettance.outage import Outage
 from vettance.state.port import StateDown
 
@@ -35,7 +35,7 @@ _CODE: Final = re.compile(r"[A-Z]{2,20}\b")
 # MASTERDOWN too.
 _DEMOTED: Final = (ReadOnlyError, ClusterDownError)
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Unfit(StateDown):

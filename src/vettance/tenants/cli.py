@@ -19,8 +19,6 @@ from vettance.commands import (
 from vettance.db.engine import Lost, Store
 from vettance.ids import IdSource
 from vettance.prove import prove_secret
-from vettance.rules.packs import load_pack_text
-from vettance.rules.sql import DECIDING
 from vettance.settings import Environment, Settings, load_secret
 from vettance.tenants import sql
 from vettance.tenants.tenant import SETTINGS, Key, Tenant, key_digest, key_hint, make_key
@@ -68,6 +66,10 @@ def create_tenant(name: str, aml: bool, as_json: bool, data: str | None) -> None
 
     Example: vettance tenant create "Corner Shop" --json
     """
+
+    # Only here: the language of rules takes longer to load than any other command of tenants to run.
+    from vettance.rules.packs import load_pack_text
+    from vettance.rules.sql import DECIDING
 
     async def work(store: Store, _settings: Settings) -> Tenant:
         now_ms = clock.now_ms()

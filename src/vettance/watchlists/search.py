@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final, cast
 
 import msgspec
-import structlog
 
+from vettance.logs import logger
 from vettance.ops.meters import Meters
 from vettance.watchlists.asking import INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
 from vettance.watchlists.match import Match, Subject
@@ -33,7 +33,7 @@ _WARMING_S_MAX: Final = 10.0
 _ANYBODY: Final = Subject(name="Maria Ivanovna Petrova")
 _PAUSE_S_MIN, _PAUSE_S_MAX, _STEADY_S = 0.05, 5.0, 30.0
 
-_log = structlog.get_logger()
+_log = logger()
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Match] | str).decode
 

@@ -5,8 +5,7 @@ import socket
 from collections.abc import Callable, Sequence, Sized
 from typing import Final
 
-import structlog
-
+from vettance.logs import logger
 from vettance.web.server import EdgeProtocol
 
 #: How long a process that holds more connections than another leaves the next to it; how often it looks.
@@ -17,7 +16,7 @@ _AT_ONCE_MAX: Final = 64
 #: Out of descriptors or memory: taking connections rests for so long.
 _REST_S: Final = 0.5
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Acceptor:

@@ -5,10 +5,9 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-import structlog
-
 from vettance import clock
 from vettance.db.engine import Lost, Store, StoreDown
+from vettance.logs import logger
 from vettance.ops.meters import Meters
 from vettance.tenants import sql as tenants_sql
 from vettance.vault import Sealed, Vault
@@ -39,7 +38,7 @@ _FORGET_ROWS: Final = 1_000
 DRAIN_S_MAX: Final = 10.5
 _SETTLE_S_MAX: Final = 1.5
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class _Sent(NamedTuple):

@@ -8,10 +8,9 @@ import sys
 import time
 from typing import Final
 
-import structlog
-
 from vettance.db.engine import Store
 from vettance.db.relay import Relay
+from vettance.logs import logger
 from vettance.ops.board import beside
 from vettance.ops.meters import Place, take_place
 from vettance.settings import Settings
@@ -22,7 +21,7 @@ _STEADY_S: Final = 30.0
 #: From the signal to the end: the longest attempt (10 s), its settlement, and letting go of the store.
 STOP_S_MAX: Final = 13.0
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class WorkerProcess:

@@ -5,20 +5,19 @@ import signal
 import socket
 import sys
 
-import structlog
 import uvloop
 
 from vettance.clock import DAY_MS
 from vettance.connect import connect_beside
 from vettance.db.engine import StoreDown
-from vettance.logs import configure_logs
+from vettance.logs import configure_logs, logger
 from vettance.ops.meters import take_place
 from vettance.settings import Settings, SettingsError, load_secret, read_settings
 from vettance.vault import Vault
 from vettance.webhooks.deliver import Deliverer
 from vettance.webhooks.post import Postman
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 async def work(settings: Settings, link: socket.socket) -> None:

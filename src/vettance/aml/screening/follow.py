@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-import structlog
 
 from vettance import clock
 from vettance.aml import sql as aml_sql
@@ -23,6 +22,7 @@ from vettance.aml.screening.request import read_screen_request
 from vettance.aml.screening.screen import RESCREENING, Found, Screener, saving
 from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
 from vettance.errors import Unprocessable
+from vettance.logs import logger
 from vettance.tenants.sql import select_tenants, tenant_of
 from vettance.watchlists.match import Match
 from vettance.watchlists.reach import Reach, list_set_id
@@ -40,7 +40,7 @@ LOOK_S: Final = 60.0
 NICENESS: Final = 10
 _TRIES: Final = 8
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Rescreener:

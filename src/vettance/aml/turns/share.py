@@ -5,8 +5,6 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-import structlog
-
 from vettance.aml import sql
 from vettance.aml.event import AmlEvent
 from vettance.aml.find import Named
@@ -16,6 +14,7 @@ from vettance.aml.turns import sql as turns_sql
 from vettance.aml.turns.place import Met
 from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, Store, StoreDown, Turn, Turns
 from vettance.errors import Unavailable
+from vettance.logs import logger
 
 #: Events watched in one turn: some milliseconds of thinking, for which all writes of the database wait.
 EVENTS_MAX: Final = 64
@@ -24,7 +23,7 @@ ROWS_MAX: Final = 200
 WAITING_MAX: Final = 10_000
 _CHUNK: Final = 50  # Events of others taken up at a time: some milliseconds of the thread that decides.
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class _Waiting(NamedTuple):
