@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 # Each folder holds modules that its tests share; their names are unique, those of the tests need not be.
 sys.path += [str(folder) for folder in sorted(Path(__file__).parent.iterdir()) if folder.is_dir()]
+sys.path.append(str(Path(__file__).parents[1] / "bench"))  # The fuzzer's bodies are those of property tests.
 
 from live import Caller, Service, started
 

@@ -131,7 +131,7 @@ class Service:
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
         velocity, turns = connect_velocity(), turns_of(settings, store)
         screener, countries = self.screening.screener, settings.jurisdictions
-        self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns)
+        self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns, self.meters)
         self.worker = WorkerProcess(settings, store, self.place)
         self.postman = Postman(unsafe=settings.unsafe_webhooks)
         webhooks = WebhookDoors(

@@ -22,13 +22,15 @@ def shown(*slots: memoryview) -> dict[str, float]:
 def test_a_decision_is_counted_by_outcome_and_in_the_bucket_of_its_time() -> None:
     slot = Board(None).slot(0)
     meters = Meters(slot)
-    meters.decided(Source.EVALUATE, Outcome.BLOCK, 3_000_000, 0)
-    meters.decided(Source.EVALUATE, Outcome.BLOCK, 2_500_000, 2)
-    meters.decided(Source.ASYNC, Outcome.ALLOW, 60_000_000_000, 0)
+    meters.decided(Source.EVALUATE, Outcome.BLOCK, 3_000_000)
+    meters.decided(Source.EVALUATE, Outcome.BLOCK, 2_500_000)
+    meters.decided(Source.ASYNC, Outcome.ALLOW, 60_000_000_000)
+    meters.failed(2, 3)
     found = shown(slot)
     assert found['vettance_decisions_total{outcome="BLOCK"}'] == 2
     assert found['vettance_decisions_total{outcome="ALLOW"}'] == 1
     assert found["vettance_rule_errors_total"] == 2
+    assert found["vettance_features_unknown_total"] == 3
     name = "vettance_decision_seconds_bucket"
     # A bound belongs to its bucket: `le` is "less or equal".
     assert found[name + '{source="evaluate",le="0.001"}'] == 0
@@ -44,7 +46,7 @@ def test_every_value_that_the_code_can_count_has_a_place() -> None:
     meters = Meters()
     for source in Source:
         for outcome in Outcome:
-            meters.decided(source, outcome, 1, 0)
+            meters.decided(source, outcome, 1)
     for status in (200, 404, 418, 503, 599):
         meters.answered(status)
     assert set(RESULTS) == {"delivered", *(failure.value for failure in Failure)}

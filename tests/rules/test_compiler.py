@@ -12,6 +12,7 @@ from vettance.rules.keys import composite_key, single_key
 from vettance.rules.language import check
 from vettance.rules.remember import AGGREGATES_MAX, TooManyAggregates
 from vettance.rules.schema import Field, Namespace, Schema, Type
+from vettance.rules.unknown import failures_of
 from vettance.state.memory import MemoryVelocity
 from vettance.state.port import KINDS, Aggregate, Observation, Series
 
@@ -242,6 +243,63 @@ def test_a_rule_that_raises_is_recorded_and_the_others_still_run() -> None:
         assert [index for index, _ in failures] == [1, 3]
         assert all("AttributeError" in message for _, message in failures)
     assert compiled.run(compiled.facts({"good": 5, "bad": "a"}), ()) == ([0, 1, 2, 3], [])
+
+
+def raising(event: Any) -> Any:
+    raise OverflowError("too large")
+
+
+def test_a_field_that_raises_is_unknown_and_named_and_the_others_are_read() -> None:
+    schema = Schema(
+        [
+            Field("good", Type.NUMBER, lambda event: event["good"], ""),
+            Field("bad", Type.NUMBER, raising, ""),
+        ],
+        [Namespace("own", lambda event: event["own"], "")],
+    )
+    texts = ["good > 1", "bad > 1", "missing(bad)", "own.x == 1", 'count(by=bad, within="1h") >= 0']
+    compiled = compile_rules([(text, check(text, schema)) for text in texts], schema)
+    for own, message in (({"x": 1}, None), (None, "AttributeError")):
+        facts = compiled.facts({"good": 5, "own": own})
+        seen = compiled.observe(facts)
+        assert facts == (5, None, None if message else 1)
+        assert seen.keys == (None,)
+        failures = dict(failures_of(facts, seen))
+        assert failures.pop("bad") == "OverflowError: too large"
+        assert [text.partition(":")[0] for text in failures.values()] == ([message] if message else [])
+        expected = ["good > 1", "missing(bad)"] + ([] if message else ["own.x == 1"])
+        fired, failed = compiled.run(facts, (None,))
+        assert not failed
+        assert [texts[index] for index in fired] == expected
+
+
+def test_a_part_of_an_observation_that_raises_leaves_the_others() -> None:
+    schema = failing_schema()
+    texts = [
+        'count(by=lower(bad), within="1h") >= 0',
+        'count(by=good, within="1h") >= 0',
+        'count(starts_with(bad, "a"), by=good, within="1h") >= 0',
+        'distinct(upper(bad), by=good, within="1h") >= 0',
+        'sum(good, by=good, within="1h") >= 0',
+    ]
+    compiled = compile_rules([(text, check(text, schema)) for text in texts], schema)
+    whole = compiled.observe(compiled.facts({"good": 5, "bad": "a"}))
+    facts = compiled.facts({"good": 5, "bad": 5})
+    part = compiled.observe(facts)
+    assert failures_of(facts, whole) == []
+    assert {name for name, _ in failures_of(facts, part)} == {
+        "lower(bad)",
+        'starts_with(bad, "a")',
+        "upper(bad)",
+    }
+    assert part.keys == (None, whole.keys[1])
+    assert part.mask == whole.mask & ~(1 << 2)
+    assert part.values == (None, 5)
+    memory = MemoryVelocity()
+    memory.install("t", compiled.plan)
+    for number in range(2):
+        answer = memory.observe("t", str(number), MINUTE * number, part)
+    assert answer.values == (None, 1, 0, 0, 5.0)
 
 
 def test_compiled_code_sees_no_builtins() -> None:

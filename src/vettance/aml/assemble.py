@@ -19,6 +19,7 @@ from vettance.db.engine import Store, Turns
 from vettance.decisions.active import RuleCache
 from vettance.decisions.preserve import Preserver
 from vettance.ids import IdSource
+from vettance.ops.meters import Meters
 from vettance.rules.ruleset import compile_document
 from vettance.state.shelf import Shelf
 
@@ -45,6 +46,7 @@ def assemble(
     screener: Screener,
     jurisdictions: Jurisdictions | None = None,
     turns: Turns | None = None,
+    meters: Meters | None = None,
 ) -> Aml:
     """Build the pipeline on a store; snapshots go into a folder of their own in the folder `data`.
 
@@ -56,7 +58,7 @@ def assemble(
     schema = aml_schema(jurisdictions)
     memory = AmlMemory(velocity)
     names = InlineScreener(screener)
-    monitor = Monitor(store, memory, ids, Teller(schema), names)
+    monitor = Monitor(store, memory, ids, Teller(schema), names, meters=meters)
     cache = RuleCache(lambda document: compile_document(document, schema))
     share = Share(store, turns, memory, monitor) if turns is not None else None
     reach = share.reach if share is not None else None

@@ -7,6 +7,7 @@ IBM's AMLSim (cycle, scatter-gather, bipartite, stack; https://github.com/IBM/AM
 
 from collections.abc import Iterator
 from itertools import islice
+from math import inf
 from typing import Final
 
 import msgspec
@@ -113,6 +114,8 @@ class Graph:
         `told` is "in" when its receiver reports it, "out" when its sender does. What the other side has
         reported already is one transfer and not two.
         """
+        # As a snapshot gives it back, so that it equals what comes later whatever was restarted in between.
+        amount = float(amount)
         payer, payee = self._node(sender), self._node(receiver)
         ins = payee.ins
         for place in range(len(ins) - 1, max(-1, len(ins) - 1 - TWINS_MAX), -1):
@@ -218,11 +221,16 @@ class Graph:
         return 1 + sum(count >= 2 for count in shared.values())
 
     def mirror(self, edge: Edge) -> float | None:
-        """Return this sum as a share of the closest one that its sender received within a day."""
+        """Return this sum as a share of the closest one that its sender received within a day.
+
+        A sum that is no share of another, being so much greater, has no closest one.
+        """
         shares = [
-            edge.amount / before.amount
+            share
             for before in self.nodes[edge.sender].ins[-EDGES_MAX:]
-            if 0 <= edge.at_ms - before.at_ms <= MIRROR_MS and before.amount > 0
+            if 0 <= edge.at_ms - before.at_ms <= MIRROR_MS
+            and before.amount > 0
+            and (share := edge.amount / before.amount) < inf
         ]
         return min(shares, key=lambda share: abs(share - 1), default=None)
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -11,8 +11,10 @@ from vettance.aml.event import AmlEvent, Trail, read_aml_event
 from vettance.aml.known import Known
 from vettance.aml.snapshot import read_snapshot, write_snapshot
 from vettance.clock import DAY_MS, HOUR_MS
+from vettance.decisions.active import ask
 from vettance.errors import Refusal
-from vettance.rules.compiler import Compiled
+from vettance.rules.compiler import Compiled, Facts
+from vettance.rules.unknown import Failure, failures_of, message_of
 from vettance.state import port
 from vettance.state.port import Answer, Observation, Plan
 from vettance.wire import decode
@@ -34,6 +36,19 @@ class Velocity(port.Velocity, Protocol):
 
     def load(self, tenant: str, plan: Plan, chunks: Iterable[bytes]) -> None:
         """Give a tenant the memory of a snapshot. Raises `SnapshotRefused`."""
+
+
+#: What the graph is called where it could not be asked about an event.
+TRAIL: Final = "trail"
+
+
+class Taken(NamedTuple):
+    """An event with what the graph says of it, its facts, the answers, and what could not be computed."""
+
+    event: AmlEvent
+    facts: Facts
+    answer: Answer
+    unknown: list[Failure]
 
 
 class AmlMemory:
@@ -87,8 +102,23 @@ class AmlMemory:
             event = read_aml_event(decode(sent), len(sent), received_at_ms)
         except Refusal:
             return  # The bounds were narrowed since this event was taken; it stays in the log only.
-        followed = self.follow(tenant, event)
-        self.observe(tenant, event_id, event.occurred_at_ms, compiled.observe(compiled.facts(followed)))
+        self.take(tenant, compiled, event_id, event)
+
+    def take(self, tenant: str, compiled: Compiled, event_id: str, event: AmlEvent) -> Taken:
+        """Follow the money of an event, read its facts, ask about it and record it.
+
+        What cannot be computed is unknown, live and in replay alike.
+        """
+        failures: list[Failure] = []
+        try:
+            event = self.follow(tenant, event)
+        except Exception as error:  # noqa: BLE001  An event is never lost because of one part of it.
+            failures.append((TRAIL, message_of(error)))
+        facts = compiled.facts(event)
+        seen = compiled.observe(facts)
+        failures += failures_of(facts, seen)
+        answer = ask(self, compiled.plan, tenant, event_id, event.occurred_at_ms, seen, failures)
+        return Taken(event, facts, answer, failures)
 
     def follow(self, tenant: str, event: AmlEvent) -> AmlEvent:
         """Add the event's transfer to the graph, and return the event with what the graph says of it."""

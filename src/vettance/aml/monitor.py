@@ -19,6 +19,7 @@ from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
 from vettance.decisions.active import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
+from vettance.ops.meters import Meters
 from vettance.state.turnstile import Turnstile
 from vettance.wire import encode
 
@@ -53,7 +54,9 @@ class Monitor:
         teller: Teller,
         names: InlineScreener | None = None,
         now_ms: Callable[[], int] = clock.now_ms,
+        meters: Meters | None = None,
     ) -> None:
+        self._meters = meters or Meters()
         self._store = store
         self._memory = memory
         self._ids = ids
@@ -173,9 +176,7 @@ class Monitor:
         active = self.rules[tenant]
         compiled = active.compiled
         event_id = self._ids.make("evt", event.received_at_ms)
-        event = self._memory.follow(tenant, event)
-        facts = compiled.facts(event)
-        answer = self._memory.observe(tenant, event_id, event.occurred_at_ms, compiled.observe(facts))
+        event, facts, answer, unknown = self._memory.take(tenant, compiled, event_id, event)
         fired, failed = compiled.run(facts, answer.values)
         findings = judge(active.ruleset, fired, self.weights.get(tenant, {}), event) if fired else []
         record = sql.Record(
@@ -185,7 +186,10 @@ class Monitor:
             inexact=answer.inexact,
             fired=fired,
             failed=failed,
+            unknown=unknown,
         )
+        if failed or unknown:
+            self._meters.failed(len(failed), len(unknown))
         stored = sql.StoredEvent(event_id, event.external_id, event.received_at_ms, digest, "CLEAR", b"[]")
         return Thought(event, stored, sent, record, active, findings, named)
 

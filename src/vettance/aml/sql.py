@@ -10,6 +10,7 @@ from vettance.aml.case import Alert, Case, Entry, EntryKind, Resolution, Setting
 from vettance.aml.event import AmlEvent
 from vettance.db.engine import Row, Statement, everyone, scoped
 from vettance.rules.sql import RuleSets
+from vettance.rules.unknown import Failure
 from vettance.state.port import Value
 
 AREA: Final = "aml"
@@ -25,6 +26,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=Tru
     inexact: int
     fired: list[int]
     failed: list[tuple[int, str]]
+    unknown: list[Failure] = []  # what could not be computed of the event
 
 
 class StoredEvent(NamedTuple):

@@ -1,6 +1,7 @@
 """The rules in force for a tenant, compiled once for each document however many tenants share it."""
 
 from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -8,11 +9,15 @@ from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
 from vettance.errors import Refusal
 from vettance.events.event import Event, read_event, with_session_signals
-from vettance.rules.compiler import Compiled
+from vettance.rules.compiler import Compiled, Facts
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.sql import document_digest
-from vettance.state.port import Observation
+from vettance.rules.unknown import Failure, failures_of, message_of
+from vettance.state.port import Answer, Observation, Plan, Velocity, nothing_known
 from vettance.wire import decode
+
+#: What the memory of past events is called where it could not be asked.
+MEMORY: Final = "memory"
 
 
 class ActiveRules(msgspec.Struct, frozen=True):
@@ -23,6 +28,15 @@ class ActiveRules(msgspec.Struct, frozen=True):
     ruleset: RuleSet
     compiled: Compiled
     quiet: Decision  # What is decided when no rule fires and no list entry matches: most of all decisions.
+
+
+class Asked(NamedTuple):
+    """The rules to decide an event by, its facts, what the memory says, and what could not be computed."""
+
+    active: ActiveRules
+    facts: Facts
+    answer: Answer
+    unknown: list[Failure]
 
 
 class RuleCache:
@@ -41,6 +55,36 @@ class RuleCache:
         while len(self._ready) > self._size:
             del self._ready[next(iter(self._ready))]
         return ActiveRules(version, digest, *ready, decide(ready[0], version, (), ()))
+
+
+def ask(
+    velocity: Velocity,
+    plan: Plan,
+    tenant: str,
+    event_id: str,
+    at_ms: int,
+    seen: Observation,
+    failures: list[Failure],
+) -> Answer:
+    """Ask a memory about an event and record it there; should that raise, nothing is known of the past.
+
+    Live and in replay alike, so that the memory is the same after a restart.
+    """
+    try:
+        return velocity.observe(tenant, event_id, at_ms, seen)
+    except Exception as error:  # noqa: BLE001  A decision never fails because of one event.
+        failures.append((MEMORY, message_of(error)))
+        return nothing_known(plan)
+
+
+def consider(velocity: Velocity, active: ActiveRules, tenant: str, event_id: str, event: Event) -> Asked:
+    """Read the facts of an event, ask a memory of this process about it and record it there."""
+    compiled = active.compiled
+    facts = compiled.facts(event)
+    seen = compiled.observe(facts)
+    unknown = failures_of(facts, seen)
+    answer = ask(velocity, compiled.plan, tenant, event_id, event.occurred_at_ms, seen, unknown)
+    return Asked(active, facts, answer, unknown)
 
 
 def logged_event(row: Row) -> Event | None:

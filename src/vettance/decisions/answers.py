@@ -114,6 +114,13 @@ class RuleResult(Wire, frozen=True, omit_defaults=True):
     error: str | None = None
 
 
+class Unknown(Wire, frozen=True):
+    """A field, or what a rule counts by, that could not be computed of an event: it counted as missing."""
+
+    name: str
+    error: str
+
+
 class ListMatch(Wire, frozen=True):
     """A list entry that the event matched."""
 
@@ -155,6 +162,7 @@ class Outputs(Wire, frozen=True):
     rules: list[RuleResult]
     lists: list[ListMatch]
     model: None = None
+    unknown: list[Unknown] | msgspec.UnsetType = msgspec.UNSET
     degraded: Degraded = msgspec.UNSET
 
 

@@ -17,6 +17,7 @@ from vettance.decisions.answers import (
     Outputs,
     RuleResult,
     RuleVersion,
+    Unknown,
     as_sent,
     decision_answer,
     event_answer,
@@ -171,6 +172,7 @@ def _record_answer(explained: Explained) -> DecisionRecord:
                 ListMatch(id=entry_id, list_type=list_type, type=entry_type)
                 for entry_id, list_type, entry_type in record.lists
             ],
+            unknown=[Unknown(name=name, error=error) for name, error in record.unknown] or msgspec.UNSET,
             degraded=record.inexact == EVERYTHING or msgspec.UNSET,
         ),
         linked_entities=LinkedEntities(**{kind: _linked(link) for kind, link in explained.links.items()}),

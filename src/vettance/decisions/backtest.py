@@ -7,7 +7,7 @@ import msgspec
 
 from vettance.db.engine import Row, Store
 from vettance.decisions import sql
-from vettance.decisions.active import ActiveRules, logged_event
+from vettance.decisions.active import ActiveRules, consider, logged_event
 from vettance.decisions.decision import Decision, Outcome, decide, entries_of
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import MEANS_FRAUD, Feedback
@@ -78,12 +78,10 @@ class Backtest:
         event = logged_event(row[:6])
         if event is None:
             return None
-        active, compiled = self._active, self._active.compiled
-        facts = compiled.facts(event)
-        answer = self._velocity.observe(self._tenant, row[2], event.occurred_at_ms, compiled.observe(facts))
+        active, facts, answer, _ = consider(self._velocity, self._active, self._tenant, row[2], event)
         if not span[0] <= event.occurred_at_ms < span[1]:
             return None
-        fired, failed = compiled.run(facts, answer.values)
+        fired, failed = active.compiled.run(facts, answer.values)
         for index in fired:
             hits = self.hits[index]
             hits.fired += 1

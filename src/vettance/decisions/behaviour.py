@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.clock import HOUR_MS
 from vettance.decisions.browser import KEYSTROKES, NO_SIGNALS, signals_of
-from vettance.decisions.members import once
+from vettance.decisions.members import bounded, once
 from vettance.decisions.offset import shows_clock_of
 from vettance.events.event import Event
 from vettance.rules.schema import Field, Type
@@ -204,7 +204,7 @@ def behaviour_of(event: Event) -> Behaviour:
         fields_pasted=_number(fields, "pasted"),
         fields_autofilled=_number(fields, "autofilled"),
         fields_inserted=_number(fields, "inserted"),
-        fields_injected=math.fsum(each for each in injected if each is not None) if fields else None,
+        fields_injected=sum(bounded(each) for each in injected if each is not None) if fields else None,
         fill_seconds=_number(signals, "fillSeconds"),
         mouse_strokes=_number(mouse, "strokes"),
         mouse_turn=_number(mouse, "turn"),

@@ -8,6 +8,7 @@ import msgspec
 
 from vettance.lists.entry import EntryType, ListEntry, ListType, winning_list
 from vettance.rules.ruleset import Rule, RuleSet
+from vettance.rules.unknown import Failure
 from vettance.state.port import Value
 from vettance.wire import Wire
 
@@ -68,6 +69,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=Tru
 
     Names are left out: facts, answers and rules stand in the order of the rule set version that was used.
     `inexact` has bit i set when answer i came from sub-buckets; `lists` holds (entry id, list type, type).
+    `unknown` names what could not be computed of the event, with the message; records before it have none.
     """
 
     ruleset_version: int
@@ -82,6 +84,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=Tru
     lists: list[tuple[str, str, str]]
     request_id: str
     processing_ms: float
+    unknown: list[Failure] = []
 
 
 def level_of(score: int, ruleset: RuleSet) -> str:

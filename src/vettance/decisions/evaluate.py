@@ -9,7 +9,7 @@ import msgspec
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions import sql
-from vettance.decisions.active import ActiveRules
+from vettance.decisions.active import ActiveRules, consider
 from vettance.decisions.decision import Decision, Record, decide
 from vettance.decisions.share import SharedMemory
 from vettance.decisions.told import told_of_evaluated
@@ -116,20 +116,17 @@ class Evaluator:
         """
         if tenant not in self.rules or not self._turnstile.is_open:
             await self._wait_for_rules(tenant)
-        active = self.rules[tenant]
-        compiled = active.compiled
         event_id = self._ids.make("evt", self._now_ms())
         if self._freshen is not None and event.session_id is not None:
             await self._freshen(tenant)
         event, signals = self._with_signals(tenant, event)
         entries = self.lists.get(tenant, _NO_LISTS).match(event, event.received_at_ms)
         if self._shared is None:
-            facts = compiled.facts(event)
-            answer = self._velocity.observe(tenant, event_id, event.occurred_at_ms, compiled.observe(facts))
+            asked = consider(self._velocity, self.rules[tenant], tenant, event_id, event)
         else:
-            active, facts, answer = await self._shared.observe(tenant, event_id, event)
-            compiled = active.compiled
-        fired, failed = compiled.run(facts, answer.values)
+            asked = await self._shared.observe(tenant, event_id, event)
+        active, facts, answer, unknown = asked
+        fired, failed = active.compiled.run(facts, answer.values)
         if fired or entries:
             decision = decide(active.ruleset, active.version, fired, entries)
         else:
@@ -149,6 +146,7 @@ class Evaluator:
             lists=[(entry.id, entry.list_type.value, entry.type.value) for entry in entries],
             request_id=request_id,
             processing_ms=round(processing_ms, 3),
+            unknown=unknown,
         )
         degraded = answer.inexact == EVERYTHING
         evaluated = Evaluated(event_id, event, decision, now_ms, record.processing_ms, degraded)
@@ -165,7 +163,9 @@ class Evaluator:
         if also is not None:
             statements += also(evaluated)
         await self._store_event(tenant, event_id, statements)
-        self._meters.decided(source, decision.outcome, time.perf_counter_ns() - started_ns, len(failed))
+        self._meters.decided(source, decision.outcome, time.perf_counter_ns() - started_ns)
+        if failed or unknown:
+            self._meters.failed(len(failed), len(unknown))
         return evaluated
 
     def _with_signals(self, tenant: str, event: Event) -> tuple[Event, bytes | None]:

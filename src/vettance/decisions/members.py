@@ -7,6 +7,7 @@ from typing import Any, Final, TypeVar
 
 from vettance.clock import HOUR_MS
 from vettance.events.event import Event
+from vettance.rules.expression import NUMBER_MAX
 from vettance.wire import read_moment
 
 Reader = Callable[[Event], Any]
@@ -51,6 +52,11 @@ def read_number(value: Any) -> float | int | None:
         if _COMMA_NUMBER.fullmatch(text):
             return float(text.replace(",", "."))
     return None
+
+
+def bounded(value: float) -> float:
+    """Return a number, or the end of those that rules compute with: what is far beyond any limit stays so."""
+    return min(max(value, -NUMBER_MAX), NUMBER_MAX)
 
 
 def read_amount(value: Any) -> float | int | None:
@@ -180,7 +186,7 @@ def account_age_hours(event: Event) -> float | None:
                 return max(0.0, (event.occurred_at_ms - created_ms) / HOUR_MS)
         for name in _AGE_DAYS:
             if (days := read_number(holder.get(name))) is not None:
-                return max(0.0, days * 24.0)
+                return max(0.0, bounded(days) * 24.0)
     return None
 
 

@@ -10,16 +10,23 @@ from typing import Final
 from vettance import clock
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql
-from vettance.decisions.active import ActiveRules, RuleCache
+from vettance.decisions.active import MEMORY, ActiveRules, Asked, RuleCache
 from vettance.decisions.doubts import Doubts
 from vettance.decisions.recount import Recount
 from vettance.errors import Unavailable
 from vettance.events.event import Event
 from vettance.logs import logger
 from vettance.rules.aggregates import WINDOW_MS_MAX
-from vettance.rules.compiler import Facts
 from vettance.rules.sql import DECIDING
-from vettance.state.port import EVERYTHING, Answer, Condition, SharedVelocity, StateDown, Unready
+from vettance.rules.unknown import failures_of, message_of
+from vettance.state.port import (
+    EVERYTHING,
+    Condition,
+    SharedVelocity,
+    StateDown,
+    Unready,
+    nothing_known,
+)
 
 #: How long an event waits for its tenant's memory to be exchanged, before it is refused.
 PATIENCE_S: Final = 5.0
@@ -91,8 +98,8 @@ class SharedMemory:
         self._turns: dict[str, asyncio.Lock] = {}
         self._wake = asyncio.Event()
 
-    async def observe(self, tenant: str, event_id: str, event: Event) -> tuple[ActiveRules, Facts, Answer]:
-        """Ask about an event and record it; returns the rules to decide it by, its facts and the answers.
+    async def observe(self, tenant: str, event_id: str, event: Event) -> Asked:
+        """Ask about an event and record it.
 
         Raises `Unavailable` (503) when the memory cannot be reached, or is being exchanged for too long.
         """
@@ -103,12 +110,14 @@ class SharedMemory:
                 raise Unavailable("The rules of this tenant are not loaded yet.")
             compiled = active.compiled
             facts = compiled.facts(event)
+            seen = compiled.observe(facts)
+            unknown = failures_of(facts, seen)
             try:
                 answer = await self._velocity.observe(
                     tenant,
                     event_id,
                     event.occurred_at_ms,
-                    compiled.observe(facts),
+                    seen,
                     compiled.plan,
                     received=event.occurred_at_ms == event.received_at_ms,
                 )
@@ -122,12 +131,15 @@ class SharedMemory:
             except asyncio.CancelledError:
                 self.follow_astray(tenant)
                 raise
+            except Exception as error:  # noqa: BLE001  A decision never fails because of one event.
+                unknown.append((MEMORY, message_of(error)))
+                return Asked(active, facts, nothing_known(compiled.plan), unknown)
             if answer.inexact == EVERYTHING:
                 self.degraded.add(tenant)
                 self.follow(tenant)
             elif self.degraded:
                 self.degraded.discard(tenant)
-            return active, facts, answer
+            return Asked(active, facts, answer, unknown)
 
     async def _make_ready(self, tenant: str, active: ActiveRules, why: str, until_s: float) -> None:
         if time.monotonic() > until_s:

@@ -72,6 +72,10 @@ METERS: Final = (
         _NS,
     ),
     Meter("vettance_rule_errors_total", "Rules that failed in a decision and were skipped."),
+    Meter(
+        "vettance_features_unknown_total",
+        "Parts of events that could not be computed: they count as missing.",
+    ),
     Meter("vettance_decisions_refused_total", "Events that were decided but that the store did not take."),
     Meter("vettance_http_answers_total", "Answers by status.", "status", _STATUSES),
     Meter("vettance_store_commit_seconds", "From sending a batch to its commit.", "", ("",), LATENCY_S, _NS),
@@ -144,6 +148,7 @@ _STATUS_AT: Final = {
 }
 _OTHER_AT: Final = PLACES["vettance_http_answers_total", "other"]
 _RULE_ERRORS_AT: Final = PLACES["vettance_rule_errors_total", ""]
+_UNKNOWN_AT: Final = PLACES["vettance_features_unknown_total", ""]
 _REFUSED_AT: Final = PLACES["vettance_decisions_refused_total", ""]
 _COMMIT_AT: Final = PLACES["vettance_store_commit_seconds", ""]
 _BATCH_AT: Final = PLACES["vettance_store_commit_writes", ""]
@@ -187,15 +192,18 @@ class Meters:
         self.listens(now=False)
         self.connected(0)
 
-    def decided(self, source: str, outcome: str, elapsed_ns: int, rule_errors: int) -> None:
+    def decided(self, source: str, outcome: str, elapsed_ns: int) -> None:
         """A decision is on the disk. `source` and `outcome` are the values of `Source` and `Outcome`."""
         words = self._words
         words[_OUTCOME_AT[outcome]] += 1
         at = _SOURCE_AT[source]
         words[at] += elapsed_ns
         words[at + 1 + bisect_left(_LATENCY_NS, elapsed_ns)] += 1
-        if rule_errors:
-            words[_RULE_ERRORS_AT] += rule_errors
+
+    def failed(self, rules: int, unknown: int) -> None:
+        """Rules were skipped in a decision, or parts of an event taken as missing, because they raised."""
+        self._words[_RULE_ERRORS_AT] += rules
+        self._words[_UNKNOWN_AT] += unknown
 
     def refused(self) -> None:
         """The store did not take a decision."""

@@ -15,6 +15,7 @@ from vettance.rules.keys import composite_key, digest_key, scalar, single_key
 from vettance.rules.language import Checked
 from vettance.rules.remember import Memory, read_memory
 from vettance.rules.schema import Schema, Type
+from vettance.rules.unknown import Failure, PartialFacts, PartialObservation, message_of
 from vettance.rules.writer import BUILTINS, Writer
 from vettance.state.port import Observation, Plan, Value
 
@@ -22,7 +23,6 @@ Facts = tuple[Any, ...]
 Answers = tuple[Value, ...]
 Fired = tuple[list[int], list[tuple[int, str]]]
 
-_FAILURE_CHARS_MAX: Final = 200  # Kept with every decision; enough to recognise the bug.
 _KEY_CHARS_MAX: Final = 256
 
 
@@ -32,6 +32,8 @@ class Compiled(msgspec.Struct, frozen=True):
     `facts(event)` extracts every field that any rule reads, in the order of `fact_names`. `observe(facts)`
     says what the event means to the state engine. `run(facts, answers)` gives the rules that fire, in order,
     and those that failed with a message; answers stand in the order of the plan's aggregates.
+
+    None of the three raises: what cannot be computed is unknown, and `unknown.failures_of` names it.
     """
 
     plan: Plan
@@ -91,6 +93,14 @@ def _member(holder: Any, path: tuple[str, ...]) -> Any:
 
 
 def _compile_facts(names: Sequence[str], schema: Schema) -> tuple[str, Callable[[Any], Facts]]:
+    source, scope = _write_facts(names, schema)
+    scope["isolate"] = _isolate_facts(names, schema)
+    scope["Exception"] = Exception
+    source = _guard(source, "event")
+    return source, _define("facts", source, scope)
+
+
+def _write_facts(names: Sequence[str], schema: Schema) -> tuple[str, dict[str, Any]]:
     scope: dict[str, Any] = {"member": _member}
     holders: dict[str, str] = {}
     lines: list[str] = []
@@ -116,14 +126,90 @@ def _compile_facts(names: Sequence[str], schema: Schema) -> tuple[str, Callable[
         holder = holders[namespace.name]
         parts.append(f"{holder}.get({path[0]!r})" if len(path) == 1 else f"member({holder}, {path!r})")
     body = "".join(f"        {part},\n" for part in parts)
-    source = "\n".join(["def facts(event):", *lines, f"    return (\n{body}    )"])
-    return source, _define("facts", source, scope)
+    return "\n".join(["def facts(event):", *lines, f"    return (\n{body}    )"]), scope
+
+
+def _guard(source: str, arguments: str) -> str:
+    """Have a written function hand over to `isolate` when anything in it raises; that costs nothing else."""
+    head, *body = source.split("\n")
+    guarded = [head, "    try:", *(f"    {line}" for line in body)]
+    return "\n".join([*guarded, "    except Exception:", f"        return isolate({arguments})"])
+
+
+def _isolate_facts(names: Sequence[str], schema: Schema) -> Callable[[Any], Facts]:
+    """Return a slow `facts` that keeps a field that raises from taking the others with it."""
+    alone: list[tuple[str, Callable[[Any], Facts]]] = []
+
+    def isolate(event: Any) -> Facts:
+        if not alone:
+            alone.extend((name, _define("facts", *_write_facts([name], schema))) for name in names)
+        failures: list[Failure] = []
+        facts = PartialFacts(_each(alone, event, failures, lambda read: read[0]))
+        facts.failures = tuple(failures)
+        return facts
+
+    return isolate
+
+
+def _each(
+    alone: Sequence[tuple[str, Callable[[Any], Any]]],
+    given: Any,
+    failures: list[Failure],
+    take: Callable[[Any], Any],
+) -> list[Any]:
+    """Compute parts one by one; what raises is None, and added to `failures`."""
+    values: list[Any] = []
+    for name, compute in alone:
+        try:
+            values.append(take(compute(given)))
+        except Exception as error:  # noqa: BLE001  A decision never fails because of one part of it.
+            values.append(None)
+            failures.append((name, message_of(error)))
+    return values
 
 
 # --- observe ---
 
 
 def _compile_observe(fact_names: Sequence[str], memory: Memory) -> tuple[str, Callable[[Facts], Observation]]:
+    source, scope = _write_observe(fact_names, memory)
+    scope["isolate"] = _isolate_observe(fact_names, memory)
+    scope["Exception"] = Exception
+    source = _guard(source, "facts")
+    return source, _define("observe", source, scope)
+
+
+def _isolate_observe(fact_names: Sequence[str], memory: Memory) -> Callable[[Facts], Observation]:
+    """Return a slow `observe` that computes each key, condition and value by itself."""
+    alone: list[list[tuple[str, Callable[[Facts], Observation]]]] = []
+    nothing = memory._replace(keys=(), masks=(), values=())
+
+    def define(part: Memory) -> Callable[[Facts], Observation]:
+        return _define("observe", *_write_observe(fact_names, part))
+
+    def isolate(facts: Facts) -> Observation:
+        if not alone:
+            names = zip(memory.plan.keys, memory.keys, strict=True)
+            alone.append([(name, define(nothing._replace(keys=(key,)))) for name, key in names])
+            alone.append(
+                [
+                    ("" if mask[0] is None else mask[0].text, define(nothing._replace(masks=(mask,))))
+                    for mask in memory.masks
+                ]
+            )
+            alone.append([(value.text, define(nothing._replace(values=(value,)))) for value in memory.values])
+        failures: list[Failure] = []
+        keys = _each(alone[0], facts, failures, lambda seen: seen.keys[0])
+        masks = _each(alone[1], facts, failures, lambda seen: seen.mask)
+        values = _each(alone[2], facts, failures, lambda seen: seen.values[0])
+        seen = PartialObservation(tuple(keys), sum(filter(None, masks)), tuple(values))
+        seen.failures = tuple(failures)
+        return seen
+
+    return isolate
+
+
+def _write_observe(fact_names: Sequence[str], memory: Memory) -> tuple[str, dict[str, Any]]:
     writer = Writer({name: f"f{index}" for index, name in enumerate(fact_names)}, {})
     for condition, _ in memory.masks:
         if condition is not None:
@@ -154,7 +240,7 @@ def _compile_observe(fact_names: Sequence[str], memory: Memory) -> tuple[str, Ca
         "digest_key": digest_key,
         "scalar": scalar,
     }
-    return source, _define("observe", source, scope)
+    return source, scope
 
 
 def _tuple(parts: Sequence[str]) -> str:
@@ -183,8 +269,9 @@ def _compile_run(
     fact_names: Sequence[str], plan: Plan, rules: Sequence[tuple[int, Expression]]
 ) -> tuple[str, Callable[[Facts, Answers], Fired]]:
     source, names = _write_run(fact_names, plan, rules)
-    names["isolate"] = _isolation(fact_names, plan, rules)
+    names["isolate"] = _isolate_run(fact_names, plan, rules)
     names["Exception"] = Exception
+    source = _guard(source, "facts, answers")
     return source, _define("run", source, names)
 
 
@@ -192,8 +279,6 @@ def _write_run(
     fact_names: Sequence[str],
     plan: Plan,
     rules: Sequence[tuple[int, Expression]],
-    *,
-    guarded: bool = True,
 ) -> tuple[str, dict[str, Any]]:
     writer = Writer(
         {name: f"f{index}" for index, name in enumerate(fact_names)},
@@ -212,13 +297,10 @@ def _write_run(
         *tests,
         "    return fired, []",
     ]
-    if guarded:
-        body = ["    try:", *(f"    {line}" for line in body)]
-        body += ["    except Exception:", "        return isolate(facts, answers)"]
     return "\n".join(["def run(facts, answers):", *body]), writer.globals
 
 
-def _isolation(
+def _isolate_run(
     fact_names: Sequence[str], plan: Plan, rules: Sequence[tuple[int, Expression]]
 ) -> Callable[[Facts, Answers], Fired]:
     """Return a slow `run` that keeps a rule that raises from taking the others with it.
@@ -231,7 +313,7 @@ def _isolation(
     def isolate(facts: Facts, answers: Answers) -> Fired:
         if not alone:
             for index, expression in rules:
-                source, names = _write_run(fact_names, plan, [(index, expression)], guarded=False)
+                source, names = _write_run(fact_names, plan, [(index, expression)])
                 alone.append((index, _define("run", source, names)))
         fired: list[int] = []
         failures: list[tuple[int, str]] = []
@@ -239,7 +321,7 @@ def _isolation(
             try:
                 fired += run(facts, answers)[0]
             except Exception as error:  # noqa: BLE001  A decision never fails because of one rule.
-                failures.append((index, f"{type(error).__name__}: {error}"[:_FAILURE_CHARS_MAX]))
+                failures.append((index, message_of(error)))
         return fired, failures
 
     return isolate

@@ -92,6 +92,11 @@ class Condition(enum.Enum):
 EVERYTHING: Final = -1
 
 
+def nothing_known(plan: Plan) -> Answer:
+    """Return the answer of a memory that could not be asked: every aggregate is unknown."""
+    return Answer((None,) * len(plan.aggregates), EVERYTHING)
+
+
 class SharedVelocity(Protocol):
     """A memory that several processes share: every call waits for it, and each raises `StateDown`."""
 

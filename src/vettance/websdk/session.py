@@ -1,13 +1,14 @@
 """The session: what the queued batches of one browser session say together."""
 
 import re
+import sys
 from typing import Any, Final
 
 import msgspec
 
 from vettance.clock import DAY_MS
 from vettance.tenant_cache import TenantCache, Usage
-from vettance.wire import JSON, OBJECT_BYTES_MAX, OBJECT_KEYS_MAX, decode, encode
+from vettance.wire import INTEGER_MAX, INTEGER_MIN, JSON, OBJECT_BYTES_MAX, OBJECT_KEYS_MAX, decode, encode
 
 #: Signals count for evaluations until this long after the session's latest batch; then they are deleted.
 SESSION_MS: Final = DAY_MS
@@ -28,6 +29,13 @@ _FINGERPRINT_CHANGED: Final = "fingerprintChanged"
 
 def _is_number(value: Any) -> bool:
     return type(value) is int or type(value) is float
+
+
+def _bounded(count: int | float) -> int | float:
+    """Keep a count among the numbers that JSON and the store can carry."""
+    if type(count) is int:
+        return min(max(count, INTEGER_MIN), INTEGER_MAX)
+    return min(max(count, -sys.float_info.max), sys.float_info.max)
 
 
 def merge(known: JSON, batch: JSON) -> JSON:
@@ -55,7 +63,7 @@ def _merge_value(name: str, old: Any, new: Any) -> Any:
     if type(old) is bool and type(new) is bool:
         return old or new
     if _is_number(old) and _is_number(new) and _COUNTS.search(name):
-        return old + new
+        return _bounded(old + new)
     if type(old) is list and type(new) is list:
         if all(map(_is_number, new)) and all(map(_is_number, old)):
             return [*old, *new][-NUMBERS_MAX:]
