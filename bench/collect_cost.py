@@ -20,8 +20,8 @@ from typing import Any
 
 import uvloop
 
-from vettance.app import running
 from vettance.demo.launch import QUOTA, THROTTLE, command
+from vettance.running import running
 from vettance.settings import Settings
 
 ABREAST = 32

@@ -21,9 +21,10 @@ from load import post
 from stage import machine, payment_bodies
 from uvicorn.server import ServerState
 
-from vettance.app import Service, running
+from vettance.app import Service
 from vettance.demo.launch import QUOTA, THROTTLE, command, make_fresh
 from vettance.events.event import EventBody, check_event
+from vettance.running import running
 from vettance.serve import server_config
 from vettance.settings import read_settings
 from vettance.web.routing import Call, Reply, Route

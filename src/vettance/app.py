@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import gc
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from vettance.aml.screening.follow import Rescreener
 from vettance.attend import Attendant
 from vettance.connect import (
     connect_shared,
-    connect_store,
     connect_throttle,
     connect_velocity,
     keep_duty,
@@ -46,10 +45,10 @@ from vettance.jobs.worker import Worker
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
 from vettance.logs import logger
-from vettance.ops.api import MetricsDoor
 from vettance.ops.measure import Cache, Measurer, keep_telling
 from vettance.ops.meters import Place, take_place
-from vettance.prove import prove_secret, record_when_proven
+from vettance.ops.start_progress import StartProgress
+from vettance.prove import record_when_proven
 from vettance.refresh import Refresher, Reload
 from vettance.replays.replay import StoredReplays
 from vettance.retention import sql as retention_sql
@@ -61,6 +60,7 @@ from vettance.state.port import StateDown
 from vettance.state.shelf import Shelf
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.keyring import KeyRing
+from vettance.tenants.new_keys import NewKeys, load_keys
 from vettance.tenants.tally import OwnTally, SharedTally, Tally, keep_saving
 from vettance.vault import Vault
 from vettance.watchlists import sql as watchlists_sql
@@ -81,7 +81,7 @@ from vettance.websdk.pages import sdk_routes
 from vettance.websdk.token import TokenDesk
 
 if TYPE_CHECKING:
-    from vettance.ops.trace import Tracing
+    pass
 
 SNAPSHOT_S_MAX = 4.0  # What is not written down by then is replayed from the log at the next start.
 
@@ -163,6 +163,7 @@ class Service:
             proxies=settings.proxies,
             replays=self.replays,
             meters=self.meters,
+            is_new_key=NewKeys(store, secret, self.keys, self._reload_rules_of_new).find,
         )
         #: What the server calls: the edge, or what is wrapped around it.
         self.app: Asgi = self.edge
@@ -203,8 +204,10 @@ class Service:
             retention_sql.DONE: self._forget_names,
         }
 
-    async def start(self) -> None:
+    async def start(self, progress: StartProgress | None = None) -> None:
         """Fill the mirrors and the memory from the store, then begin to follow it."""
+        progress = progress or StartProgress()
+        progress.begin("reading keys, lists and subscriptions")
         # Before anything is read: what changes from now on is read again.
         await self.refresher.start()
         # Early, so that retries that are due wait for no memory to be rebuilt.
@@ -217,17 +220,20 @@ class Service:
             self.ids.floor(newest[0][1])
             self.evaluator.floor((await self.store.read(decisions_sql.select_last_evaluated()))[0][0])
         await self.tally.restore(int(time.time() // QUOTA_WINDOW_S))
+        progress.begin("reading events into the memory of windows")
         started_ns = time.perf_counter_ns()
-        replayed = await self.rebuilder.start(_say_progress)
+        replayed = await self.rebuilder.start(progress.count)
         self.meters.rebuilt(time.perf_counter_ns() - started_ns, replayed)
         if replayed:
             _log.info("memory_rebuilt", events=replayed)
         newest = await self.store.read(aml_sql.select_last_event())
         if newest:
             self.ids.floor(newest[0][1])
-        replayed = await self.aml.rebuilder.start()
+        progress.begin("reading AML events into their memory")
+        replayed = await self.aml.rebuilder.start(progress.count)
         if replayed:
             _log.info("aml_memory_rebuilt", events=replayed)
+        progress.begin("opening signals and watchlists")
         await self.follower.catch_up()
         await self.watchlists.reload()
         if self.watchlists.current is not None and self.settings.role is not Role.WORKER:
@@ -284,9 +290,11 @@ class Service:
         await self.store.close()
 
     async def _reload_keys(self, _tenant: str, _subject: str) -> None:
-        tenants = [tenants_sql.tenant_of(row) for row in await self.store.read(tenants_sql.select_tenants())]
-        keys = [tenants_sql.key_of(row) for row in await self.store.read(tenants_sql.select_keys())]
-        self.keys.replace(tenants, keys)
+        await load_keys(self.store, self.keys)
+
+    async def _reload_rules_of_new(self, tenant: str) -> None:
+        if tenant not in self.evaluator.rules:
+            await self.attendants[0].ask(tenant)
 
     async def _reload_tokens(self, _tenant: str, _subject: str) -> None:
         rows = await self.store.read(websdk_sql.select_token_keys())
@@ -347,52 +355,9 @@ class Service:
         return (self.misplaced and self.misplaced()) or next(filter(None, faults), None)
 
 
-@contextlib.asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[Service]:
-    """Open the store that the settings name and run a service on it, until the block ends."""
-    place = take_place("worker" if settings.role is Role.WORKER else "web")
-    tracing = _open_tracing(settings)
-    store = await connect_store(settings, writer="process", meters=place.meters)
-    try:
-        await store.migrate()
-        await prove_secret(store, settings)
-        service = Service(settings, store if tracing is None else tracing.store(store), place)
-        if tracing is not None:
-            service.app = tracing.edge(service.edge, service.routes)
-        await service.start()
-    except BaseException:
-        await store.close()
-        raise
-    door = MetricsDoor(service.measurer(settings.data).text)
-    try:
-        # Of several processes of a server the first one answers for all.
-        if settings.metrics is not None and place.slot == 0:
-            host, port = await door.start(*settings.metrics)
-            _log.info("metrics_listen", host=host, port=port)
-        yield service
-    finally:
-        await door.stop()
-        await service.stop()
-        if tracing is not None:
-            await asyncio.to_thread(tracing.close)
-
-
-def _open_tracing(settings: Settings) -> "Tracing | None":
-    if settings.traces is None:
-        return None
-    from vettance.ops.trace import Tracing  # OpenTelemetry is there only for those who ask for it.
-
-    return Tracing(settings.traces, "web")
-
-
 def _open_records(path: Path | None) -> Records | None:
     return open_records(path) if path is not None else None
 
 
 def _log_error(request_id: str, error: BaseException) -> None:
     _log.error("request_failed", request_id=request_id, exc_info=error)
-
-
-def _say_progress(events: int) -> None:
-    if events % 100_000 == 0:
-        _log.info("memory_rebuilding", events=events)

@@ -16,7 +16,7 @@ import uvloop
 
 from vettance import __version__
 from vettance.allocator import give_back_early
-from vettance.app import Service, running
+from vettance.app import Service
 from vettance.commands import data_option, fail, settings_of
 from vettance.connect import present
 from vettance.crew import Child, Crew
@@ -26,6 +26,7 @@ from vettance.decisions.network import FileUnreadable
 from vettance.logs import configure_logs
 from vettance.ops.meters import Place
 from vettance.probe import probe_addresses, probe_metrics, probe_redis
+from vettance.running import running
 from vettance.settings import Role, Settings, SettingsError, check_secret
 from vettance.state.port import StateDown
 from vettance.web.accept import Acceptor

@@ -200,7 +200,7 @@ def _show_key(key_id: str, text: str, *, as_json: bool) -> None:
     show(
         {"keyId": key_id, "apiKey": text},
         f"Key {key_id}:\n\n    {text}\n\nKeep it on your server; it is not stored here and not shown again.\n"
-        "A running service takes it within a second.",
+        "A running service takes it at once.",
         as_json=as_json,
     )
 

@@ -118,6 +118,11 @@ def select_key(key_id: str) -> Statement:
     return everyone(f"SELECT {_KEY} FROM api_key WHERE id = ?", (key_id,))
 
 
+def select_key_by_digest(digest: bytes) -> Statement:
+    """The tenant of the key with this digest, when it works."""
+    return everyone("SELECT tenant FROM api_key WHERE digest = ? AND revoked_at_ms IS NULL", (digest,))
+
+
 def key_of(row: Row) -> Key:
     """Make a key of a row."""
     return Key(

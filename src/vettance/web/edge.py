@@ -17,6 +17,7 @@ from vettance.errors import (
     MethodNotAllowed,
     NotFound,
     Refusal,
+    Unauthorized,
     Unavailable,
 )
 from vettance.ids import IdSource
@@ -78,7 +79,8 @@ class Edge:
     While `draining` is set, and beyond `in_flight_max`, requests are answered 503; open routes still answer.
     `log_error` is told of every exception that is no refusal, with the id of its request; of a store that is
     away the store itself tells, once for all requests. `proxies` is how many proxies of ours stand in front.
-    Of the requests `in_flight`, those `held` are refused already.
+    Of the requests `in_flight`, those `held` are refused already. `is_new_key` tells of an API key that the
+    gate does not know whether it has just been made, and makes it known.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Edge:
         body_bytes_held_max: int = HELD_BYTES_MAX,
         proxies: int = 0,
         meters: Meters | None = None,
+        is_new_key: Callable[[str], Awaitable[bool]] | None = None,
     ) -> None:
         self.draining = False
         self.in_flight = 0
@@ -107,6 +110,7 @@ class Edge:
         self._find = routes.find
         self._admit = gate.admit
         self._admit_shared = gate.admit_shared if isinstance(gate, SharedGate) else None
+        self._is_new_key = is_new_key
         self._make_id = ids.make
         self._log_error = log_error
         self._replays = replays
@@ -225,6 +229,15 @@ class Edge:
             self.held -= 1
 
     async def _let_in(self, route: Route, headers: dict[bytes, bytes], sent: list[Header]) -> Admission:
+        try:
+            return await self._admit_once(route, headers, sent)
+        except Unauthorized:
+            key = headers.get(b"x-api-key")
+            if key is None or self._is_new_key is None or not await self._is_new_key(key.decode("latin-1")):
+                raise
+            return await self._admit_once(route, headers, sent)
+
+    async def _admit_once(self, route: Route, headers: dict[bytes, bytes], sent: list[Header]) -> Admission:
         if self._admit_shared is None:
             return self._admit(route, headers, sent)
         return await self._admit_shared(route, headers, sent)
