@@ -30,7 +30,7 @@ from vettance import clock
 from vettance.aml import sql
 from vettance.aml.assemble import Aml, assemble
 from vettance.aml.desk import REPEAT_MS
-from vettance.aml.event import read_aml_event
+from vettance.aml.event import read_taken_aml_event
 from vettance.aml.features import aml_schema
 from vettance.aml.graph import Graph
 from vettance.aml.judge import Finding, judge
@@ -67,7 +67,7 @@ class Desk:
     def watch(self, body: dict[str, Any], at_ms: int) -> list[tuple[Finding, bool]]:
         """Return what is found in an event, each with whether it is a new alert."""
         self.events += 1
-        event = read_aml_event(body, 1000, at_ms)
+        event = read_taken_aml_event(body, at_ms)
         began = time.perf_counter()
         event = self.memory.follow("t", event)
         facts = self.compiled.facts(event)
@@ -215,7 +215,7 @@ async def measure_start(folder: Path, count: int) -> None:
     customers = max(100, count // 60)
     events = islice(aml_events(Watch(customers, 60, 5, now_ms - 60 * DAY_MS)), count)
     for _move, body in events:
-        event = read_aml_event(body, 1000, now_ms)
+        event = read_taken_aml_event(body, now_ms)
         stored = sql.StoredEvent(ids.make("evt"), event.external_id, now_ms, b"", "CLEAR", b"[]")
         batch.append(sql.insert_event("ten_b", event, stored, encode(body), record))
         if len(batch) == 1000:

@@ -36,7 +36,7 @@ from vettance.decisions.decision import decide
 from vettance.decisions.features import fraud_schema
 from vettance.demo.launch import launched
 from vettance.demo.shop import open_shop
-from vettance.events.event import read_event
+from vettance.events.event import read_taken_event
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import compile_ruleset
 from vettance.state.memory import MemoryVelocity
@@ -201,7 +201,7 @@ def judged_anew(file: Path) -> list[Row]:
         sent = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "sdkSignals": row["signals"]}
         velocity = MemoryVelocity()
         velocity.install("t", compiled.plan)
-        facts = compiled.facts(read_event(sent, 10_000, 0))
+        facts = compiled.facts(read_taken_event(sent, 0))
         answers = velocity.observe("t", "1", 0, compiled.observe(facts))
         fired, _ = compiled.run(facts, answers.values)
         row["decision"] = decide(rules, 1, fired, ()).outcome.value

@@ -22,7 +22,7 @@ from vettance.decisions import sql
 from vettance.decisions.active import RuleCache
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.share import SharedMemory
-from vettance.events.event import Source, read_event
+from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
@@ -51,7 +51,7 @@ async def fill(count: int, database: str | None, redis: Redis) -> dict[str, Any]
                 statements = []
                 for place, body in enumerate(bodies[first : first + AT_ONCE], first):
                     at_ms = now_ms - (count - place) * 10
-                    event = read_event(parse_object(body), len(body), at_ms)
+                    event = read_taken_event(parse_object(body), at_ms)
                     event_id = ids.make("evt", at_ms)
                     statements.append(sql.insert_event(TENANT, event_id, Source.EVENTS, event, body))
                 await store.write(*statements)

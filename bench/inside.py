@@ -15,7 +15,7 @@ from stage import payment_bodies
 
 from vettance import clock
 from vettance.decisions.features import fraud_schema
-from vettance.events.event import Event, read_event
+from vettance.events.event import Event, read_taken_event
 from vettance.rules.ruleset import RuleSetRefused, admit, read_ruleset
 from vettance.state.memory import MemoryVelocity
 from vettance.wire import parse_object
@@ -27,7 +27,7 @@ TENANT = "ten_bench"
 
 
 def _parse(body: dict[str, Any], now_ms: int) -> Event:
-    return read_event(body, 1024, now_ms)
+    return read_taken_event(body, now_ms)
 
 
 def measure() -> dict[str, float]:
@@ -37,7 +37,7 @@ def measure() -> dict[str, float]:
     except RuleSetRefused as refused:
         raise SystemExit(str(refused)) from None
     now_ms = clock.now_ms()
-    events = [read_event(parse_object(body), 1024, now_ms) for body in payment_bodies(BATCH * ROUNDS)]
+    events = [read_taken_event(parse_object(body), now_ms) for body in payment_bodies(BATCH * ROUNDS)]
     facts = [compiled.facts(event) for event in events]
     seen = [compiled.observe(fact) for fact in facts]
 

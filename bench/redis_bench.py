@@ -25,7 +25,7 @@ from pathlib import Path
 import uvloop
 
 from vettance.decisions.features import fraud_schema
-from vettance.events.event import read_event
+from vettance.events.event import read_taken_event
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
 from vettance.state.memory import MemoryVelocity
@@ -54,7 +54,7 @@ def traffic() -> tuple[Plan, list[Seen]]:
         lines = (Path(folder) / "events.ndjson").read_bytes().splitlines()
     seen = []
     for number, line in enumerate(lines):
-        event = read_event(parse_object(line), len(line), RECEIVED_MS)
+        event = read_taken_event(parse_object(line), RECEIVED_MS)
         observation = compiled.observe(compiled.facts(event))
         seen.append((f"evt_{number}", event.occurred_at_ms, observation))
     return compiled.plan, seen

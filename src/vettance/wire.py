@@ -2,10 +2,11 @@
 
 import datetime as dt
 import functools
+import itertools
 import math
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -21,6 +22,12 @@ OBJECT_BYTES_MAX = 32 * 1024
 OBJECT_DEPTH_MAX = 10
 OBJECT_KEYS_MAX = 500
 STRING_CHARS_MAX = 1024
+#: How many characters of the name of a member an answer shows, and how many faults of one kind it names: what
+#: is sent to be refused must not come back larger than it went in.
+NAME_CHARS_SHOWN = 64
+FAULTS_NAMED_MAX = 20
+#: How many values are looked at to name those that cannot be stored. Most bodies have fewer than a hundred.
+VALUES_LOOKED_AT_MAX = 10_000
 INTEGER_MAX = 2**64 - 1
 INTEGER_MIN = -(2**63)
 
@@ -71,11 +78,20 @@ def parse_object(body: bytes) -> JSON:
     if type(value) is not dict:
         raise Invalid("The body must be a JSON object.", {"body": "must be an object"})
     # Counting brackets takes microseconds; hardly any body has enough of them to be looked at.
-    if body.count(b"{") + body.count(b"[") > BODY_DEPTH_MAX and _depth(value) > BODY_DEPTH_MAX:
+    if _brackets(body) > BODY_DEPTH_MAX and depth_of(body) > BODY_DEPTH_MAX:
         raise _too_deep(body)
-    if b"\\u0000" in body or not _fits(value):
-        _refuse_unstorable(value)
+    if (b"\\u0000" in body and _NUL.search(body)) or not _fits(value):
+        raise Invalid("The body holds values that cannot be stored.", _unstorable(value))
     return value
+
+
+def kept(sent: bytes, value: JSON) -> bytes:
+    """Return what to keep of a body that was parsed to `value` and held to its bounds.
+
+    That is the body as sent; of a large one its value, written anew. Else blanks, and members that were
+    overwritten by a later one of the same name, would let anything of any size into the store.
+    """
+    return sent if len(sent) <= OBJECT_BYTES_MAX else encode(value)
 
 
 def _fits(value: JSON) -> bool:
@@ -86,9 +102,6 @@ def _fits(value: JSON) -> bool:
     return True
 
 
-_TOO_DEEP = f"must not be nested deeper than {OBJECT_DEPTH_MAX} levels"
-
-
 def _too_deep(body: bytes) -> Refusal:
     field = deep_member(body)
     if field is None:
@@ -96,43 +109,79 @@ def _too_deep(body: bytes) -> Refusal:
     return Unprocessable("The request cannot be processed; see details.", {field: "is nested too deeply"})
 
 
-def _depth(value: JSON) -> int:
-    """Return how deep a JSON container is nested, itself counted, without recursion."""
-    depth = 0
-    level: list[Any] = [value]
-    while level:
-        depth += 1
-        inner = (member for one in level for member in (one.values() if type(one) is dict else one))
-        level = [member for member in inner if type(member) is dict or type(member) is list]
-    return depth
+# How far each byte outside of texts goes down (brackets that open) or up (those that close).
+_STEPS: Final = bytes(1 if byte in b"[{" else 255 if byte in b"]}" else 0 for byte in range(256))
+_NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
+#: An escaped NUL: the backslash before `u0000` is not itself escaped.
+_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def _brackets(text: bytes) -> int:
+    """Count the brackets that open, those in texts included."""
+    return text.count(b"{") + text.count(b"[")
+
+
+def _at_texts(text: bytes) -> list[bytes]:
+    """Cut valid JSON at its quotes: what stands outside of texts, and what in them, in turn."""
+    if b"\\" in text:
+        text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return text.split(b'"')
+
+
+def depth_of(text: bytes) -> int:
+    """Return how deep valid JSON is nested.
+
+    This costs less than parsing does, whatever the JSON looks like; a walk through the parsed value cost five
+    times as much.
+    """
+    outside = b"".join(_at_texts(text)[::2])
+    steps = memoryview(outside.translate(_STEPS, _NO_BRACKETS)).cast("b")
+    return max(itertools.accumulate(steps), default=0)
+
+
+def keys_in(text: bytes) -> int:
+    """Return how many keys valid JSON holds in all: outside of texts, a colon stands behind each key only."""
+    return sum(part.count(b":") for part in _at_texts(text)[::2])
 
 
 def _not_json() -> Invalid:
     return Invalid("The body is not valid JSON.", {"body": "must be valid JSON"})
 
 
-def _refuse_unstorable(value: JSON) -> None:
+def _unstorable(value: JSON) -> dict[str, str]:
+    """Name values that no store can keep. What is too far inside to be looked for is named by the body."""
     details: dict[str, str] = {}
-    for path, leaf in leaves(value):
+    for path, leaf in itertools.islice(_values(value, "body", 0), VALUES_LOOKED_AT_MAX):
         if type(leaf) is int and not INTEGER_MIN <= leaf <= INTEGER_MAX:
             details[path] = "must fit in 64 bits"
         elif type(leaf) is str and "\x00" in leaf:
             details[path] = "must not contain NUL characters"
-    if details:
-        raise Invalid("The body holds values that cannot be stored.", details)
+        if len(details) == FAULTS_NAMED_MAX:
+            break
+    return details or {"body": "must hold no NUL characters, and integers of at most 64 bits"}
 
 
-def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (field path, scalar) for every scalar and every key below `value`."""
+def _values(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
+    """Yield (field path, value) for a value and all keys and values below it; paths have a bounded length."""
+    yield path, value
     if type(value) is dict:
         for key, member in value.items():
-            yield path or "body", key
-            yield from leaves(member, f"{path}.{key}" if path else key.replace("\x00", ""))
+            yield path, key
+            yield from _values(member, _below(path, shown_name(key), depth), depth + 1)
     elif type(value) is list:
         for index, member in enumerate(value):
-            yield from leaves(member, f"{path}.{index}")
-    else:
-        yield path or "body", value
+            yield from _values(member, _below(path, str(index), depth), depth + 1)
+
+
+def _below(path: str, name: str, depth: int) -> str:
+    if depth >= OBJECT_DEPTH_MAX:
+        return path
+    return f"{path}.{name}" if depth else name
+
+
+def shown_name(name: str) -> str:
+    """Return the name of a member as an answer may show it: without NUL characters, and of bounded length."""
+    return name.replace("\x00", "")[:NAME_CHARS_SHOWN]
 
 
 def deep_member(body: bytes) -> str | None:
@@ -140,49 +189,62 @@ def deep_member(body: bytes) -> str | None:
 
     None when its brackets are not those of one JSON object.
     """
-    still_open: list[bytes] = []
-    deepest, name, deepest_name = 0, "body", None
-    for token in re.finditer(rb'"((?:[^"\\]|\\.)*)"\s*(:)?|[\[{\]}]', body):
-        text = token.group()
-        if token.group(2) and len(still_open) == 1:
-            name = token.group(1).decode("utf-8", "replace")[:64]
-        elif text in (b"{", b"["):
-            if not still_open and (text == b"[" or deepest):
-                return None
-            still_open.append(text)
-            if len(still_open) > deepest:
-                deepest, deepest_name = len(still_open), name
-        elif text in (b"}", b"]") and (not still_open or still_open.pop() + text not in (b"{}", b"[]")):
-            return None
-    return None if still_open else deepest_name
+    parts = _at_texts(body)
+    brackets = [part.translate(None, _NO_BRACKETS) for part in parts[::2]]
+    whole = b"".join(brackets)
+    if len(parts) % 2 == 0 or not _is_one_object(whole):
+        return None
+    depths = list(itertools.accumulate(memoryview(whole.translate(_STEPS)).cast("b")))
+    deepest = depths.index(max(depths))
+    before = deepest - depths[deepest::-1].index(1)  # The last bracket that stands outside of this member.
+    for index, passed in enumerate(itertools.accumulate(map(len, brackets))):
+        if passed > before + 1:
+            return shown_name(parts[max(0, 2 * index - 1)].decode("utf-8", "replace"))
+    return None
 
 
-def check_object(value: JSON, path: str, faults: Faults, *, body_bytes: int) -> None:
-    """Hold a free-form object to its bounds: depth, number of keys, size when serialised. Faults are 422.
+def _is_one_object(brackets: bytes) -> bool:
+    """Tell whether brackets are those of one object, and none too many."""
+    still_open = bytearray()
+    for place, bracket in enumerate(brackets):
+        if bracket in b"{[":
+            if not still_open and (place or bracket != ord("{")):
+                return False
+            still_open.append(bracket)
+        elif not still_open or bracket - still_open.pop() != 2:  # In ASCII two apart: [ and ], { and }.
+            return False
+    return bool(brackets) and not still_open
 
-    `body_bytes` is the size of the body it came in; an object is not weighed when its body is light enough.
+
+def check_object(value: JSON, path: str, faults: Faults) -> None:
+    """Hold a free-form object to its bounds: depth, number of keys, size when serialised. Faults are 422."""
+    if (fault := over_bounds(encode(value))) is not None:
+        faults.meaning[path] = fault
+
+
+def over_bounds(text: bytes) -> str | None:
+    """Return which bound of free-form objects JSON without blanks exceeds, as a message; None if none."""
+    if is_within_bounds(text):
+        return None
+    if depth_of(text) > OBJECT_DEPTH_MAX:
+        return f"must not be nested deeper than {OBJECT_DEPTH_MAX} levels"
+    if keys_in(text) > OBJECT_KEYS_MAX:
+        return f"must not hold more than {OBJECT_KEYS_MAX} keys in all"
+    if len(text) > OBJECT_BYTES_MAX:
+        return f"must not be larger than {OBJECT_BYTES_MAX} bytes as JSON"
+    return None
+
+
+def is_within_bounds(text: bytes) -> bool:
+    """Tell whether no object within JSON can be over its bounds, at a glance: hardly any event can.
+
+    False says nothing: brackets and colons in texts are counted too.
     """
-    keys, depth = _measure(value, 1)
-    if depth > OBJECT_DEPTH_MAX:
-        faults.meaning[path] = _TOO_DEEP
-    elif keys > OBJECT_KEYS_MAX:
-        faults.meaning[path] = f"must not hold more than {OBJECT_KEYS_MAX} keys in all"
-    elif body_bytes > OBJECT_BYTES_MAX and len(encode(value)) > OBJECT_BYTES_MAX:
-        faults.meaning[path] = f"must not be larger than {OBJECT_BYTES_MAX} bytes as JSON"
-
-
-def _measure(value: Any, depth: int) -> tuple[int, int]:
-    """Return (keys in all, greatest depth) of a JSON container; stops looking below the greatest depth."""
-    if depth > OBJECT_DEPTH_MAX:
-        return 0, depth
-    members = value.values() if type(value) is dict else value
-    keys, deepest = len(value) if type(value) is dict else 0, depth
-    for member in members:
-        if type(member) is dict or type(member) is list:
-            more, below = _measure(member, depth + 1)
-            keys += more
-            deepest = max(deepest, below)
-    return keys, deepest
+    return (
+        len(text) <= OBJECT_BYTES_MAX
+        and _brackets(text) <= OBJECT_DEPTH_MAX
+        and text.count(b":") <= OBJECT_KEYS_MAX
+    )
 
 
 def timestamp(moment_ms: int) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.aml.event import AmlEvent, read_aml_event
+from vettance.aml.event import AmlEvent, read_taken_aml_event
 from vettance.aml.features import aml_schema
 from vettance.aml.known import Known
 from vettance.aml.memory import AmlMemory
@@ -26,7 +26,7 @@ def events() -> Iterator[AmlEvent]:
     for _, body in aml_events(Watch(customers=25, days=40, seed=3, cases=1)):
         at_ms = read_timestamp(body["sourceReportedAt"])
         assert at_ms is not None
-        yield read_aml_event(body, 1000, at_ms)
+        yield read_taken_aml_event(body, at_ms)
 
 
 def observe(memory: AmlMemory, number: int, event: AmlEvent) -> tuple[AmlEvent, Answer]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.aml.case import CaseState, Resolution, Settings, open_case, reject, resolve
-from vettance.aml.event import AmlEvent, Trail, payload_digest, read_aml_event
+from vettance.aml.event import AmlEvent, Trail, payload_digest, read_taken_aml_event
 from vettance.aml.judge import COMBINED, judge, rule_weight
 from vettance.aml.jurisdiction import iso_code, read_codes
 from vettance.aml.sql import stored_of
@@ -65,7 +65,7 @@ def test_other_values_make_another_payload(one: dict[str, Any], other: dict[str,
 def test_a_transfer_is_read_however_it_is_told(
     name: str, metadata: dict[str, Any], incoming: bool, outgoing: bool, amount: float | None
 ) -> None:
-    event = read_aml_event({"eventName": name, "externalEventId": "e", "metadata": metadata}, 100, NOW)
+    event = read_taken_aml_event({"eventName": name, "externalEventId": "e", "metadata": metadata}, NOW)
     found = event.transfer
     assert (found.incoming, found.outgoing, found.amount) == (incoming, outgoing, amount)
 
@@ -97,7 +97,7 @@ def test_every_documented_member_is_read_in_both_spellings(
     snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in member)
     for spelling in {member, snake}:
         body = {"eventName": "x", "externalEventId": "e", "metadata": {spelling: sent}}
-        assert getattr(read_aml_event(body, 100, NOW).transfer, attribute) == expected
+        assert getattr(read_taken_aml_event(body, NOW).transfer, attribute) == expected
     known = {name for name, _, _, _ in MEMBERS} | {"direction", "accountOpenedAt", "status", "city"}
     assert known == {name for name, _ in KNOWN_MEMBERS}
 
@@ -117,7 +117,7 @@ def test_purchases_and_pay_are_told_from_transfers(
     name: str, metadata: dict[str, Any], buys: bool, wages: bool
 ) -> None:
     body = {"eventName": name, "externalEventId": "e", "metadata": {"amount": 5, **metadata}}
-    found = read_aml_event(body, 100, NOW).transfer
+    found = read_taken_aml_event(body, NOW).transfer
     assert (found.buys, found.pays_wages) == (buys, wages)
 
 
@@ -135,7 +135,7 @@ def test_purchases_and_pay_are_told_from_transfers(
 def test_a_loan_that_comes_in_is_paid_out(kind: str, direction: str, lends: bool) -> None:
     told = {"amount": 5, "direction": direction, "transactionType": kind}
     body = {"eventName": "x", "externalEventId": "e", "metadata": told}
-    assert read_aml_event(body, 100, NOW).transfer.lends is lends
+    assert read_taken_aml_event(body, NOW).transfer.lends is lends
 
 
 def test_codes_are_assigned_ones_in_either_length_and_case() -> None:

@@ -34,7 +34,7 @@ def test_events_are_in_order_and_taken_as_they_are() -> None:
         assert at_ms is not None
         assert at_ms >= before
         before = at_ms
-        read_aml_event(body, len(line), at_ms)
+        read_aml_event(body, line, at_ms)
         assert json.loads(said)["externalEventId"] == body["externalEventId"]
 
 

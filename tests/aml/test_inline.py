@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from live import Caller, Service, started
-from vettance.aml.event import AmlEvent, read_aml_event
+from vettance.aml.event import AmlEvent, read_taken_aml_event
 from vettance.aml.find import KEPT_S, InlineScreener, requests_of
 from vettance.aml.screening.request import ScreenRequest
 from vettance.aml.screening.screen import Found, Screener
@@ -130,7 +130,7 @@ def test_an_event_is_taken_while_no_list_is_loaded(service: Service) -> None:
 
 
 def named(name: str) -> AmlEvent:
-    return read_aml_event(event("c", metadata=to(name)), 100, 1_790_000_000_000)
+    return read_taken_aml_event(event("c", metadata=to(name)), 1_790_000_000_000)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ async def test_an_outcome_is_kept_for_a_while_only(screener: Screener) -> None:
 def test_whoever_is_named_is_asked_for_once() -> None:
     body = event("c", customer={"externalId": "c", "name": "Ann", "metadata": {"dob": "1969-10-11"}})
     body["metadata"] = to("Bo", segment="business")
-    own, other = requests_of(read_aml_event(body, 100, 1_790_000_000_000))
+    own, other = requests_of(read_taken_aml_event(body, 1_790_000_000_000))
     assert own is not None
     assert other is not None
     assert (own.external_id, own.subject.name, own.role) == ("c", "Ann", "")
@@ -190,4 +190,4 @@ def test_whoever_is_named_is_asked_for_once() -> None:
     assert (other.subject.name, other.external_id) == ("Bo", "c")
     assert other.subject == Subject(name="Bo")
     assert other.role
-    assert list(requests_of(read_aml_event(event("c"), 100, 1_790_000_000_000))) == []
+    assert list(requests_of(read_taken_aml_event(event("c"), 1_790_000_000_000))) == []

@@ -11,7 +11,7 @@ import pytest
 from databases import absence, ask, database
 from vettance.aml import snapshot, sql
 from vettance.aml.assemble import assemble
-from vettance.aml.event import payload_digest, read_aml_event
+from vettance.aml.event import payload_digest, read_taken_aml_event
 from vettance.aml.screening.screen import Screener
 from vettance.aml.turns.place import Met, Place
 from vettance.db.engine import Misuse, Statement, Store, StoreDown
@@ -44,7 +44,7 @@ class Process:
 
     async def post(self, body: Body, tenant: str = TENANT) -> sql.StoredEvent:
         sent = encode(body)
-        event = read_aml_event(body, len(sent), NOW_MS)
+        event = read_taken_aml_event(body, NOW_MS)
         return await self.aml.monitor.take(tenant, event, payload_digest(body), sent)
 
     async def insist(self, body: Body) -> sql.StoredEvent:

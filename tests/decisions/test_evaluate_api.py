@@ -342,3 +342,22 @@ def test_event_time_goes_by_what_the_caller_says(own_service: Service) -> None:
             },
         )
         assert answer.json["decision"] == "ALLOW", "one failed login a day is no attack"
+
+
+@pytest.mark.parametrize("path", ["decisions/evaluate", "events", "events/async"])
+def test_undeclared_members_beyond_the_bounds_of_an_object_are_named(tenant: Caller, path: str) -> None:
+    for member in ("y" * 40_000, [[]] * 40_000, nested(11)):
+        answer = tenant.post(f"/api/v1/{path}", {"eventName": "x", "note": member, "tiny": 1})
+        assert (answer.status, list(answer.json["error"]["details"])) == (422, ["note"]), answer.body
+        answer = tenant.post(f"/api/v1/{path}", {"eventName": "x", "customer": {"note": member}})
+        assert (answer.status, list(answer.json["error"]["details"])) == (422, ["customer.note"])
+
+
+def test_blanks_and_overwritten_members_are_not_kept(tenant: Caller) -> None:
+    padded = b'{"eventName":"x","ballast":"' + b"y" * 400_000 + b'",' + b" " * 400_000 + b'"ballast":[1.5]}'
+    answer = tenant.post("/api/v1/events", padded)
+    assert answer.status == 201, answer.body
+    stored = tenant.get(f"/api/v1/events/{answer.json['eventId']}")
+    assert stored.json["ballast"] == [1.5]
+    sizes = tenant.service.rows("SELECT length(sent) FROM event ORDER BY length(sent) DESC LIMIT 1")
+    assert sizes[0][0] < 300_000

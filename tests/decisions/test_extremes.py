@@ -82,7 +82,7 @@ def test_every_event_is_decided_and_remembered_alike_after_a_restart(seed: int) 
         session = merge(session, parse_object(encode(draw.signals())))
         body = draw.event(NOW_MS / 1000)
         try:
-            event = read_event(parse_object(encode(body)), len(encode(body)), NOW_MS)
+            event = read_event(parse_object(encode(body)), encode(body), NOW_MS)
         except Refusal:
             continue
         event = with_session_signals(event, msgspec.json.decode(encode(session)))
@@ -115,7 +115,7 @@ def test_every_transfer_is_watched_and_remembered_alike_after_a_restart(seed: in
     for number in range(24):
         body = parse_object(encode(draw.aml_event(number, NOW_MS / 1000)))
         try:
-            event = read_aml_event(body, 1000, NOW_MS)
+            event = read_aml_event(body, encode(body), NOW_MS)
         except Refusal:
             continue
         if number == 12:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.decisions.features import fraud_schema
-from vettance.events.event import Event, read_event
+from vettance.events.event import Event, read_taken_event
 from vettance.rules.schema import Field, Type
 
 NOW_MS = 1_760_000_000_000  # 2025-10-09T08:53:20Z, a Thursday
@@ -42,7 +42,7 @@ FULL: dict[str, Any] = {
 
 
 def event(**changes: Any) -> Event:
-    return read_event({**FULL, **changes}, 10_000, NOW_MS)
+    return read_taken_event({**FULL, **changes}, NOW_MS)
 
 
 def value(name: str, seen: Event) -> Any:
@@ -197,7 +197,7 @@ def test_the_age_of_an_account_is_read_where_products_send_it(
 def test_signals_are_found_wherever_a_product_puts_them(holder: str, inside: str | None) -> None:
     signals: dict[str, Any] = {holder: {"mouse_entropy_score": 0.25, "isEmulator": True}}
     body: dict[str, Any] = {"eventName": "login"} | (signals if inside is None else {inside: signals})
-    seen = read_event(body, 10_000, NOW_MS)
+    seen = read_taken_event(body, NOW_MS)
     assert value("signals.mouse_entropy", seen) == 0.25
     assert value("signals.emulator", seen) is True
 

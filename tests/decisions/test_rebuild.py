@@ -20,7 +20,7 @@ from vettance.decisions.features import fraud_schema
 from vettance.decisions.preserve import Preserver
 from vettance.decisions.rebuild import Rebuilder
 from vettance.errors import Unavailable
-from vettance.events.event import Source, read_event
+from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
@@ -87,7 +87,7 @@ class House:
 
     async def decide(self, body: dict[str, Any], tenant: str = TENANT) -> str:
         sent = encode(body)
-        event = read_event(body, len(sent), time.time_ns() // 1_000_000)
+        event = read_taken_event(body, time.time_ns() // 1_000_000)
         done = await self.evaluator.evaluate(tenant, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
         return done.id
 

@@ -69,7 +69,7 @@ class House:
         """Decide an event and return its record as the API answers it."""
         body = {"eventName": "x", "ip": "1.2.3.4", "metadata": metadata}
         sent, now_ms = encode(body), time.time_ns() // 1_000_000
-        event = read_event(body, len(sent), now_ms)
+        event = read_event(body, sent, now_ms)
         done = await self.evaluator.evaluate(TENANT, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
         call = Call("r", {"id": done.id}, b"", {}, b"", now_ms, Tenant(id=TENANT, name="One"), NO_KEY)
         return decode(encode((await self.doors.decision(call)).payload))

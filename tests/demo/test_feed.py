@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from vettance.demo.feed import FeedFault, generated, parquet
-from vettance.events.event import read_event
+from vettance.events.event import read_taken_event
 from vettance.wire import parse_object
 
 DAY_S = 86_400
@@ -34,7 +34,7 @@ def write(path: Path, **changes: Any) -> Path:
 def test_generated_events_end_about_now_and_are_all_taken() -> None:
     now_ms = time.time_ns() // 1_000_000
     samples = list(generated(40, 5, 3, 0.1).samples)
-    moments = [read_event(parse_object(s.body), len(s.body), now_ms + 1000).occurred_at_ms for s in samples]
+    moments = [read_taken_event(parse_object(s.body), now_ms + 1000).occurred_at_ms for s in samples]
     assert moments == sorted(moments)
     assert now_ms - 5 * DAY_S * 1000 <= moments[0]
     assert moments[-1] <= now_ms + 1000
@@ -49,7 +49,7 @@ def test_more_days_than_the_service_takes_are_refused() -> None:
 def test_payments_come_in_time_order_moved_to_end_now(tmp_path: Path) -> None:
     feed = parquet(write(tmp_path / "payments.parquet"))
     now_ms = time.time_ns() // 1_000_000
-    events = [read_event(parse_object(sample.body), len(sample.body), now_ms) for sample in feed.samples]
+    events = [read_taken_event(parse_object(sample.body), now_ms) for sample in feed.samples]
     assert [event.metadata["reference"] for event in events] == ["1", "2", "3"]
     assert [event.customer_id for event in events] == ["cus_8", "cus_7", "cus_7"]
     assert [event.metadata["amount"] for event in events] == [300.0, 4.25, 12.5]

@@ -60,7 +60,7 @@ def said(body: JSON, *, checked: bool) -> object:
     sent = json.dumps(body).encode()
     body = parse_object(sent)
     try:
-        return check_event(body, sent, NOW_MS) if checked else read_event(body, len(sent), NOW_MS).name
+        return check_event(body, sent, NOW_MS) if checked else read_event(body, sent, NOW_MS).name
     except Refusal as refusal:
         return refusal.status, refusal.details
 

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from vettance.aml.event import read_aml_event, read_taken_aml_event
 from vettance.errors import Invalid, Refusal, Unprocessable
-from vettance.events.event import read_event
+from vettance.events.event import read_event, read_taken_event
 from vettance.wire import JSON, OBJECT_BYTES_MAX, OBJECT_DEPTH_MAX, OBJECT_KEYS_MAX
 
 NOW_MS = 1_800_000_000_000
@@ -20,14 +21,14 @@ def nested(depth: int) -> JSON:
 
 def fault(body: JSON) -> Refusal:
     with pytest.raises(Refusal) as caught:
-        read_event(body, len(json.dumps(body)), NOW_MS)
+        read_event(body, json.dumps(body).encode(), NOW_MS)
     return caught.value
 
 
 @pytest.mark.parametrize("member", ["metadata", "custom_fields", "payload"])
 def test_an_object_may_be_ten_levels_deep_and_no_deeper(member):
     body = {"eventName": "x", member: nested(OBJECT_DEPTH_MAX)}
-    read_event(body, len(json.dumps(body)), NOW_MS)
+    read_event(body, json.dumps(body).encode(), NOW_MS)
     refusal = fault({"eventName": "x", member: nested(OBJECT_DEPTH_MAX + 1)})
     assert isinstance(refusal, Unprocessable)
     assert list(refusal.details) == [member]
@@ -52,3 +53,69 @@ def test_too_many_keys_and_too_many_bytes_are_faults_of_meaning():
     size = fault({"eventName": "x", "metadata": {"a": "y" * OBJECT_BYTES_MAX}})
     assert isinstance(keys, Unprocessable)
     assert isinstance(size, Unprocessable)
+
+
+def lists(depth: int):
+    return json.loads("[" * depth + "]" * depth)
+
+
+READERS = {"fraud": read_event, "aml": read_aml_event}
+BODY = {"eventName": "x", "externalEventId": "e"}
+
+
+def refused(reader: str, body: JSON) -> dict[str, str]:
+    with pytest.raises(Unprocessable) as caught:
+        READERS[reader](body, json.dumps(body).encode(), NOW_MS)
+    return caught.value.details
+
+
+def placed(place: str, member: JSON) -> JSON:
+    """An event with these members beyond the declared ones at a place of it."""
+    return {**BODY, **member} if not place else {**BODY, place: member}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("place", ["", "customer", "device"])
+def test_members_that_are_not_declared_are_held_to_the_bounds_of_an_object(reader, place):
+    path = f"{place}." if place else ""
+    for members in (
+        {"note": "y" * (OBJECT_BYTES_MAX + 1)},
+        {"note": [[]] * OBJECT_BYTES_MAX},
+        {"note": lists(OBJECT_DEPTH_MAX)},
+        {"note": {str(key): 0 for key in range(OBJECT_KEYS_MAX)}},
+    ):
+        assert list(refused(reader, placed(place, {"small": 1, **members}))) == [f"{path}note"]
+    for members in (
+        {"note": "y" * (OBJECT_BYTES_MAX - 100)},
+        {"note": lists(OBJECT_DEPTH_MAX - 1)},
+        {str(key): 0 for key in range(OBJECT_KEYS_MAX - 1)},
+        {"a": {"b": {"c": [{"d": {"e": ["f"]}}]}}, "x:y": "{[{[{[{[{[{[{["},
+    ):
+        body = placed(place, members)
+        READERS[reader](body, json.dumps(body).encode(), NOW_MS)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_undeclared_members_of_all_places_share_one_bound_and_the_heaviest_are_named(reader):
+    share = "y" * (OBJECT_BYTES_MAX // 3)
+    body = {**BODY, "note": share, "customer": {"note": share}, "device": {"note": share, "tiny": 1}}
+    assert set(refused(reader, body)) < {"note", "customer.note", "device.note"}
+    many = {**BODY, **{f"m{key}": 0 for key in range(100_000)}}
+    assert 1 <= len(refused(reader, many)) <= 20
+    long = refused(reader, {**BODY, "k" * 100_000: 1})
+    assert len(next(iter(long))) <= 64
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_location_has_any_form_within_the_bounds(reader):
+    for location in ("Cork", [1, 2], {"city": {"name": "Cork"}}, 7):
+        body = {**BODY, "location": location}
+        READERS[reader](body, json.dumps(body).encode(), NOW_MS)
+    for location in ("y" * OBJECT_BYTES_MAX, [[]] * OBJECT_BYTES_MAX, {"a": "y" * OBJECT_BYTES_MAX}):
+        assert list(refused(reader, {**BODY, "location": location})) == ["location"]
+
+
+def test_what_was_taken_under_wider_bounds_is_read_again_from_the_log():
+    body = {**BODY, "note": "y" * 500_000, "customer": {"externalId": "c", "note": lists(100)}}
+    assert read_taken_event(body, NOW_MS).extra["note"] == body["note"]
+    assert read_taken_aml_event(body, NOW_MS).customer_id == "c"

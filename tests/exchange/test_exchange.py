@@ -229,11 +229,13 @@ def test_a_large_event_survives_a_csv_file(tmp_path: Path) -> None:
     with file.open("w", newline="") as written:
         table = csv.writer(written)
         table.writerow(["occurredAt", "event"])
-        table.writerow([NOW, json.dumps({"eventName": "e", "extra": "x" * 300_000})])
+        full = {"text": "x" * 32_000}
+        members = dict.fromkeys(("metadata", "custom_fields", "payload", "location"), full)
+        table.writerow([NOW, json.dumps({"eventName": "e", **members, "extra": full})])
     [(line, row)] = rows_of("csv", file)
     assert line == 2
     assert not isinstance(row, str)
-    assert read_row(row, NOW * 1000).event.extra == {"extra": "x" * 300_000}
+    assert read_row(row, NOW * 1000).event.extra == {"extra": full}
 
 
 def test_a_dry_run_checks_and_keeps_nothing(service: Service, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_every_event_is_one_the_service_takes() -> None:
     for number, event in enumerate(stream(traffic)):
         body = event.body(reference(number))
         assert len(body) < 2048
-        parsed = read_event(parse_object(body), len(body), now_ms)
+        parsed = read_event(parse_object(body), body, now_ms)
         assert parsed.occurred_at_ms == event.at_ms
         assert parsed.metadata["reference"] == reference(number)
         if event.customer:

@@ -6,7 +6,7 @@ from typing import Any
 
 from vettance.decisions.decision import decide
 from vettance.decisions.features import fraud_schema
-from vettance.events.event import Event, read_event
+from vettance.events.event import Event, read_taken_event
 from vettance.rules.compiler import Compiled
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import RuleSet, compile_ruleset
@@ -32,7 +32,7 @@ class Answer:
 
 def parse(body: JSON, now_ms: int) -> Event:
     """Make an event of a body as the door does."""
-    return read_event(body, 10_000, now_ms)
+    return read_taken_event(body, now_ms)
 
 
 def ruleset() -> RuleSet:

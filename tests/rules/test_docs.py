@@ -11,7 +11,7 @@ import pytest
 
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.network import Network
-from vettance.events.event import read_event
+from vettance.events.event import read_taken_event
 from vettance.rules import (
     aggregates,
     calls,
@@ -110,9 +110,7 @@ def test_every_expression_in_the_table_of_unknown_values_is_a_rule(expression: s
 
 def test_the_rule_set_of_the_manual_passes_the_gate(schema: Schema) -> None:
     (document,) = blocks("yaml")
-    admit(
-        read_ruleset(document), schema, lambda body, now_ms: read_event(body, 10_000, now_ms), MemoryVelocity
-    )
+    admit(read_ruleset(document), schema, read_taken_event, MemoryVelocity)
 
 
 def test_every_refusal_of_the_manual_is_the_true_one(schema: Schema) -> None:

@@ -18,7 +18,7 @@ from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.share import SharedMemory
 from vettance.errors import Unavailable
-from vettance.events.event import Source, read_event
+from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
@@ -106,7 +106,7 @@ class Process:
     async def decide(self, body: dict[str, Any] = LOGIN, waited_ms: int = 0) -> Evaluated:
         """Decide an event that was received so long ago."""
         sent = encode(body)
-        event = read_event(body, len(sent), time.time_ns() // 1_000_000 - waited_ms)
+        event = read_taken_event(body, time.time_ns() // 1_000_000 - waited_ms)
         return await self.evaluator.evaluate(TENANT, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
 
     async def answers(self, evaluated: Evaluated) -> list[Any]:

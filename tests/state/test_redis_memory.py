@@ -11,7 +11,7 @@ from velocity_plans import HOUR
 from vettance.db.engine import Statement
 from vettance.decisions.share import HOLD_S
 from vettance.errors import Unavailable
-from vettance.events.event import read_event
+from vettance.events.event import read_taken_event
 from vettance.ids import IdSource
 from vettance.rules.sql import DECIDING
 from vettance.websdk import sql as websdk_sql
@@ -111,7 +111,7 @@ async def test_an_event_that_its_process_did_not_live_to_store_is_taken_out_what
         await one.decide()
         compiled = one.memory.rules[TENANT].compiled
         then_ms = time.time_ns() // 1_000_000
-        event = read_event(LOGIN, 100, then_ms)
+        event = read_taken_event(LOGIN, then_ms)
         dead = IdSource().make("evt", then_ms + ahead_ms)
         seen = compiled.observe(compiled.facts(event))
         await one.velocity.observe(TENANT, dead, then_ms, seen, compiled.plan, received=True)

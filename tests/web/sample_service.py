@@ -145,7 +145,7 @@ class Notebook:
             faults.shape["text"] = "must be a string of 1 to 1024 characters"
         metadata = body.get("metadata")
         if type(metadata) is dict:
-            check_object(metadata, "metadata", faults, body_bytes=len(call.body))
+            check_object(metadata, "metadata", faults)
         elif metadata is not None:
             faults.shape["metadata"] = "must be an object"
         faults.raise_any()

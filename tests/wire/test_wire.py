@@ -15,6 +15,7 @@ from vettance.wire import (
     OBJECT_BYTES_MAX,
     Faults,
     check_object,
+    kept,
     parse_object,
     read_moment,
     read_timestamp,
@@ -106,7 +107,7 @@ def test_moments_may_be_unix_seconds() -> None:
 
 def measured(value: dict[str, Any]) -> dict[str, str]:
     faults = Faults()
-    check_object(value, "metadata", faults, body_bytes=len(json.dumps(value)))
+    check_object(value, "metadata", faults)
     return faults.meaning
 
 
@@ -169,3 +170,30 @@ def test_the_bounds_of_an_object_are_exact() -> None:
     assert measured({"a": {str(number): 0 for number in range(250)}, "b": [{str(n): 0 for n in range(249)}]})
     assert not measured({"a": "x" * (OBJECT_BYTES_MAX - 8)})
     assert measured({"a": "x" * (OBJECT_BYTES_MAX - 7)})
+
+
+def test_faults_of_a_body_are_named_up_to_a_bound_of_their_own() -> None:
+    body = b'{"a":[' + b"99999999999999999999," * 40_000 + b"1]}"
+    with pytest.raises(Invalid) as refused:
+        parse_object(body)
+    assert 1 < len(refused.value.details) <= 20
+    name = b"k" * 9_000
+    with pytest.raises(Invalid) as refused:
+        parse_object((b'{"' + name + b'":') * 90 + b"99999999999999999999" + b"}" * 90)
+    assert sum(map(len, refused.value.details)) < 1000
+    with pytest.raises(Invalid) as refused:
+        parse_object(b'{"a":[' + b"[]," * 300_000 + b'"\\u0000"]}')
+    assert list(refused.value.details) == ["body"]
+
+
+def test_an_escape_of_a_backslash_hides_no_nul() -> None:
+    for escape in (b"\\u0000", b"\\\\\\u0000"):
+        with pytest.raises(Invalid):
+            parse_object(b'{"a":"x' + escape + b'"}')
+    assert parse_object(b'{"a":"' + b"\\\\" * 3 + b'u0000"}')
+
+
+def test_what_is_kept_of_a_body_holds_no_more_than_its_value() -> None:
+    small, padded = b'{"a" : 1.50}', b'{"a":' + b" " * 100_000 + b'[1],"b":"\xc3\xa9"}'
+    assert kept(small, parse_object(small)) == small
+    assert kept(padded, parse_object(padded)) == b'{"a":[1],"b":"\xc3\xa9"}'

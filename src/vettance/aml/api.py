@@ -35,7 +35,7 @@ from vettance.db.engine import Row, Statement, Store
 from vettance.errors import NotFound
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Reply, Route
-from vettance.wire import JSON, Faults, timestamp
+from vettance.wire import JSON, Faults, kept, timestamp
 
 _TAG: Final = "AML"
 _PRODUCT: Final = "aml"
@@ -132,8 +132,8 @@ class AmlDoors:
     async def watch(self, call: Call) -> Reply:
         """POST /aml/events."""
         body = parse_body(call)
-        event = read_aml_event(body, len(call.body), self._now_ms())
-        stored = await self._monitor.take(call.tenant.id, event, payload_digest(body), call.body)
+        event = read_aml_event(body, call.body, self._now_ms())
+        stored = await self._monitor.take(call.tenant.id, event, payload_digest(body), kept(call.body, body))
         return Reply(_event_answer(stored))
 
     async def event(self, call: Call) -> Reply:

@@ -8,6 +8,7 @@ import msgspec
 
 from vettance.aml.jurisdiction import iso_code
 from vettance.aml.transfer import NO_TRANSFER, Transfer, read_transfer
+from vettance.declared import declared, hold_bounds
 from vettance.errors import Unprocessable
 from vettance.events.address import canonical_ip
 from vettance.events.event import (
@@ -20,7 +21,7 @@ from vettance.events.event import (
     object_member,
     text_member,
 )
-from vettance.wire import JSON, Faults, Wire, check_object, encode, read_moment
+from vettance.wire import JSON, Faults, Wire, encode, is_within_bounds, read_moment
 
 
 class AmlCategory(enum.StrEnum):
@@ -159,22 +160,7 @@ class AmlEventBody(Wire, frozen=True):
     ] = None
 
 
-_KNOWN: Final = frozenset(
-    (
-        *(
-            "eventName",
-            "externalEventId",
-            "eventCategory",
-            "customer",
-            "device",
-            "ip",
-            "userAgent",
-            "country",
-        ),
-        *("sessionId", "sourceReportedAt", "timestamp", "reference", "location", "metadata", "custom_fields"),
-        *("payload", "tenantId", "occurredAt"),
-    )
-)
+_KNOWN: Final = frozenset((*declared(AmlEventBody), "tenantId", "occurredAt"))
 _CATEGORIES: Final = {category.value: category for category in AmlCategory}
 _IN_REACH: Final = "at most 5 minutes ahead and 400 days back"
 _BAD_MOMENT: Final = f"must be an ISO 8601 time or Unix seconds, {_IN_REACH}"
@@ -182,14 +168,27 @@ _BAD_SECONDS: Final = f"must be Unix seconds, {_IN_REACH}; `sourceReportedAt` al
 _MOMENTS: Final = ("sourceReportedAt", "timestamp", "occurredAt")
 
 
-def read_aml_event(body: JSON, body_bytes: int, now_ms: int) -> AmlEvent:
-    """Make an AML event of a parsed body of `body_bytes` bytes received at `now_ms`.
+def read_aml_event(body: JSON, sent: bytes, now_ms: int) -> AmlEvent:
+    """Make an AML event of a parsed body, which was `sent` as these bytes and received at `now_ms`.
 
     Raises `Unprocessable` (422) naming every fault by its field path: on AML endpoints a body that is
     well-formed JSON is never answered with 400.
     """
     faults = Faults()
-    event = _read(body, body_bytes, now_ms, faults)
+    if not is_within_bounds(sent):
+        hold_bounds(body, AmlEventBody, faults)
+    event = _read(body, now_ms, faults)
+    raise_all(faults)
+    return event
+
+
+def read_taken_aml_event(body: JSON, received_at_ms: int) -> AmlEvent:
+    """Make an AML event of a body that was taken at the door: it was held to bounds there.
+
+    Raises as `read_aml_event` does, where more was narrowed since than the bounds.
+    """
+    faults = Faults()
+    event = _read(body, received_at_ms, faults)
     raise_all(faults)
     return event
 
@@ -201,7 +200,7 @@ def raise_all(faults: Faults) -> None:
         raise Unprocessable("The request cannot be processed; see details.", details)
 
 
-def _read(body: JSON, body_bytes: int, now_ms: int, faults: Faults) -> AmlEvent:
+def _read(body: JSON, now_ms: int, faults: Faults) -> AmlEvent:
     name = text_member(body, "eventName", "eventName", faults, required=True)
     external_id = text_member(body, "externalEventId", "externalEventId", faults, required=True)
     category = None
@@ -214,7 +213,7 @@ def _read(body: JSON, body_bytes: int, now_ms: int, faults: Faults) -> AmlEvent:
     metadata = object_member(body, "metadata", faults)
     custom_fields = object_member(body, "custom_fields", faults)
     payload = object_member(body, "payload", faults)
-    _check_objects(body, customer, device, faults, body_bytes)
+    _check_inner(customer, device, faults)
     country = text_member(body, "country", "country", faults)
     if country is not None and (country := iso_code(country.strip())) is None:
         faults.meaning["country"] = "must be an ISO 3166-1 alpha-2 or alpha-3 code"
@@ -252,18 +251,10 @@ def _read(body: JSON, body_bytes: int, now_ms: int, faults: Faults) -> AmlEvent:
     )
 
 
-def _check_objects(body: JSON, customer: JSON, device: JSON, faults: Faults, body_bytes: int) -> None:
-    """Hold the free-form objects to their bounds; `location` may be a text or an object."""
-    for path in ("metadata", "custom_fields", "payload", "location"):
-        value = body.get(path)
-        if type(value) is dict or type(value) is list:
-            whole = value if type(value) is dict else {path: value}
-            check_object(whole, path, faults, body_bytes=body_bytes)
+def _check_inner(customer: JSON, device: JSON, faults: Faults) -> None:
     for path, holder in (("customer.metadata", customer), ("device.metadata", device)):
         inner = holder.get("metadata")
-        if type(inner) is dict:
-            check_object(inner, path, faults, body_bytes=body_bytes)
-        elif inner is not None:
+        if inner is not None and type(inner) is not dict:
             faults.meaning[path] = "must be an object"
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from vettance.aml.book import Book
-from vettance.aml.event import AmlEvent, Trail, read_aml_event
+from vettance.aml.event import AmlEvent, Trail, read_taken_aml_event
 from vettance.aml.known import Known
 from vettance.aml.snapshot import read_snapshot, write_snapshot
 from vettance.clock import DAY_MS, HOUR_MS
@@ -99,7 +99,7 @@ class AmlMemory:
     ) -> None:
         """Take up an event of the log, as it was taken up when it was watched."""
         try:
-            event = read_aml_event(decode(sent), len(sent), received_at_ms)
+            event = read_taken_aml_event(decode(sent), received_at_ms)
         except Refusal:
             return  # The bounds were narrowed since this event was taken; it stays in the log only.
         self.take(tenant, compiled, event_id, event)

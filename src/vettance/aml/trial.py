@@ -6,7 +6,7 @@ from vettance.aml.event import AmlEvent, read_aml_event
 from vettance.aml.memory import AmlMemory, Velocity
 from vettance.state.port import Plan
 from vettance.state.port import Velocity as Engine
-from vettance.wire import BODY_BYTES_MAX, JSON
+from vettance.wire import JSON, encode
 
 
 class Trial(AmlMemory):
@@ -29,7 +29,7 @@ class Trial(AmlMemory):
         """Read an event of a test and follow it. Raises `Unprocessable`."""
         self._count += 1
         body = {"externalEventId": f"test-{self._count}", **body}
-        return self.follow(self._tenant, read_aml_event(body, BODY_BYTES_MAX, now_ms))
+        return self.follow(self._tenant, read_aml_event(body, encode(body), now_ms))
 
     def maker(self) -> Callable[[], Engine]:
         """Return what makes the engine: this one, emptied before every test."""

@@ -8,7 +8,7 @@ import msgspec
 from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
 from vettance.errors import Refusal
-from vettance.events.event import Event, read_event, with_session_signals
+from vettance.events.event import Event, read_taken_event, with_session_signals
 from vettance.rules.compiler import Compiled, Facts
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.sql import document_digest
@@ -91,7 +91,7 @@ def logged_event(row: Row) -> Event | None:
     """Read the event of a row of the log; None when the bounds were narrowed since it was taken."""
     _, _, _, received_at_ms, sent, signals = row
     try:
-        event = read_event(decode(sent), len(sent), received_at_ms)
+        event = read_taken_event(decode(sent), received_at_ms)
         return event if signals is None else with_session_signals(event, decode(signals))
     except Refusal:
         return None

@@ -31,7 +31,7 @@ from vettance.feedback.answers import answer as feedback_answer
 from vettance.history.relate import Link
 from vettance.state.port import EVERYTHING
 from vettance.web.routing import Call, Reply, Route
-from vettance.wire import JSON, decode, timestamp
+from vettance.wire import JSON, decode, kept, timestamp
 
 _DECISIONS: Final = "Decisions"
 _EVENTS: Final = "Events"
@@ -124,11 +124,11 @@ class DecisionDoors:
     async def _run(self, call: Call, source: Source, answered: Callable[[Evaluated], Reply]) -> Reply:
         started_ns = time.perf_counter_ns()
         body = call.json()
-        event = read_event(body, len(call.body), self._now_ms())
+        event = read_event(body, call.body, self._now_ms())
         also = None if call.keeper is None else lambda evaluated: call.keep(answered(evaluated))
         return answered(
             await self._evaluator.evaluate(
-                call.tenant.id, event, call.body, source, call.request_id, started_ns, also
+                call.tenant.id, event, kept(call.body, body), source, call.request_id, started_ns, also
             )
         )
 

@@ -33,7 +33,7 @@ from vettance.rules.sql import DECIDING
 from vettance.rules.trial import try_rule
 from vettance.state.memory import MemoryVelocity
 from vettance.versions import Versions, file_argument, read_rules, tenant_option
-from vettance.wire import BODY_BYTES_MAX, JSON, encode, timestamp
+from vettance.wire import JSON, encode, timestamp
 
 END_MS = 2**62  # Later than anything happens.
 
@@ -56,7 +56,7 @@ def _admit(document: str, name: str) -> tuple[RuleSet, Compiled]:
 
 
 def _parse(body: JSON, now_ms: int) -> Any:
-    return read_event(body, BODY_BYTES_MAX, now_ms)
+    return read_event(body, encode(body), now_ms)
 
 
 @rules.command("check")

@@ -122,7 +122,7 @@ def read_row(row: Mapping[str, Any], now_ms: int) -> Labelled:
         raise Invalid("The row cannot be written as JSON.", {"row": "holds what JSON cannot"}) from None
     if len(sent) > BODY_BYTES_MAX:
         raise Unprocessable("The event is too large.", {"event": f"must not exceed {BODY_BYTES_MAX} bytes"})
-    return Labelled(read_event(parse_object(sent), len(sent), now_ms), sent, Label(label) if label else None)
+    return Labelled(read_event(parse_object(sent), sent, now_ms), sent, Label(label) if label else None)
 
 
 def _body_of(row: Mapping[str, Any]) -> JSON:

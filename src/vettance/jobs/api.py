@@ -13,7 +13,7 @@ from vettance.ids import IdSource, is_id
 from vettance.jobs import sql
 from vettance.jobs.worker import Worker
 from vettance.web.routing import Call, Reply, Route
-from vettance.wire import Wire, decode, timestamp
+from vettance.wire import Wire, decode, kept, timestamp
 
 _TAG: Final = "Events"
 _ROOT: Final = "/api/v1/events"
@@ -82,7 +82,8 @@ class JobDoors:
     async def accept(self, call: Call) -> Reply:
         """POST /events/async."""
         now_ms = self._now_ms()
-        name = check_event(call.json(), call.body, now_ms)
+        body = call.json()
+        name = check_event(body, call.body, now_ms)
         job_id = self._ids.make("job", now_ms)
         reply = Reply(
             JobAccepted(
@@ -95,7 +96,8 @@ class JobDoors:
             202,
         )
         await self._store.write(
-            sql.insert_job(call.tenant.id, job_id, now_ms, call.request_id, call.body), *call.keep(reply)
+            sql.insert_job(call.tenant.id, job_id, now_ms, call.request_id, kept(call.body, body)),
+            *call.keep(reply),
         )
         self._worker.wake()
         return reply

@@ -10,7 +10,7 @@ from vettance import clock
 from vettance.db.engine import Lost, Statement, Store, StoreDown
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.errors import InternalError, Refusal, Unavailable
-from vettance.events.event import Source, read_event
+from vettance.events.event import Source, read_taken_event
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback, Label, Target
 from vettance.ids import IdSource
@@ -146,7 +146,7 @@ class Worker:
         self.under_way.add(job.id)
         try:
             started_ns = time.perf_counter_ns()
-            event = read_event(decode(job.sent), len(job.sent), job.received_at_ms)
+            event = read_taken_event(decode(job.sent), job.received_at_ms)
             await self._evaluator.evaluate(
                 job.tenant,
                 event,

@@ -8,7 +8,7 @@ from vettance import clock
 from vettance.db.engine import Clash, Store
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.errors import Unprocessable
-from vettance.events.event import Source, read_event
+from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
 from vettance.web.routing import Access, Call, Reply, Route
 from vettance.websdk import sql
@@ -121,9 +121,9 @@ class BrowserDoors:
         """POST /collect."""
         started_ns = time.perf_counter_ns()
         sender = read_sender(call.client, call.headers)
-        body = read_collect(call.json(), len(call.body), call.claims, sender)
+        body = read_collect(call.json(), call.claims, sender)
         sent = encode(body)
-        event = read_event(body, len(sent), self._now_ms())
+        event = read_taken_event(body, self._now_ms())
         also = None if call.keeper is None else lambda evaluated: call.keep(_answered(evaluated))
         evaluated = await self._evaluator.evaluate(
             call.tenant.id, event, sent, Source.COLLECT, call.request_id, started_ns, also
@@ -136,7 +136,7 @@ class BrowserDoors:
         assert claims is not None, "this route takes tokens only"
         now_ms = self._now_ms()
         sender = read_sender(call.client, call.headers)
-        batch = read_batch(call.json(), len(call.body), claims, sender, now_ms)
+        batch = read_batch(call.json(), claims, sender, now_ms)
         answer = Reply(SignalsAnswer(status="queued", batch_id=batch.id), 202)
         tenant = call.tenant.id
         if abs(batch.skew_ms) > SKEW_MS_MAX:

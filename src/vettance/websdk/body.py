@@ -179,7 +179,7 @@ def _same_session(path: str, session: str | None, claims: Claims | None, faults:
         faults.meaning[path] = "must be the sdkSessionId of the token"
 
 
-def read_collect(body: JSON, body_bytes: int, claims: Claims | None, sender: Sender) -> JSON:
+def read_collect(body: JSON, claims: Claims | None, sender: Sender) -> JSON:
     """Make the event of a page's question, in the form in which products send events.
 
     `claims` is None when the caller came with an API key. The event is what the log keeps: it is read again
@@ -198,7 +198,7 @@ def read_collect(body: JSON, body_bytes: int, claims: Claims | None, sender: Sen
     signals = object_member(body, "sdkSignals", faults)
     for path, value in (("payload", payload), ("sdkSignals", signals)):
         if value:
-            check_object(value, path, faults, body_bytes=body_bytes)
+            check_object(value, path, faults)
     _same_session("sessionId", session, claims, faults)
     faults.raise_any()
     event: JSON = {"eventName": _event_name(payload), "eventCategory": category, "sessionId": session}
@@ -245,7 +245,7 @@ class Batch(msgspec.Struct, frozen=True):
     signals: JSON
 
 
-def read_batch(body: JSON, body_bytes: int, claims: Claims, sender: Sender, now_ms: int) -> Batch:
+def read_batch(body: JSON, claims: Claims, sender: Sender, now_ms: int) -> Batch:
     """Read a batch. Raises `Invalid` or `Unprocessable`; a clock that is wrong is left to the caller."""
     faults = Faults()
     version = text_member(body, "schemaVersion", "schemaVersion", faults, required=True)
@@ -266,7 +266,7 @@ def read_batch(body: JSON, body_bytes: int, claims: Claims, sender: Sender, now_
     shown = {name: text_member(page, name, f"page.{name}", faults) for name in ("url", "referrer")}
     signals = object_member(body, "signals", faults)
     if signals:
-        check_object(signals, "signals", faults, body_bytes=body_bytes)
+        check_object(signals, "signals", faults)
     _same_session("sdkSessionId", session, claims, faults)
     faults.raise_any()
     known: JSON = {**signals, **_server_seen(sender)}
