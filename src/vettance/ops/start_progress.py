@@ -34,10 +34,8 @@ class StartProgress:
         """Log the step every so many seconds, for ever."""
         while True:
             await asyncio.sleep(every_s)
-            told = {"events": self._events} if self._events else {}
-            _log.info(
-                "still_starting", step=self._step, seconds=int(time.monotonic() - self._since_s), **told
-            )
+            seconds = int(time.monotonic() - self._since_s)
+            _log.info("still_starting", step=self._step, seconds=seconds, events=self._events)
 
 
 @contextlib.asynccontextmanager
