@@ -59,6 +59,7 @@ from vettance.state.limits import QUOTA_WINDOW_S, Quota
 from vettance.state.port import StateDown
 from vettance.state.shelf import Shelf
 from vettance.tenants import sql as tenants_sql
+from vettance.tenants.key_use import keep_recording
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.new_keys import NewKeys, load_keys
 from vettance.tenants.tally import OwnTally, SharedTally, Tally, keep_saving
@@ -250,6 +251,7 @@ class Service:
             asyncio.create_task(self._keep_memory()),
             asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(keep_saving(self.tally)),
+            asyncio.create_task(keep_recording(self.store, self.keys)),
             asyncio.create_task(keep_telling(self.meters, *standing)),
             asyncio.create_task(record_when_proven(self.store, self.secret, self.keys)),
         ]

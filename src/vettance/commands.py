@@ -171,16 +171,14 @@ def show_table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool) -> 
     if not rows:
         click.echo(f"{title}: none yet.")
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    for column in rows[0]:
-        # Ids are copied from here, so they are never cut.
-        table.add_column(column, no_wrap=True, overflow="ignore")
-    for row in rows:
-        table.add_row(*("" if value is None else str(value) for value in row.values()))
-    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 200).print(table)
+    cells = [["" if value is None else str(value) for value in row.values()] for row in rows]
+    table = [list(rows[0]), *cells]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    # Ids are copied from here, so nothing is ever cut or framed.
+    click.echo(f"{title}\n")
+    for line in table:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        click.echo("  ".join(padded).rstrip())
 
 
 def read_time(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:

@@ -41,6 +41,7 @@ VERBS = {
     "running.py",
     "start_progress.py",
     "new_keys.py",
+    "key_use.py",
     "connect.py",
     "serve.py",
     "measure.py",

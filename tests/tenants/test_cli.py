@@ -99,3 +99,20 @@ def test_a_running_server_sees_new_changed_and_revoked_keys_within_seconds(servi
     assert service.get("/api/v1/lists", key=rotated["apiKey"]).status == 200
     service.cli("key", "revoke", rotated["keyId"])
     service.wait_for(lambda: service.get("/api/v1/lists", key=rotated["apiKey"]).status == 401)
+
+
+def test_keys_have_names_and_a_tenant_is_shown_with_those_that_work(tmp_path: Path) -> None:
+    tenant = run_cli(tmp_path, "tenant", "create", "Shop", "--json")["tenantId"]
+    make = ("key", "create", "--tenant", tenant, "--json", "--name")
+    checkout, old = (run_cli(tmp_path, *make, name)["keyId"] for name in ("checkout", "old"))
+    run_cli(tmp_path, "key", "revoke", old, "--json")
+    rotated = run_cli(tmp_path, "key", "rotate", checkout, "--json")["keyId"]
+    shown = run_cli(tmp_path, "tenant", "show", tenant, "--json")
+    assert (shown["name"], shown["throttle"], shown["aml"]) == ("Shop", 300, False)
+    assert [(key["keyId"], key["name"], key["lastUsedAt"]) for key in shown["keys"]] == [
+        (rotated, "checkout", None)
+    ]
+    text = run_cli(tmp_path, "tenant", "show", tenant).stdout
+    assert "throttle       300" in text
+    assert rotated in text
+    assert old not in text

@@ -6,8 +6,9 @@ from pathlib import Path
 from live import Service, run_cli
 from vettance.db.sqlite import SqliteStore
 from vettance.tenants import sql
+from vettance.tenants.key_use import record_use
 from vettance.tenants.keyring import KeyRing
-from vettance.tenants.new_keys import LOOKS_PER_S, WAITING_MAX, NewKeys
+from vettance.tenants.new_keys import LOOKS_PER_S, WAITING_MAX, NewKeys, load_keys
 from vettance.tenants.tenant import Key, Tenant, key_digest, key_hint, make_key
 
 PEPPER = b"p" * 32
@@ -61,3 +62,15 @@ async def test_guesses_cost_the_store_no_more_than_so_many_questions_a_second(tm
         assert found == [True] * LOOKS_PER_S + [False] * 5
         now_s[0] += 1
         assert sum(await asyncio.gather(*(keys.find(text) for _ in range(LOOKS_PER_S)))) == WAITING_MAX
+
+
+async def test_the_last_use_of_a_key_is_written_down(tmp_path: Path) -> None:
+    text = make_key(live=False)
+    async with await _store_with_key(tmp_path, text) as store:
+        ring = KeyRing(PEPPER)
+        await load_keys(store, ring)
+        assert ring.find(text) is not None
+        await record_use(store, ring)
+        (row,) = await store.read(sql.select_keys_of("ten_1"))
+        assert sql.key_of(row).last_used_at_ms is not None
+        assert ring.take_used() == set()

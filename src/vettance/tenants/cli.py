@@ -56,6 +56,14 @@ def _read_name(_context: click.Context, _parameter: click.Parameter, value: str 
     return name
 
 
+def _read_key_name(_context: click.Context, _parameter: click.Parameter, value: str) -> str:
+    """Read what people call a key; for `callback` of an option."""
+    name = value.strip()
+    if len(name) > _NAME_CHARS_MAX or not (name == "" or name.isprintable()):
+        raise click.BadParameter(f"a key's name has at most {_NAME_CHARS_MAX} printable characters")
+    return name
+
+
 @tenant.command("create")
 @click.argument("name", callback=_read_name)
 @click.option("--aml", is_flag=True, help="Enable the AML product.")
@@ -139,6 +147,37 @@ def _described(one: Tenant) -> dict[str, Any]:
     return {"tenantId": values.pop("id"), **values}
 
 
+@tenant.command("show")
+@click.argument("tenant_id", metavar="ID")
+@json_option
+@data_option
+def show_tenant(tenant_id: str, as_json: bool, data: str | None) -> None:
+    """Show the settings of tenant ID, and its keys that work.
+
+    Example: vettance tenant show ten_0190…
+    """
+
+    async def work(store: Store, _settings: Settings) -> tuple[Tenant, list[Key]]:
+        found = await find_tenant(store, tenant_id)
+        return found, [sql.key_of(row) for row in await store.read(sql.select_keys_of(tenant_id))]
+
+    found, keys = run_with_store(data, work)
+    working = [_described_key(one) for one in keys if one.revoked_at_ms is None]
+    described = _described(found)
+    if as_json:
+        show(described | {"keys": working}, "", as_json=True)
+        return
+    width = max(map(len, described))
+    click.echo("\n".join(f"{name:{width}}  {_said(value)}" for name, value in described.items()) + "\n")
+    show_table("Keys that work", working, as_json=False)
+
+
+def _said(value: str | int | bool) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:,}" if isinstance(value, int) else value
+
+
 @tenant.command("list")
 @json_option
 @data_option
@@ -162,19 +201,20 @@ def list_tenants(as_json: bool, data: str | None) -> None:
     is_flag=True,
     help="Go on with another secret than the store was made with; earlier keys work no more.",
 )
+@click.option("--name", default="", callback=_read_key_name, help="What people call it: its service, say.")
 @json_option
 @data_option
-def create_key(tenant_id: str, other_secret: bool, as_json: bool, data: str | None) -> None:
+def create_key(tenant_id: str, other_secret: bool, name: str, as_json: bool, data: str | None) -> None:
     """Make an API key. It is shown once and cannot be shown again.
 
-    Example: vettance key create --tenant ten_0190…
+    Example: vettance key create --tenant ten_0190… --name checkout
     """
 
     async def work(store: Store, settings: Settings) -> tuple[str, str]:
         await find_tenant(store, tenant_id)
         secret = load_secret(settings) if other_secret else await prove_secret(store, settings)
         taken = [sql.replace_secret_digest(secret_digest(secret))] if other_secret else []
-        made, text = _new_key(tenant_id, settings, secret)
+        made, text = _new_key(tenant_id, settings, secret, name)
         await store.write(
             *taken, sql.insert_key(made), sql.note_change(sql.AREA, tenant_id, made.id, clock.now_ms())
         )
@@ -184,7 +224,7 @@ def create_key(tenant_id: str, other_secret: bool, as_json: bool, data: str | No
     _show_key(key_id, text, as_json=as_json)
 
 
-def _new_key(tenant_id: str, settings: Settings, secret: bytes) -> tuple[Key, str]:
+def _new_key(tenant_id: str, settings: Settings, secret: bytes, name: str) -> tuple[Key, str]:
     text = make_key(live=settings.environment is Environment.PRODUCTION)
     made = Key(
         id=IdSource().make("key"),
@@ -192,6 +232,7 @@ def _new_key(tenant_id: str, settings: Settings, secret: bytes) -> tuple[Key, st
         digest=key_digest(secret, text),
         hint=key_hint(text),
         created_at_ms=clock.now_ms(),
+        name=name,
     )
     return made, text
 
@@ -210,7 +251,7 @@ def _show_key(key_id: str, text: str, *, as_json: bool) -> None:
 @json_option
 @data_option
 def list_keys(tenant_id: str | None, as_json: bool, data: str | None) -> None:
-    """List keys by their id and last characters; the keys themselves are not stored.
+    """List keys by name, last characters and last use; the keys themselves are not stored.
 
     Example: vettance key list --tenant ten_0190…
     """
@@ -220,18 +261,25 @@ def list_keys(tenant_id: str | None, as_json: bool, data: str | None) -> None:
             await find_tenant(store, tenant_id)
         return [sql.key_of(row) for row in await store.read(sql.select_keys())]
 
-    rows = [
-        {
-            "keyId": one.id,
-            "tenantId": one.tenant,
-            "hint": one.hint,
-            "createdAt": timestamp(one.created_at_ms),
-            "revokedAt": timestamp(one.revoked_at_ms) if one.revoked_at_ms is not None else None,
-        }
-        for one in run_with_store(data, work)
-        if tenant_id in (None, one.tenant)
-    ]
+    keys = run_with_store(data, work)
+    rows = [_described_key(one) for one in keys if tenant_id in (None, one.tenant)]
     show_table("API keys", rows, as_json=as_json)
+
+
+def _described_key(one: Key) -> dict[str, Any]:
+    return {
+        "keyId": one.id,
+        "tenantId": one.tenant,
+        "name": one.name,
+        "hint": one.hint,
+        "createdAt": timestamp(one.created_at_ms),
+        "lastUsedAt": _moment(one.last_used_at_ms),
+        "revokedAt": _moment(one.revoked_at_ms),
+    }
+
+
+def _moment(at_ms: int | None) -> str | None:
+    return timestamp(at_ms) if at_ms is not None else None
 
 
 @key.command("revoke")
@@ -277,7 +325,8 @@ def rotate_key(key_id: str, as_json: bool, data: str | None) -> None:
 
     async def work(store: Store, settings: Settings) -> tuple[str, str]:
         found = await _find_key(store, key_id)
-        made, text = _new_key(found.tenant, settings, await prove_secret(store, settings))
+        secret = await prove_secret(store, settings)
+        made, text = _new_key(found.tenant, settings, secret, found.name)
         try:
             await store.write(
                 sql.revoke_key(key_id, clock.now_ms()),

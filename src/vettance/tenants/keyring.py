@@ -19,6 +19,7 @@ class KeyRing:
         self._tenants: dict[str, Tenant] = {}
         # Hashing a key costs more than looking it up; good keys are few and come again at once.
         self._cache: dict[str, tuple[Key, Tenant]] = {}
+        self._used: set[str] = set()
 
     def replace(self, tenants: Iterable[Tenant], keys: Iterable[Key]) -> None:
         """Take over what the store says now; keys that are revoked are left out."""
@@ -35,15 +36,22 @@ class KeyRing:
         """Return the key and its tenant, or None when it was never issued or is revoked."""
         found = self._cache.get(api_key)
         if found is not None:
+            self._used.add(found[0].id)
             return found
         if not is_key(api_key):
             return None
         found = self._by_digest.get(key_digest(self._pepper, api_key))
         if found is not None:
             self.is_proven = True
+            self._used.add(found[0].id)
             if len(self._cache) < _CACHE_MAX:
                 self._cache[api_key] = found
         return found
+
+    def take_used(self) -> set[str]:
+        """Return the ids of the keys that were found since the last call."""
+        used, self._used = self._used, set()
+        return used
 
     def issued(self, key_id: str) -> tuple[Key, Tenant] | None:
         """Return the key of an id and its tenant, or None when it is unknown or revoked."""

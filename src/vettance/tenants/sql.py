@@ -82,9 +82,19 @@ def revoke_key(key_id: str, now_ms: int) -> Statement:
     )
 
 
+def note_key_use(key_id: str, now_ms: int) -> Statement:
+    """Remember when a key was last used."""
+    return everyone("UPDATE api_key SET last_used_at_ms = ? WHERE id = ?", (now_ms, key_id))
+
+
 def select_keys() -> Statement:
     """Every key of every tenant, for the mirror and for listing."""
     return everyone(f"SELECT {_KEY} FROM api_key ORDER BY id")
+
+
+def select_keys_of(tenant_id: str) -> Statement:
+    """Every key of a tenant, oldest first."""
+    return scoped(tenant_id, f"SELECT {_KEY} FROM api_key WHERE tenant = ? ORDER BY id", ())
 
 
 def select_any_key() -> Statement:
