@@ -7,6 +7,7 @@ import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,14 +16,96 @@ from lines import lines_to
 from rows import STEPS, all_uses, decided, expect_batch_like_model, use
 
 from databases import ask, database, url_of
+from vettance.aml import sql as aml_sql
+from vettance.aml.screening import sql as screening_sql
 from vettance.db import postgres_link, postgres_schema
-from vettance.db.dialect import form_of
+from vettance.db.dialect import LONG, form_of
 from vettance.db.engine import Misuse, Statement, StoreDown, everyone, scoped
 from vettance.db.migrate import SchemaRefused, migrate, migrations
 from vettance.db.postgres import PostgresStore
 from vettance.db.postgres_batch import TURN
 from vettance.db.postgres_count import ROWS_MIN, count, select_grown
 from vettance.terms import sql as terms_sql
+from vettance.websdk import sql as websdk_sql
+
+#: Texts in B-tree keys: ids, codes and digests of ours; values of lists and own ids of entities, which their
+#: doors bound; and what `bounded_key` makes of anything.
+KEYS: Final = {
+    "aml_alert.case_id",
+    "aml_alert.id",
+    "aml_alert.tenant",
+    "aml_alert.typology",
+    "aml_alert_entity.alert",
+    "aml_alert_entity.entity",
+    "aml_alert_entity.tenant",
+    "aml_alert_event.alert",
+    "aml_alert_event.event",
+    "aml_alert_event.tenant",
+    "aml_case.id",
+    "aml_case.tenant",
+    "aml_case_entry.case_id",
+    "aml_event.id",
+    "aml_event.tenant",
+    "aml_list_set.id",
+    "aml_rescreening.list_set",
+    "aml_rescreening.tenant",
+    "aml_ruleset.tenant",
+    "aml_screening.id",
+    "aml_screening.tenant",
+    "aml_screening_setting.tenant",
+    "aml_setting.tenant",
+    "aml_subject.external_id",
+    "aml_subject.list_set",
+    "aml_subject.role",
+    "aml_subject.tenant",
+    "answer.key",
+    "answer.path",
+    "answer.tenant",
+    "api_key.id",
+    "change.area",
+    "change.tenant",
+    "chunk.tenant",
+    "chunk_column.name",
+    "decision.id",
+    "decision.tenant",
+    "delivery.id",
+    "delivery.subscription",
+    "delivery.tenant",
+    "event.id",
+    "event.tenant",
+    "feedback.id",
+    "feedback.target",
+    "feedback.tenant",
+    "import_mark.digest",
+    "import_mark.tenant",
+    "interest.subscription",
+    "interest.tenant",
+    "interest.type",
+    "job.id",
+    "list_entry.id",
+    "list_entry.list_type",
+    "list_entry.tenant",
+    "list_entry.type",
+    "list_entry.value",
+    "quota_use.tenant",
+    "rollup.code",
+    "rollup.tenant",
+    "roster.kind",
+    "roster.tenant",
+    "ruleset.tenant",
+    "signal_batch.tenant",
+    "subscription.id",
+    "subscription.slot",
+    "subscription.tenant",
+    "tenant.id",
+    "term.tenant",
+    "token_key.kid",
+    "watchlist_index.id",
+    "watchlist_index.tenant",
+    "watchlist_version.source",
+    "watchlist_version.tenant",
+    "watchlist_version.version",
+}
 
 
 @pytest.fixture
@@ -72,6 +155,47 @@ async def test_texts_are_found_by_the_index_before_postgresql_has_counted_them(
     (condition,) = [row[0] for row in plan if "Index Cond" in row[0]]
     assert "tenant" in condition
     assert "value" in condition
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        aml_sql.select_event("ten_a", "tx-1"),
+        aml_sql.select_open_case("ten_a", "c-1"),
+        aml_sql.select_customer_alerts("ten_a", "c-1", 0),
+        screening_sql.select_history("ten_a", "c-1", ""),
+        websdk_sql.select_batch("ten_a", "session", "batch"),
+    ],
+    ids=["event", "case", "alerts", "history", "batch"],
+)
+async def test_long_texts_are_found_by_their_digests(
+    shared: PostgresStore, emptied: str, asked: Statement
+) -> None:
+    ask(
+        emptied,
+        "INSERT INTO aml_alert (id, tenant, case_id, customer, origin, typology, rule_id, severity, summary, "
+        "figures, state, events, created_at_ms, last_at_ms) SELECT 'alt_' || n, 'ten_a', 'cas', 'c-' || n, "
+        "'rule', 'T', 'r', 'LOW', '', '', 'OPEN', 1, 0, 0 FROM generate_series(2, 2000) AS n",
+    )
+    ask(emptied, "ANALYZE aml_alert")
+    plan = ask(f"{emptied}?enable_seqscan=off", f"EXPLAIN {form_of(asked.sql).text}", *asked.args)
+    assert any("Index Cond" in row[0] and "sha256" in row[0] for row in plan), plan
+    assert await shared.read(asked) == []
+
+
+def test_every_text_in_a_key_is_known_to_be_bounded(url: str) -> None:
+    """What is new in `KEYS` is ours, or bounded where it comes in; anything else belongs in `LONG`."""
+    rows = ask(
+        url,
+        "SELECT tab.relname, att.attname FROM pg_index AS ind JOIN pg_class AS tab ON tab.oid = ind.indrelid "
+        "JOIN pg_class AS own ON own.oid = ind.indexrelid JOIN pg_am ON pg_am.oid = own.relam "
+        "JOIN pg_attribute AS att ON att.attrelid = tab.oid AND att.attnum = ANY (ind.indkey::int2[]) "
+        "WHERE tab.relnamespace = 'public'::regnamespace AND NOT tab.relispartition AND amname = 'btree' "
+        "AND att.atttypid = 'text'::regtype",
+    )
+    indexed = {f"{table}.{column}" for table, column in rows}
+    assert indexed == KEYS
+    assert not indexed & {f"{table}.{column}" for table, columns in LONG.items() for column in columns}
 
 
 async def test_tables_and_partitions_that_have_grown_are_counted(shared: PostgresStore, emptied: str) -> None:

@@ -144,6 +144,12 @@ def test_what_a_migration_does_is_what_its_name_allows(folder: Path) -> None:
         ("CREATE TABLE t (a TEXT NOT NULL); CREATE UNIQUE INDEX u ON t (a);", True),
         ("ALTER TABLE event ADD COLUMN a TEXT -- NOT NULL some day", True),
         ("DROP INDEX event_place; CREATE INDEX event_place ON event (seq, id);", True),
+        (
+            "ALTER TABLE job DROP CONSTRAINT job_id_key; CREATE UNIQUE INDEX job_name ON job (md5(id))",
+            True,
+        ),
+        ("DROP INDEX job_id; CREATE UNIQUE INDEX job_name ON job (md5(id))", True),
+        ("DROP INDEX event_place; CREATE UNIQUE INDEX job_name ON job (id)", False),
         ("DROP TABLE job", False),
         ("ALTER TABLE job DROP COLUMN label", False),
         ("ALTER TABLE job RENAME COLUMN label TO tag", False),

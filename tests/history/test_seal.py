@@ -3,18 +3,18 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 from broken import breaking
 from past import START_MS, Archive, Made
+from test_long_texts import SCRIPTS, long_text
 
-from databases import absence, database
 from vettance.db.engine import Row, Statement, scoped
 from vettance.history.column import BITS
 from vettance.history.filter import Order, Wanted
 from vettance.history.seal import BUSY_CHUNKS, LOOK_S, Sealer
 from vettance.isolate import failing
+from vettance.retention.erase import Eraser
 from vettance.terms import sql as terms_sql
 
 CHUNK = 4
@@ -25,22 +25,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
     made = Archive(tmp_path_factory.mktemp("archive"))
     yield made
     made.close()
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Archive]:
-    """A store of its own for a test, once of each kind."""
-    if request.param == "sqlite":
-        made = Archive(tmp_path)
-        yield made
-        made.close()
-        return
-    if (reason := absence()) is not None:
-        pytest.skip(reason)
-    with database() as url:
-        made = Archive(tmp_path, url)
-        yield made
-        made.close()
 
 
 async def chunks(archive: Archive, tenant: str) -> int:
@@ -154,5 +138,36 @@ def test_a_tenant_whose_chunks_cannot_be_stored_holds_up_no_other_and_is_tried_a
         sealing.cancel()
         with suppress(asyncio.CancelledError):
             await sealing
+
+    either.runner.run(scene())
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_long_texts_are_sealed_found_and_erased(either: Archive, script: str) -> None:
+    tenant, texts = either.tenant(), [long_text(script, name) for name in ("customer", "device", "session")]
+    customer, device, session = texts
+    made = Made(customer_id=customer, device_id=device, session_id=session)
+
+    async def found(**asked: str) -> int:
+        page = await either.finder.find(
+            tenant, Wanted(**asked), Order.EVALUATED, 0, CHUNK, None, descending=True
+        )
+        return page.total
+
+    async def scene() -> None:
+        sealer = Sealer(either.store, {}, chunk=1)
+        for number in range(2 * CHUNK):
+            await either.write(tenant, made, START_MS + number)[1]
+            if number % 2:
+                assert await sealer.seal(tenant, 1) == 1
+        for asked in ({"customer": customer}, {"device": device}, {"session": session}):
+            assert await found(**asked) == 2 * CHUNK
+        assert await found(search=customer[500:700].casefold()) == 2 * CHUNK
+        erased = await Eraser(either.store, b"s" * 32, START_MS).erase(tenant, customer)
+        assert erased.events == 2 * CHUNK
+        either.finder.forget(tenant)
+        assert await found(customer=customer) == 0
+        assert await found(search=customer[500:700].casefold()) == 0
+        assert await found(customer=erased.pseudonym) == 2 * CHUNK
 
     either.runner.run(scene())

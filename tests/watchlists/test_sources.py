@@ -216,7 +216,12 @@ def test_a_list_of_ones_own_needs_names_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("row", "fault"),
-    [("1,,INDIVIDUAL", "no name"), ("1,A B,PERSON", "type"), ("1,…,INDIVIDUAL", "letters")],
+    [
+        ("1,,INDIVIDUAL", "no name"),
+        ("1,A B,PERSON", "type"),
+        ("1,…,INDIVIDUAL", "letters"),
+        (f"{'1' * 256},A B,", "longer"),
+    ],
 )
 def test_a_faulty_row_of_ones_own_list_is_named(tmp_path: Path, row: str, fault: str) -> None:
     with pytest.raises(SourceFault, match=f"row 2.*{fault}"):

@@ -1,5 +1,6 @@
 """Tokens and origins by themselves."""
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -120,3 +121,13 @@ def test_origins_are_compared_as_browsers_write_them(text: str, origin: str | No
 def test_a_normal_origin_stays_as_it_is(text: str) -> None:
     origin = normal_origin(text)
     assert origin is None or normal_origin(origin) == origin
+
+
+@pytest.mark.parametrize("letter", ["😀", "語", "ü", "\x01", '"', "a"])
+def test_a_token_of_the_longest_claims_is_believed(letter: str) -> None:
+    longest = letter * 1_024
+    said = msgspec.structs.replace(
+        claims(tenant_session=longest, flow=longest, user=longest), sdk_session=longest
+    )
+    desk = TokenDesk(SECRET)
+    assert desk.read(desk.mint(said), said.issued_at_s) == said

@@ -134,11 +134,11 @@ class AmlRebuilder:
         """Learn which ids a tenant has used, unless a snapshot told it."""
         if tenant in self._memory.known:
             return
-        known, after = Known(), ""
+        known, after = Known(), ("", 0)
         while rows := await self._store.read(sql.select_external_ids(tenant, after, IDS_CHUNK)):
-            for (name,) in rows:
+            for name, _ in rows:
                 known.add(name)
-            after = rows[-1][0]
+            after = rows[-1][0], rows[-1][1]
         self._memory.known[tenant] = known
 
     async def _load_settings(self, tenant: str) -> None:

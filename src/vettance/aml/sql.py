@@ -102,13 +102,16 @@ def select_log_of_all(after: int, since_ms: int, limit: int) -> Statement:
     )
 
 
-def select_external_ids(tenant: str, after: str, limit: int) -> Statement:
-    """(external_id,) of a tenant's events, in order of it."""
-    return scoped(
-        tenant,
-        "SELECT external_id FROM aml_event WHERE tenant = ? AND external_id > ? ORDER BY external_id LIMIT ?",
-        (after, limit),
+def select_external_ids(tenant: str, after: tuple[str, int], limit: int) -> Statement:
+    """(external_id, seq) of a tenant's events, in an order that goes on after such a row."""
+    # Each store goes by the index that spares it the payloads, or a sort.
+    by_name = (
+        "SELECT external_id, seq FROM aml_event WHERE tenant = ? AND external_id > ? "
+        "ORDER BY external_id LIMIT ?"
     )
+    by_place = "SELECT external_id, seq FROM aml_event WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
+    postgres = scoped(tenant, by_place, (after[1], limit))
+    return scoped(tenant, by_name, (after[0], limit))._replace(postgres=postgres)
 
 
 def select_last_event() -> Statement:

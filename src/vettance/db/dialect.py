@@ -4,7 +4,7 @@
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import Statement
@@ -20,6 +20,17 @@ _INSERT: Final = re.compile(
 _CONFLICT: Final = re.compile(r"ON CONFLICT\s*\(([^()]*)\)\s*DO UPDATE SET\b(.*)", re.ASCII | re.DOTALL)
 _ROW: Final = re.compile(r"\([^()]*\)")
 _CHANGES: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE)\b", re.ASCII)
+
+#: Columns whose texts may be longer than an index row of PostgreSQL, which holds 2,704 bytes. They are looked
+#: for by their digests, as a migration of PostgreSQL (`digests`) indexes them.
+LONG: Final = {
+    "term": ("value",),
+    "signal_batch": ("sdk_session", "batch_id"),
+    "aml_event": ("external_id",),
+    "aml_case": ("customer",),
+    "aml_alert": ("customer",),
+    "aml_screening": ("external_id",),
+}
 
 #: Tables that a statement on another one touches without naming them: by a reference, or by its wall.
 BESIDE: Final = {
@@ -52,6 +63,7 @@ class Form(NamedTuple):
 def form_of(sql: str) -> Form:
     """Read a text and tell how it is sent; texts are few, and each is read once."""
     tables = set(_TABLE.findall(_UPSERT_SET.sub("", sql)))
+    long = {name for table in tables for name in LONG.get(table, ())}
     tables |= {BESIDE[name] for name in tables if name in BESIDE}
     insert = _INSERT.fullmatch(sql)
     if insert is not None:
@@ -64,11 +76,30 @@ def form_of(sql: str) -> Form:
             key = _key(insert.group(1), insert.group(2), row, rest)
             many = _many(insert.group(1), row, width) + rest if key or not rest else None
             return Form(text, frozenset(tables), width, many, key)
-    text = numbered(sql)
+    text = _by_digest(numbered(sql), long)
     counted = None
     if _CHANGES.match(text):
         counted = f"WITH changed AS ({text} RETURNING 1) SELECT count(*) FROM changed"
     return Form(text, frozenset(tables), counted=counted)
+
+
+def digest(text: str) -> str:
+    """Return the expression by which a text is looked for, the very one of the indexes.
+
+    A cast is the only way from a text to its bytes that an index may hold, and reads backslashes as escapes.
+    """
+    return f"sha256(replace({text}, '\\', '\\\\')::bytea)"
+
+
+def _by_digest(text: str, long: Collection[str]) -> str:
+    """Have conditions on long columns ask the index by its digest, and then hold the texts themselves."""
+    for name in long:
+        text = re.sub(
+            rf"\b(WHERE|AND)\s+((?:[a-z_]+\.)?{name}) = (\$\d+)",
+            lambda found: f"{found[1]} {digest(found[2])} = {digest(found[3])} AND {found[2]} = {found[3]}",
+            text,
+        )
+    return text
 
 
 def numbered(sql: str) -> str:

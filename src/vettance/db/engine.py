@@ -1,11 +1,14 @@
 """The storage port: what every engine offers, and the values that pass through it."""
 
+import hashlib
 from collections.abc import Collection, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 Row = tuple[Any, ...]
 
+#: The longest text that stands in a key as it is; two of them fit into an index row of PostgreSQL.
+KEY_BYTES_MAX: Final = 1_024
 #: What stands in place of a tenant where the service keeps its own house, over the rows of all tenants.
 EVERYBODY = "*"
 
@@ -105,6 +108,16 @@ def scoped(tenant: str, sql: str, args: Sequence[Any] = (), rows: int | None = N
     if "tenant" not in sql or not tenant:
         raise ValueError("a scoped statement must name its tenant")
     return Statement(sql, (tenant, *args), rows, tenant)
+
+
+def bounded_key(text: str) -> str:
+    """Return what stands for a text in a key that is never read back: the text itself, or its digest.
+
+    An index row of PostgreSQL holds 2,704 bytes. Digests begin in a way that no id of a caller is likely to.
+    """
+    if len(text) * 4 <= KEY_BYTES_MAX or len(content := text.encode()) <= KEY_BYTES_MAX:
+        return text
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
 def in_list(values: Sequence[Any]) -> tuple[str, list[Any]]:

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import Row, Statement, bounded_key, everyone, scoped
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -18,6 +18,11 @@ class Place(NamedTuple):
     tenant: str
     path: str
     key: str
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Path and key as the store keeps them: a path may be longer than a key of the store."""
+        return bounded_key(self.path), bounded_key(self.key)
 
 
 class Kept(NamedTuple):
@@ -35,13 +40,13 @@ def keep_answer(
     forget = scoped(
         place.tenant,
         "DELETE FROM answer WHERE tenant = ? AND path = ? AND key = ? AND expires_at_ms <= ?",
-        (place.path, place.key, now_ms),
+        (*place.names, now_ms),
     )
     insert = scoped(
         place.tenant,
         "INSERT INTO answer (tenant, path, key, status, content, headers, expires_at_ms) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (place.path, place.key, status, content, _encode(headers), expires_at_ms),
+        (*place.names, status, content, _encode(headers), expires_at_ms),
     )
     return forget, insert
 
@@ -52,7 +57,7 @@ def select_answer(place: Place, now_ms: int) -> Statement:
         place.tenant,
         "SELECT status, content, headers FROM answer "
         "WHERE tenant = ? AND path = ? AND key = ? AND expires_at_ms > ?",
-        (place.path, place.key, now_ms),
+        (*place.names, now_ms),
     )
 
 

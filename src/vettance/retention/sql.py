@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, everyone, in_list, scoped
+from vettance.db.engine import Statement, bounded_key, everyone, in_list, scoped
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -217,7 +217,9 @@ def rewrite_place(tenant: str, place: Place, key: str, content: Any) -> Statemen
 
 def forget_subject(tenant: str, external_id: str) -> Statement:
     """Have a customer screened again no longer when a watchlist changes."""
-    return scoped(tenant, "DELETE FROM aml_subject WHERE tenant = ? AND external_id = ?", (external_id,))
+    # Long ids are kept as digests; the embedded store has kept them as they are before.
+    names = (external_id, bounded_key(external_id))
+    return scoped(tenant, "DELETE FROM aml_subject WHERE tenant = ? AND external_id IN (?, ?)", names)
 
 
 def select_entries_of(tenant: str, emails: Sequence[str]) -> Statement:

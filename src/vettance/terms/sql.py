@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
+from vettance.db.dialect import digest
 from vettance.db.engine import Statement, everyone, in_list, scoped
 
 ASKED: Final = 400  # Texts looked up in one query.
@@ -17,7 +18,8 @@ _OF_TENANT: Final = "tenant || '' = ?"
 # not counted them; whoever lays out the history then costs more than storing it.
 _LOOK_UP_TERMS: Final = (
     "SELECT found.id, found.value, found.fields FROM unnest(?::TEXT[]) AS wanted (value) CROSS JOIN LATERAL "
-    "(SELECT id, value, fields FROM term WHERE tenant = ? AND term.value = wanted.value LIMIT 1) AS found"
+    "(SELECT id, value, fields FROM term WHERE tenant = ? "
+    f"AND {digest('term.value')} = {digest('wanted.value')} AND term.value = wanted.value LIMIT 1) AS found"
 )
 
 

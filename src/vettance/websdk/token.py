@@ -19,11 +19,13 @@ _ISSUER: Final = "vettance"
 _AUDIENCE: Final = "vettance.websdk"
 _ALGORITHM: Final = "HS256"  # The only one ever read: the token itself has no say (RFC 8725, section 3.1).
 _REQUIRED: Final = ("iss", "aud", "sub", "iat", "exp", "jti", "sdkSessionId", "key")
-_TOKEN_CHARS_MAX: Final = 8192  # Every claim is bounded when a token is minted; no token of ours is longer.
+#: No token of ours is longer: four claims of 1,024 characters, six bytes of JSON each, in base64; and a rest.
+_TOKEN_CHARS_MAX: Final = 36 * 1024
 _KID: Final = re.compile(r"[a-z0-9]{1,32}", re.ASCII)
 
-#: A kilobyte each.
+#: A kilobyte each; the few that are much longer are read anew each time.
 REMEMBERED: Final = 2048
+_REMEMBERED_CHARS_MAX: Final = 8 * 1024
 
 #: The name of the signing key before the first rotation.
 FIRST_KID: Final = "first"
@@ -110,7 +112,9 @@ class TokenDesk:
         }
         sent = {name: value for name, value in payload.items() if value is not None}
         key = signing_key(self._secret, self._kid)
-        return jwt.encode(sent, key, algorithm=_ALGORITHM, headers={"kid": self._kid})
+        # As UTF-8: escapes in ASCII would make three characters of each byte, too many for a header.
+        content = msgspec.json.encode(sent)
+        return jwt.api_jws.encode(content, key, algorithm=_ALGORITHM, headers={"kid": self._kid})
 
     def read(self, token: str, now_s: float) -> Claims:
         """Return what a token says at a moment (Unix seconds). Raises `TokenRefused`."""
@@ -119,7 +123,8 @@ class TokenDesk:
             remembered = self._older.pop(token, None) or self._verify(token)
             if len(self._recent) >= self._remembered:
                 self._older, self._recent = self._recent, {}
-            self._recent[token] = remembered
+            if len(token) <= _REMEMBERED_CHARS_MAX:
+                self._recent[token] = remembered
         kid, claims = remembered
         if now_s >= claims.expires_at_s:
             raise TokenRefused("The token has expired; mint a new one.")

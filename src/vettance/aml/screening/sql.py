@@ -6,12 +6,15 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vettance.aml.screening.alert import History, Link, SeenAlert, Settings
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, bounded_key, scoped
 from vettance.watchlists.screening import Profile, Screening
 
 
 class StoredSubject(NamedTuple):
-    """Whom somebody asked about last, and the set of list versions he was last screened against."""
+    """Whom somebody asked about last, and the set of list versions he was last screened against.
+
+    The store keeps a long `external_id` as its digest (`bounded_key`); `sent` holds it as it is.
+    """
 
     external_id: str
     role: str
@@ -120,7 +123,7 @@ def insert_subject(tenant: str, subject: StoredSubject, now_ms: int, *, replace:
         "INSERT INTO aml_subject (tenant, external_id, role, list_set, screening, screened_at_ms, sent) "
         f"VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, external_id, role) DO {known}",
         (
-            subject.external_id,
+            bounded_key(subject.external_id),
             subject.role,
             subject.list_set,
             subject.screening_id,

@@ -1,19 +1,23 @@
 """A tenant's own list, and the sample that comes with Vettance, as CSV with a header.
 
-Columns, of which only `name` is required; several values are separated by `;`: `id`, `name`, `type`
-(INDIVIDUAL, ORGANIZATION, VESSEL, AIRCRAFT), `aliases`, `weak_aliases`, `birth_dates` (ISO 8601, also cut
-short, or `1957-1960`), `birth_place`, `countries`, `documents` (`passport:A123456:IR`), `gender`, `cities`,
-`programmes`, `reason`, `remarks`, `listed_on`, `reference`, `source`.
+Columns, of which only `name` is required; several values are separated by `;`: `id` (up to 255 characters),
+`name`, `type` (INDIVIDUAL, ORGANIZATION, VESSEL, AIRCRAFT), `aliases`, `weak_aliases`, `birth_dates` (ISO
+8601, also cut short, or `1957-1960`), `birth_place`, `countries`, `documents` (`passport:A123456:IR`),
+`gender`, `cities`, `programmes`, `reason`, `remarks`, `listed_on`, `reference`, `source`.
 """
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 from vettance.watchlists.birth import read_birth
 from vettance.watchlists.country import country_code
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality, document_kind
 from vettance.watchlists.sources.reading import SourceFault, csv_records
+
+#: Ids of entities stand in a key of the store, which PostgreSQL bounds; no publisher comes near.
+ID_CHARS_MAX: Final = 255
 
 
 def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
@@ -32,6 +36,8 @@ def _row(source: str, row: dict[str, str], path: Path, number: int) -> Entity:
     label = row.get("type", "").strip().upper() or "UNKNOWN"
     if label not in list(EntityType):
         raise SourceFault(f"{path.name}, row {number}: type is not one of {', '.join(EntityType)}")
+    if len(row.get("id", "")) > ID_CHARS_MAX:
+        raise SourceFault(f"{path.name}, row {number}: the id is longer than {ID_CHARS_MAX} characters")
     key = (
         row.get("id")
         or hashlib.sha256(f"{row['name'].casefold()}|{row.get('birth_dates', '')}".encode()).hexdigest()[:12]
