@@ -33,6 +33,7 @@ from vettance.decisions.network import Network, Records, open_records
 from vettance.decisions.preserve import Preserver
 from vettance.decisions.rebuild import Rebuilder
 from vettance.decisions.share import SharedMemory
+from vettance.exchange.worker import Importer
 from vettance.feedback.api import FeedbackDoors
 from vettance.history.api import HistoryDoors
 from vettance.history.count import Accountant
@@ -111,6 +112,7 @@ class Service:
         schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
         cache = RuleCache(lambda document: compile_document(document, schema))
         self.jobs = Worker(store, self.evaluator, self.ids)
+        self.importer = Importer(store, self.evaluator, self.ids, connect_velocity)
         self.sealer = Sealer(store, self.evaluator.ever, self._tenants_of_others, self.jobs.is_bursting)
         self.follower = Follower(store, self.evaluator.sessions)
         shelf = Shelf(settings.data / "memory")
@@ -266,13 +268,12 @@ class Service:
         """Do, for ever, what exactly one process of a deployment does at a time; if one fails, all end."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.sealer.run(tuple(self.evaluator.rules)))
-            group.create_task(self.replays.run())
-            group.create_task(self.jobs.run())
-            group.create_task(self.rescreener.run())
+            for duty in (self.replays, self.jobs, self.importer, self.rescreener):
+                group.create_task(duty.run())
 
     async def stop(self) -> None:
         """End the background work and let go of the store; everything acknowledged is on disk by then."""
-        await self.jobs.stop()
+        await asyncio.gather(self.jobs.stop(), self.importer.stop())
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

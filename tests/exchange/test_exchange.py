@@ -156,7 +156,8 @@ def test_history_is_imported_in_order_with_its_labels(service: Service, tmp_path
     caller = Caller(service, *service.new_tenant("Import"))
     file = history(tmp_path / "h.ndjson", [past(1, label="FRAUD"), past(2), past(3, label="LEGIT")])
     done = service.cli("import", str(file), "--tenant", caller.id, "--json")
-    assert done == {"accepted": 3, "refused": 0, "dryRun": False}
+    known = {"accepted": 3, "known": 0, "refused": 0, "labelled": 2, "dryRun": False, "reasons": []}
+    assert done == known
     data = wait_total(caller, 3)
     assert [one["customer"]["externalId"] for one in data] == ["past-1", "past-2", "past-3"]
     assert [[said["label"] for said in one["feedback"]] for one in data] == [["FRAUD"], [], ["LEGIT"]]

@@ -15,6 +15,7 @@ NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 SHELL_PACKAGES = {"web", "db", "demo"}
 #: Flows (verbs) and doors may await; every other file thinks without waiting.
 VERBS = {
+    "backfill.py",
     "backtest.py",
     "evaluate.py",
     "explain.py",

@@ -40,6 +40,13 @@ _DEGRADED = (
 Degraded = Annotated[bool, msgspec.Meta(description=_DEGRADED)] | msgspec.UnsetType
 
 
+_INEXACT = (
+    "There when some of the features that look at the past may be off, with their names: the event is older "
+    "than what the memory still holds of its windows, or a window holds too many events to count one by one."
+)
+Inexact = Annotated[list[str], msgspec.Meta(description=_INEXACT)] | msgspec.UnsetType
+
+
 class DecisionAnswer(Wire, frozen=True):
     """The answer of `POST /decisions/evaluate`."""
 
@@ -163,6 +170,7 @@ class Outputs(Wire, frozen=True):
     lists: list[ListMatch]
     model: None = None
     unknown: list[Unknown] | msgspec.UnsetType = msgspec.UNSET
+    inexact: Inexact = msgspec.UNSET
     degraded: Degraded = msgspec.UNSET
 
 

@@ -173,6 +173,7 @@ def _record_answer(explained: Explained) -> DecisionRecord:
                 for entry_id, list_type, entry_type in record.lists
             ],
             unknown=[Unknown(name=name, error=error) for name, error in record.unknown] or msgspec.UNSET,
+            inexact=explained.inexact or msgspec.UNSET,
             degraded=record.inexact == EVERYTHING or msgspec.UNSET,
         ),
         linked_entities=LinkedEntities(**{kind: _linked(link) for kind, link in explained.links.items()}),

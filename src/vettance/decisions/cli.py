@@ -145,7 +145,7 @@ def backtest_file(
     active = ActiveRules(0, "", ruleset, compiled, decide(ruleset, 0, (), ()))
 
     async def work(store: Store) -> Backtest:
-        run = Backtest(store, tenant_id, active, MemoryVelocity())
+        run = Backtest(store, tenant_id, active, MemoryVelocity)
         total = (await store.read(count_after(tenant_id, 0)))[0][0] if from_ms is None else None
         span = from_ms or 0, END_MS if to_ms is None else to_ms
         with ExitStack() as stack:

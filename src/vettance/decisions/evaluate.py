@@ -2,14 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions import sql
-from vettance.decisions.active import ActiveRules, consider
+from vettance.decisions.active import ActiveRules, Asked, consider
+from vettance.decisions.backfill import Backfill
 from vettance.decisions.decision import Decision, Record, decide
 from vettance.decisions.share import SharedMemory
 from vettance.decisions.told import told_of_evaluated
@@ -17,7 +19,7 @@ from vettance.errors import Unavailable
 from vettance.events.event import Event, Source, with_session_signals
 from vettance.history.sql import count_decision
 from vettance.ids import IdSource
-from vettance.lists.entry import ListBook
+from vettance.lists.entry import ListBook, ListEntry
 from vettance.ops.meters import Meters
 from vettance.outbox import MessageType, enqueue
 from vettance.state.port import EVERYTHING, Velocity
@@ -43,6 +45,26 @@ class Evaluated(msgspec.Struct, frozen=True, gc=False):
 
 #: What else belongs into the commit of an event: the answer kept for retries, the job it settles.
 Also = Callable[[Evaluated], Iterable[Statement]]
+
+
+class Taken(NamedTuple):
+    """An event of imported history: as it will stand in the log, its body, what else goes into its commit."""
+
+    event: Event
+    sent: bytes
+    request_id: str
+    also: Also
+
+
+class Question(NamedTuple):
+    """An event with what decides it, and when its evaluation began."""
+
+    id: str
+    event: Event
+    entries: Sequence[ListEntry]
+    asked: Asked
+    request_id: str
+    started_ns: int
 
 
 class Evaluator:
@@ -125,14 +147,89 @@ class Evaluator:
             asked = consider(self._velocity, self.rules[tenant], tenant, event_id, event)
         else:
             asked = await self._shared.observe(tenant, event_id, event)
-        active, facts, answer, unknown = asked
+        evaluated, record = self._conclude(Question(event_id, event, entries, asked, request_id, started_ns))
+        statements = _rows_of(tenant, evaluated, record, source, sent, signals)
+        if tell and tenant in self.listeners:
+            told = told_of_evaluated(
+                event_id,
+                event,
+                evaluated.decision,
+                asked.active.ruleset,
+                record.fired,
+                request_id,
+                evaluated.evaluated_at_ms,
+            )
+            statements.append(
+                enqueue(
+                    tenant,
+                    MessageType.EVENT_RISK_EVALUATED,
+                    event_id,
+                    event_id,
+                    evaluated.evaluated_at_ms,
+                    told,
+                )
+            )
+        if also is not None:
+            statements += also(evaluated)
+        await self._store_events(tenant, (event_id,), statements)
+        self._count(source, evaluated, record, started_ns)
+        return evaluated
+
+    async def take_history(self, tenant: str, history: Sequence[Taken], past: Backfill) -> None:
+        """Decide imported events by a memory of their past, and store them in one commit; nobody is told.
+
+        The live memory records them as well, for the windows of later events. Raises as `evaluate` does; then
+        `past` has seen what the log does not hold, and is to be made anew.
+        """
+        questions = []
+        for one in history:
+            started_ns = time.perf_counter_ns()
+            event_id = self._ids.make("evt", self._now_ms())
+            asked = await past.ask(event_id, one.event)
+            entries = self.lists.get(tenant, _NO_LISTS).match(one.event, one.event.received_at_ms)
+            questions.append(Question(event_id, one.event, entries, asked, one.request_id, started_ns))
+        if tenant not in self.rules or not self._turnstile.is_open:
+            await self._wait_for_rules(tenant)
+        if self._shared is not None:
+            await self._record_shared(self._shared, tenant, questions)
+        # Nothing is awaited from here to the write: the log is in the order in which the memory saw it.
+        try:
+            concluded = [self._conclude(one) for one in questions]
+        except BaseException:
+            if self._shared is not None:
+                self._fail(tenant, [one.id for one in questions])
+            raise
+        if self._shared is None:
+            for question in questions:
+                consider(self._velocity, self.rules[tenant], tenant, question.id, question.event)
+        statements: list[Statement] = []
+        for one, (evaluated, record) in zip(history, concluded, strict=True):
+            statements += _rows_of(tenant, evaluated, record, Source.IMPORT, one.sent, None)
+            statements += one.also(evaluated)
+        await self._store_events(tenant, [one.id for one in questions], statements)
+        for question, (evaluated, record) in zip(questions, concluded, strict=True):
+            self._count(Source.IMPORT, evaluated, record, question.started_ns)
+
+    async def _record_shared(self, shared: SharedMemory, tenant: str, questions: Sequence[Question]) -> None:
+        """Have the memory that the processes share record events that another one has answered."""
+        ends = await asyncio.gather(
+            *(shared.observe(tenant, one.id, one.event) for one in questions), return_exceptions=True
+        )
+        for error in ends:
+            if isinstance(error, BaseException):
+                self._fail(tenant, [one.id for one in questions])
+                raise error
+
+    def _conclude(self, question: Question) -> tuple[Evaluated, Record]:
+        """Think: run the rules, decide, and note everything that it takes to explain it."""
+        entries = question.entries
+        active, facts, answer, unknown = question.asked
         fired, failed = active.compiled.run(facts, answer.values)
         if fired or entries:
             decision = decide(active.ruleset, active.version, fired, entries)
         else:
             decision = active.quiet
         self._newest_ms = now_ms = max(self._now_ms(), self._newest_ms)
-        processing_ms = (time.perf_counter_ns() - started_ns) / 1e6
         record = Record(
             ruleset_version=active.version,
             outcome=decision.outcome,
@@ -144,29 +241,18 @@ class Evaluator:
             fired=fired,
             failed=failed,
             lists=[(entry.id, entry.list_type.value, entry.type.value) for entry in entries],
-            request_id=request_id,
-            processing_ms=round(processing_ms, 3),
+            request_id=question.request_id,
+            processing_ms=round((time.perf_counter_ns() - question.started_ns) / 1e6, 3),
             unknown=unknown,
         )
         degraded = answer.inexact == EVERYTHING
-        evaluated = Evaluated(event_id, event, decision, now_ms, record.processing_ms, degraded)
-        statements = [
-            sql.insert_event(tenant, event_id, source, event, sent, signals),
-            sql.insert_decision(tenant, event_id, event, decision, record, now_ms),
-            count_decision(tenant, event.occurred_at_ms, decision),
-        ]
-        if tell and tenant in self.listeners:
-            told = told_of_evaluated(event_id, event, decision, active.ruleset, fired, request_id, now_ms)
-            statements.append(
-                enqueue(tenant, MessageType.EVENT_RISK_EVALUATED, event_id, event_id, now_ms, told)
-            )
-        if also is not None:
-            statements += also(evaluated)
-        await self._store_event(tenant, event_id, statements)
-        self._meters.decided(source, decision.outcome, time.perf_counter_ns() - started_ns)
-        if failed or unknown:
-            self._meters.failed(len(failed), len(unknown))
-        return evaluated
+        evaluated = Evaluated(question.id, question.event, decision, now_ms, record.processing_ms, degraded)
+        return evaluated, record
+
+    def _count(self, source: Source, evaluated: Evaluated, record: Record, started_ns: int) -> None:
+        self._meters.decided(source, evaluated.decision.outcome, time.perf_counter_ns() - started_ns)
+        if record.failed or record.unknown:
+            self._meters.failed(len(record.failed), len(record.unknown))
 
     def _with_signals(self, tenant: str, event: Event) -> tuple[Event, bytes | None]:
         """Return the event with what its session's browser has queued, and that as it is stored."""
@@ -176,34 +262,33 @@ class Evaluator:
             return with_session_signals(event, decode(signals)), signals
         return event, None
 
-    async def _store_event(self, tenant: str, event_id: str, statements: list[Statement]) -> None:
-        """Write an event that the memory has seen; when that fails, remember that the memory is ahead."""
+    async def _store_events(self, tenant: str, event_ids: Sequence[str], statements: list[Statement]) -> None:
+        """Write events that the memory has seen; when that fails, remember that the memory is ahead."""
         self._turnstile.enter(tenant)
         try:
             await self._store.write(*statements)
         except (StoreDown, Clash):
-            self._fail(tenant, event_id)
+            self._fail(tenant, event_ids)
             self._meters.refused()
             raise Unavailable("The store did not take the event; nothing of it was kept.") from None
         except BaseException:
             # The caller went away while the write was on its way: whether it took effect is not known here.
-            self._fail(tenant, event_id)
+            self._fail(tenant, event_ids)
             raise
         else:
             if self._shared is not None:
-                self._shared.settle(tenant, event_id)
+                for event_id in event_ids:
+                    self._shared.settle(tenant, event_id)
         finally:
-            self._finish(tenant)
+            self.decided[tenant] = self.decided.get(tenant, 0) + len(event_ids)
+            self.ever[tenant] = self.ever.get(tenant, 0) + len(event_ids)
+            self._turnstile.leave(tenant)
 
-    def _fail(self, tenant: str, event_id: str) -> None:
+    def _fail(self, tenant: str, event_ids: Sequence[str]) -> None:
         self.astray.add(tenant)
         if self._shared is not None:
-            self._shared.fail(tenant, event_id)
-
-    def _finish(self, tenant: str) -> None:
-        self.decided[tenant] = self.decided.get(tenant, 0) + 1
-        self.ever[tenant] = self.ever.get(tenant, 0) + 1
-        self._turnstile.leave(tenant)
+            for event_id in event_ids:
+                self._shared.fail(tenant, event_id)
 
     async def _wait_for_rules(self, tenant: str) -> None:
         try:
@@ -227,3 +312,15 @@ class Evaluator:
     def resume(self, tenant: str) -> None:
         """Let the events of a tenant through again."""
         self._turnstile.let_go(tenant)
+
+
+def _rows_of(
+    tenant: str, evaluated: Evaluated, record: Record, source: Source, sent: bytes, signals: bytes | None
+) -> list[Statement]:
+    """Write down an event with its decision and its counts."""
+    event, decision, now_ms = evaluated.event, evaluated.decision, evaluated.evaluated_at_ms
+    return [
+        sql.insert_event(tenant, evaluated.id, source, event, sent, signals),
+        sql.insert_decision(tenant, evaluated.id, event, decision, record, now_ms),
+        count_decision(tenant, event.occurred_at_ms, decision),
+    ]

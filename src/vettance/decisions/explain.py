@@ -27,6 +27,7 @@ class Explained(msgspec.Struct, frozen=True):
     active: ActiveRules
     decision: Decision
     features: dict[str, Value]
+    inexact: list[str]  # The names of the features that may be off.
     links: dict[str, Link]
     feedback: list[Feedback]
 
@@ -75,10 +76,12 @@ class Explainer:
         compiled, record = active.compiled, stored.record
         features: dict[str, Value] = dict(zip(compiled.fact_names, record.facts, strict=True))
         features.update(zip(compiled.plan.aggregate_names, record.answers, strict=True))
+        names = compiled.plan.aggregate_names
+        inexact = [name for bit, name in enumerate(names) if record.inexact >> bit & 1]
         entities = {kind: value for kind, value in stored.entities._asdict().items() if value is not None}
         links = await self._relater.links(tenant, entities)
         feedback = await self.feedback(tenant, [event_id])
-        return Explained(stored, decode(stored.sent), active, decision, features, links, feedback)
+        return Explained(stored, decode(stored.sent), active, decision, features, inexact, links, feedback)
 
     async def feedback(self, tenant: str, event_ids: Sequence[str]) -> list[Feedback]:
         """Return what was said about some events, oldest first for each."""

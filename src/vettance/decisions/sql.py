@@ -167,13 +167,66 @@ def select_tenant_log(tenant: str, after: int, since_ms: int, limit: int) -> Sta
 
 
 def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
-    """The same with the record of each decision behind it."""
+    """The same with the record of each decision, and the door its event came in by, behind it."""
     return scoped(
         tenant,
         "SELECT event.seq, event.tenant, event.id, event.received_at_ms, event.sent, event.signals, "
-        "decision.record FROM event JOIN decision ON decision.id = event.id "
+        "decision.record, event.source FROM event JOIN decision ON decision.id = event.id "
         "WHERE event.tenant = ? AND event.seq > ? AND event.received_at_ms >= ? ORDER BY event.seq LIMIT ?",
         (after, since_ms, limit),
+    )
+
+
+def select_moments(tenant: str, after: int, base: int, span: tuple[int, int], limit: int) -> Statement:
+    """(seq, occurred_at_ms) of the events of a span of time, both ends included, up to a place of the log."""
+    return scoped(
+        tenant,
+        "SELECT seq, occurred_at_ms FROM event WHERE tenant = ? AND seq > ? AND seq <= ? "
+        "AND occurred_at_ms >= ? AND occurred_at_ms <= ? ORDER BY seq LIMIT ?",
+        (after, base, *span, limit),
+    )
+
+
+def select_rows(tenant: str, seqs: Sequence[int]) -> Statement:
+    """The events at some places of the log, as `select_log` gives them."""
+    places, args = in_list(seqs)
+    return scoped(
+        tenant,
+        "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
+        f"WHERE tenant = ? AND seq IN ({places})",
+        args,
+    )
+
+
+def select_imported_log(tenant: str, after: int, limit: int) -> Statement:
+    """The imported events behind a place of the log, as `select_log` gives them."""
+    return scoped(
+        tenant,
+        "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
+        "WHERE tenant = ? AND seq > ? AND source = 'import' ORDER BY seq LIMIT ?",
+        (after, limit),
+    )
+
+
+class Run(NamedTuple):
+    """An import of events that happened from `first_ms` to `last_ms`, by its id.
+
+    `base` is the place in the log up to which it sees the events of others. What was imported behind it, and
+    not behind the base of a later run, is its own: a tenant's imports are decided one after the other.
+    """
+
+    id: str
+    base: int
+    first_ms: int
+    last_ms: int
+
+
+def select_runs(tenant: str) -> Statement:
+    """The imports of a tenant of which something may be in the log, in the order in which they came there."""
+    return scoped(
+        tenant,
+        "SELECT id, base, first_ms, last_ms FROM import_run "
+        "WHERE tenant = ? AND kind = 'fraud' AND base IS NOT NULL ORDER BY base, begun_at_ms",
     )
 
 

@@ -40,6 +40,7 @@ class Source(enum.StrEnum):
     ASYNC = "async"
     EVALUATE = "evaluate"
     COLLECT = "collect"
+    IMPORT = "import"
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import click
 
@@ -25,15 +25,21 @@ from vettance.commands import (
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Refusal
 from vettance.exchange import sql
-from vettance.exchange.file import FORMATS, FormatFault, format_of, open_sink, rows_of
+from vettance.exchange.file import FORMATS, FormatFault, count_rows, format_of, open_sink, rows_of
+from vettance.exchange.labels import Labels, read_labels
+from vettance.exchange.refused import Refused, reason_of
 from vettance.exchange.table import TABLES, Column, read_row
 from vettance.history.sql import count_after
 from vettance.ids import IdSource
-from vettance.jobs.sql import insert_job
-from vettance.wire import decode, encode
+from vettance.jobs.sql import insert_imported
 
 _ROWS: Final = 1_000
 _BATCH: Final = 500  # Events accepted in one commit, with the mark of how far the file is done.
+_LOOK_S: Final = 0.2
+_FRAUD: Final = "fraud"
+REASONS_SHOWN: Final = 10  # One can be mended after the other; the file has them all.
+_DECIDED_SOON: Final = "A running service decides them now; else the next one that starts does."
+_REFUSED_BEFORE: Final = "The refused rows were told by the run that refused them."
 
 _tenant_option = click.option("--tenant", required=True, metavar="ID", help="Whose events.")
 
@@ -127,92 +133,150 @@ async def _export(
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @_tenant_option
 @click.option("--format", "file_format", type=click.Choice(FORMATS), help="Told by the name if left out.")
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="A file with a `label` for the `reference` (metadata.reference) or the `line` of each event.",
+)
 @click.option("--dry-run", is_flag=True, help="Check every row and keep none.")
 @click.option(
     "--errors",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Where refused rows go, with their lines.",
 )
+@click.option("--wait", is_flag=True, help="Return when the service has decided every event.")
 @json_option
 @data_option
 def import_(
     file: Path,
     tenant: str,
     file_format: str | None,
+    labels: Path | None,
     dry_run: bool,
     errors: Path | None,
+    wait: bool,
     as_json: bool,
     data: str | None,
 ) -> None:
-    """Take labelled events of the past from a file into the log.
+    """Take events of the past from a file: what `generate` and `export` wrote, or rows of your own.
 
-    The running service decides them in the order of the file, tells no subscriber, and keeps each `label` as
-    feedback. Run again after an interruption, it goes on where it stopped. Exits 1 when rows were refused;
-    the others are taken all the same. A file without rows is said to be one, and is no fault.
+    When the file is read, the running service decides its events in the order of their own time, each by what
+    was known then. No subscriber is told; each label is kept as feedback. Run again after an interruption, it
+    goes on where it stopped; a file that was imported before is known by its content. Exits 1 when rows were
+    refused; the others are taken all the same. A file without rows is said to be one, and is no fault.
 
-    Example: vettance import history.csv --tenant ten_0190… --errors refused.ndjson
+    Example: vettance import traffic/events.ndjson --labels traffic/truth.ndjson --tenant ten_0190…
     """
     errors = errors or file.with_name(file.name + ".errors.ndjson")
 
-    async def work() -> sql.ImportMark:
+    async def work() -> tuple[_Result, Refused]:
         async with open_store(data) as (store, _settings):
             await find_tenant(store, tenant)
-            importer = _Importer(store, tenant, file, file_format or format_of(file), dry_run=dry_run)
-            return await importer.run(errors)
+            known = await asyncio.to_thread(read_labels, labels)
+            importer = _Importer(store, tenant, file, file_format or format_of(file), known, dry_run=dry_run)
+            done, refused = await importer.run(errors)
+            if wait and not dry_run:
+                await importer.wait()
+            return done, refused
 
     try:
-        mark = asyncio.run(work())
+        done, refused = asyncio.run(work())
     except FormatFault as fault:
         fail(str(fault))
     except (Lost, Clash):
         fail("this file is being imported by another command")
-    text = _words(mark, file, errors, dry_run=dry_run)
-    show({"accepted": mark.accepted, "refused": mark.refused, "dryRun": dry_run}, text, as_json=as_json)
-    if mark.refused:
+    told = {
+        "accepted": done.mark.accepted,
+        "known": done.known,
+        "refused": done.mark.refused,
+        "labelled": done.labelled,
+        "dryRun": dry_run,
+        "reasons": [{"reason": reason, "rows": rows} for reason, rows in refused.reasons.most_common()],
+    }
+    show(told, _words(done, refused, file, dry_run=dry_run, waited=wait), as_json=as_json)
+    if done.mark.refused:
         sys.exit(1)
 
 
-def _words(mark: sql.ImportMark, file: Path, errors: Path, *, dry_run: bool) -> str:
+class _Result(NamedTuple):
+    """How far the file is done, how many of its events an earlier run had taken, how many of the others have
+    a label."""
+
+    mark: sql.ImportMark
+    known: int
+    labelled: int
+
+
+def _words(done: _Result, refused: Refused, file: Path, *, dry_run: bool, waited: bool) -> str:
+    mark = done.mark
     if not mark.lines:
         return f"{file} holds no rows: there was nothing to import."
-    text = f"{mark.accepted:,} events {'are good' if dry_run else 'accepted'}, {mark.refused:,} refused"
-    text += f" (see {errors})." if mark.refused else "."
-    if mark.accepted and not dry_run:
-        text += "\nA running service decides them now; else the next one that starts does."
-    return text
+    new = mark.accepted - done.known
+    if done.known and not new:
+        lines = [f"{file} was imported already: {done.known:,} events known, 0 new."]
+    else:
+        lines = [f"{new:,} events {'are good' if dry_run else 'accepted'}, {mark.refused:,} refused."]
+        if done.known:
+            lines[0] += f" An earlier run had taken {done.known:,} more."
+        if done.labelled:
+            lines.append(f"{done.labelled:,} of them are labelled.")
+    for row in refused.first:
+        lines.append(f"  line {row.line:,}: {reason_of(row.details)}")
+    if sum(refused.reasons.values()) > len(refused.first):
+        lines.append("Refused rows by reason:")
+        lines += [f"  {rows:>9,}  {reason}" for reason, rows in refused.reasons.most_common(REASONS_SHOWN)]
+    if mark.refused:
+        lines.append(f"Every refused row stands in {refused.path}." if refused.first else _REFUSED_BEFORE)
+    if new and not dry_run:
+        lines.append("All are decided." if waited else _DECIDED_SOON)
+    return "\n".join(lines)
 
 
 class _Importer:
     """Takes a file in batches; each one and the mark of how far the file is done are one commit."""
 
-    def __init__(self, store: Store, tenant: str, file: Path, file_format: str, *, dry_run: bool) -> None:
+    def __init__(
+        self, store: Store, tenant: str, file: Path, file_format: str, labels: Labels, *, dry_run: bool
+    ) -> None:
         self._store = store
         self._tenant = tenant
         self._file = file
         self._format = file_format
+        self._labels = labels
         self._dry_run = dry_run
         self._ids = IdSource()
         self._digest = ""
+        self._labelled = 0
 
-    async def run(self, errors: Path) -> sql.ImportMark:
+    @property
+    def _import_id(self) -> str:
+        # Half of the digest tells files apart, and each event carries it.
+        return f"imp_{self._digest[:32]}"
+
+    async def run(self, errors: Path) -> tuple[_Result, Refused]:
         """Take what is left of the file; refused rows are written to `errors`."""
         self._digest = await asyncio.to_thread(file_digest, self._file)
         rows = await self._store.read(sql.select_import_mark(self._tenant, self._digest))
         mark = sql.ImportMark._make(rows[0]) if rows and not self._dry_run else sql.ImportMark()
+        known = mark.accepted
         jobs: list[Statement] = []
         reached = mark
-        with progress("Importing", None) as advance, _ErrorFile(errors, append=mark.lines > 0) as refused:
+        total = await asyncio.to_thread(count_rows, self._format, self._file)
+        with progress("Importing", total) as advance, Refused(errors, append=mark.lines > 0) as refused:
             for number, (line, row) in enumerate(rows_of(self._format, self._file), 1):
+                advance(1)
                 if number <= mark.lines:
                     continue
                 reached = self._take(line, row, jobs, refused, reached._replace(lines=number))
-                advance(1)
                 if number % _BATCH == 0:
                     mark = await self._commit(jobs, mark, reached)
-            return await self._commit(jobs, mark, reached)
+            mark = await self._commit(jobs, mark, reached)
+        if not self._dry_run:
+            await self._store.write(sql.release_import(self._tenant, self._import_id))
+        return _Result(mark, known, self._labelled), refused
 
     def _take(
-        self, line: int, row: Any, jobs: list[Statement], refused: "_ErrorFile", mark: sql.ImportMark
+        self, line: int, row: Any, jobs: list[Statement], refused: Refused, mark: sql.ImportMark
     ) -> sql.ImportMark:
         now_ms = clock.now_ms()
         if isinstance(row, str):
@@ -224,8 +288,10 @@ class _Importer:
             refused.write(line, refusal.details)
             return mark._replace(refused=mark.refused + 1)
         job_id = self._ids.make("job", now_ms)
-        label = one.label.value if one.label is not None else None
-        jobs.append(insert_job(self._tenant, job_id, now_ms, "import", one.sent, label, quiet=True))
+        label = one.label or self._labels.of(line, one.event.metadata)
+        self._labelled += label is not None
+        moment = one.event.occurred_at_ms
+        jobs.append(insert_imported(self._tenant, job_id, self._import_id, now_ms, moment, one.sent, label))
         return mark._replace(accepted=mark.accepted + 1)
 
     async def _commit(
@@ -235,48 +301,19 @@ class _Importer:
             await asyncio.sleep(0)  # Nothing else would let Ctrl-C through.
         elif after.lines > before.lines:
             mark = sql.move_import_mark(self._tenant, self._digest, before, after)
-            await self._store.write(mark, *jobs)
+            run = sql.begin_import(self._tenant, self._import_id, _FRAUD, clock.now_ms())
+            await self._store.write(mark, run, *jobs)
         jobs.clear()
         return after
 
-
-class _ErrorFile:
-    """Refused rows with their line numbers, one JSON object on each line; made when there is one.
-
-    `append` keeps what an import that was interrupted had written about lines before the first of this one.
-    """
-
-    def __init__(self, path: Path, *, append: bool) -> None:
-        self._path = path
-        self._append = append
-        self._file: IO[bytes] | None = None
-
-    def __enter__(self) -> "_ErrorFile":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def write(self, line: int, details: dict[str, Any]) -> None:
-        """Write why a line was refused."""
-        if self._file is None:
-            self._file = self._path.open("ab")
-            self._file.truncate(_end_before(self._path, line) if self._append else 0)
-        self._file.write(encode({"line": line, "details": details}) + b"\n")
-        self._file.flush()
-
-
-def _end_before(path: Path, line: int) -> int:
-    """Return how many bytes of an error file are about lines before this one."""
-    end = 0
-    with path.open("rb") as file:
-        for said in file:
-            try:
-                known = decode(said)["line"] < line
-            except (ValueError, TypeError, KeyError):
-                break  # A line that was cut off, or no error file at all.
-            if not known:
-                break
-            end += len(said)
-    return end
+    async def wait(self) -> None:
+        """Wait until the service has decided every event of the file, with a bar for whoever watches."""
+        left = None
+        with progress("Deciding", None) as advance:
+            while rows := await self._store.read(sql.select_import(self._tenant, self._import_id)):
+                state, queued = rows[0]
+                if state == sql.DECIDED:
+                    return
+                advance(0 if left is None else left - queued)
+                left = queued
+                await asyncio.sleep(_LOOK_S)

@@ -15,6 +15,7 @@ from vettance.wire import decode, encode
 FORMATS: Final = ("csv", "ndjson", "parquet")
 _PARQUET_ROWS: Final = 5_000  # A row group is kept in memory until it is written.
 _OBJECT: Final = "event"
+_BLOCK_BYTES: Final = 1024 * 1024
 #: An event may take a megabyte; the reader of the standard library stops at 128 KiB by itself.
 _CELL_CHARS_MAX: Final = 4 * 1024 * 1024
 
@@ -154,6 +155,19 @@ def rows_of(file_format: str, path: Path) -> Iterator[tuple[int, Mapping[str, An
         yield from _ndjson_rows(path)
     else:
         yield from _parquet_rows(path)
+
+
+def count_rows(file_format: str, path: Path) -> int:
+    """Return about how many rows a file has, for somebody who watches; a row may have several lines."""
+    if file_format == "parquet":
+        arrow, parquet = _arrow()
+        try:
+            with parquet.ParquetFile(path) as file:
+                return int(file.metadata.num_rows)
+        except (OSError, arrow.ArrowInvalid):
+            return 0  # Whoever reads the rows says what is wrong.
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK_BYTES), b""))
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:

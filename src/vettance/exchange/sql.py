@@ -2,7 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, scoped
+from vettance.db.engine import Row, Statement, everyone, scoped
 
 _COLUMNS: Final = (
     "decision.seq, decision.id, event.source, decision.received_at_ms, decision.evaluated_at_ms, "
@@ -113,5 +113,79 @@ def move_import_mark(tenant: str, digest: str, before: ImportMark, after: Import
         "WHERE tenant = ? AND digest = ? AND lines = ?",
         args,
         rows=1,
+        tenant=tenant,
+    )
+
+
+#: The state of an import whose events are all decided. First its file is `reading`, then they are `waiting`.
+DECIDED: Final = "decided"
+
+
+def begin_import(tenant: str, import_id: str, kind: str, now_ms: int) -> Statement:
+    """Note that a file is being read; nothing changes where that is noted already."""
+    return scoped(
+        tenant,
+        "INSERT INTO import_run (tenant, id, kind, state, begun_at_ms) VALUES (?, ?, ?, 'reading', ?) "
+        "ON CONFLICT (tenant, id) DO NOTHING",
+        (import_id, kind, now_ms),
+    )
+
+
+def release_import(tenant: str, import_id: str) -> Statement:
+    """Have the events of a file decided that is read to its end; done again, it changes nothing."""
+    queued = "FROM job WHERE tenant = ? AND import_id = ? AND state = 'queued'"
+    return Statement(
+        "UPDATE import_run SET state = 'waiting', "
+        f"first_ms = (SELECT MIN(occurred_at_ms) {queued}), last_ms = (SELECT MAX(occurred_at_ms) {queued}) "
+        "WHERE tenant = ? AND id = ? AND state = 'reading'",
+        (tenant, import_id) * 3,
+        tenant=tenant,
+    )
+
+
+class Waiting(NamedTuple):
+    """An import whose events wait for their decisions; `base` is there when the first of them was decided."""
+
+    tenant: str
+    id: str
+    kind: str
+    base: int | None
+    first_ms: int | None
+    last_ms: int | None
+
+
+def select_waiting() -> Statement:
+    """The imports of all tenants that wait, those that were begun first, then in the order of their files."""
+    return everyone(
+        "SELECT tenant, id, kind, base, first_ms, last_ms FROM import_run WHERE state = 'waiting' "
+        "ORDER BY CASE WHEN base IS NULL THEN 1 ELSE 0 END, begun_at_ms, id"
+    )
+
+
+def set_base(tenant: str, import_id: str, base: int) -> Statement:
+    """Note up to which place of the log an import sees the events of others."""
+    return Statement(
+        "UPDATE import_run SET base = ? WHERE tenant = ? AND id = ? AND base IS NULL",
+        (base, tenant, import_id),
+        rows=1,
+        tenant=tenant,
+    )
+
+
+def end_import(tenant: str, import_id: str) -> Statement:
+    """Note that every event of an import is decided."""
+    return scoped(
+        tenant,
+        "UPDATE import_run SET state = 'decided' WHERE tenant = ? AND id = ? AND state = 'waiting'",
+        (import_id,),
+    )
+
+
+def select_import(tenant: str, import_id: str) -> Statement:
+    """(state, how many of its events are not decided yet) of an import."""
+    return Statement(
+        "SELECT state, (SELECT COUNT(*) FROM job WHERE tenant = ? AND import_id = ? AND state = 'queued') "
+        "FROM import_run WHERE tenant = ? AND id = ?",
+        (tenant, import_id) * 2,
         tenant=tenant,
     )

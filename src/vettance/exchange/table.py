@@ -104,14 +104,23 @@ def read_row(row: Mapping[str, Any], now_ms: int) -> Labelled:
     """
     faults = Faults()
     body = _body_of(row)
+    # Where only `metadata` names a time, as in what the generator writes, the reader of events finds it.
+    metadata = body.get("metadata")
+    inner = metadata if isinstance(metadata, Mapping) else {}
+    is_inside = not (inner.get("occurredAt") is None and inner.get("occurred_at") is None)
     occurred_at = row.get("occurredAt") or body.get("occurredAt")
     if isinstance(occurred_at, dt.datetime):
         occurred_at = occurred_at.isoformat()
     elif isinstance(occurred_at, str) and occurred_at.replace(".", "", 1).isdigit():
         occurred_at = float(occurred_at)  # Unix seconds in a format that has no numbers.
-    if occurred_at in (None, "") or (isinstance(occurred_at, float) and not math.isfinite(occurred_at)):
-        faults.shape["occurredAt"] = "is required: history without its time cannot be replayed"
-    body["occurredAt"] = occurred_at
+    if occurred_at in (None, ""):
+        body.pop("occurredAt", None)
+        if not is_inside:
+            faults.shape["occurredAt"] = "is required: history without its time cannot be replayed"
+    elif isinstance(occurred_at, float) and not math.isfinite(occurred_at):
+        faults.shape["occurredAt"] = "must be a time"
+    else:
+        body["occurredAt"] = occurred_at
     label = row.get("label") or None
     if label is not None and not (isinstance(label, str) and label in Label.__members__):
         faults.meaning["label"] = "must be one of " + ", ".join(Label)

@@ -32,7 +32,7 @@ Write labelled fraud traffic: ordinary customers with habits, and planted attack
 
 DIR/events.ndjson holds one event a line in time order, each a body for POST /api/v1/decisions/evaluate.
 DIR/truth.ndjson names, line for line, the event's reference, its label (FRAUD or LEGIT), the scenario and the
-case. The same options and seed write the same bytes.
+case. The same options and seed write the same bytes. `vettance import` takes both files.
 
 Scenarios: {", ".join(_SCENARIOS)}.
 
@@ -116,6 +116,7 @@ def generate() -> None:
     multiple=True,
     help="More (2) or less (0.5) of one scenario, none with 0; may be given for each.",
 )
+@click.option("--labelled", is_flag=True, help="Write each label into the line of its event, too.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -131,6 +132,7 @@ def fraud(
     start: int,
     fraud_share: float,
     weights: tuple[tuple[str, float], ...],
+    labelled: bool,
     out: Path,
     as_json: bool,
 ) -> None:
@@ -148,7 +150,7 @@ def fraud(
         with ExitStack() as stack:
             events = stack.enter_context(whole_file(out / "events.ndjson"))
             truth = stack.enter_context(whole_file(out / "truth.ndjson"))
-            summary = _write(traffic, events, truth)
+            summary = _write(traffic, events, truth, labelled=labelled)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
@@ -209,13 +211,17 @@ def aml(
         click.echo(f"  {typology:<20}{count:>6,} cases")
 
 
-def _write(traffic: Traffic, events: BinaryIO, truth: BinaryIO) -> Summary:
+def _write(traffic: Traffic, events: BinaryIO, truth: BinaryIO, *, labelled: bool) -> Summary:
     """Write both files, with a bar when somebody watches."""
     if not sys.stderr.isatty():
-        return write_traffic(traffic, events, truth, lambda _count: None)
+        return write_traffic(traffic, events, truth, lambda _count: None, labelled=labelled)
     with _bar(events_expected(traffic)) as bar:
         task = bar.task_ids[0]
-        return write_traffic(traffic, events, truth, lambda count: bar.update(task, completed=count))
+
+        def advance(count: int) -> None:
+            bar.update(task, completed=count)
+
+        return write_traffic(traffic, events, truth, advance, labelled=labelled)
 
 
 def _report(summary: Summary, out: Path, *, as_json: bool) -> None:

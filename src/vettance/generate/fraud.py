@@ -129,11 +129,17 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def write_traffic(
-    traffic: Traffic, events: BinaryIO, truth: BinaryIO, advance: Callable[[int], None]
+    traffic: Traffic,
+    events: BinaryIO,
+    truth: BinaryIO,
+    advance: Callable[[int], None],
+    *,
+    labelled: bool = False,
 ) -> Summary:
     """Write one event a line, and line for line the truth about it; return what was written.
 
-    `advance` is called now and then with the number of events written so far.
+    `advance` is called now and then with the number of events written so far. With `labelled`, the lines of
+    events hold their label, too, as an import takes it.
     """
     encode = msgspec.json.Encoder().encode
     scenarios: Counter[str] = Counter()
@@ -141,7 +147,10 @@ def write_traffic(
     number, first_ms, last_ms = 0, traffic.start_ms, traffic.start_ms
     for number, happening in enumerate(stream(traffic), start=1):
         name = reference(number - 1)
-        events.write(happening.body(name) + b"\n")
+        body = happening.body(name)
+        if labelled:
+            body = body[:-1] + f',"label":"{_label(happening)}"}}'.encode()
+        events.write(body + b"\n")
         truth.write(encode(_truth(number, name, happening)) + b"\n")
         scenarios[happening.scenario] += 1
         if happening.fraud:
@@ -161,12 +170,15 @@ def write_traffic(
     )
 
 
+def _label(happening: Happening) -> str:
+    return "FRAUD" if happening.fraud else "LEGIT"
+
+
 def _truth(line: int, name: str, happening: Happening) -> dict[str, str | int]:
-    label = "FRAUD" if happening.fraud else "LEGIT"
     return {
         "line": line,
         "reference": name,
-        "label": label,
+        "label": _label(happening),
         "scenario": happening.scenario,
         "case": happening.case,
     }

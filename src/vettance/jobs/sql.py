@@ -46,6 +46,34 @@ def insert_job(
     )
 
 
+def insert_imported(
+    tenant: str,
+    job_id: str,
+    import_id: str,
+    received_at_ms: int,
+    occurred_at_ms: int,
+    sent: bytes,
+    label: str | None,
+) -> Statement:
+    """Accept an event of the past; it waits until the whole import is accepted."""
+    return scoped(
+        tenant,
+        "INSERT INTO job (tenant, id, received_at_ms, request_id, quiet, label, sent, state, import_id, "
+        "occurred_at_ms) VALUES (?, ?, ?, ?, 1, ?, ?, 'queued', ?, ?)",
+        (job_id, received_at_ms, import_id, label, sent, import_id, occurred_at_ms),
+    )
+
+
+def select_queued(tenant: str, import_id: str, limit: int) -> Statement:
+    """The next events of an import in the order of their own time, those of one moment as in the file."""
+    return scoped(
+        tenant,
+        "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job WHERE tenant = ? "
+        "AND import_id = ? AND state = 'queued' ORDER BY occurred_at_ms, seq LIMIT ?",
+        (import_id, limit),
+    )
+
+
 def select_accepted(after: int, limit: int) -> Statement:
     """The jobs of all tenants that wait, in the order of their receipt."""
     return everyone(
@@ -59,7 +87,7 @@ def complete_job(tenant: str, job_id: str, event_id: str, now_ms: int) -> Statem
     """Settle a job in the commit of its event; `Lost` when it is settled already."""
     return Statement(
         "UPDATE job SET state = 'completed', event = ?, settled_at_ms = ?, sent = NULL "
-        "WHERE tenant = ? AND id = ? AND state = 'accepted'",
+        "WHERE tenant = ? AND id = ? AND state IN ('accepted', 'queued')",
         (event_id, now_ms, tenant, job_id),
         rows=1,
         tenant=tenant,
@@ -70,7 +98,7 @@ def fail_job(tenant: str, job_id: str, error: bytes, now_ms: int) -> Statement:
     """Settle a job that cannot be decided; what was sent stays, to look into."""
     return Statement(
         "UPDATE job SET state = 'failed', error = ?, settled_at_ms = ? "
-        "WHERE tenant = ? AND id = ? AND state = 'accepted'",
+        "WHERE tenant = ? AND id = ? AND state IN ('accepted', 'queued')",
         (error, now_ms, tenant, job_id),
         tenant=tenant,
     )

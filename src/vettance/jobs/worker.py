@@ -3,18 +3,17 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from vettance import clock
-from vettance.db.engine import Lost, Statement, Store, StoreDown
-from vettance.decisions.evaluate import Evaluated, Evaluator
+from vettance.db.engine import Lost, Store, StoreDown
+from vettance.decisions.evaluate import Evaluator
 from vettance.errors import InternalError, Refusal, Unavailable
 from vettance.events.event import Source, read_taken_event
-from vettance.feedback import sql as feedback_sql
-from vettance.feedback.label import Feedback, Label, Target
 from vettance.ids import IdSource
 from vettance.jobs import sql
+from vettance.jobs.settle import settle
 from vettance.logs import logger
 from vettance.wire import decode, encode, error_body
 
@@ -154,7 +153,7 @@ class Worker:
                 Source.ASYNC,
                 job.request_id,
                 started_ns,
-                lambda evaluated: self._settled(job, evaluated),
+                lambda evaluated: settle(self._ids, job, evaluated),
                 tell=not job.quiet,
             )
         except (Unavailable, StoreDown):
@@ -168,23 +167,6 @@ class Worker:
             await self._fail(job, InternalError(job.request_id))
         finally:
             self.under_way.discard(job.id)
-
-    def _settled(self, job: sql.Accepted, evaluated: Evaluated) -> Iterable[Statement]:
-        now_ms = evaluated.evaluated_at_ms
-        yield sql.complete_job(job.tenant, job.id, evaluated.id, now_ms)
-        if job.label is not None:
-            feedback = Feedback(
-                id=self._ids.make("fbk", now_ms),
-                tenant=job.tenant,
-                target=evaluated.id,
-                type=Target.EVENT,
-                label=Label(job.label),
-                notes=None,
-                external_case_id=None,
-                created_at_ms=now_ms,
-                updated_at_ms=now_ms,
-            )
-            yield feedback_sql.insert_feedback(feedback)
 
     async def _fail(self, job: sql.Accepted, refusal: Refusal) -> None:
         error = encode(error_body(refusal)["error"])

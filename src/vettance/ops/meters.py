@@ -18,7 +18,7 @@ _NS: Final = 1e-9
 #: Upper bounds in seconds. The finest are around what a decision takes, the coarsest around what is given up.
 LATENCY_S: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _BATCH: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1000.0)
-_SOURCES: Final = ("evaluate", "events", "collect", "async")
+_SOURCES: Final = ("evaluate", "events", "collect", "async", "import")
 _OUTCOMES: Final = ("ALLOW", "REVIEW", "BLOCK")
 _STATUSES: Final = (
     *("200", "201", "202", "204", "304", "400", "401", "403", "404", "405", "409", "413", "415", "422"),

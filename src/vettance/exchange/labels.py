@@ -1,0 +1,54 @@
+"""Labels: what is known of events by now, from a file beside theirs."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from vettance.exchange.file import FormatFault, format_of, rows_of
+from vettance.feedback.label import Label
+
+#: By what a row names its event, in the order of preference: the caller's name for it, its line in the file.
+_REFERENCE: Final = "reference"
+_LINE: Final = "line"
+
+
+class Labels:
+    """The labels of a file, found by the `metadata.reference` of an event, else by its line."""
+
+    def __init__(self) -> None:
+        self._by_reference: dict[str, Label] = {}
+        self._by_line: dict[int, Label] = {}
+
+    def add(self, line: int, row: Mapping[str, Any]) -> str | None:
+        """Take a row; `line` is where it stands itself. Returns what is wrong with it, if anything."""
+        said = row.get("label")
+        if said in (None, ""):
+            return None
+        if not isinstance(said, str) or said not in Label.__members__:
+            return "label must be one of " + ", ".join(Label)
+        label = Label[said]
+        if row.get(_REFERENCE) not in (None, ""):
+            self._by_reference[str(row[_REFERENCE])] = label
+            return None
+        try:
+            self._by_line[int(row.get(_LINE) or line)] = label
+        except (TypeError, ValueError):
+            return "line must be a whole number"
+        return None
+
+    def of(self, line: int, metadata: Mapping[str, Any]) -> Label | None:
+        """Return the label of the event of a line."""
+        reference = metadata.get(_REFERENCE)
+        found = None if reference is None else self._by_reference.get(str(reference))
+        return found or self._by_line.get(line)
+
+
+def read_labels(path: Path | None) -> Labels:
+    """Read the labels of a file in any format; none without one. Raises `FormatFault`."""
+    labels = Labels()
+    if path is not None:
+        for line, row in rows_of(format_of(path), path):
+            fault = row if isinstance(row, str) else labels.add(line, row)
+            if fault is not None:
+                raise FormatFault(f"{path.name}, line {line}: {fault}")
+    return labels

@@ -1,0 +1,29 @@
+"""Settle: what goes into the commit of a job's event, so that each is decided exactly once."""
+
+from collections.abc import Iterable
+
+from vettance.db.engine import Statement
+from vettance.decisions.evaluate import Evaluated
+from vettance.feedback import sql as feedback_sql
+from vettance.feedback.label import Feedback, Label, Target
+from vettance.ids import IdSource
+from vettance.jobs import sql
+
+
+def settle(ids: IdSource, job: sql.Accepted, evaluated: Evaluated) -> Iterable[Statement]:
+    """Mark a job as done, and keep the label that it brought as feedback; `Lost` when it is done already."""
+    now_ms = evaluated.evaluated_at_ms
+    yield sql.complete_job(job.tenant, job.id, evaluated.id, now_ms)
+    if job.label is not None:
+        feedback = Feedback(
+            id=ids.make("fbk", now_ms),
+            tenant=job.tenant,
+            target=evaluated.id,
+            type=Target.EVENT,
+            label=Label(job.label),
+            notes=None,
+            external_case_id=None,
+            created_at_ms=now_ms,
+            updated_at_ms=now_ms,
+        )
+        yield feedback_sql.insert_feedback(feedback)
