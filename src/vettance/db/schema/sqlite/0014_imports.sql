@@ -14,3 +14,4 @@ CREATE TABLE import_run (
 ALTER TABLE job ADD COLUMN import_id TEXT;
 ALTER TABLE job ADD COLUMN occurred_at_ms INTEGER;
 CREATE INDEX job_queued ON job (tenant, import_id, occurred_at_ms, seq) WHERE state = 'queued';
+ALTER TABLE aml_event ADD COLUMN import_id TEXT;

@@ -18,3 +18,4 @@ SELECT vettance_wall(
 ALTER TABLE job ADD COLUMN import_id TEXT COLLATE "C";
 ALTER TABLE job ADD COLUMN occurred_at_ms BIGINT;
 CREATE INDEX job_queued ON job (tenant, import_id, occurred_at_ms, seq) WHERE state = 'queued';
+ALTER TABLE aml_event ADD COLUMN import_id TEXT COLLATE "C";
