@@ -76,8 +76,10 @@ async def open_store(data: str | None, *, make: bool = False) -> AsyncIterator[t
             yield store, settings
         finally:
             await store.close()
-    except (StoreDown, SettingsError) as error:
-        fail(str(error) or "the store cannot be reached")
+    except StoreDown as error:
+        fail(error.full or "the store cannot be reached")
+    except SettingsError as error:
+        fail(str(error))
 
 
 async def find_tenant(store: Store, tenant_id: str) -> Tenant:
@@ -161,6 +163,11 @@ def write_document(document: str, told: dict[str, Any], output: Path | None, *, 
         click.echo(document, nl=False)
     if as_json:
         click.echo(encode(told).decode())
+
+
+def counted_word(count: int, word: str) -> str:
+    """Write a count with its noun: "1 fault", "2,000 faults"."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
 
 
 def show_table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:

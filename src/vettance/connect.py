@@ -70,7 +70,7 @@ async def connect_beside(settings: Settings, link: socket.socket, on_end: Callab
         try:
             return WatchedStore(await connect_store(settings, writer="thread"), outage)
         except StoreDown as error:
-            outage.down(str(error))
+            outage.down(error.full)
             await asyncio.sleep(_CHILD_PAUSE_S)
 
 

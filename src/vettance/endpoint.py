@@ -48,6 +48,16 @@ def hosts_apart(url: str) -> list[str]:
     return [f"{parts.scheme}://{parts.path}?{urllib.parse.urlencode(one)}" for one in apart]
 
 
+def host_of(url: str) -> str:
+    """Name where the URL of a database with one host leads: host and port, or the folder of its socket."""
+    parts = urllib.parse.urlsplit(url)
+    options = dict(urllib.parse.parse_qsl(parts.query))
+    host = parts.netloc.rpartition("@")[2] or options.get("host", "")
+    if ":" in host.rpartition("]")[2] or host.startswith("/"):
+        return host
+    return f"{host or 'localhost'}:{options.get('port', '5432')}"
+
+
 def read_redis_url(text: str) -> str:
     """Read the URL of a Redis: its host, or the path of its socket, and the number of a database."""
     parts = _parts(text)

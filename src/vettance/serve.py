@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -25,6 +26,7 @@ from vettance.db.relay import watch
 from vettance.decisions.network import FileUnreadable
 from vettance.logs import configure_logs
 from vettance.ops.meters import Place
+from vettance.ops.served import note_server, remove_note
 from vettance.probe import probe_addresses, probe_metrics, probe_redis
 from vettance.running import running
 from vettance.settings import Role, Settings, SettingsError, check_secret
@@ -77,7 +79,7 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
     try:
         listener = None if settings.role is Role.WORKER else _listen(host, port)
         _insist_on_means(settings)
-        say = _say_it_works if listener is None else partial(_say_where, listener)
+        say = partial(_say_it_works if listener is None else partial(_say_where, listener), settings.data)
         if listener is None or workers == 1:
             uvloop.run(_serve(settings, listener, say, _say_it_waits))
         else:
@@ -85,6 +87,8 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
             sys.exit(Crew(listener, workers, settings.role, arguments, say, _say_it_waits).run())
     except _REFUSALS as error:
         fail(_reason(error))
+    finally:
+        remove_note(settings.data)
 
 
 #: What keeps a server from starting, or from going on.
@@ -101,7 +105,7 @@ def _serve_as_child(settings: Settings, child: Child) -> None:
 
 
 def _reason(error: Exception) -> str:
-    reason = str(error) or type(error).__name__
+    reason = (error.full if isinstance(error, StoreDown) else str(error)) or type(error).__name__
     return f"VETTANCE_REDIS_URL: {reason}" if isinstance(error, StateDown) else reason
 
 
@@ -154,14 +158,16 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _say_where(listener: socket.socket) -> None:
+def _say_where(listener: socket.socket, data: Path) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{port}"
+    note_server(data, address)
     click.echo(f"Vettance {__version__} listens on {address} (API page: {address}/docs)", err=True)
 
 
-def _say_it_works() -> None:
+def _say_it_works(data: Path) -> None:
+    note_server(data, "")
     click.echo(f"Vettance {__version__} works in the background", err=True)
 
 

@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import shutil
+import signal
 import socket
 import sqlite3
 import time
@@ -370,3 +371,26 @@ def test_a_secret_of_another_deployment_is_found_out(tmp_path: Path, own_service
     code, found = ask(own_service.data, env=own_service.env)
     assert code == 1
     assert "former" in found["webhook secrets"]["mend"]
+
+
+def test_the_server_that_runs_on_the_folder_is_found_on_whatever_port(own_service: Service) -> None:
+    done = run_cli(own_service.data, "doctor", ok=False, env=own_service.env)
+    assert f"one answers on {own_service.base_url} (" in done.stdout
+    own_service.stop(signal.SIGKILL)
+    done = run_cli(own_service.data, "doctor", ok=False, env=own_service.env)
+    assert "none runs on this folder" in done.stdout
+    own_service.start()
+    assert own_service.stop() == 0
+    assert not (own_service.data / "server.json").exists()
+
+
+def test_a_database_that_cannot_be_reached_is_named_with_the_reason(tmp_path: Path) -> None:
+    where = f"127.0.0.1:{free_port()}"
+    env = {"VETTANCE_DATABASE_URL": f"postgresql://user:pass-canary@{where}/x"}
+    done = run_cli(tmp_path, "tenant", "list", ok=False, env=env)
+    assert done.returncode == 1
+    assert done.stderr == f"Error: PostgreSQL cannot be reached ({where}: Connection refused)\n"
+    env = {"VETTANCE_DATABASE_URL": "postgresql://user:pass-canary@no-such-host.invalid/x"}
+    done = run_cli(tmp_path, "tenant", "list", ok=False, env=env)
+    assert "no-such-host.invalid:5432" in done.stderr
+    assert "canary" not in done.stderr

@@ -38,7 +38,19 @@ class Lost(Exception):
 
 
 class StoreDown(Exception):
-    """The store did not take the request. For a write, nothing is known to be kept."""
+    """The store did not take the request. For a write, nothing is known to be kept.
+
+    Anybody may read the text, in `/readyz`. `detail` is for operators: which host, and what it said.
+    """
+
+    def __init__(self, text: str = "", detail: str = "") -> None:
+        super().__init__(text)
+        self.detail = detail
+
+    @property
+    def full(self) -> str:
+        """The text with its detail, for logs and the command line."""
+        return f"{self} ({self.detail})" if self.detail else str(self)
 
 
 class Misuse(Exception):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import os
 import re
 import socket
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ import asyncpg
 
 from vettance.db.engine import Clash, Misuse, StoreDown
 from vettance.db.migrate import migrations
-from vettance.endpoint import hosts_apart
+from vettance.endpoint import host_of, hosts_apart
 
 #: The migrations.
 FOLDER: Final = Path(__file__).parent / "schema" / "postgres"
@@ -208,8 +209,18 @@ async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool
             raise
     except ERRORS as error:
         reason = failure(error)
-        raise reason if isinstance(reason, StoreDown) else StoreDown(str(reason)) from None
+        said = str(reason)
+        detail = f"{', '.join(map(host_of, hosts))}: {_said(error)}" if isinstance(error, OSError) else ""
+        raise reason if isinstance(reason, StoreDown) and not detail else StoreDown(said, detail) from None
     return connection
+
+
+def _said(error: OSError) -> str:
+    """Say why a host was not reached."""
+    if isinstance(error, TimeoutError):
+        return f"no answer within {CONNECT_S_MAX:g} s"
+    # Of a name with several addresses the driver gives the refusals of all in one error without a number.
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror or error)
 
 
 async def unheeded(connection: Any, settings: Mapping[str, str]) -> list[str]:

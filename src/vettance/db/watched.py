@@ -60,7 +60,7 @@ class WatchedStore:
         try:
             yield
         except StoreDown as error:
-            self._down(str(error))
+            self._down(error.full)
             raise
 
     def _down(self, reason: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from vettance import clock
-from vettance.commands import data_option, fail, has_store, json_option, settings_of, show
+from vettance.commands import counted_word, data_option, fail, has_store, json_option, settings_of, show
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import StoreDown
 from vettance.ops.backup import (
@@ -200,7 +200,8 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
             click.echo(f"{click.style(mark, fg=colour)} {one.check}: {one.found}")
             if one.mend:
                 click.echo(f"    {one.mend}")
-        click.echo(f"{counts[Level.FAULT]} faults, {counts[Level.WARNING]} warnings.")
+        counted = counts[Level.FAULT], counts[Level.WARNING]
+        click.echo(f"{counted_word(counted[0], 'fault')}, {counted_word(counted[1], 'warning')}.")
     raise SystemExit(0 if healthy else 1)
 
 

@@ -19,6 +19,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     stored.check_watchlists,
     stored.check_queues,
     machine.check_addresses,
+    machine.check_server,
     machine.check_port,
     machine.check_metrics,
     machine.check_exposure,

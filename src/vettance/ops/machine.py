@@ -7,6 +7,7 @@ import socket
 import sqlite3
 import stat
 import sys
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Final
 
 from vettance.db.connection import STORE_FILE
 from vettance.ops.finding import Finding, Patient, fault, ok, warning
+from vettance.ops.served import FILE as SERVER_FILE
+from vettance.ops.served import read_note
 from vettance.probe import probe_addresses, probe_metrics
 from vettance.settings import SECRET_FILE, SettingsError
 
@@ -26,7 +29,7 @@ _FILES_MIN: Final = 1024
 _SQLITE_MIN: Final = (3, 34, 0)
 _ASK_S_MAX: Final = 3.0
 #: What a server writes in its data folder. Whatever else stands there is not ours (`lost+found` of a volume).
-_WRITTEN: Final = (f"{STORE_FILE}*", "admitted*", "watchlists", "memory")
+_WRITTEN: Final = (f"{STORE_FILE}*", "admitted*", "watchlists", "memory", f"{SERVER_FILE}*")
 _ANSWER_BYTES_MAX: Final = 1024 * 1024
 
 
@@ -134,9 +137,35 @@ def check_disk(patient: Patient) -> Iterator[Finding]:
         yield ok(name, found)
 
 
+def check_server(patient: Patient) -> Iterator[Finding]:
+    """Find the server that runs on the data folder, wherever it listens."""
+    name, note = "server", read_note(patient.settings.data)
+    if note is None or not note.runs:
+        yield ok(name, "none runs on this folder")
+        return
+    since = f"Vettance {note.version}, process {note.pid}, since {note.started_at}"
+    if not note.url:
+        yield ok(name, f"one works in the background ({since})")
+        return
+    where = urllib.parse.urlsplit(note.url)
+    if _is_ours(where.hostname or "", where.port or 0, "/readyz", b'"status":"ready"'):
+        yield ok(name, f"one answers on {note.url} ({since})")
+    elif _is_ours(where.hostname or "", where.port or 0, "/healthz", b'{"status":"ok"}'):
+        yield fault(name, f"the one on {note.url} is not ready ({since})", f"{note.url}/readyz says why.")
+    else:
+        yield warning(
+            name,
+            f"{note.url} does not answer ({since})",
+            "If that process is no Vettance, the server was killed; start it again.",
+        )
+
+
 def check_port(patient: Patient) -> Iterator[Finding]:
     """See whether the port is free, or a server of ours has it."""
     name, where = "port", f"{patient.host}:{patient.port}"
+    note = read_note(patient.settings.data)
+    if note is not None and note.runs:
+        return  # The server of this folder has its port already.
     family = socket.AF_INET6 if ":" in patient.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

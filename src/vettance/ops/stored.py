@@ -123,10 +123,10 @@ def _ask_database(url: str) -> Finding:
     try:
         pending = asyncio.run(asyncio.wait_for(check(url), _ASK_S_MAX))
     except (StoreDown, OSError, TimeoutError) as error:
-        told = str(error) if isinstance(error, StoreDown) else type(error).__name__
+        told = error.full if isinstance(error, StoreDown) else type(error).__name__
         return fault(
             name,
-            f"PostgreSQL cannot be used: {told.replace(url, 'VETTANCE_DATABASE_URL')}",
+            f"cannot be used: {told.replace(url, 'VETTANCE_DATABASE_URL')}",
             "See that it runs, and that VETTANCE_DATABASE_URL names its address, user and password.",
         )
     if pending:
