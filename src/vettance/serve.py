@@ -32,6 +32,7 @@ from vettance.running import running
 from vettance.settings import Role, Settings, SettingsError, check_secret
 from vettance.state.port import StateDown
 from vettance.web.accept import Acceptor
+from vettance.web.connections import ConnectionShares, connections_max
 from vettance.web.edge import Asgi
 from vettance.web.server import EdgeProtocol
 
@@ -180,8 +181,11 @@ class _Server(uvicorn.Server):
 
     is_asked_to_stop = False
 
-    def __init__(self, config: uvicorn.Config, place: Place, say: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, place: Place, shares: ConnectionShares, say: Callable[[], None]
+    ) -> None:
         super().__init__(config)
+        self._shares = shares
         self._place = place
         self._say = say
 
@@ -197,7 +201,12 @@ class _Server(uvicorn.Server):
     def _accept(self, listener: socket.socket) -> Acceptor:
         meters = self._place.meters
         make = partial(
-            EdgeProtocol, self.config, self.server_state, self.lifespan.state, tell=meters.connected
+            EdgeProtocol,
+            self.config,
+            self.server_state,
+            self.lifespan.state,
+            tell=meters.connected,
+            shares=self._shares,
         )
         listener.settimeout(0)
         listener.listen(self.config.backlog)
@@ -238,7 +247,8 @@ async def _serve(
                 await asyncio.sleep(_STOP_LOOK_S)
             service.worker.begin_stop()
             return
-        server = _Server(server_config(service.app), service.place, say)
+        shares = ConnectionShares(connections_max(), by_address=settings.proxies == 0)
+        server = _Server(server_config(service.app), service.place, shares, say)
         draining = asyncio.create_task(_drain_with(server, service))
         await server.serve(sockets=[listener])
         draining.cancel()

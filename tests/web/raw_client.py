@@ -115,6 +115,17 @@ class RawClient:
         self.close()
         return closed
 
+    def is_silent(self) -> bool:
+        """Tell whether nothing was answered within half a second."""
+        self.socket.settimeout(0.5)
+        try:
+            self.pending += self.socket.recv(65536)
+        except TimeoutError:
+            return True
+        finally:
+            self.socket.settimeout(20)
+        return False
+
     def send_until_closed(self, piece: bytes, pause_s: float, pieces_max: int) -> int:
         """Send a piece again and again until the other side ends the connection; return how many went out."""
         for count in range(pieces_max):

@@ -21,7 +21,7 @@ from vettance.web.edge import Edge
 from vettance.web.pages import with_pages
 from vettance.web.paging import PageLimit, PageNumber
 from vettance.web.query import UnixSeconds
-from vettance.web.routing import Call, Reply, Route
+from vettance.web.routing import Call, Page, Reply, Route
 from vettance.web.server import EdgeProtocol
 from vettance.wire import Faults, Wire, check_object
 
@@ -133,6 +133,7 @@ class Notebook:
             route("GET", "/api/v1/aml/notes", self.list, query=NoteSearch, answers=NotePage, product="aml"),
             route("POST", "/api/v1/fail/{kind}", self.fail, in_openapi=False),
             route("GET", "/api/v1/wait", self.wait, in_openapi=False),
+            route("GET", "/api/v1/large/{size}", self.large, in_openapi=False),
             route("GET", "/api/v1/parts/{one}/{two}", self.echo, in_openapi=False),
         )
 
@@ -189,6 +190,9 @@ class Notebook:
 
     async def echo(self, call: Call) -> Reply:
         return Reply({**call.path, "query": call.query_string.decode(), "tenant": call.tenant.id})
+
+    async def large(self, call: Call) -> Page:
+        return Page(b"x" * int(call.path["size"]), "text/plain")
 
     async def wait(self, _call: Call) -> Reply:
         await asyncio.to_thread(self.gate_open.wait, 20)

@@ -413,27 +413,52 @@ def test_bodies_that_arrive_slowly_take_no_place_from_other_requests():
         quick.close()
 
 
-def test_bodies_beyond_the_room_for_all_of_them_are_turned_away():
-    notebook = Notebook(body_bytes_held_max=1000)
+def test_large_bodies_beyond_the_share_of_a_tenant_are_turned_away_and_no_small_ones():
+    notebook = Notebook(body_bytes_held_max=1_000_000)
     with serving(notebook.edge) as port:
-        slow, quick = RawClient(port, notebook.new_key()), RawClient(port, notebook.new_key())
-        slow.send(
-            slow.head(
-                "POST",
-                NOTES,
-                [("content-type", "application/json"), ("content-length", "2000")],
-                with_key=True,
-            )
-            + b" " * 1001
-        )
-        answer = slow.read()
-        assert (answer.status, answer.error["code"]) == (503, "SERVICE_UNAVAILABLE")
-        large = b'{"text":"%s"}' % (b"a" * 1000)
-        assert quick.ask("POST", NOTES, large).status == 503
-        assert [quick.ask("POST", NOTES, GOOD).status for _ in range(50)] == [201] * 50
-        slow.close()
-        quick.close()
+        slow = [RawClient(port, key) for key in [notebook.new_key()] * 6]
+        for client in slow:
+            headers = [("content-type", "application/json"), ("content-length", "200000")]
+            client.send(client.head("POST", NOTES, headers, with_key=True) + b" " * 199_999)
+        refused = [client for client in slow if not client.is_silent()]
+        assert 3 <= len(refused) < 6
+        for client in refused:
+            answer = client.read()
+            assert (answer.status, answer.error["code"]) == (503, "SERVICE_UNAVAILABLE")
+        large = b'{"text":"note","metadata":' + b" " * 200_000 + b"{}}"
+        own, other = RawClient(port, slow[0].api_key), RawClient(port, notebook.new_key())
+        assert own.ask("POST", NOTES, large).status == 503
+        own.close()
+        assert [own.ask("POST", NOTES, GOOD).status for _ in range(20)] == [201] * 20
+        assert [other.ask("POST", NOTES, body).status for body in (large, GOOD) * 10] == [201] * 20
+        for client in (*slow, own, other):
+            client.close()
+        deadline = time.monotonic() + 5
+        while notebook.edge.in_flight and time.monotonic() < deadline:
+            time.sleep(0.005)
+        assert other.ask("POST", NOTES, large).status == 201
+        other.close()
     assert not notebook.errors
+
+
+def test_a_tenant_that_fills_the_service_leaves_room_for_others():
+    notebook = Notebook(in_flight_max=4)
+    with serving(notebook.edge) as port:
+        key = notebook.new_key()
+        waiting = [RawClient(port, key) for _ in range(5)]
+        for client in waiting:
+            client.send(client.head("GET", "/api/v1/wait", [], with_key=True))
+        deadline = time.monotonic() + 5
+        while notebook.edge.in_flight < 4 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        own, other = RawClient(port, key), RawClient(port, notebook.new_key())
+        assert own.ask("GET", NOTES).status == 503
+        assert [other.ask("GET", NOTES).status for _ in range(5)] == [200] * 5
+        notebook.gate_open.set()
+        assert sorted(client.read().status for client in waiting) == [200, 200, 200, 200, 503]
+        assert own.ask("GET", NOTES).status == 200
+        for client in (*waiting, own, other):
+            client.close()
 
 
 def test_parallel_requests_are_all_answered(port, notebook):

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, Final
 
 from vettance.errors import Invalid, PayloadTooLarge, Unavailable, UnsupportedMediaType
+from vettance.web.shares import Shares
 from vettance.wire import BODY_BYTES_MAX
 
 Message = MutableMapping[str, Any]
@@ -15,9 +16,13 @@ Receive = Callable[[], Awaitable[Message]]
 #: that sends a byte now and then must not hold memory for longer.
 ARRIVAL_S_MAX: Final = 30.0
 
-#: Bytes of bodies that may be held at one time: so many of those that still arrive, and so many of those at
-#: work. Two bounds, so that clients who send slowly take no room from the others.
+#: Bytes of large bodies that may be held at one time: so many of those that still arrive, and so many of
+#: those at work. Two bounds, so that clients who send slowly take no room from those at work; within each,
+#: tenants and their keys have shares.
 HELD_BYTES_MAX: Final = 128 * 1024 * 1024
+#: Bodies up to this size need no room: nearly all are smaller, and what is held of them is bounded by the
+#: number of connections, of which tenants have shares as well.
+SMALL_BYTES_MAX: Final = 64 * 1024
 
 # What is still read of a body after its refusal was sent. A socket closed with unread bytes resets the
 # connection, and the reset can overtake the answer; a client that is told so stops well before these bounds.
@@ -57,8 +62,8 @@ class Arrivals:
 
     def __init__(self, longest_s: float = ARRIVAL_S_MAX, held_bytes_max: int = HELD_BYTES_MAX) -> None:
         self._longest_s = longest_s
-        self._held_bytes_max = held_bytes_max
-        self._arriving_bytes = self._whole_bytes = 0
+        self.arriving = Shares(held_bytes_max)
+        self.at_work = Shares(held_bytes_max)
         self._look_every_s = min(1.0, longest_s / 2)
         self._since: dict[asyncio.Task[Any], float] = {}
         self._late: set[asyncio.Task[Any]] = set()
@@ -67,26 +72,6 @@ class Arrivals:
     def __len__(self) -> int:
         """Return how many requests wait for their bodies."""
         return len(self._since)
-
-    def hold_part(self, size: int) -> None:
-        """Count a part of a body that still arrives; raises `Unavailable` when there is no room for it."""
-        self._arriving_bytes += size
-        if self._arriving_bytes > self._held_bytes_max:
-            raise _no_room()
-
-    def drop_parts(self, size: int) -> None:
-        """Give back what `hold_part` counted."""
-        self._arriving_bytes -= size
-
-    def hold_whole(self, size: int) -> None:
-        """Count a whole body until `drop_whole`; raises `Unavailable` when there is no room for it."""
-        if self._whole_bytes + size > self._held_bytes_max:
-            raise _no_room()
-        self._whole_bytes += size
-
-    def drop_whole(self, size: int) -> None:
-        """Give back what `hold_whole` counted."""
-        self._whole_bytes -= size
 
     def begin(self, task: asyncio.Task[Any]) -> None:
         """Note that `task` begins to wait for a body."""
@@ -128,7 +113,7 @@ class Arrivals:
 class Body:
     """The body of one request, read at most once and only when its turn in the order of checks has come."""
 
-    __slots__ = ("_arrivals", "_arrived", "_headers", "_held", "_receive", "complete")
+    __slots__ = ("_arrivals", "_arrived", "_headers", "_held", "_receive", "complete", "holders")
 
     def __init__(
         self,
@@ -143,14 +128,17 @@ class Body:
         self._receive = receive
         self._arrivals = arrivals
         self._held = 0
+        #: Who holds the room that a large body takes, from the outermost inwards: a tenant, one of its keys.
+        self.holders: tuple[str, ...] = ()
         self.complete = False
 
     async def read(self) -> bytes:
         """Return the whole body.
 
         Raises `UnsupportedMediaType` (415) for a body that is not JSON, `PayloadTooLarge` (413) before more
-        than the limit is read, `Invalid` (400) when it takes too long, `Unavailable` (503) when there is no
-        room for it, `Disconnected` when the client leaves. The room it takes is given back by `release`.
+        than the limit is read, `Invalid` (400) when it takes too long, `Unavailable` (503) when it is large
+        and its sender has too much under way, `Disconnected` when the client leaves. The room it takes is
+        given back by `release`.
         """
         headers = self._headers
         length = headers.get(b"content-length")
@@ -181,31 +169,37 @@ class Body:
     def release(self) -> None:
         """Give back the room of the body: its request is answered."""
         if self._held:
-            self._arrivals.drop_whole(self._held)
+            self._arrivals.at_work.give(self._held, *self.holders)
             self._held = 0
 
     def _keep(self, body: bytes) -> bytes:
-        self._arrivals.hold_whole(len(body))
-        self._held = len(body)
+        if len(body) > SMALL_BYTES_MAX:
+            if not self._arrivals.at_work.take(len(body), *self.holders):
+                raise _no_room()
+            self._held = len(body)
         return body
 
     async def _collect(self) -> bytes:
         parts: list[bytes] = []
-        size = 0
+        size = held = 0
         try:
             while (message := await self._receive())["type"] != "http.disconnect":
                 part: bytes = message.get("body", b"")
                 size += len(part)
-                self._arrivals.hold_part(len(part))
                 if size > BODY_BYTES_MAX:
                     raise _too_large()
+                if size > SMALL_BYTES_MAX:
+                    if not self._arrivals.arriving.take(size - held, *self.holders):
+                        raise _no_room()
+                    held = size
                 if not message.get("more_body", False):
                     self.complete = True
                     return b"".join((*parts, part)) if parts else part
                 parts.append(part)
             raise Disconnected
         finally:
-            self._arrivals.drop_parts(size)
+            if held:
+                self._arrivals.arriving.give(held, *self.holders)
 
     @property
     def is_left_over(self) -> bool:
@@ -243,4 +237,4 @@ def _too_large() -> PayloadTooLarge:
 
 
 def _no_room() -> Unavailable:
-    return Unavailable("The service holds as many bodies as it can. Try again.")
+    return Unavailable("You have as many large bodies under way as you can have. Send fewer at a time.")

@@ -26,7 +26,8 @@ from vettance.web.access import Admission, Gate, Header, SharedGate
 from vettance.web.body import ARRIVAL_S_MAX, HELD_BYTES_MAX, Arrivals, Body, Disconnected, Message, Receive
 from vettance.web.browser import client_address, is_preflight, preflight_headers, sharing_headers
 from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Page, Reply, Route, RouteTable, is_id_name
-from vettance.web.server import ARRIVED_BODY, WHOLE_ANSWER
+from vettance.web.server import ARRIVED_BODY, CONNECTION_OWNER, WHOLE_ANSWER
+from vettance.web.shares import EqualShares, Shares
 from vettance.wire import encode, error_body
 
 Send = Callable[[Message], Awaitable[None]]
@@ -36,7 +37,15 @@ Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 
 #: Requests at work at one time: enough for many patient clients, few enough to be answered within seconds.
 #: Those whose bodies still arrive do not count: slow clients hold up nobody, and `web.body` bounds them.
+#: Beyond this number, tenants that have more at work than an equal share of it are turned away; beyond
+#: `_OVERLOAD` times as many, everybody is.
 IN_FLIGHT_MAX: Final = 1024
+_OVERLOAD: Final = 2
+
+#: Large answers that clients have not read yet may hold so many bytes at one time, of which tenants and their
+#: keys have shares. Others, and what is written of large ones at a time, are held by their connection alone.
+UNREAD_BYTES_MAX: Final = 128 * 1024 * 1024
+SMALL_ANSWER_BYTES_MAX: Final = 64 * 1024
 
 #: Whoever is past a limit waits this long for the refusal (ADR 56): one who asks again at once then costs
 #: everybody else next to nothing. One who heeds `Retry-After` waits ten times as long anyway.
@@ -51,6 +60,7 @@ _JSON_TYPE: Final = (b"content-type", b"application/json")
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _NO_EXTENSIONS: Final[dict[str, Any]] = {}
 _CLOSE: Final = (b"connection", b"close")
+_UNREAD: Final = "You have not read as many large answers as can be held for you. Read them, or ask for less."
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
@@ -97,6 +107,7 @@ class Edge:
         held_max: int = HELD_MAX,
         body_arrival_s_max: float = ARRIVAL_S_MAX,
         body_bytes_held_max: int = HELD_BYTES_MAX,
+        unread_bytes_max: int = UNREAD_BYTES_MAX,
         proxies: int = 0,
         meters: Meters | None = None,
         is_new_key: Callable[[str], Awaitable[bool]] | None = None,
@@ -118,6 +129,8 @@ class Edge:
         self._answered = (meters or Meters()).answered
         self._proxies = proxies
         self._arrivals = Arrivals(body_arrival_s_max, body_bytes_held_max)
+        self._unread = Shares(unread_bytes_max)
+        self._admitted = EqualShares(in_flight_max)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope: a request, or the life of the process."""
@@ -152,19 +165,42 @@ class Edge:
             answer = self._refuse(request_id, error)
         finally:
             body.release()
+            if body.holders:
+                self._admitted.give(body.holders[0])
         if answer.status == LimitReached.status and self.held < self._held_max:
             await self._hold()
+        size = len(answer.content) if len(answer.content) > SMALL_ANSWER_BYTES_MAX else 0
+        # Whoever shows no key shares by address: pages such as the documentation are large too.
+        holders = body.holders or (f"address {(scope.get('client') or ('unknown',))[0]}",) if size else ()
+        if size and not self._unread.take(size, *holders):
+            size, answer = 0, self._refuse(request_id, Unavailable(_UNREAD))
+        try:
+            await self._give(scope, answer, answering, body, send, extensions)
+        finally:
+            if size:
+                self._unread.give(size, *holders)
+
+    async def _give(
+        self,
+        scope: Message,
+        answer: Answer,
+        answering: list[Header],
+        body: Body,
+        send: Send,
+        extensions: dict[str, Any],
+    ) -> None:
+        """Complete the headers of an answer and send it: at once where the server can take it whole."""
         self._answered(answer.status)
         answering += answer.headers
         # RFC 9110, section 8.6: none with 204; with 304 it would have to be the length of what is not sent.
         if answer.status not in (204, 304):
             answering.append((b"content-length", b"%d" % len(answer.content)))
-        if not body.is_left_over and _CLOSE not in answering:
+        content = answer.content if scope["method"] != "HEAD" else b""
+        if len(content) <= SMALL_ANSWER_BYTES_MAX and not body.is_left_over and _CLOSE not in answering:
             whole = extensions.get(WHOLE_ANSWER)
-            content = answer.content if scope["method"] != "HEAD" else b""
             if whole is not None and whole(answer.status, answering, content):
                 return
-        await self._send(scope["method"], answer, answering, body, send)
+        await self._send(answer.status, content, answering, body, send)
 
     async def _check(
         self,
@@ -191,7 +227,8 @@ class Edge:
         if route.access is not Access.NONE:
             if self.draining:
                 raise Unavailable("The service is about to stop. Try again.")
-            if self.in_flight - len(self._arrivals) - self.held > self.in_flight_max:
+            at_work = self.in_flight - len(self._arrivals) - self.held
+            if at_work > self.in_flight_max * _OVERLOAD:
                 raise Unavailable("The service is at its limit. Try again.")
             admission = await self._let_in(route, headers, sent)
             answering.append(_NO_STORE)
@@ -199,6 +236,7 @@ class Edge:
             if admission.refusal is not None:
                 raise admission.refusal
             tenant, key, claims = admission.tenant, admission.key, admission.claims
+            self._share(scope, body, tenant.id, key.id if claims is None else claims.sdk_session, at_work)
         if match.unreadable:
             _refuse_path(match.unreadable)
         call = Call(
@@ -219,6 +257,17 @@ class Edge:
         if route.idempotent and b"idempotency-key" in headers:
             return await self._replay(route, call, raw_path, body)
         return await _handle(route, call, body)
+
+    def _share(self, scope: Message, body: Body, tenant: str, caller: str, at_work: int) -> None:
+        """Have a request count for its tenant; raises `Unavailable` where that has more than its share."""
+        if not self._admitted.take(tenant, at_work):
+            raise Unavailable("You have as many requests at work as you can have now. Try again.")
+        body.holders = tenant, caller
+        owns = scope.get("extensions", _NO_EXTENSIONS).get(CONNECTION_OWNER)
+        if owns is not None and not owns(tenant):
+            refusal = Unavailable("You hold as many connections as you can have. Use fewer, and keep them.")
+            refusal.headers = (*refusal.headers, ("connection", "close"))
+            raise refusal
 
     async def _hold(self) -> None:
         """Hold back a refusal. It takes no place among the requests at work."""
@@ -275,19 +324,20 @@ class Edge:
             refusal = InternalError(request_id)
         return Answer(refusal.status, encode(error_body(refusal)), (_JSON_TYPE, *_encoded(refusal.headers)))
 
-    async def _send(self, method: str, answer: Answer, headers: list[Header], body: Body, send: Send) -> None:
-        content = answer.content if method != "HEAD" else b""
-        if body.is_left_over:
-            # The answer goes out at once; the connection ends after the rest of the body was dropped.
-            if _CLOSE not in headers:
-                headers.append(_CLOSE)
-            await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-            await send({"type": "http.response.body", "body": content, "more_body": True})
+    async def _send(self, status: int, content: bytes, headers: list[Header], body: Body, send: Send) -> None:
+        """Send an answer in pieces, each when the client has read enough of those before it."""
+        left_over = body.is_left_over
+        if left_over and _CLOSE not in headers:
+            headers.append(_CLOSE)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        for start in range(0, len(content) or 1, SMALL_ANSWER_BYTES_MAX):
+            end = start + SMALL_ANSWER_BYTES_MAX
+            more = left_over or end < len(content)
+            await send({"type": "http.response.body", "body": content[start:end], "more_body": more})
+        if left_over:
+            # The answer went out at once; the connection ends after the rest of the body was dropped.
             await body.drain()
             await send({"type": "http.response.body", "body": b""})
-            return
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        await send({"type": "http.response.body", "body": content})
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Run the process's own start and stop around its life, as the ASGI lifespan protocol asks."""

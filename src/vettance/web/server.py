@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import socket
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import unquote
@@ -9,8 +10,17 @@ from urllib.parse import unquote
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from vettance.errors import Invalid
+from vettance.errors import Invalid, Refusal, Unavailable
 from vettance.ids import IdSource
+from vettance.web.connections import ConnectionShares
+from vettance.web.head import (
+    METHOD_BYTES_MAX,
+    NO_HTTP,
+    HeadRefused,
+    StrangeMethod,
+    check_head,
+    without_upgrade,
+)
 from vettance.wire import encode, error_body
 
 #: Bytes of request line and headers that may arrive in several pieces. Browsers and proxies stay below
@@ -20,6 +30,13 @@ HEAD_BYTES_MAX: Final = 64 * 1024
 #: Seconds between two looks at a connection. Whoever owes us bytes at two looks in a row has had at least
 #: this long, and at most twice as long, to send the rest of a head (or of a body that was refused early).
 LOOK_EVERY_S: Final = 10.0
+
+#: Whoever does not read an answer must take so many bytes of it between two looks: less than the slowest
+#: mobile networks carry. The system is told to hold back no more than this many either, so that what is
+#: taken shows; it would otherwise gather megabytes before it says that a slow client reads at all.
+READ_BYTES_MIN: Final = 16 * 1024
+_UNSENT_BYTES_MAX: Final = READ_BYTES_MIN
+_NOTSENT_LOWAT: Final = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 
 _NOTHING: Final = object()
 _URLS_MAX: Final = 256  # Most requests go to a few URLs; those with ids in them push each other out.
@@ -34,6 +51,10 @@ WHOLE_ANSWER: Final = "vettance.answer"
 #: The extension by which the edge asks for a body that is there already: the whole of it, or None.
 ARRIVED_BODY: Final = "vettance.body"
 
+#: The extension by which the edge says to which tenant a connection belongs: `owns(tenant) -> bool`, False
+#: where the tenant has as many as it may have.
+CONNECTION_OWNER: Final = "vettance.owner"
+
 
 class EdgeProtocol(HttpToolsProtocol):
     """uvicorn's HTTP/1.1 protocol, which by itself waits for ever for a head of any length.
@@ -45,23 +66,40 @@ class EdgeProtocol(HttpToolsProtocol):
 
     look_every_s = LOOK_EVERY_S
 
-    def __init__(self, *args: Any, tell: Callable[[int], None] | None = None, **named: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        tell: Callable[[int], None] | None = None,
+        shares: ConnectionShares | None = None,
+        **named: Any,
+    ) -> None:
         """Arguments are uvicorn's; `tell` hears how many connections are open whenever one comes or goes."""
         super().__init__(*args, **named)
         self._tell = tell
+        self._place = (shares or ConnectionShares()).place()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to watch a new connection."""
         super().connection_made(transport)
         self._head_bytes = 0
+        self._begun = b""
+        self._strange: StrangeMethod | None = None
+        self._method: bytes | None = None
+        self._fault: str | None = None
+        self._unread_bytes = 0
         self._owing: object = _NOTHING
         self._timer = self.loop.call_later(self.look_every_s, self._look)
         if self._tell is not None:
             self._tell(len(self.connections))
+        if not self._place.take(self.client[0] if self.client else ""):
+            self._refuse(Unavailable("There are as many connections from here as there can be. Try again."))
+        elif _NOTSENT_LOWAT is not None and (taken := transport.get_extra_info("socket")) is not None:
+            taken.setsockopt(socket.IPPROTO_TCP, _NOTSENT_LOWAT, _UNSENT_BYTES_MAX)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop watching."""
         self._timer.cancel()
+        self._place.give()
         super().connection_lost(exc)
         if self._tell is not None:
             self._tell(len(self.connections))
@@ -83,7 +121,13 @@ class EdgeProtocol(HttpToolsProtocol):
         """
         parser, scope = self.parser, self.scope
         version = parser.get_http_version()
-        scope["method"] = parser.get_method().decode("ascii")
+        check_head(version, self.headers)
+        method = self._method or parser.get_method()
+        if parser.should_upgrade():
+            self._method = method  # The parser stops here, and the request is parsed anew.
+            return
+        self._method = None
+        scope["method"] = method.decode("ascii")
         if version != "1.1":
             scope["http_version"] = version
         url = self.url
@@ -100,12 +144,13 @@ class EdgeProtocol(HttpToolsProtocol):
             self.server_state.default_headers,
             asyncio.Event(),
             self.expect_100_continue,
-            version != "1.0" and parser.should_keep_alive(),
+            version != "1.0" and parser.should_keep_alive() and method != b"CONNECT",
             self.on_response_complete,
         )
         extensions: Any = {
             WHOLE_ANSWER: functools.partial(_answer_whole, cycle),
             ARRIVED_BODY: functools.partial(_arrived_body, cycle),
+            CONNECTION_OWNER: self._place.belong,
         }
         scope["extensions"] = extensions
         if existing is None or existing.response_complete:
@@ -115,40 +160,147 @@ class EdgeProtocol(HttpToolsProtocol):
             self.pipeline.appendleft((cycle, self.app))
 
     def data_received(self, data: bytes) -> None:
-        """Pass bytes on, and refuse a head that grows beyond its bound."""
-        super().data_received(data)
-        cycle: Any = self.cycle
-        if self.scope is None or (cycle is not None and cycle.scope is self.scope):
-            self._head_bytes = 0
+        """Pass bytes on to the parser, and refuse what is no HTTP and heads that grow beyond their bound."""
+        self._unset_keepalive_if_required()
+        if self._fault is not None or self.transport.is_closing():
             return
+        before: Any = self.cycle
+        is_between = self.scope is None or (before is not None and before.scope is self.scope)
+        try:
+            if self._strange is not None:
+                self._go_on_with_strange(data)
+            else:
+                self._feed(data)
+        except httptools.HttpParserInvalidMethodError:
+            # Of requests that were sent together only the first can be found again, for the parser keeps to
+            # itself how far it came: a strange method further behind is answered as what is no HTTP.
+            if before is not self.cycle or (is_between and before is not None and before.more_body):
+                self._refuse_in_turn(NO_HTTP)
+            else:
+                self._begin_strange(self._begun + data)
+        except httptools.HttpParserError as error:
+            cause = error.__context__
+            self._refuse_in_turn(str(cause) if isinstance(cause, HeadRefused) else NO_HTTP)
+        cycle: Any = self.cycle
+        if self._strange is None and (
+            self.scope is None or (cycle is not None and cycle.scope is self.scope)
+        ):
+            self._head_bytes, self._begun = 0, b""
+            return
+        self._begun = data if is_between and len(data) <= METHOD_BYTES_MAX else b""
         self._head_bytes += len(data)
-        if self._head_bytes > HEAD_BYTES_MAX:
-            self.send_400_response("The request line and headers are too long.")
+        if self._head_bytes > HEAD_BYTES_MAX and self._fault is None:
+            self._refuse_in_turn("The request line and headers are too long.")
 
-    def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP with the error body that everything else is answered with."""
+    def on_message_complete(self) -> None:
+        """Note that a body is complete; the parser also says so of a request that is to be parsed anew."""
+        cycle: Any = self.cycle
+        if cycle is None or cycle.scope is not self.scope or cycle.response_complete:
+            return
+        cycle.more_body = False
+        cycle.message_event.set()
+
+    def _feed(self, data: bytes) -> None:
+        """Parse. A request that asks for another protocol is parsed anew without that: none is offered."""
+        while True:
+            try:
+                self.parser.feed_data(data)
+                return
+            except httptools.HttpParserUpgrade as upgrade:
+                version = self.parser.get_http_version()
+                data = without_upgrade(self.url, version, self.headers) + data[upgrade.args[0] :]
+                self.parser = _parser_of(self)
+
+    def _begin_strange(self, begun: bytes) -> None:
+        self._strange = StrangeMethod()
+        try:
+            self._go_on_with_strange(begun)
+        except httptools.HttpParserError as error:
+            cause = error.__context__
+            self._refuse_in_turn(str(cause) if isinstance(cause, HeadRefused) else NO_HTTP)
+        except HeadRefused as refused:
+            self._refuse_in_turn(str(refused))
+
+    def _go_on_with_strange(self, data: bytes) -> None:
+        """Once a head with a method that the parser does not know is whole, parse it with another method."""
+        strange = self._strange
+        assert strange is not None
+        whole = strange.add(data)
+        if whole is None:
+            return
+        self._strange, self._method = None, strange.method
+        self.parser = _parser_of(self)
+        self._feed(whole)
+
+    def _refuse_in_turn(self, message: str) -> None:
+        """Refuse what is no HTTP once every request before it is answered, and take no more."""
+        self._fault = message
+        cycle: Any = self.cycle
+        if cycle is None or cycle.response_complete:
+            self._refuse(Invalid(message))
+        elif cycle.more_body:
+            # It is the body of the last request that is no HTTP.
+            if self.pipeline and self.pipeline[0][0] is cycle:
+                self.pipeline.popleft()
+            elif cycle.response_started:
+                self.transport.close()
+            else:
+                self._refuse(Invalid(message))
+
+    def on_response_complete(self) -> None:
+        """Begin the next request that has arrived; after the last one, refuse what came behind it."""
+        is_last = not self.pipeline
+        super().on_response_complete()
+        if is_last and self._fault is not None and not self.transport.is_closing():
+            self._refuse(Invalid(self._fault))
+
+    def resume_writing(self) -> None:
+        """Go on writing: the client reads."""
+        self._unread_bytes = 0
+        super().resume_writing()
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer what there is no request for with the error body of all others, and end the connection."""
         if self.transport.is_closing():
             return
-        content = encode(error_body(Invalid(msg)))
+        content = encode(error_body(refusal))
+        more = "".join(f"{name}: {value}\r\n" for name, value in refusal.headers)
         head = (
-            "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
-            f"x-request-id: {_ids.make('req')}\r\ncontent-length: {len(content)}\r\nconnection: close\r\n\r\n"
+            f"content-type: application/json\r\nx-request-id: {_ids.make('req')}\r\n{more}"
+            f"content-length: {len(content)}\r\nconnection: close\r\n\r\n"
         )
-        self.transport.write(head.encode("ascii") + content)
+        self.transport.write(STATUS_LINE[refusal.status] + head.encode("ascii") + content)
         self.transport.close()
 
     def _look(self) -> None:
-        """Close the connection when the client has owed bytes for the same request since the last look."""
+        """End the connection when the client has owed bytes for the same request since the last look.
+
+        So too when it has not read what it was answered: as long as that holds writing up, and when it is
+        all that is left to do, nothing is added to what is unread.
+        """
+        self._timer = self.loop.call_later(self.look_every_s, self._look)
+        transport = self.transport
+        if self.flow.write_paused or transport.is_closing():
+            unread = transport.get_write_buffer_size()
+            if self._unread_bytes and unread and self._unread_bytes - unread < READ_BYTES_MIN:
+                transport.abort()
+                return
+            self._unread_bytes = unread
         cycle: Any = self.cycle
         at_work = cycle is not None and not cycle.response_complete
         if at_work or self.timeout_keep_alive_task is not None:
             self._owing = _NOTHING
         elif self._owing is cycle:
-            self.transport.close()
-            return
+            transport.close()
         else:
             self._owing = cycle
-        self._timer = self.loop.call_later(self.look_every_s, self._look)
+
+
+def _parser_of(protocol: EdgeProtocol) -> httptools.HttpRequestParser:
+    parser = httptools.HttpRequestParser(protocol)
+    # As uvicorn does: else a request that ends its connection could not be answered before what follows it.
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    return parser
 
 
 def _parts_of(url: bytes) -> tuple[str, bytes, bytes]:

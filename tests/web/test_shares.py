@@ -1,0 +1,97 @@
+"""Shares leave room for whoever has none yet, and come back to nothing."""
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vettance.web.connections import ConnectionShares, connections_max
+from vettance.web.shares import EqualShares, Shares
+
+
+def taken(shares: Shares, size: int, *holders: str) -> int:
+    count = 0
+    while shares.take(size, *holders):
+        count += 1
+    return count
+
+
+def test_one_holder_gets_half_two_get_a_third_each_and_room_is_left() -> None:
+    shares = Shares(1200)
+    assert taken(shares, 1, "a") == 600
+    assert taken(shares, 1, "b") == 300
+    assert taken(shares, 1, "c") == 150
+    assert shares.take(100, "d")
+
+
+def test_keys_share_what_their_tenant_may_hold() -> None:
+    shares = Shares(1200)
+    assert taken(shares, 1, "a", "key 1") == 400
+    assert taken(shares, 1, "a", "key 2") > 100
+    assert len(shares) < 600
+    assert taken(shares, 1, "b", "key 3") > 200
+
+
+def test_several_greedy_holders_leave_room_for_one_more() -> None:
+    shares = Shares(128 * 2**20)
+    for number in range(6):
+        taken(shares, 2**20, str(number))
+    assert shares.take(2**20, "new")
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.integers(1, 40))))
+def test_what_was_given_back_is_there_again(asked: Sequence[tuple[str, str, int]]) -> None:
+    shares = Shares(100)
+    held = [
+        (size, outer, outer + inner)
+        for outer, inner, size in asked
+        if shares.take(size, outer, outer + inner)
+    ]
+    assert len(shares) == sum(size for size, *_ in held) <= 100
+    for each in held:
+        shares.give(*each)
+    assert len(shares) == 0
+    assert taken(shares, 1, "a") == 50
+
+
+def test_what_is_scarce_is_kept_from_those_with_more_than_an_equal_part() -> None:
+    shares = EqualShares(4)
+    assert [shares.take("a", number) for number in range(1, 6)] == [True] * 4 + [False]
+    assert shares.take("b", 5)
+    assert not shares.take("a", 6)
+    shares.give("b")
+    shares.give("a")
+    assert shares.take("a", 4)
+
+
+def test_an_address_has_half_of_the_connections_and_behind_proxies_all() -> None:
+    shares = ConnectionShares(8)
+    places = [shares.place() for _ in range(12)]
+    assert [place.take("192.0.2.1") for place in places[:5]] == [True] * 4 + [False]
+    assert [place.take(f"2001:db8::{number}") for number, place in enumerate(places[5:9])] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    for place in places:
+        place.give()
+        place.give()
+    assert shares.open == len(shares.addresses) == 0
+    behind = ConnectionShares(3, by_address=False)
+    assert [behind.place().take("192.0.2.1") for _ in range(4)] == [True, True, True, False]
+
+
+def test_a_connection_belongs_to_the_tenant_that_used_it_last() -> None:
+    shares = ConnectionShares(8)
+    places = [shares.place() for _ in range(6)]
+    assert [place.belong("a") for place in places] == [True] * 4 + [False] * 2
+    assert places[0].belong("b")
+    assert places[4].belong("a")
+    for place in places:
+        place.give()
+    assert len(shares.tenants) == 0
+
+
+def test_a_process_keeps_files_for_itself() -> None:
+    assert 0 < connections_max() <= 16_384
