@@ -87,7 +87,7 @@ def value(name: str, seen: Event) -> Any:
         ("location.longitude", 13.4),
         ("occurred_at_ms", NOW_MS),
         ("hour", 8),
-        ("weekday", 3),
+        ("weekday", 4),
         ("metadata.amount", 12.5),
         ("metadata.currency", "EUR"),
         ("metadata.merchantId", "77"),

@@ -3,19 +3,59 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from vettance.aml.event import AmlEvent
-from vettance.aml.jurisdiction import Jurisdictions, country_of
-from vettance.clock import HOUR_MS
+from vettance.aml.event import AmlCategory, AmlEvent
+from vettance.aml.jurisdiction import Jurisdictions
+from vettance.aml.stated import (
+    adds_instrument,
+    age_years,
+    below_threshold,
+    cash_below,
+    category,
+    coordinate,
+    country,
+    description,
+    hour,
+    instrument,
+    large,
+    near_threshold,
+    place,
+    round_sum,
+    weekday,
+)
+from vettance.decisions.domains import (
+    ADDRESS,
+    COUNTRY_FOUND,
+    CURRENCY,
+    EMAIL,
+    LATITUDE,
+    LONGITUDE,
+    MEASURED,
+    MOMENT,
+)
+from vettance.rules.domain import (
+    ANYTHING,
+    COUNT,
+    HOUR,
+    LOWER_TRIMMED,
+    NOT_NEGATIVE,
+    WEEKDAY,
+    Domain,
+    one_of,
+    written,
+)
 from vettance.rules.schema import Field, Namespace, Schema, Type
-from vettance.wire import read_moment
 
-#: What many laws have banks report: 10,000 (31 CFR 1010.311 in dollars; Directive (EU) 2015/849 in euros).
-THRESHOLD: Final = 10_000
-_YEAR_MS: Final = 365.2425 * 24 * HOUR_MS
+_SEGMENT: Final = one_of("person", "business")
+_WORD: Final = written(LOWER_TRIMMED)
 
 
-def _plain(name: str, attribute: str, doc: str, kind: Type = Type.TEXT) -> Field:
-    return Field(name, kind, _attribute(attribute), doc, attribute)
+def _plain(
+    name: str, attribute: str, doc: str, kind: Type = Type.TEXT, domain: Domain | None = None
+) -> Field:
+    if domain is None:
+        # Numbers of AML are amounts, ages, counts and shares: none is negative.
+        domain = NOT_NEGATIVE if kind is Type.NUMBER else ANYTHING
+    return Field(name, kind, _attribute(attribute), doc, attribute, domain)
 
 
 def _attribute(path: str) -> Callable[[AmlEvent], Any]:
@@ -30,122 +70,54 @@ def _attribute(path: str) -> Callable[[AmlEvent], Any]:
     return read
 
 
-def _category(event: AmlEvent) -> str | None:
-    return event.category.value if event.category is not None else None
-
-
-def _near_threshold(event: AmlEvent) -> bool:
-    amount = event.transfer.amount
-    return event.transfer.moves and amount is not None and 0.9 * THRESHOLD <= amount < THRESHOLD
-
-
-def _below_threshold(event: AmlEvent) -> bool:
-    amount = event.transfer.amount
-    return event.transfer.moves and amount is not None and 0.6 * THRESHOLD <= amount < THRESHOLD
-
-
-def _cash_below(event: AmlEvent) -> bool:
-    transfer = event.transfer
-    return transfer.incoming and transfer.cash and (transfer.amount or 0) < THRESHOLD
-
-
-def _round_sum(event: AmlEvent) -> bool:
-    amount = event.transfer.amount
-    return event.transfer.moves and amount is not None and amount >= 1000 and amount % 500 == 0
-
-
-def _large(event: AmlEvent) -> bool:
-    return event.transfer.moves and (event.transfer.amount or 0) >= THRESHOLD
-
-
-def _place(event: AmlEvent) -> str | None:
-    """Name where it was done: the branch or city, else the place of the event, else its country."""
-    if event.transfer.city is not None:
-        return event.transfer.city
-    where = event.location
-    if type(where) is dict:
-        for name in ("branchId", "branch", "city", "name", "country"):
-            if type(where.get(name)) is str and where[name]:
-                return str(where[name])
-    if type(where) is str and where:
-        return where
-    return event.country
-
-
-def _country(event: AmlEvent) -> str | None:
-    """The country of the event, else that of its location."""
-    if event.country is not None:
-        return event.country
-    where = event.location
-    named = where.get("country", where.get("countryCode")) if type(where) is dict else None
-    return country_of(named) if type(named) is str else None
-
-
-def _coordinate(names: tuple[str, ...], bound: float) -> Callable[[AmlEvent], float | None]:
-    def read(event: AmlEvent) -> float | None:
-        if type(event.location) is not dict:
-            return None
-        found = next((v for n in names if type(v := event.location.get(n)) in (int, float)), None)
-        return float(found) if found is not None and abs(found) <= bound else None
-
-    return read
-
-
-def _instrument(event: AmlEvent) -> str | None:
-    """The instrument used; of an event about an instrument, else its reference."""
-    if event.transfer.instrument is not None:
-        return event.transfer.instrument
-    return event.reference if _category(event) == "PAYMENT_INSTRUMENT" else None
-
-
-def _adds_instrument(event: AmlEvent) -> bool:
-    if _category(event) != "PAYMENT_INSTRUMENT":
-        return False
-    name = event.name.lower()
-    return not any(word in name for word in ("remov", "delet", "expir", "declin", "block"))
-
-
-def _description(event: AmlEvent) -> str | None:
-    text = event.transfer.description
-    return text if text is not None and len(text) >= 4 else None
-
-
-def _age_years(event: AmlEvent) -> float | None:
-    """The customer's age at the event, from a date of birth (`yyyy-mm-dd`) in `customer` or its metadata."""
-    profile = event.customer.get("metadata")
-    for holder in (event.customer, profile if type(profile) is dict else {}, event.metadata):
-        for name in ("dateOfBirth", "date_of_birth", "birthDate", "birth_date", "dob"):
-            born_ms = read_moment(holder.get(name)) if type(holder.get(name)) is str else None
-            if born_ms is not None and born_ms < event.occurred_at_ms:
-                return (event.occurred_at_ms - born_ms) / _YEAR_MS
-    return None
-
-
-def _hour(event: AmlEvent) -> int:
-    return event.occurred_at_ms // HOUR_MS % 24
-
-
 def _event_fields() -> tuple[Field, ...]:
     return (
         _plain("event_name", "name", "The event name as the tenant sends it."),
         Field(
-            "event_category", Type.TEXT, _category, "CUSTOMER, ACCOUNT, TRANSACTION …; missing when not sent."
+            "event_category",
+            Type.TEXT,
+            category,
+            "CUSTOMER, ACCOUNT, TRANSACTION …; missing when not sent.",
+            domain=one_of(*AmlCategory),
         ),
         _plain("customer.external_id", "customer_id", "The tenant's own id of the customer."),
-        _plain("customer.email", "email", "The customer's e-mail address in small letters."),
+        _plain("customer.email", "email", "The customer's e-mail address in small letters.", domain=EMAIL),
         _plain("customer.key", "customer_key", "Whom the event is about: id, else e-mail, else account."),
         _plain("device.key", "device_key", "The device: its fingerprint, else the external id."),
-        _plain("ip", "ip", "The address the event came from, in canonical form."),
+        _plain("ip", "ip", "The address the event came from, in canonical form.", domain=ADDRESS),
         _plain("session_id", "session_id", "The session."),
         _plain("reference", "reference", "The tenant's reference."),
-        Field("country", Type.TEXT, _country, "Country of the event or its location, ISO 3166-1 alpha-2."),
-        Field("place", Type.TEXT, _place, "Where it was done: branch, city, location, else the country."),
-        Field("location.latitude", Type.NUMBER, _coordinate(("latitude", "lat"), 90), "Degrees north."),
         Field(
-            "location.longitude", Type.NUMBER, _coordinate(("longitude", "lon", "lng"), 180), "Degrees east."
+            "country",
+            Type.TEXT,
+            country,
+            "Country of the event or its location, ISO 3166-1 alpha-2.",
+            domain=COUNTRY_FOUND,
         ),
-        _plain("occurred_at_ms", "occurred_at_ms", "Event time in Unix milliseconds.", Type.NUMBER),
-        Field("hour", Type.NUMBER, _hour, "Hour of the event, 0 to 23, UTC."),
+        Field("place", Type.TEXT, place, "Where it was done: branch, city, location, else the country."),
+        Field(
+            "location.latitude",
+            Type.NUMBER,
+            coordinate(("latitude", "lat"), 90),
+            "Degrees north.",
+            domain=LATITUDE,
+        ),
+        Field(
+            "location.longitude",
+            Type.NUMBER,
+            coordinate(("longitude", "lon", "lng"), 180),
+            "Degrees east.",
+            domain=LONGITUDE,
+        ),
+        _plain("occurred_at_ms", "occurred_at_ms", "Event time in Unix milliseconds.", Type.NUMBER, MOMENT),
+        Field("hour", Type.NUMBER, hour, "Hour of the event, 0 to 23, UTC.", domain=HOUR),
+        Field(
+            "weekday",
+            Type.NUMBER,
+            weekday,
+            "Day of the week of the event, UTC: 1 is Monday, 7 is Sunday (ISO 8601).",
+            domain=WEEKDAY,
+        ),
     )
 
 
@@ -162,31 +134,63 @@ def _transfer_fields() -> tuple[Field, ...]:
         _plain("purchase", "transfer.buys", "Whether something is bought, by channel, type or name.", flag),
         _plain("wages", "transfer.pays_wages", "Whether it is pay, by type, name or text.", flag),
         _plain("amount", "transfer.amount", "The amount, never negative.", number),
-        _plain("currency", "transfer.currency", "Currency code in upper case."),
+        _plain("currency", "transfer.currency", "Currency code in upper case.", domain=CURRENCY),
         _plain("account.id", "transfer.account", "The customer's account."),
         _plain(
             "account.age_days", "transfer.age_days", "Age of the account in days, where it is told.", number
         ),
-        _plain("account.balance_after", "transfer.balance_after", "The balance afterwards.", number),
-        _plain("customer.income", "transfer.income", "The declared income or turnover of a month.", number),
-        Field("customer.age_years", number, _age_years, "Age of the customer, from a date of birth."),
-        _plain("customer.segment", "transfer.segment", "`person` or `business`; missing when not sent."),
+        _plain(
+            "account.balance_after", "transfer.balance_after", "The balance afterwards.", number, ANYTHING
+        ),
+        _plain(
+            "customer.income",
+            "transfer.income",
+            "The declared income or turnover of a month.",
+            number,
+            ANYTHING,
+        ),
+        Field(
+            "customer.age_years",
+            number,
+            age_years,
+            "Age of the customer, from a date of birth.",
+            domain=NOT_NEGATIVE,
+        ),
+        _plain(
+            "customer.segment",
+            "transfer.segment",
+            "`person` or `business`; missing when not sent.",
+            domain=_SEGMENT,
+        ),
         _plain("counterparty.id", "transfer.counterparty_id", "Who is on the other side."),
         _plain("counterparty.name", "transfer.counterparty_name", "Their name."),
-        _plain("counterparty.country", "transfer.counterparty_country", "Their country, alpha-2."),
+        _plain(
+            "counterparty.country",
+            "transfer.counterparty_country",
+            "Their country, alpha-2.",
+            domain=COUNTRY_FOUND,
+        ),
         _plain("counterparty.account", "transfer.counterparty_account", "Their account."),
-        _plain("channel", "transfer.channel", "How it was done, in small letters."),
-        _plain("transaction_type", "transfer.type", "What it was, in small letters."),
-        Field("description", Type.TEXT, _description, "The text on the statement, from 4 characters on."),
-        _plain("invoice_amount", "transfer.invoice_amount", "What the invoice of a trade says.", number),
-        _plain("market_value", "transfer.market_value", "What the goods are worth.", number),
-        Field("instrument", Type.TEXT, _instrument, "The card, wallet or mandate used or added."),
-        Field("adds_instrument", flag, _adds_instrument, "Whether a payment instrument is added or changed."),
-        Field("near_threshold", flag, _near_threshold, "Whether the amount is within 10 % below 10,000."),
-        Field("below_threshold", flag, _below_threshold, "Whether the amount is from 6,000 to below 10,000."),
-        Field("cash_below_threshold", flag, _cash_below, "Whether less than 10,000 is paid in as cash."),
-        Field("round_sum", flag, _round_sum, "Whether it is a multiple of 500, from 1,000 on."),
-        Field("large_sum", flag, _large, "Whether it is 10,000 or more."),
+        _plain("channel", "transfer.channel", "How it was done, in small letters.", domain=_WORD),
+        _plain("transaction_type", "transfer.type", "What it was, in small letters.", domain=_WORD),
+        Field(
+            "description",
+            Type.TEXT,
+            description,
+            "The text on the statement in small letters, from 4 characters on.",
+            domain=_WORD,
+        ),
+        _plain(
+            "invoice_amount", "transfer.invoice_amount", "What the invoice of a trade says.", number, ANYTHING
+        ),
+        _plain("market_value", "transfer.market_value", "What the goods are worth.", number, ANYTHING),
+        Field("instrument", Type.TEXT, instrument, "The card, wallet or mandate used or added."),
+        Field("adds_instrument", flag, adds_instrument, "Whether a payment instrument is added or changed."),
+        Field("near_threshold", flag, near_threshold, "Whether the amount is within 10 % below 10,000."),
+        Field("below_threshold", flag, below_threshold, "Whether the amount is from 6,000 to below 10,000."),
+        Field("cash_below_threshold", flag, cash_below, "Whether less than 10,000 is paid in as cash."),
+        Field("round_sum", flag, round_sum, "Whether it is a multiple of 500, from 1,000 on."),
+        Field("large_sum", flag, large, "Whether it is 10,000 or more."),
     )
 
 
@@ -199,28 +203,69 @@ def _trail_fields() -> tuple[Field, ...]:
         _plain("receiver", "trail.receiver", "Who is paid, under one key."),
         _plain("sender.own", "trail.sender_own", "Whether who pays is a customer of the tenant.", flag),
         _plain("receiver.own", "trail.receiver_own", "Whether who is paid is one.", flag),
-        _plain("sender.segment", "trail.sender_segment", "`person` or `business`, where it was told."),
-        _plain("receiver.segment", "trail.receiver_segment", "The same of who is paid."),
+        _plain(
+            "sender.segment",
+            "trail.sender_segment",
+            "`person` or `business`, where it was told.",
+            domain=_SEGMENT,
+        ),
+        _plain("receiver.segment", "trail.receiver_segment", "The same of who is paid.", domain=_SEGMENT),
         _plain(
             "pair_is_new",
             "trail.pair_is_new",
             "Whether this sender did not pay this receiver in 90 days.",
             flag,
         ),
-        _plain("idle_days", "trail.idle_days", "Days since the party's transfer before this one.", number),
-        _plain("awake_hours", "trail.awake_hours", "Hours since it came back from 30 silent days.", number),
-        _plain("watched_days", "trail.watched_days", "Days since the tenant's first event.", number),
-        _plain("cycle", "trail.cycle", "Parties of a circle that this transfer closes, else 0.", number),
-        _plain("chain", "trail.chain", "Hops that one sum has made up to and with this one.", number),
         _plain(
-            "gathered", "trail.gathered", "Parties over which money of one source meets again here.", number
+            "idle_days",
+            "trail.idle_days",
+            "Days since the party's transfer before this one.",
+            number,
+            MEASURED,
         ),
-        _plain("grid", "trail.grid", "Senders that pay this receiver and two others of this sender.", number),
+        _plain(
+            "awake_hours",
+            "trail.awake_hours",
+            "Hours since it came back from 30 silent days.",
+            number,
+            MEASURED,
+        ),
+        _plain(
+            "watched_days", "trail.watched_days", "Days since the tenant's first event.", number, MEASURED
+        ),
+        _plain(
+            "cycle", "trail.cycle", "Parties of a circle that this transfer closes, else 0.", number, COUNT
+        ),
+        _plain("chain", "trail.chain", "Hops that one sum has made up to and with this one.", number, COUNT),
+        _plain(
+            "gathered",
+            "trail.gathered",
+            "Parties over which money of one source meets again here.",
+            number,
+            COUNT,
+        ),
+        _plain(
+            "grid",
+            "trail.grid",
+            "Senders that pay this receiver and two others of this sender.",
+            number,
+            COUNT,
+        ),
         _plain("mirror", "trail.mirror", "Share of the closest sum received within a day.", number),
         _plain(
-            "repeats", "trail.repeats", "Similar transfers of a day between the two, by no habit.", number
+            "repeats",
+            "trail.repeats",
+            "Similar transfers of a day between the two, by no habit.",
+            number,
+            COUNT,
         ),
-        _plain("split_days", "trail.split_days", "Days since the receiver collected a sum in parts.", number),
+        _plain(
+            "split_days",
+            "trail.split_days",
+            "Days since the receiver collected a sum in parts.",
+            number,
+            MEASURED,
+        ),
         _plain("benford", "trail.benford", "Chi-square of first digits, from 50 amounts on.", number),
     )
 
@@ -228,7 +273,7 @@ def _trail_fields() -> tuple[Field, ...]:
 def _jurisdiction_fields(jurisdictions: Jurisdictions) -> tuple[Field, ...]:
     def either(codes: frozenset[str]) -> Callable[[AmlEvent], bool]:
         def read(event: AmlEvent) -> bool:
-            return event.transfer.counterparty_country in codes or _country(event) in codes
+            return event.transfer.counterparty_country in codes or country(event) in codes
 
         return read
 

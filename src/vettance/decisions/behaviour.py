@@ -11,9 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from vettance.clock import HOUR_MS
 from vettance.decisions.browser import KEYSTROKES, NO_SIGNALS, signals_of
+from vettance.decisions.domains import MEASURED
 from vettance.decisions.members import bounded, once
 from vettance.decisions.offset import shows_clock_of
 from vettance.events.event import Event
+from vettance.rules.domain import ANYTHING, SHARE
 from vettance.rules.schema import Field, Type
 
 _READ_MAX: Final = 512  # More numbers than a form gives; the rest would only cost time.
@@ -99,6 +101,14 @@ _DOCS: Final = {
     "mouse_speed_spread": "Median over movements of the range of the middle half of speeds, as a share.",
     "mouse_step_spread": "Median over movements of the range of the middle half of step lengths, as a share.",
     "mouse_timer_cv": "Median over movements of the spread of the time between mouse events.",
+}
+
+#: Gaps are negative where the next key went down first; all else is not below 0.
+_DOMAINS: Final = {
+    "keystroke_gap_low_ms": ANYTHING,
+    "keystroke_gap_median_ms": ANYTHING,
+    "keystroke_overlap": SHARE,
+    "keystroke_low_spread": SHARE,
 }
 
 _NOTHING: Final = Behaviour()
@@ -296,7 +306,13 @@ def behaviour_fields(country_of: Callable[[Event], str | None]) -> tuple[Field, 
     )
     return (
         *(
-            Field(f"signals.{name}", Type.NUMBER, _part(index), _DOCS[name])
+            Field(
+                f"signals.{name}",
+                Type.NUMBER,
+                _part(index),
+                _DOCS[name],
+                domain=_DOMAINS.get(name, MEASURED),
+            )
             for index, name in enumerate(Behaviour._fields)
         ),
         *(Field(f"signals.{name}", Type.BOOL, read, doc) for name, read, doc in flags),

@@ -1,12 +1,15 @@
 """The names that fraud rules may use: one row for each, with its type, its reader and its manual line."""
 
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from vettance.clock import DAY_MS, HOUR_MS
 from vettance.decisions.behaviour import behaviour_fields
 from vettance.decisions.browser import SIGNALS, is_automation, signals_of
+from vettance.decisions.domains import (
+    COUNTRY,
+    EMAIL,
+    MEASURED,
+)
 from vettance.decisions.email import EmailFacts, email_facts
 from vettance.decisions.members import (
     Reader,
@@ -16,19 +19,27 @@ from vettance.decisions.members import (
     in_person,
     member,
     once,
-    read_amount,
     read_code,
     read_flag,
-    read_id,
     read_number,
-    read_word,
 )
-from vettance.decisions.network import INVALID, IpFacts, Network
+from vettance.decisions.network import ADDRESS_KINDS, INVALID, IpFacts, Network
+from vettance.decisions.stated import attribute, metadata_fields, plain_fields
 from vettance.events.event import Event
-from vettance.events.kind import Meaning, meaning_of
+from vettance.events.kind import Kind, Meaning, meaning_of
+from vettance.events.kind import Outcome as Ended
+from vettance.rules.domain import (
+    ANYTHING,
+    COUNT,
+    NOT_NEGATIVE,
+    SHARE,
+    Domain,
+    one_of,
+)
 from vettance.rules.schema import Field, Namespace, Schema, Type
 
 _meaning: Final = once(meaning_of)
+_VERSION: Final = Domain(values=frozenset((4, 6)), low=4, high=6, whole=True)
 
 
 def _meaning_reader(index: int) -> Reader:
@@ -38,28 +49,8 @@ def _meaning_reader(index: int) -> Reader:
     return read
 
 
-def _meaning_field(name: str, kind: Type, doc: str) -> Field:
-    return Field(f"event.{name}", kind, _meaning_reader(Meaning._fields.index(name)), doc)
-
-
-def _country(event: Event) -> str | None:
-    return read_code(event.country) if event.country else None
-
-
-def _latitude(event: Event) -> float | None:
-    return event.location[0] if event.location else None
-
-
-def _longitude(event: Event) -> float | None:
-    return event.location[1] if event.location else None
-
-
-def _hour(event: Event) -> int:
-    return event.occurred_at_ms % DAY_MS // HOUR_MS
-
-
-def _weekday(event: Event) -> int:
-    return (event.occurred_at_ms // DAY_MS + 3) % 7  # The Unix epoch was a Thursday; Monday is 0.
+def _meaning_field(name: str, kind: Type, doc: str, domain: Domain = ANYTHING) -> Field:
+    return Field(f"event.{name}", kind, _meaning_reader(Meaning._fields.index(name)), doc, domain=domain)
 
 
 def _email_reader(index: int) -> Reader:
@@ -72,71 +63,27 @@ def _email_reader(index: int) -> Reader:
     return read
 
 
-def _email_field(name: str, kind: Type, doc: str) -> Field:
-    return Field(f"email.{name}", kind, _email_reader(EmailFacts._fields.index(name)), doc)
+def _email_field(name: str, kind: Type, doc: str, domain: Domain = ANYTHING) -> Field:
+    return Field(f"email.{name}", kind, _email_reader(EmailFacts._fields.index(name)), doc, domain=domain)
 
 
 def _user_agent_automation(event: Event) -> bool | None:
     return is_automation(event.user_agent) if event.user_agent else None
 
 
-def _plain_fields() -> tuple[Field, ...]:
-    """The names that stand in the event itself."""
-
-    def plain(name: str, attribute: str, doc: str) -> Field:
-        return Field(name, Type.TEXT, _attribute(attribute), doc, attribute)
-
-    return (
-        plain("event.name", "name", "The name of the event as the tenant sent it."),
-        plain("event_name", "name", "The same as `event.name`."),
-        plain("event.category", "category.value", "AUTHENTICATION, TRANSACTION, ACCOUNT or OTHER."),
-        plain("event_category", "category.value", "The same as `event.category`."),
-        plain("customer.external_id", "customer_id", "The tenant's own id of the customer."),
-        plain("customer.email", "email", "The customer's e-mail address in lower case."),
-        plain(
-            "customer.key", "customer_key", "What the customer is known by: the external id, else the e-mail."
-        ),
-        plain("device.external_id", "device_id", "The tenant's own id of the device."),
-        plain("device.fingerprint", "fingerprint", "The fingerprint of the device."),
-        plain(
-            "device.key", "device_key", "What the device is known by: the fingerprint, else the external id."
-        ),
-        plain("ip", "ip", "The address the event came from, in canonical form."),
-        plain("user_agent", "user_agent", "The user agent as sent."),
-        plain("session_id", "session_id", "The session: `sessionId`, else `metadata.sessionId`."),
-        Field(
-            "country",
-            Type.TEXT,
-            _country,
-            "The country code of the event in upper case, as long as it was sent.",
-        ),
-        Field(
-            "location.latitude", Type.NUMBER, _latitude, "Degrees north, when the event carries coordinates."
-        ),
-        Field(
-            "location.longitude", Type.NUMBER, _longitude, "Degrees east, when the event carries coordinates."
-        ),
-        Field(
-            "occurred_at_ms",
-            Type.NUMBER,
-            _attribute("occurred_at_ms"),
-            "Event time in Unix milliseconds.",
-            "occurred_at_ms",
-        ),
-        Field("hour", Type.NUMBER, _hour, "Hour of the event, 0 to 23, UTC."),
-        Field("weekday", Type.NUMBER, _weekday, "Day of the week of the event, Monday is 0, UTC."),
-    )
-
-
-def _attribute(name: str) -> Reader:
-    return operator.attrgetter(name)
-
-
 _MEANING_FIELDS: Final = (
     _meaning_field(
-        "kind", Type.TEXT, "What kind of thing happened, read from the event's name and category."
+        "kind",
+        Type.TEXT,
+        "What kind of thing happened, read from the event's name and category.",
+        one_of(*Kind),
     ),
-    _meaning_field("outcome", Type.TEXT, "How it ended: `success`, `failure` or `unknown`; never missing."),
+    _meaning_field(
+        "outcome",
+        Type.TEXT,
+        "How it ended: `success`, `failure` or `unknown`; never missing.",
+        one_of(*Ended),
+    ),
     _meaning_field("moves_money", Type.BOOL, "Whether it is a payment, checkout, withdrawal or transfer."),
     _meaning_field("spends", Type.BOOL, "Whether it moves money and is not said to have failed."),
     _meaning_field("payment_failed", Type.BOOL, "Whether it was to move money and failed."),
@@ -158,6 +105,7 @@ _MEANING_FIELDS: Final = (
         Type.NUMBER,
         account_age_hours,
         "Age of the account in hours, when the tenant sends it.",
+        domain=NOT_NEGATIVE,
     ),
     Field(
         "account.is_new",
@@ -174,50 +122,19 @@ _MEANING_FIELDS: Final = (
 )
 
 
-def _metadata_fields() -> tuple[Field, ...]:
-    """The members of `metadata` with a known meaning, under both spellings."""
-    rows: tuple[tuple[tuple[str, ...], Type, Callable[[Any], Any], str], ...] = (
-        (("amount",), Type.NUMBER, read_amount, "Amount of money, a number or a decimal text."),
-        (("currency",), Type.TEXT, read_code, "Currency code in upper case."),
-        (("merchantId", "merchant_id"), Type.TEXT, read_id, "The merchant that is paid."),
-        (("terminalId", "terminal_id"), Type.TEXT, read_id, "The terminal at which is paid."),
-        (("cardHash", "card_hash"), Type.TEXT, read_id, "A hash or token of the card; never its number."),
-        (("paymentMethod", "payment_method"), Type.TEXT, read_word, "How is paid, in lower case."),
-        (("channel",), Type.TEXT, read_word, "Where it happened (web, app, pos …), in lower case."),
-        (
-            ("outcome",),
-            Type.TEXT,
-            read_word,
-            "The outcome as sent, in lower case; `event.outcome` reads it for you.",
-        ),
-        (("promoCode", "promo_code"), Type.TEXT, read_code, "The code of the promotion in upper case."),
-    )
-    fields = []
-    for names, kind, convert, doc in rows:
-        read = member(convert, *names)
-        fields += [Field(f"metadata.{name}", kind, read, doc) for name in names]
-    return (
-        *fields,
-        Field(
-            "merchant.key",
-            Type.TEXT,
-            member(read_id, "terminalId", "terminal_id", "merchantId", "merchant_id"),
-            "Where is paid: the terminal, else the merchant.",
-        ),
-    )
-
-
 _EMAIL_FIELDS: Final = (
     _email_field("valid", Type.BOOL, "Whether the customer's e-mail has the form of an address."),
-    _email_field("domain", Type.TEXT, "The part after the @."),
-    _email_field("mailbox", Type.TEXT, "The address without dots and tags that its provider ignores."),
+    _email_field("domain", Type.TEXT, "The part after the @.", EMAIL),
+    _email_field("mailbox", Type.TEXT, "The address without dots and tags that its provider ignores.", EMAIL),
     _email_field(
         "disposable", Type.BOOL, "Whether the domain, or one above it, hands out throw-away mailboxes."
     ),
     _email_field("free", Type.BOOL, "Whether the provider gives a mailbox to anybody."),
     _email_field("plus_tag", Type.BOOL, "Whether the address carries a `+tag`."),
-    _email_field("digits_ratio", Type.NUMBER, "Share of digits in the part before the @, from 0 to 1."),
-    _email_field("local_length", Type.NUMBER, "Length of the part before the @, without a tag."),
+    _email_field(
+        "digits_ratio", Type.NUMBER, "Share of digits in the part before the @, from 0 to 1.", SHARE
+    ),
+    _email_field("local_length", Type.NUMBER, "Length of the part before the @, without a tag.", COUNT),
     _email_field(
         "random_local", Type.BOOL, "Whether the part before the @ looks typed by a machine (a heuristic)."
     ),
@@ -247,12 +164,19 @@ def _ip_fields(network: Network) -> tuple[Field, ...]:
     """What is known of the address; where no file says it, what the product itself sends is taken."""
     facts = network.facts
 
-    def fact(name: str, kind: Type, index: int, doc: str, sent: Reader | None = None) -> Field:
+    def fact(
+        name: str,
+        kind: Type,
+        index: int,
+        doc: str,
+        sent: Reader | None = None,
+        domain: Domain = ANYTHING,
+    ) -> Field:
         def read(event: Event) -> Any:
             found = facts(event.ip)[index] if event.ip else None
             return sent(event) if found is None and sent is not None else found
 
-        return Field(f"ip.{name}", kind, read, doc)
+        return Field(f"ip.{name}", kind, read, doc, domain=domain)
 
     def whether(kind: str, doc: str) -> Field:
         def read(event: Event) -> bool | None:
@@ -264,12 +188,13 @@ def _ip_fields(network: Network) -> tuple[Field, ...]:
     valid, version, kind, country, asn, organisation, hosting = range(len(IpFacts._fields))
     return (
         fact("valid", Type.BOOL, valid, "Whether `ip` is an address at all."),
-        fact("version", Type.NUMBER, version, "4 or 6."),
+        fact("version", Type.NUMBER, version, "4 or 6.", domain=_VERSION),
         fact(
             "kind",
             Type.TEXT,
             kind,
-            "public, private, shared, loopback, link_local, multicast, documentation or reserved.",
+            f"{', '.join(ADDRESS_KINDS[:-1])} or {ADDRESS_KINDS[-1]}.",
+            domain=one_of(*ADDRESS_KINDS),
         ),
         whether("public", "Whether the address is one of the public Internet."),
         whether("private", "Whether the address is one of a private network."),
@@ -278,7 +203,14 @@ def _ip_fields(network: Network) -> tuple[Field, ...]:
         whether("multicast", "Whether the address is one of a group."),
         whether("documentation", "Whether the address exists in examples only."),
         whether("reserved", "Whether the address is reserved and routed nowhere."),
-        fact("country", Type.TEXT, country, "Its country, by the file or `metadata.ipCountry`.", _IP_COUNTRY),
+        fact(
+            "country",
+            Type.TEXT,
+            country,
+            "Its country, by the file or `metadata.ipCountry`.",
+            _IP_COUNTRY,
+            COUNTRY,
+        ),
         fact("asn", Type.NUMBER, asn, "Its network's number, by the file or `metadata.ipAsn`.", _IP_ASN),
         fact("organisation", Type.TEXT, organisation, "Who runs its network, by the file."),
         fact(
@@ -297,9 +229,12 @@ def _ip_fields(network: Network) -> tuple[Field, ...]:
     )
 
 
+#: The signals that may be negative.
+_SIGNED: Final = ("timezone_offset",)
 _SIGNAL_TYPES: Final = {"bool": Type.BOOL, "number": Type.NUMBER}
 _SIGNAL_FIELDS: Final = tuple(
-    Field(f"signals.{name}", _SIGNAL_TYPES[kind], read, doc) for name, kind, read, doc in SIGNALS
+    Field(f"signals.{name}", _SIGNAL_TYPES[kind], read, doc, domain=ANYTHING if name in _SIGNED else MEASURED)
+    for name, kind, read, doc in SIGNALS
 )
 
 
@@ -312,14 +247,10 @@ def _inner_metadata(holder: str) -> Callable[[Event], Mapping[str, Any]]:
 
 
 _NAMESPACES: Final = (
-    Namespace("metadata", _attribute("metadata"), "Everything sent in `metadata`.", "metadata"),
-    Namespace(
-        "custom_fields", _attribute("custom_fields"), "Everything in `custom_fields`.", "custom_fields"
-    ),
-    Namespace("payload", _attribute("payload"), "Everything sent in `payload`.", "payload"),
-    Namespace(
-        "extra", _attribute("extra"), "Members of the event that the interface does not name.", "extra"
-    ),
+    Namespace("metadata", attribute("metadata"), "Everything sent in `metadata`.", "metadata"),
+    Namespace("custom_fields", attribute("custom_fields"), "Everything in `custom_fields`.", "custom_fields"),
+    Namespace("payload", attribute("payload"), "Everything sent in `payload`.", "payload"),
+    Namespace("extra", attribute("extra"), "Members of the event that the interface does not name.", "extra"),
     Namespace("customer.metadata", _inner_metadata("customer"), "Everything sent in `customer.metadata`."),
     Namespace("device.metadata", _inner_metadata("device"), "Everything sent in `device.metadata`."),
     Namespace("signals", signals_of, "Everything the browser's signals hold."),
@@ -332,9 +263,9 @@ def fraud_schema(network: Network | None = None) -> Schema:
     country_of = next(field.read for field in ip_fields if field.name == "ip.country")
     return Schema(
         (
-            *_plain_fields(),
+            *plain_fields(),
             *_MEANING_FIELDS,
-            *_metadata_fields(),
+            *metadata_fields(),
             *_EMAIL_FIELDS,
             *ip_fields,
             *_SIGNAL_FIELDS,

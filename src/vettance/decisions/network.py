@@ -58,6 +58,10 @@ _HOSTING: Final = re.compile(
 )
 
 
+#: Every kind that an address can have, the ordinary one first.
+ADDRESS_KINDS: Final = ("public", *dict.fromkeys(kind for kind, _ in SPECIAL_BLOCKS))
+
+
 class IpFacts(NamedTuple):
     """What one address says. `kind` is `public` or its special block's; without files the rest is None."""
 

@@ -26,6 +26,7 @@ from vettance.rules.expression import (
     literal,
 )
 from vettance.rules.functions import NUMBERS_MAX, WORDS
+from vettance.rules.reach import question_word
 from vettance.rules.reading import A_TYPE, Reading, alike, clip
 from vettance.rules.schema import Type
 from vettance.rules.word import Word
@@ -146,9 +147,11 @@ def _word(reading: Reading, node: ast.Call, word: Word) -> Expression:
         else:
             reading.refuse(argument, f"{parameter.name} of {word.name} must be written out", _shape(word))
     try:
-        return apply(word, tuple(values), tuple(literals))
+        found = apply(word, tuple(values), tuple(literals))
     except ValueError as error:
         reading.refuse(node, str(error))
+    question_word(reading, node.args, found)
+    return found
 
 
 def apply(word: Word, values: tuple[Expression, ...], literals: tuple[Any, ...]) -> Expression:

@@ -42,6 +42,7 @@ class Compiled(msgspec.Struct, frozen=True):
     facts: Callable[[Any], Facts]
     observe: Callable[[Facts], Observation]
     run: Callable[[Facts, Answers], Fired]
+    doubtful: tuple[str, ...]  # the rules with a comparison that no event fulfils
     cost: int  # in units of about 20 ns; what rules share is counted once for aggregates only
     source: str  # the Python that was made, for people
 
@@ -61,6 +62,9 @@ def compile_rules(rules: Sequence[tuple[str, Checked]], schema: Schema) -> Compi
         facts=facts,
         observe=observe,
         run=run,
+        doubtful=tuple(
+            rule_id for rule_id, checked in rules if any(not doubt.warning for doubt in checked.doubts)
+        ),
         cost=sum(checked.expression.cost for _, checked in rules) + memory.upkeep,
         source="\n\n".join((facts_source, observe_source, run_source)),
     )

@@ -4,7 +4,10 @@ _SHOWN_CHARS_MAX = 96  # A longer line is shown cut around the fault, so that th
 
 
 class RuleFault(Exception):
-    """A rule text that is refused. `line` and `column` count from 1; `str()` shows the place with a caret."""
+    """A rule text that is refused. `line` and `column` count from 1; `str()` shows the place with a caret.
+
+    `also` holds further faults of the same text. One that is a `warning` refuses nothing.
+    """
 
     def __init__(
         self, message: str, text: str, line: int, column: int, width: int = 1, hint: str | None = None
@@ -16,20 +19,24 @@ class RuleFault(Exception):
         self.column = column
         self.width = max(1, width)
         self.hint = hint
+        self.warning = False
+        self.also: tuple[RuleFault, ...] = ()
 
     def __str__(self) -> str:
-        lines = self.text.split("\n")
-        shown = lines[self.line - 1] if 0 < self.line <= len(lines) else ""
-        shown, start = _cut("".join(char if char.isprintable() else "·" for char in shown), self.column - 1)
-        caret = "^" * max(1, min(self.width, len(shown) - start))
-        parts = [
-            f"line {self.line}, column {self.column}: {self.message}",
-            f"    {shown}",
-            f"    {' ' * start}{caret}",
-        ]
+        parts = [f"line {self.line}, column {self.column}: {self.message}"]
+        parts += pointed(self.text, self.line, self.column, self.width)
         if self.hint:
             parts.append(f"hint: {self.hint}")
         return "\n".join(parts)
+
+
+def pointed(text: str, line: int, column: int, width: int) -> list[str]:
+    """Return a line of a text, and a second line whose carets point at `width` characters of it."""
+    lines = text.split("\n")
+    shown = lines[line - 1] if 0 < line <= len(lines) else ""
+    shown, start = _cut("".join(char if char.isprintable() else "·" for char in shown), column - 1)
+    caret = "^" * max(1, min(width, len(shown) - start))
+    return [f"    {shown}", f"    {' ' * start}{caret}"]
 
 
 def _cut(line: str, at: int) -> tuple[str, int]:

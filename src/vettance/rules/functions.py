@@ -11,6 +11,18 @@ from typing import Any, Final
 
 import re2
 
+from vettance.rules.domain import (
+    COUNT,
+    LOWER,
+    LOWER_TRIMMED,
+    NOT_NEGATIVE,
+    SHARE,
+    TRIMMED,
+    UPPER,
+    Domain,
+    refolded,
+    written,
+)
 from vettance.rules.places import PLACES
 from vettance.rules.schema import Type
 from vettance.rules.word import Word, entering
@@ -26,6 +38,28 @@ _NUMBER_MAX: Final = 1e15
 
 WORDS: dict[str, Word] = {}
 _word = entering(WORDS)
+
+# --- What words make of the values they take ---
+
+
+def _trimmed(text: Domain) -> Domain:
+    return refolded(text, TRIMMED) if text.fold is None else text
+
+
+def _whole(x: Domain) -> Domain:
+    low, high = (end if math.isinf(end) else math.floor(end) for end in (x.low, x.high))
+    return Domain(low=low, high=high + 1, whole=True, closed=x.closed)
+
+
+def _least(*x: Domain) -> Domain:
+    ends = min(each.low for each in x), min(each.high for each in x)
+    return Domain(low=ends[0], high=ends[1], closed=all(each.closed for each in x))
+
+
+def _greatest(*x: Domain) -> Domain:
+    ends = max(each.low for each in x), max(each.high for each in x)
+    return Domain(low=ends[0], high=ends[1], closed=all(each.closed for each in x))
+
 
 # --- Words that the compiler knows by heart; they are in the table for the manual and the checker. ---
 
@@ -60,7 +94,7 @@ def default(x: Any, fallback: Any) -> Any:
 # --- Texts ---
 
 
-@_word({"text": TEXT}, TEXT)
+@_word({"text": TEXT}, TEXT, domain=lambda text: refolded(text, LOWER))
 def lower(text: str) -> str:
     """The text in small letters.
 
@@ -69,7 +103,7 @@ def lower(text: str) -> str:
     return text.lower()
 
 
-@_word({"text": TEXT}, TEXT)
+@_word({"text": TEXT}, TEXT, domain=lambda text: refolded(text, UPPER))
 def upper(text: str) -> str:
     """The text in capital letters.
 
@@ -78,7 +112,7 @@ def upper(text: str) -> str:
     return text.upper()
 
 
-@_word({"text": TEXT}, TEXT)
+@_word({"text": TEXT}, TEXT, domain=_trimmed)
 def trim(text: str) -> str:
     """The text without white space at both ends.
 
@@ -87,7 +121,7 @@ def trim(text: str) -> str:
     return text.strip()
 
 
-@_word({"text": (TEXT, LIST)}, NUMBER, total=False)
+@_word({"text": (TEXT, LIST)}, NUMBER, total=False, domain=COUNT)
 def length(text: Any) -> int | None:
     """How many characters a text has, or how many items a list.
 
@@ -183,7 +217,7 @@ def matches(text: str, pattern: str) -> bool:
     return _pattern(pattern)(text)
 
 
-@_word({"email": TEXT}, TEXT, total=False)
+@_word({"email": TEXT}, TEXT, total=False, domain=written(LOWER_TRIMMED))
 def domain(email: str) -> str | None:
     """What stands after the last @ of an e-mail address, in small letters; unknown without an @.
 
@@ -193,7 +227,7 @@ def domain(email: str) -> str | None:
     return name.strip().lower() or None
 
 
-@_word({"a": TEXT, "b": TEXT}, NUMBER, cost=400)
+@_word({"a": TEXT, "b": TEXT}, NUMBER, cost=400, domain=SHARE)
 def similarity(a: str, b: str) -> float:
     """How alike two texts are, from 0 to 1, whatever their letter case: the share of letter pairs in common.
 
@@ -246,7 +280,7 @@ def number(text: Any) -> int | float | None:
     return value if -_NUMBER_MAX <= value <= _NUMBER_MAX else None
 
 
-@_word({"x": NUMBER}, NUMBER)
+@_word({"x": NUMBER}, NUMBER, domain=NOT_NEGATIVE)
 def _abs(x: float) -> float:
     """The number without its sign.
 
@@ -281,7 +315,7 @@ def _round(x: float, digits: int = 0) -> float:
     return _rounded(x, digits)
 
 
-@_word({"x": NUMBER}, NUMBER)
+@_word({"x": NUMBER}, NUMBER, domain=_whole)
 def floor(x: float) -> int:
     """The greatest whole number that is not above x.
 
@@ -290,7 +324,7 @@ def floor(x: float) -> int:
     return math.floor(x)
 
 
-@_word({"x": NUMBER}, NUMBER)
+@_word({"x": NUMBER}, NUMBER, domain=_whole)
 def ceil(x: float) -> int:
     """The least whole number that is not below x.
 
@@ -299,7 +333,7 @@ def ceil(x: float) -> int:
     return math.ceil(x)
 
 
-@_word({"x": NUMBER}, NUMBER, many=True, cost=4)
+@_word({"x": NUMBER}, NUMBER, many=True, cost=4, domain=_least)
 def min_of(*x: float) -> float:
     """The least of 2 to 10 numbers.
 
@@ -308,7 +342,7 @@ def min_of(*x: float) -> float:
     return min(x)
 
 
-@_word({"x": NUMBER}, NUMBER, many=True, cost=4)
+@_word({"x": NUMBER}, NUMBER, many=True, cost=4, domain=_greatest)
 def max_of(*x: float) -> float:
     """The greatest of 2 to 10 numbers.
 

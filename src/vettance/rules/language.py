@@ -36,17 +36,22 @@ class Checked(msgspec.Struct, frozen=True):
     cost: int
     names: tuple[str, ...]  # the fields it reads, in order of first use
     aggregates: tuple[Remembered, ...]
+    doubts: tuple[RuleFault, ...] = ()  # comparisons that no event, or every event, fulfils
 
 
 def check(text: str, schema: Schema) -> Checked:
-    """Check a rule text against the names of a schema. Raises `RuleFault` for the first fault found."""
+    """Check a rule text against the names of a schema. Raises `RuleFault` for the first fault of several."""
     reading = Reading(text.replace("\r\n", "\n"), schema, _READERS)
     expression = reading.want(reading.parse(), Type.BOOL, "a rule")
+    if reading.faults:
+        first, *others = reading.faults
+        first.also = tuple(others)
+        raise first
     aggregates = tuple(reading.aggregates.values())
     cost = expression.cost + sum(found.upkeep for found in aggregates)
     if cost > COST_MAX:
         raise RuleFault("this rule costs too much to run", reading.text, 1, 1, hint="split it into several")
-    return Checked(reading.text, expression, cost, tuple(reading.names), aggregates)
+    return Checked(reading.text, expression, cost, tuple(reading.names), aggregates, tuple(reading.doubts))
 
 
 def constant(reading: Reading, node: ast.Constant) -> Expression:

@@ -19,7 +19,9 @@ from vettance.rules.expression import (
     logic,
     negation,
 )
+from vettance.rules.fault import RuleFault
 from vettance.rules.functions import WORDS
+from vettance.rules.reach import question_comparison, question_member
 from vettance.rules.reading import A_TYPE, Reading, clip
 from vettance.rules.schema import Type
 
@@ -46,8 +48,19 @@ def logic_of(reading: Reading, node: ast.BoolOp) -> Expression:
     """Read `and` and `or`."""
     both = isinstance(node.op, ast.And)
     word = "and" if both else "or"
-    parts = tuple(reading.want(value, Type.BOOL, f"each side of {word}") for value in node.values)
+    parts = tuple(_side(reading, value, word) for value in node.values)
     return logic(parts, both=both)
+
+
+def _side(reading: Reading, node: ast.expr, word: str) -> Expression:
+    """Read one side of `and` or `or`; a fault in it is noted, so that the other sides are read too."""
+    inside = reading.inside
+    try:
+        return reading.want(node, Type.BOOL, f"each side of {word}")
+    except RuleFault as fault:
+        reading.faults.append(fault)
+        reading.inside = inside
+        return literal(value=True)
 
 
 def unary(reading: Reading, node: ast.UnaryOp) -> Expression:
@@ -121,6 +134,7 @@ def _pair(
         right=right,
         cost=2 + left.cost + right.cost + 4 * (left.type is Type.ANY),
     )
+    question_comparison(reading, (left_node, right_node), found)
     return negation(found) if sign == "!=" else found
 
 
@@ -169,7 +183,10 @@ def _membership(
                 "numbers stand without quotes, texts in quotes",
             )
         text = f"{enclosed(item)} in {container.text}"
-        return Member(type=Type.BOOL, text=text, item=item, items=container, cost=2 + item.cost)
+        found = Member(type=Type.BOOL, text=text, item=item, items=container, cost=2 + item.cost)
+        if isinstance(right_node, ast.List):
+            question_member(reading, right_node.elts, found)
+        return found
     if container.type is Type.TEXT:
         reading.refuse(right_node, "in looks into lists only", f"write contains({clip(container.text)}, …)")
     container = cast(container, Type.LIST)

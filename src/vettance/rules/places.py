@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from vettance.clock import DAY_MS, HOUR_MS
+from vettance.rules.domain import HOUR, WEEKDAY, Domain
 from vettance.rules.schema import Type
 from vettance.rules.word import Word, entering
 
@@ -112,6 +113,7 @@ def subnet(ip: str, ipv4_bits: int, ipv6_bits: int) -> str | None:
     NUMBER,
     total=False,
     cost=40,
+    domain=Domain(low=0, high=math.ceil(math.pi * EARTH_RADIUS_KM)),
 )
 def distance_km(latitude_1: float, longitude_1: float, latitude_2: float, longitude_2: float) -> float | None:
     """The distance of two places in kilometres along the surface; unknown when one is not on the globe.
@@ -131,7 +133,7 @@ def distance_km(latitude_1: float, longitude_1: float, latitude_2: float, longit
     return 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(1.0, half)))
 
 
-@_place({"moment_ms": NUMBER}, NUMBER)
+@_place({"moment_ms": NUMBER}, NUMBER, domain=HOUR)
 def hour_of(moment_ms: float) -> int:
     """The hour of the day, 0 to 23 in UTC, of a moment in Unix milliseconds.
 
@@ -140,7 +142,7 @@ def hour_of(moment_ms: float) -> int:
     return int(moment_ms // HOUR_MS % 24)
 
 
-@_place({"moment_ms": NUMBER}, NUMBER)
+@_place({"moment_ms": NUMBER}, NUMBER, domain=WEEKDAY)
 def weekday_of(moment_ms: float) -> int:
     """The day of the week in UTC of a moment in Unix milliseconds: 1 is Monday, 7 is Sunday (ISO 8601).
 

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
+from vettance.rules.domain import Doubt
 from vettance.rules.expression import Expression, Literal, Remembered, cast
 from vettance.rules.fault import RuleFault
 from vettance.rules.scanner import NESTING_MAX, Token, fault_at, scan
@@ -36,6 +37,8 @@ class Reading:
         self.inside: str | None = None  # the aggregate whose brackets are being read
         self.aggregates: dict[str, Remembered] = {}
         self.names: dict[str, None] = {}
+        self.faults: list[RuleFault] = []  # those of parts that were left out
+        self.doubts: list[RuleFault] = []  # comparisons that no event fulfils, or every event
         self._readers = readers
         self._lines: list[bytes] = []
 
@@ -130,6 +133,12 @@ class Reading:
     def refuse(self, node: ast.expr, message: str, hint: str | None = None) -> NoReturn:
         """Raise a fault that points at a node."""
         raise self.fault(node, message, hint)
+
+    def doubt(self, node: ast.expr, doubt: Doubt) -> None:
+        """Note a comparison that makes no sense; the rule can be run all the same."""
+        fault = self.fault(node, doubt.message, doubt.hint)
+        fault.warning = not doubt.certain
+        self.doubts.append(fault)
 
     def want(self, node: ast.expr, wanted: Type, what: str) -> Expression:
         """Check a node that must give a type; ANY is guarded."""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from vettance.rules.domain import ANYTHING, Domain
+
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 
 
@@ -25,7 +27,8 @@ class Field(NamedTuple):
     `read` takes an event and gives a value of the declared type, or None when the event does not say: a
     finite int or float (never a bool) for NUMBER, a str for TEXT, a bool for BOOL, a list for LIST. It must
     not raise. When the value is an attribute of the event, `attribute` names it (`customer_id`) and the
-    compiler reads it directly.
+    compiler reads it directly. `domain` says which values there are, `members` the members of the event that
+    it is read from, each by its path, the first that is there winning.
     """
 
     name: str
@@ -33,6 +36,8 @@ class Field(NamedTuple):
     read: Callable[[Any], Any]
     doc: str
     attribute: str | None = None
+    domain: Domain = ANYTHING
+    members: tuple[str, ...] = ()
 
 
 class Namespace(NamedTuple):

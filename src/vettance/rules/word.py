@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from vettance.rules.domain import ANYTHING, Domain
 from vettance.rules.schema import Type
 
 
@@ -20,7 +21,8 @@ class Word(NamedTuple):
     `function` takes the arguments that are not literal. With `prepare`, the function is made for each use
     from the literal arguments; `prepare` raises ValueError with a sentence for the author. `many` repeats the
     last parameter; `optional` of the last parameters may be left out. `total` promises a value whenever the
-    arguments are known and well-typed. `cost` is in units of about 20 ns.
+    arguments are known and well-typed. `cost` is in units of about 20 ns. `domain` is what it can give, or
+    makes that of the domains of its arguments.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Word(NamedTuple):
     prepare: Callable[..., Callable[..., Any]] | None = None
     many: bool = False
     optional: int = 0
+    domain: Domain | Callable[..., Domain] = ANYTHING
 
 
 Function = Callable[..., Any]
