@@ -121,7 +121,7 @@ def prepare(folder: Path, postgres: Postgres) -> Prepared:
         timeout=60,
     )
     rules.write_bytes(pack.stdout + RULE.encode())
-    command(folder, "rules", "push", str(rules), "--tenant", tenant)
+    command(folder, "rules", "push", str(rules), "--yes", "--tenant", tenant)
     _, strict_key = _tenant(folder, throttle=300)
     return Prepared("prepared", tenant, api_key, strict_key)
 

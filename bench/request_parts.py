@@ -160,7 +160,7 @@ async def run(folder: Path, seconds: float) -> dict[str, float]:
     key = command(folder, "key", "create", "--tenant", tenant)["apiKey"]
     rules = folder / "fifty-rules.yaml"
     rules.write_text(fifty_rules())
-    command(folder, "rules", "push", str(rules), "--tenant", tenant)
+    command(folder, "rules", "push", str(rules), "--yes", "--tenant", tenant)
     async with running(read_settings(data=str(folder))) as service:
         return await measure(service, key, seconds)
 

@@ -57,7 +57,7 @@ def put_fifty_rules_in_force(to: Launched, folder: Path, body: bytes) -> None:
     """Push the fifty rules and wait until the running service decides by them."""
     file = folder / "fifty-rules.yaml"
     file.write_text(fifty_rules())
-    version = str(command(folder, "rules", "push", str(file), "--tenant", to.tenant_id)["version"])
+    version = str(command(folder, "rules", "push", str(file), "--yes", "--tenant", to.tenant_id)["version"])
     until = time.monotonic() + 15
     while ask(to.target, PATH, body)["ruleVersion"]["version"] != version:
         if time.monotonic() > until:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, TypeVar
+from typing import IO, Any, BinaryIO, NoReturn, TypeVar
 
 import click
 
@@ -30,9 +30,34 @@ data_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object or array.")
 
 
-def fail(message: str) -> NoReturn:
-    """End the command with one clear line on standard error and a non-zero exit."""
-    raise click.ClickException(message)
+class CommandFailed(click.ClickException):
+    """A command that ended with a fault: said on standard error, and on standard output for `--json`."""
+
+    def __init__(self, message: str, more: str, details: dict[str, Any]) -> None:
+        super().__init__(message + more)
+        context = click.get_current_context(silent=True)
+        as_json = context is not None and bool(context.params.get("as_json"))
+        self._error = {"message": message, **details} if as_json and details else None
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        """Say what was wrong."""
+        if self._error is not None:
+            click.echo(encode({"error": self._error}).decode())
+        super().show(file)
+
+
+def fail(message: str, *, more: str = "", **details: Any) -> NoReturn:
+    """End the command with a clear line on standard error and exit code 1.
+
+    A person also reads `more`. A script that asked for JSON gets the message and the `details`, where there
+    are any, as `{"error": …}`.
+    """
+    raise CommandFailed(message, more, details)
+
+
+def counted(count: int, noun: str) -> str:
+    """Write how many there are: `1 fault`, `3 faults`, `no faults`."""
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
 
 
 def settings_of(data: str | None, *, make: bool = False) -> Settings:

@@ -64,7 +64,7 @@ def test_versions_are_listed_compared_and_fetched(tmp_path: Path, bank: str) -> 
     assert own("pull", "--json") == {"tenantId": bank, "version": None, "document": load_pack_text("aml")}
     file, old = tmp_path / "aml.yaml", tmp_path / "old.yaml"
     file.write_text(RULES, "utf-8")
-    assert own("push", str(file), "--note", "First", "--json")["version"] == 1
+    assert own("push", str(file), "--note", "First", "--yes", "--json")["version"] == 1
     assert own("diff", str(file), "--json") == []
     file.write_text(RULES.replace("score: 70", "score: 80"), "utf-8")
     changes = own("diff", str(file), "--json")

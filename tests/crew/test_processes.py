@@ -111,7 +111,7 @@ def test_a_list_entry_and_a_rule_set_count_in_every_process(
     document = tmp_path / "rules.yaml"
     one.cli("rules", "pull", "--tenant", one.tenant_id, "--output", str(document))
     document.write_text(document.read_text("utf-8") + "# another version\n", "utf-8")
-    one.cli("rules", "push", str(document), "--tenant", one.tenant_id)
+    one.cli("rules", "push", str(document), "--yes", "--tenant", one.tenant_id)
 
     def version(service: Service) -> str:
         return str(service.post("/api/v1/decisions/evaluate", LOGIN).json["ruleVersion"]["version"])

@@ -311,7 +311,7 @@ rules:
 """,
         "utf-8",
     )
-    own_service.cli("rules", "push", str(rules), "--tenant", own_service.tenant_id)
+    own_service.cli("rules", "push", str(rules), "--yes", "--tenant", own_service.tenant_id)
 
     def version() -> str:
         answer = tenant.post("/api/v1/decisions/evaluate", {"eventName": "x"})

@@ -16,17 +16,18 @@ from vettance.rules import (
     aggregates,
     calls,
     functions,
+    gate,
     language,
     layout,
     operators,
     reading,
     remember,
-    ruleset,
     scanner,
 )
 from vettance.rules.document import DOCUMENT_BYTES_MAX
 from vettance.rules.language import RuleFault, check
 from vettance.rules.manual import aggregate_entries, manual_table, word_entries
+from vettance.rules.packs import default_pack
 from vettance.rules.ruleset import admit, read_ruleset
 from vettance.rules.schema import Schema
 from vettance.state.memory import MemoryVelocity
@@ -46,10 +47,10 @@ LIMITS = [
     ("longest window", f"{aggregates.WINDOW_MS_MAX // aggregates.DAY_MS} days"),
     ("cost of a rule", language.COST_MAX),
     ("different aggregates of a rule set", remember.AGGREGATES_MAX),
-    ("cost of a rule set", ruleset.COST_MAX),
+    ("cost of a rule set", gate.COST_MAX),
     ("rules of a rule set", layout.RULES_MAX),
     ("tests of a rule", layout.TESTS_MAX),
-    ("events of all tests of a rule set", ruleset.TRIAL_EVENTS_MAX),
+    ("events of all tests of a rule set", gate.TRIAL_EVENTS_MAX),
     ("size of a rule set", f"{DOCUMENT_BYTES_MAX // 1024} KiB"),
 ]
 
@@ -90,14 +91,14 @@ def test_the_tables_of_the_manual_are_those_of_the_code(name: str, expected: str
 
 @pytest.mark.parametrize("rule", blocks("rule"))
 def test_every_example_of_the_manual_is_a_good_rule(rule: str, schema: Schema) -> None:
-    check(rule, schema)
+    assert not check(rule, schema).doubts
 
 
 @pytest.mark.parametrize("entry", word_entries() + aggregate_entries(), ids=lambda entry: entry.name)
 def test_every_example_of_a_word_is_a_good_rule_that_uses_it(entry: object, schema: Schema) -> None:
     name, example = entry.name, entry.example  # type: ignore[attr-defined]
     assert f"{name}(" in example
-    check(example, schema)
+    assert not check(example, schema).doubts
 
 
 UNKNOWN_VALUES = TEXT.partition("## Unknown values")[2].partition("## Looking back")[0]
@@ -111,6 +112,19 @@ def test_every_expression_in_the_table_of_unknown_values_is_a_rule(expression: s
 def test_the_rule_set_of_the_manual_passes_the_gate(schema: Schema) -> None:
     (document,) = blocks("yaml")
     admit(read_ruleset(document), schema, read_taken_event, MemoryVelocity)
+
+
+def test_the_file_of_the_manual_that_builds_on_the_pack_passes_the_gate(schema: Schema) -> None:
+    (document,) = blocks("yaml extends")
+    context = gate.Context(schema, read_taken_event, MemoryVelocity, default_pack("fraud"))
+    assert gate.examine(document, context).faults == ()
+
+
+def test_every_doubt_of_the_manual_is_the_true_one(schema: Schema) -> None:
+    pairs = re.findall(r"```doubted\n(.*?)\n```\n\n```text\n(.*?)\n```", TEXT, re.DOTALL)
+    assert len(pairs) == len(blocks("doubted")) > 0
+    for rule, message in pairs:
+        assert "\n".join(map(str, check(rule, schema).doubts)) == message
 
 
 def test_every_refusal_of_the_manual_is_the_true_one(schema: Schema) -> None:

@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from words_for_tests import SCHEMA
 
 from vettance.errors import Invalid
+from vettance.rules.difference import Change, diff
 from vettance.rules.document import DocumentFault, read_document
+from vettance.rules.gate import Context, examine
 from vettance.rules.rule import Given, Levels, Thresholds
 from vettance.rules.ruleset import (
-    Change,
     Rule,
     RuleSet,
     RuleSetRefused,
     RuleTest,
     admit,
     compile_document,
-    diff,
     read_ruleset,
     write_ruleset,
 )
@@ -72,8 +72,11 @@ def parse(body: dict[str, Any], now_ms: int) -> Any:
     return {**body, "occurred_at_ms": now_ms}
 
 
+CONTEXT = Context(SCHEMA, parse, MemoryVelocity)
+
+
 def gate(document: str) -> Any:
-    return admit(read_ruleset(document), SCHEMA, parse, MemoryVelocity)
+    return examine(document, CONTEXT).passed()
 
 
 def faults_of(document: str) -> str:
@@ -150,7 +153,7 @@ def test_the_number_of_a_repetition_stands_in_every_text() -> None:
         (">= 5", ">= 6", "rule failed-logins: test 'the sixth failure': the rule does not fire, but should"),
         ("by=ip", "by=id", "there is no name id"),
         ("ip: 10.0.0.1}\n        fires: true", "ip: bad}\n        fires: true", "ip: must be an address"),
-        ('country == "NO"', "country = 1", "rule from-norway: line 1, column 9: a rule cannot assign"),
+        ('country == "NO"', "country = 1", "line 32, column 19: rule from-norway: a rule cannot assign"),
     ],
 )
 def test_the_gate_names_the_rule_and_what_is_wrong(old: str, new: str, message: str) -> None:
@@ -166,9 +169,18 @@ def test_an_active_rule_needs_a_test_that_fires_and_one_that_does_not() -> None:
 
 
 def test_every_fault_of_every_rule_is_reported_at_once() -> None:
-    report = faults_of(DOCUMENT.replace('country == "NO"', "contry == 1").replace(">= 5", ">= 6"))
-    assert "rule from-norway" in report
-    assert "rule failed-logins" in report
+    """Those of the shape, of names, of expressions and of tests, in the order of the document."""
+    broken = DOCUMENT.replace('country == "NO"', "contry == 1 and ip > 5").replace(">= 5", ">= 6")
+    broken = broken.replace("score: 5", "score: 500").replace("medium: 20", "medium: 60")
+    with pytest.raises(RuleSetRefused) as caught:
+        gate(broken)
+    assert [(fault.where, fault.line, fault.column) for fault in caught.value.faults] == [
+        ("levels", 3, 9),
+        ("rule failed-logins", 20, 9),
+        ("rule from-norway", 32, 11),
+        ("rule from-norway", 32, 32),
+        ("rule from-norway: score", 33, 12),
+    ]
 
 
 def test_a_rule_set_that_costs_too_much_is_refused() -> None:
@@ -206,14 +218,14 @@ def test_a_rule_set_whose_tests_run_too_long_is_refused_before_they_run() -> Non
         (
             "name: Example",
             "nam: Example",
-            "line 2: document: there is no member nam here; did you mean name?",
+            "line 2, column 6: document: there is no member nam here; did you mean name?",
         ),
         ("name: Example\n", "", "name: is required"),
         ("score: 40", "score: 101", "rule failed-logins: score: must be a whole number from 0 to 100"),
         ("score: 40", "score: 40.5", "must be a whole number"),
         ("score: 40", "score: true", "must be a whole number"),
         ("score: 40", "", "rule failed-logins: score: is required"),
-        ("id: failed-logins", "id: Failed Logins", "line 8: rules[0].id: must be small letters"),
+        ("id: failed-logins", "id: Failed Logins", "line 8, column 9: rules[0].id: must be small letters"),
         ("id: from-norway", "id: failed-logins", "the id stands twice, first in line 8"),
         ("reason: NORWAY", "reason: norway", "reason: must be capital letters"),
         ("action: STEP_UP_MFA", "action: CALL", "action: is not described under actions"),
@@ -401,9 +413,9 @@ def test_a_difference_names_added_removed_and_changed_rules() -> None:
     added = msgspec.structs.replace(second, id="new")
     new = msgspec.structs.replace(old, rules=(added, changed), name="Other")
     assert diff(old, new) == [
-        Change("changed", None, ("name",)),
-        Change("added", "new"),
-        Change("changed", "failed-logins", ("score", "mode")),
-        Change("removed", "from-norway"),
+        Change("changed", None, {"name": "Example"}, {"name": "Other"}),
+        Change("added", "new", after={"name": second.name, "score": 5, "mode": "off"}),
+        Change("changed", "failed-logins", {"score": 40, "mode": "active"}, {"score": 50, "mode": "shadow"}),
+        Change("removed", "from-norway", before={"name": second.name, "score": 5, "mode": "off"}),
     ]
     assert diff(old, old) == []

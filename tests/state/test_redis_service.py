@@ -41,7 +41,7 @@ def on_redis(redis: PrivateRedis, tmp_path_factory: pytest.TempPathFactory) -> I
     service = started(folder, VETTANCE_REDIS_URL=redis.url)
     rules = folder / "rules.yaml"
     rules.write_text(RULES, "utf-8")
-    service.cli("rules", "push", str(rules), "--tenant", service.tenant_id)
+    service.cli("rules", "push", str(rules), "--yes", "--tenant", service.tenant_id)
     service.wait_for(lambda: decide(service).json["ruleVersion"]["version"] == "2")
     yield service
     assert service.stop() == 0

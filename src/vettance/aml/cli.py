@@ -1,7 +1,5 @@
 """The command line of AML: how a tenant's officers work, and its rule sets."""
 
-from pathlib import Path
-
 import click
 import msgspec
 
@@ -15,18 +13,17 @@ from vettance.aml.screening.cli import set_screening
 from vettance.aml.trial import Trial
 from vettance.commands import (
     data_option,
-    fail,
     json_option,
     run_for_tenant,
     settings_of,
     show,
 )
 from vettance.db.engine import Store
-from vettance.rules.compiler import Compiled
-from vettance.rules.ruleset import RuleSetRefused, admit, read_ruleset
+from vettance.rules.gate import Context
+from vettance.rules.packs import default_pack
 from vettance.state.memory import MemoryVelocity
 from vettance.tenants.sql import note_change
-from vettance.versions import Versions, file_argument, read_rules, tenant_option
+from vettance.versions import Versions, tenant_option
 
 _SWITCH = click.Choice(["on", "off"])
 
@@ -84,29 +81,11 @@ def set_settings(
     show(found, text, as_json=as_json)
 
 
-def _admit(document: str, name: str, data: str | None) -> Compiled:
-    """Pass a document through the gate; every fault is shown, and any ends the command."""
+def _context(data: str | None) -> Context:
     settings = settings_of(data)
     countries = Jurisdictions(settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned)
     trial = Trial(MemoryVelocity())
-    try:
-        return admit(read_ruleset(document), aml_schema(countries), trial.parse, trial.maker())
-    except RuleSetRefused as refused:
-        fail(f"{name} is refused.\n{refused}")
+    return Context(aml_schema(countries), trial.parse, trial.maker(), default_pack(PACK))
 
 
-@aml.command("check")
-@file_argument
-@json_option
-@data_option
-def check_file(file: Path, as_json: bool, data: str | None) -> None:
-    """Pass FILE through the gate that saving passes: shape, language, types, cost, and its own tests.
-
-    Example: vettance aml check aml-rules.yaml
-    """
-    compiled = _admit(read_rules(file), str(file), data)
-    found = {"rules": len(compiled.rule_ids), "cost": compiled.cost}
-    show(found, f"{file} is good: {found['rules']} rules, cost {found['cost']}.", as_json=as_json)
-
-
-Versions(aml, sql.RULE_SETS, "AML rules", "aml-rules.yaml", _admit, PACK).add_commands()
+Versions(aml, "AML rules", "aml-rules.yaml", PACK, _context, sql.RULE_SETS, implied=True).add_commands()

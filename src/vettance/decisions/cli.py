@@ -9,7 +9,6 @@ import msgspec
 
 from vettance.commands import (
     data_option,
-    fail,
     json_option,
     progress,
     read_time,
@@ -17,7 +16,6 @@ from vettance.commands import (
     show,
     show_table,
     whole_file,
-    write_document,
 )
 from vettance.db.engine import Store
 from vettance.decisions.active import ActiveRules
@@ -26,15 +24,15 @@ from vettance.decisions.decision import LOWERCASE, Outcome, decide
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_event
 from vettance.history.sql import count_after
-from vettance.rules.compiler import Compiled
-from vettance.rules.packs import load_pack_text, pack_names
-from vettance.rules.ruleset import RuleSet, RuleSetRefused, admit, compile_ruleset, read_ruleset
+from vettance.rulefile import admit_file, file_argument
+from vettance.rules.gate import Context
+from vettance.rules.packs import default_pack
 from vettance.rules.sql import DECIDING
-from vettance.rules.trial import try_rule
 from vettance.state.memory import MemoryVelocity
-from vettance.versions import Versions, file_argument, read_rules, tenant_option
+from vettance.versions import Versions, tenant_option
 from vettance.wire import JSON, encode, timestamp
 
+PACK = "fraud"
 END_MS = 2**62  # Later than anything happens.
 
 
@@ -46,72 +44,12 @@ def rules() -> None:
     """
 
 
-def _admit(document: str, name: str) -> tuple[RuleSet, Compiled]:
-    """Pass a document through the one gate; every fault is shown, and any ends the command."""
-    try:
-        ruleset = read_ruleset(document)
-        return ruleset, admit(ruleset, fraud_schema(), _parse, MemoryVelocity)
-    except RuleSetRefused as refused:
-        fail(f"{name} is refused.\n{refused}")
-
-
 def _parse(body: JSON, now_ms: int) -> Any:
     return read_event(body, encode(body), now_ms)
 
 
-@rules.command("check")
-@file_argument
-@json_option
-def check_file(file: Path, as_json: bool) -> None:
-    """Pass FILE through the gate that saving passes: shape, language, types, cost, and its own tests.
-
-    Example: vettance rules check rules.yaml
-    """
-    ruleset, compiled = _admit(read_rules(file), str(file))
-    plan = compiled.plan
-    found = {
-        "name": ruleset.name,
-        "rules": len(ruleset.rules),
-        "running": len(ruleset.running),
-        "tests": sum(len(rule.tests) for rule in ruleset.rules),
-        "aggregates": len(plan.aggregates),
-        "series": len(plan.series),
-        "cost": compiled.cost,
-    }
-    text = (
-        f"{file} is good: {found['rules']} rules ({found['running']} running), {found['tests']} tests "
-        "passed, "
-        f"{found['aggregates']} aggregates over {found['series']} series, cost {found['cost']}."
-    )
-    show(found, text, as_json=as_json)
-
-
-@rules.command("test")
-@file_argument
-@click.option("--rule", "rule_id", metavar="ID", help="Only the tests of this rule.")
-@json_option
-def test_file(file: Path, rule_id: str | None, as_json: bool) -> None:
-    """Run the tests that the rules of FILE bring along, and show each.
-
-    Example: vettance rules test rules.yaml --rule card-testing
-    """
-    try:
-        ruleset = read_ruleset(read_rules(file))
-        compiled = compile_ruleset(ruleset, fraud_schema())
-    except RuleSetRefused as refused:
-        fail(f"{file} is refused.\n{refused}")
-    rows = []
-    for index, rule in enumerate(ruleset.running):
-        if rule_id not in (None, rule.id):
-            continue
-        for test in rule.tests:
-            fault = try_rule(compiled, index, test, _parse, MemoryVelocity())
-            rows.append({"rule": rule.id, "test": test.name, "passed": fault is None, "fault": fault})
-    if rule_id is not None and not rows:
-        fail(f"{file} has no running rule {rule_id} with tests")
-    show_table("Rule tests", rows, as_json=as_json)
-    if not all(row["passed"] for row in rows):
-        raise SystemExit(1)
+def _context(_data: str | None = None) -> Context:
+    return Context(fraud_schema(), _parse, MemoryVelocity, default_pack(PACK))
 
 
 @rules.command("backtest")
@@ -141,7 +79,8 @@ def backtest_file(
 
     Example: vettance rules backtest rules.yaml --tenant ten_0190… --from 2026-01-01 --out changed.ndjson
     """
-    ruleset, compiled = _admit(read_rules(file), str(file))
+    admitted = admit_file(file, _context())
+    ruleset, compiled = admitted.ruleset, admitted.compiled
     active = ActiveRules(0, "", ruleset, compiled, decide(ruleset, 0, (), ()))
 
     async def work(store: Store) -> Backtest:
@@ -197,19 +136,4 @@ def _line_of(change: Change) -> bytes:
     )
 
 
-@rules.command("pack")
-@click.argument("name", default="fraud")
-@json_option
-def show_pack(name: str, as_json: bool) -> None:
-    """Write a pack that comes with the service, to start a rule set of your own from.
-
-    Example: vettance rules pack fraud > rules.yaml
-    """
-    if name not in pack_names():
-        fail(f"there is no pack {name}; there are {', '.join(pack_names())}")
-    write_document(load_pack_text(name), {"pack": name}, None, as_json=as_json)
-
-
-Versions(
-    rules, DECIDING, "rule set", "rules.yaml", lambda document, name, _data: _admit(document, name)
-).add_commands()
+Versions(rules, "rule set", "rules.yaml", PACK, _context, DECIDING, implied=False).add_commands()

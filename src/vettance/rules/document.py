@@ -33,10 +33,15 @@ class DocumentFault(Exception):
 
 
 class Place(NamedTuple):
-    """One value of a document: a mapping of Places, a list of Places, or a scalar, and its line (from 1)."""
+    """One value of a document: a mapping of Places, a list of Places, or a scalar, and where it stands.
+
+    `line` and `column` count from 1; `span` is where a text is written in the document, in characters.
+    """
 
     value: Any
     line: int
+    column: int = 1
+    span: tuple[int, int] | None = None
 
 
 def read_document(text: str) -> Place:
@@ -80,7 +85,8 @@ class _Parser:
         return next(self._events)
 
     def _node(self, event: Any, depth: int) -> Place:
-        line = event.start_mark.line + 1
+        line, column = event.start_mark.line + 1, event.start_mark.column + 1
+        span = event.start_mark.index, event.end_mark.index
         self._nodes += 1
         if self._nodes > NODES_MAX:
             raise DocumentFault(f"the document holds more than {NODES_MAX} values", line)
@@ -91,10 +97,10 @@ class _Parser:
         if event.tag is not None:
             raise DocumentFault("tags are not allowed", line)
         if isinstance(event, yaml.ScalarEvent):
-            return Place(_scalar(event, line), line)
+            return Place(_scalar(event, line), line, column, span)
         if isinstance(event, yaml.SequenceStartEvent):
-            return Place(self._sequence(depth), line)
-        return Place(self._mapping(depth), line)
+            return Place(self._sequence(depth), line, column)
+        return Place(self._mapping(depth), line, column)
 
     def _sequence(self, depth: int) -> list[Place]:
         items: list[Place] = []
@@ -128,6 +134,42 @@ def _scalar(event: Any, line: int) -> Any:
             raise DocumentFault("this number is too large", line)
         return value
     return text
+
+
+def position_in(document: str, place: Place, at: int) -> tuple[int, int]:
+    """Return line and column (from 1) of character `at` of a text of a document, however YAML writes it.
+
+    YAML folds, indents and quotes, but keeps all characters other than white space in their order: they are
+    counted off. Where that does not come out (an escape such as `\\x41`), it is the beginning of the text.
+    """
+    value = place.value
+    if place.span is None or not isinstance(value, str):
+        return place.line, place.column
+    start, end = place.span
+    style = document[start : start + 1]
+    if style in ("|", ">"):
+        start = document.find("\n", start, end) + 1
+    elif style in ("'", '"'):
+        start, end = start + 1, end - 1
+    # White space is found by the character after it, from which it is counted back.
+    wanted = at
+    while wanted < len(value) and value[wanted].isspace():
+        wanted += 1
+    left = sum(not char.isspace() for char in value[: min(wanted + 1, len(value))])
+    index, escaped = start, False
+    for index in range(start, end):
+        char, follows = document[index], escaped
+        escaped = style == '"' and char == "\\" and not follows
+        doubled = style == "'" == char == document[index - 1] and index > start
+        if escaped or doubled or char.isspace() or (follows and char in "nrt"):
+            continue
+        left -= 1
+        if left == 0:
+            break
+    index += wanted >= len(value)
+    line = document.count("\n", 0, index) + 1
+    column = index - document.rfind("\n", 0, index) - (wanted - at if wanted < len(value) else 0)
+    return line, max(1, column)
 
 
 def plain(place: Place) -> Any:

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.document import DocumentFault, Place, plain, read_document
@@ -38,20 +38,45 @@ _LIKE_CODE: Final = "must be capital letters, digits and underscores, at most 64
 _GIVEN_CONTROLS: Final = ("at", "repeat", "every")
 
 
+class Marks(NamedTuple):
+    """Where a rule and its parts stand in the document, and whether its shape is sound."""
+
+    place: Place
+    when: Place | None
+    tests: tuple[Place, ...]
+    sound: bool
+
+
+class Layout(NamedTuple):
+    """A document as a rule set, every fault of its shape, and the marks of its rules in their order.
+
+    What is wrong is replaced by something harmless in the rule set.
+    """
+
+    ruleset: RuleSet
+    faults: list[Fault]
+    marks: tuple[Marks, ...]
+
+
 def read_ruleset(yaml_text: str) -> RuleSet:
     """Read a rule set document. Raises `RuleSetRefused` with every fault and its line.
 
     The texts of the rules are not yet checked; that is the business of the gate.
     """
     try:
-        root = read_document(yaml_text)
+        layout = read_layout(read_document(yaml_text))
     except DocumentFault as fault:
         raise RuleSetRefused([Fault("document", fault.message, fault.line)]) from None
-    layout = _Layout()
-    ruleset = layout.ruleset(root)
     if layout.faults:
         raise RuleSetRefused(layout.faults[:FAULTS_MAX])
-    return ruleset
+    return layout.ruleset
+
+
+def read_layout(root: Place) -> Layout:
+    """Read the values of a document as a rule set, whatever is wrong with them."""
+    reading = _Layout()
+    ruleset = reading.ruleset(root)
+    return Layout(ruleset, reading.faults, tuple(reading.marks))
 
 
 class _Layout:
@@ -59,9 +84,10 @@ class _Layout:
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
+        self.marks: list[Marks] = []
 
     def note(self, place: Place, where: str, message: str) -> None:
-        self.faults.append(Fault(where, message, place.line))
+        self.faults.append(Fault(where, message, place.line, place.column))
 
     # --- Members of any kind ---
 
@@ -153,18 +179,28 @@ class _Layout:
         rules: list[Rule] = []
         lines: dict[str, int] = {}
         for index, place in enumerate(self.items(members, "rules", "", RULES_MAX)):
+            known = len(self.faults)
             rule = self.rule(place, f"rules[{index}]", actions)
             if rule.id in lines:
                 self.note(place, f"rule {rule.id}", f"the id stands twice, first in line {lines[rule.id]}")
             elif rule.id:
                 lines[rule.id] = place.line
             rules.append(rule)
+            self.mark(place, sound=len(self.faults) == known)
         return RuleSet(
             name=self.text(self.required(root, members, "name", ""), "name", 120),
             levels=self.levels(members.get("levels")),
             thresholds=self.thresholds(members.get("thresholds")),
             actions=actions,
             rules=tuple(rules),
+        )
+
+    def mark(self, place: Place, *, sound: bool) -> None:
+        """Remember where the parts of a rule stand."""
+        members = place.value if isinstance(place.value, dict) else {}
+        tests = members["tests"].value if "tests" in members else None
+        self.marks.append(
+            Marks(place, members.get("when"), tuple(tests) if isinstance(tests, list) else (), sound)
         )
 
     def levels(self, place: Place | None) -> Levels:
@@ -207,7 +243,11 @@ class _Layout:
         return actions
 
     def rule(self, place: Place, where: str, actions: Mapping[str, str]) -> Rule:
-        members = self.members(place, where, Rule.__struct_fields__)
+        named = place.value.get("id") if isinstance(place.value, dict) else None
+        known = named is not None and isinstance(named.value, str) and _ID.fullmatch(named.value)
+        members = self.members(
+            place, f"rule {named.value}" if named is not None and known else where, Rule.__struct_fields__
+        )
         rule_id = self.text(
             self.required(place, members, "id", f"{where}."), f"{where}.id", 64, (_ID, _LIKE_ID)
         )

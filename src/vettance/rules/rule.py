@@ -1,8 +1,9 @@
 """Rules and rule sets as values: what an author writes, after the document has been read."""
 
 import functools
+import json
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -11,6 +12,8 @@ from vettance.errors import Unprocessable
 Outcome = Literal["ALLOW", "REVIEW", "BLOCK"]
 Mode = Literal["active", "shadow", "off"]
 JSON = dict[str, Any]
+
+_SHOWN_CHARS_MAX: Final = 200  # Of a value that a test shows; a longer one is not read anyway.
 
 
 class Given(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,23 +86,53 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class Fault(NamedTuple):
-    """One thing that is wrong with a rule set: where (a rule, or a member of the document) and what."""
+    """One thing that is wrong with a rule set: where (a rule, or a member of the document) and what.
+
+    `line` and `column` are of the document, from 1; `excerpt` shows the place. A `warning` refuses nothing.
+    `saw` has the names and aggregates of a rule with the values that they had in a test. `test` names the
+    test that failed; it is empty for one that is missing, and None for faults of anything else.
+    """
 
     where: str
     message: str
-    line: int | None = None  # of the document, from 1
+    line: int | None = None
+    column: int | None = None
+    hint: str | None = None
+    warning: bool = False
+    excerpt: tuple[str, ...] = ()
+    saw: tuple[tuple[str, Any], ...] = ()
+    test: str | None = None
 
     def __str__(self) -> str:
-        line = f"line {self.line}: " if self.line is not None else ""
-        return f"{line}{self.where}: {self.message}"
+        place = ""
+        if self.line is not None:
+            column = f", column {self.column}" if self.column is not None else ""
+            place = f"line {self.line}{column}: "
+        lines = [f"{place}{'warning: ' if self.warning else ''}{self.where}: {self.message}", *self.excerpt]
+        if self.hint:
+            lines.append(f"    hint: {self.hint}")
+        if self.saw:
+            lines.append("    it saw:")
+            lines += [f"      {shown_value(name, value)}" for name, value in self.saw]
+        return "\n".join(lines)
+
+
+def shown_value(name: str, value: Any) -> str:
+    """Write what a rule saw under a name, as one line."""
+    if value is None:
+        return f"{name} is missing"
+    shown = json.dumps(value, ensure_ascii=False)
+    return f"{name} = {shown if len(shown) <= _SHOWN_CHARS_MAX else shown[:_SHOWN_CHARS_MAX] + '…'}"
 
 
 class RuleSetRefused(Unprocessable):
-    """422: a rule set that cannot be saved. `faults` holds everything that is wrong with it."""
+    """422: a rule set that cannot be saved. `faults` holds everything that is wrong with it, and warnings."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         details: dict[str, str] = {}
         for fault in faults:
+            if fault.warning:
+                continue
             known = details.get(fault.where)
             details[fault.where] = fault.message if known is None else f"{known}\n{fault.message}"
         super().__init__("The rule set is refused; see details.", details)

@@ -1,20 +1,14 @@
-"""Rule sets: written as YAML, compared, and passed through the one gate before they are saved."""
+"""Rule sets: written as YAML, and all that is done with them under one name."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import yaml
 
 from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from vettance.rules.compiler import Compiled, compile_rules
-from vettance.rules.fault import RuleFault
-from vettance.rules.language import Checked, check
+from vettance.rules.difference import Change, diff
+from vettance.rules.gate import admit, compile_document, compile_ruleset
 from vettance.rules.layout import read_ruleset
-from vettance.rules.remember import TooManyAggregates
 from vettance.rules.rule import JSON, Fault, Given, Rule, RuleSet, RuleSetRefused, RuleTest
-from vettance.rules.schema import Schema
-from vettance.rules.trial import Parse, events_of, try_rule
-from vettance.state.port import Velocity
 from vettance.wire import timestamp
 
 __all__ = [
@@ -32,96 +26,7 @@ __all__ = [
     "write_ruleset",
 ]
 
-COST_MAX: Final = 150_000  # Of a rule set, in units of about 20 ns: 3 ms for each event, aggregates included.
-TRIAL_EVENTS_MAX: Final = 50_000  # Of all tests of a rule set: some seconds of work when it is saved.
-
 _UNITS_MS: Final = (("d", DAY_MS), ("h", HOUR_MS), ("m", MINUTE_MS), ("s", 1_000), ("ms", 1))
-
-
-# --- The gate ---
-
-
-def admit(
-    ruleset: RuleSet, schema: Schema, parse_event: Parse, make_velocity: Callable[[], Velocity]
-) -> Compiled:
-    """Check, compile and try a rule set; return its running rules, compiled.
-
-    `parse_event(body, now_ms)` makes an event of the body of a test; it may raise a `Refusal`.
-    `make_velocity` makes an empty state engine. Raises `RuleSetRefused` naming every fault of every rule. An
-    active rule needs a test in which it fires and one in which it does not.
-    """
-    checked, faults = _check(ruleset, schema)
-    faults += _missing_tests(ruleset)
-    events = sum(events_of(test) for rule in ruleset.running for test in rule.tests)
-    if events > TRIAL_EVENTS_MAX:
-        message = f"they run {events} events, {TRIAL_EVENTS_MAX} are allowed"
-        raise RuleSetRefused([*faults, Fault("tests", message)])
-    good = [rule for rule in ruleset.running if rule.id in checked]
-    try:
-        compiled = _compile(good, checked, schema)
-    except RuleSetRefused as refused:
-        raise RuleSetRefused([*faults, *refused.faults]) from None
-    velocity = make_velocity()
-    for index, rule in enumerate(good):
-        for test in rule.tests:
-            wrong = try_rule(compiled, index, test, parse_event, velocity)
-            if wrong is not None:
-                faults.append(Fault(f"rule {rule.id}", f"test {test.name!r}: {wrong}"))
-    if faults:
-        raise RuleSetRefused(faults)
-    return compiled
-
-
-def compile_ruleset(ruleset: RuleSet, schema: Schema) -> Compiled:
-    """Compile the running rules of a rule set that passed the gate before; its tests are not run again."""
-    checked, faults = _check(ruleset, schema)
-    if faults:
-        raise RuleSetRefused(faults)
-    return _compile(list(ruleset.running), checked, schema)
-
-
-def compile_document(document: str, schema: Schema) -> tuple[RuleSet, Compiled]:
-    """Read and compile a document that passed the gate before. Raises `RuleSetRefused`."""
-    ruleset = read_ruleset(document)
-    return ruleset, compile_ruleset(ruleset, schema)
-
-
-def _check(ruleset: RuleSet, schema: Schema) -> tuple[dict[str, Checked], list[Fault]]:
-    checked: dict[str, Checked] = {}
-    faults: list[Fault] = []
-    for rule in ruleset.rules:
-        try:
-            checked[rule.id] = check(rule.when, schema)
-        except RuleFault as fault:
-            faults.append(Fault(f"rule {rule.id}", str(fault)))
-    return checked, faults
-
-
-def _missing_tests(ruleset: RuleSet) -> list[Fault]:
-    faults: list[Fault] = []
-    for rule in ruleset.rules:
-        if rule.mode != "active":
-            continue
-        results = {test.fires for test in rule.tests}
-        if True not in results:
-            faults.append(Fault(f"rule {rule.id}", "an active rule needs a test in which it fires"))
-        if False not in results:
-            faults.append(Fault(f"rule {rule.id}", "an active rule needs a test in which it does not fire"))
-    return faults
-
-
-def _compile(rules: list[Rule], checked: Mapping[str, Checked], schema: Schema) -> Compiled:
-    try:
-        compiled = compile_rules([(rule.id, checked[rule.id]) for rule in rules], schema)
-    except TooManyAggregates as error:
-        raise RuleSetRefused([Fault("rules", str(error))]) from None
-    if compiled.cost > COST_MAX:
-        message = f"together they cost {compiled.cost} for each event, {COST_MAX} are allowed"
-        raise RuleSetRefused([Fault("rules", message)])
-    return compiled
-
-
-# --- Writing ---
 
 
 class _Inline(dict[str, Any]):
@@ -194,38 +99,3 @@ def _span(span_ms: int) -> str:
     size = abs(span_ms)
     unit, unit_ms = next((unit, ms) for unit, ms in _UNITS_MS if size % ms == 0 and (size or ms == 1))
     return f"{'-' if span_ms <= 0 else ''}{size // unit_ms}{unit}"
-
-
-# --- Differences ---
-
-
-class Change(NamedTuple):
-    """One difference of two rule sets: `rule` is an id, or None for the rule set itself."""
-
-    kind: str  # "added" | "removed" | "changed"
-    rule: str | None
-    fields: tuple[str, ...] = ()
-
-
-def diff(old: RuleSet, new: RuleSet) -> list[Change]:
-    """Return what is different in `new`: the rule set itself, then its rules in order, then lost ones."""
-    changes: list[Change] = []
-    own = tuple(
-        name
-        for name in ("name", "levels", "thresholds", "actions")
-        if getattr(old, name) != getattr(new, name)
-    )
-    if own:
-        changes.append(Change("changed", None, own))
-    before = {rule.id: rule for rule in old.rules}
-    for rule in new.rules:
-        known = before.pop(rule.id, None)
-        if known is None:
-            changes.append(Change("added", rule.id))
-        elif known != rule:
-            fields = tuple(
-                name for name in Rule.__struct_fields__ if getattr(known, name) != getattr(rule, name)
-            )
-            changes.append(Change("changed", rule.id, fields))
-    changes += [Change("removed", rule_id) for rule_id in before]
-    return changes

@@ -20,13 +20,18 @@ class RuleSets:
     #: What a change of them is noted as.
     area: str
 
-    def insert(self, tenant: str, version: int, document: str, note: str, now_ms: int) -> Statement:
-        """Store a new version; `Clash` when somebody else stored that number first."""
+    def insert(
+        self, tenant: str, version: int, document: str, note: str, now_ms: int, pushed: str | None = None
+    ) -> Statement:
+        """Store a new version; `Clash` when somebody else stored that number first.
+
+        `document` stands alone; `pushed` is the text it was made of, where that built on a pack.
+        """
         return scoped(
             tenant,
-            f"INSERT INTO {self.table} (tenant, version, document, digest, note, created_at_ms) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (version, document, document_digest(document), note, now_ms),
+            f"INSERT INTO {self.table} (tenant, version, document, digest, note, created_at_ms, pushed) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (version, document, document_digest(document), note, now_ms, pushed),
         )
 
     def select_newest_of_all(self) -> Statement:
@@ -48,6 +53,16 @@ class RuleSets:
         """(document,) of one version."""
         return scoped(
             tenant, f"SELECT document FROM {self.table} WHERE tenant = ? AND version = ?", (version,)
+        )
+
+    def select_pushed(self, tenant: str, version: int | None = None) -> Statement:
+        """(version, document, pushed) of one version, or of the one in force."""
+        which, asked = ("", ()) if version is None else ("AND version = ? ", (version,))
+        return scoped(
+            tenant,
+            f"SELECT version, document, pushed FROM {self.table} WHERE tenant = ? {which}"
+            "ORDER BY version DESC LIMIT 1",
+            asked,
         )
 
     def select_versions(self, tenant: str) -> Statement:

@@ -1,11 +1,12 @@
 """Trials: runs the tests that a rule brings along, with the compiled rule set and a real state engine."""
 
 import datetime as dt
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from vettance.errors import Refusal
-from vettance.rules.compiler import Compiled
+from vettance.rules.compiler import Compiled, Facts
+from vettance.rules.language import Checked
 from vettance.rules.rule import JSON, Given, RuleTest
 from vettance.state.port import Velocity
 
@@ -16,8 +17,17 @@ _TENANT: Final = "trial"
 Parse = Callable[[JSON, int], Any]
 
 
-def try_rule(compiled: Compiled, index: int, test: RuleTest, parse: Parse, velocity: Velocity) -> str | None:
-    """Run one test of rule `index`. Return None when it passes, else a sentence that says what happened."""
+class Miss(NamedTuple):
+    """Why a test failed, and what the rule saw: its names and aggregates, each with its value."""
+
+    message: str
+    saw: tuple[tuple[str, Any], ...] = ()
+
+
+def try_rule(
+    compiled: Compiled, index: int, checked: Checked, test: RuleTest, parse: Parse, velocity: Velocity
+) -> Miss | None:
+    """Run one test of rule `index`, whose text is `checked`. Return None when it passes."""
     now_ms = NOW_MS if test.now_ms is None else test.now_ms
     moments = [
         (now_ms + given.at_ms + number * given.every_ms, given, number)
@@ -33,15 +43,28 @@ def try_rule(compiled: Compiled, index: int, test: RuleTest, parse: Parse, veloc
         facts = compiled.facts(parse(test.event, now_ms))
     except Refusal as refusal:
         details = "; ".join(f"{path}: {message}" for path, message in refusal.details.items())
-        return f"an event of this test is refused: {details or refusal.message}"
+        return Miss(f"an event of this test is refused: {details or refusal.message}")
     answer = velocity.observe(_TENANT, "tested", now_ms, compiled.observe(facts))
     fired, failures = compiled.run(facts, answer.values)
+    saw = _seen_by(checked, compiled, facts, answer.values)
     for failed, message in failures:
         if failed == index:
-            return f"the rule fails: {message}"
+            return Miss(f"the rule fails: {message}", saw)
     if (index in fired) is test.fires:
         return None
-    return "the rule does not fire, but should" if test.fires else "the rule fires, but should not"
+    message = "the rule does not fire, but should" if test.fires else "the rule fires, but should not"
+    return Miss(message, saw)
+
+
+def _seen_by(
+    checked: Checked, compiled: Compiled, facts: Facts, answers: Sequence[Any]
+) -> tuple[tuple[str, Any], ...]:
+    names = dict(zip(compiled.fact_names, facts, strict=True))
+    aggregates = dict(zip(compiled.plan.aggregate_names, answers, strict=True))
+    return (
+        *((name, names[name]) for name in checked.names),
+        *((found.text, aggregates[found.text]) for found in checked.aggregates),
+    )
 
 
 def numbered(value: Any, number: int) -> Any:
@@ -60,4 +83,4 @@ def events_of(test: RuleTest) -> int:
     return 1 + sum(given.repeat for given in test.given)
 
 
-__all__ = ["NOW_MS", "Given", "Parse", "events_of", "numbered", "try_rule"]
+__all__ = ["NOW_MS", "Given", "Miss", "Parse", "events_of", "numbered", "try_rule"]

@@ -3,6 +3,7 @@
 import functools
 from importlib import resources
 
+from vettance.rules.extension import Pack
 from vettance.rules.ruleset import RuleSet, read_ruleset
 
 _HEAD = "pack.yaml"  # Name, bounds and actions; the other files of a pack hold nothing but `rules:`.
@@ -31,6 +32,12 @@ def load_pack_text(name: str) -> str:
         comment, _, rules = (folder / family).read_text("utf-8").partition(_RULES)
         parts += [comment, rules.rstrip("\n"), "\n\n"]
     return "".join(parts).rstrip("\n") + "\n"
+
+
+@functools.cache
+def default_pack(name: str) -> Pack:
+    """Return a pack as one that rule sets build on: `extends: default`. Raises `PackUnknown`."""
+    return Pack(("default", name), load_pack_text(name))
 
 
 @functools.cache
