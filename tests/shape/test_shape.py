@@ -202,3 +202,9 @@ def test_the_project_speaks_of_itself_alone() -> None:
         if path.suffix in {".pyc", ".db", ".parquet"} or {"static", "node_modules"} & set(path.parts):
             continue
         assert not banned.search(path.read_text("utf-8", errors="replace")), path
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_migrations_are_numbered_without_a_gap_and_each_number_is_given_once(engine: str) -> None:
+    numbers = [int(path.name[:4]) for path in sorted((SOURCE / "db" / "schema" / engine).glob("*.sql"))]
+    assert numbers == list(range(1, len(numbers) + 1))
