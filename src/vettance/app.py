@@ -46,6 +46,7 @@ from vettance.jobs.worker import Worker
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
 from vettance.logs import logger
+from vettance.mirror import Mirror
 from vettance.ops.measure import Cache, Measurer, keep_telling
 from vettance.ops.meters import Place, take_place
 from vettance.ops.start_progress import StartProgress
@@ -56,13 +57,14 @@ from vettance.retention import sql as retention_sql
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.settings import Role, Settings, load_secret
+from vettance.skipped import Skipped
 from vettance.state.limits import QUOTA_WINDOW_S, Quota
 from vettance.state.port import StateDown
 from vettance.state.shelf import Shelf
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.key_use import keep_recording
 from vettance.tenants.keyring import KeyRing
-from vettance.tenants.new_keys import NewKeys, load_keys
+from vettance.tenants.new_keys import NewKeys
 from vettance.tenants.tally import OwnTally, SharedTally, Tally, keep_saving
 from vettance.vault import Vault
 from vettance.watchlists import sql as watchlists_sql
@@ -106,26 +108,27 @@ class Service:
         vault = Vault(secret)
         self.keys = KeyRing(secret)
         self.tokens = TokenDesk(secret)
+        skipped = self.skipped = Skipped(self.meters)
+        self.mirror = Mirror(store, self.keys, self.tokens, skipped)
         self.quota = Quota()
         velocity = connect_velocity(clock.now_ms)
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
-        schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
-        cache = RuleCache(lambda document: compile_document(document, schema))
+        cache = _rule_cache(settings)
         self.jobs = Worker(store, self.evaluator, self.ids)
         self.importer = Importer(store, self.evaluator, self.ids, connect_velocity)
         self.sealer = Sealer(store, self.evaluator.ever, self._tenants_of_others, self.jobs.is_bursting)
-        self.follower = Follower(store, self.evaluator.sessions)
+        self.follower = Follower(store, self.evaluator.sessions, skipped=skipped)
         shelf = Shelf(settings.data / "memory")
         shelf.sweep()
         self.preserver = Preserver(store, velocity, self.evaluator, shelf)
         self.rebuilder: Rebuilder | SharedMemory = Rebuilder(
-            store, velocity, self.evaluator, cache, self.preserver.restore
+            store, velocity, self.evaluator, cache, self.preserver.restore, skipped=skipped
         )
         #: What the processes of a deployment share, where there are several.
         self.shared = connect_shared(settings, secret)
         self.tally: Tally = OwnTally(store, self.quota)
         gate = self._gate(cache)
-        self.lists = ListDoors(store, self.ids, self.evaluator.lists)
+        self.lists = ListDoors(store, self.ids, self.evaluator.lists, skipped=skipped)
         self.watchlists = IndexKeeper(store, settings.data)
         self.searchers = Searchers(settings.searchers, SHOWN_MIN, self.meters)
         self.screening = ScreeningDoors(
@@ -136,10 +139,9 @@ class Service:
         screener, countries = self.screening.screener, settings.jurisdictions
         self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns, self.meters)
         self.worker = WorkerProcess(settings, store, self.place)
-        self.postman = Postman(unsafe=settings.unsafe_webhooks)
-        webhooks = WebhookDoors(
-            store, self.ids, vault, self.postman, self._subscribed, unsafe=settings.unsafe_webhooks
-        )
+        unsafe = settings.unsafe_webhooks
+        self.postman = Postman(unsafe=unsafe)
+        webhooks = WebhookDoors(store, self.ids, vault, self.postman, self._subscribed, unsafe=unsafe)
         self.finder = Finder(store)
         self.attendants = self._attendants()
         self.refresher = Refresher(store, self._reloads())
@@ -157,7 +159,7 @@ class Service:
             *self.aml.doors.routes(),
             *self.screening.routes(),
         )
-        self.routes = with_pages(routes, self._checks(), __version__, {"watchlists": self.screening.notice})
+        self.routes = with_pages(routes, self._checks(), __version__, self._notices())
         self.edge = Edge(
             self.routes,
             gate,
@@ -176,7 +178,7 @@ class Service:
         """Return the gate, and take up what is shared where counters and memory are."""
         if self.shared is None:
             return Gate(self.keys, connect_throttle(self.settings), self.quota, tokens=self.tokens)
-        self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache)
+        self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache, skipped=self.skipped)
         self.evaluator.share(self.rebuilder, self.follower.freshen)
         self.follower.marks = self.shared.limits
         self.tally = SharedTally(self.store, self.shared.limits)
@@ -195,13 +197,17 @@ class Service:
         checks: dict[str, Check] = {"store": self._check_store, "configuration": self._check_refresh}
         return checks if self.shared is None else {**checks, "redis": self.shared.check}
 
+    def _notices(self) -> dict[str, Check]:
+        """Return what readiness says beside, because somebody should see to it."""
+        return {"watchlists": self.screening.notice, "tenants": self._notice_impaired}
+
     def _reloads(self) -> dict[str, Reload]:
         return {
-            tenants_sql.AREA: self._reload_keys,
+            tenants_sql.AREA: self.mirror.reload_keys,
             lists_sql.AREA: self.lists.reload,
             DECIDING.area: self.attendants[0].ask,
             webhooks_sql.AREA: self._reload_webhooks,
-            websdk_sql.AREA: self._reload_tokens,
+            websdk_sql.AREA: self.mirror.reload_tokens,
             aml_sql.AREA: self.attendants[1].ask,
             watchlists_sql.AREA: self.watchlists.reload,
             retention_sql.DONE: self._forget_names,
@@ -215,8 +221,8 @@ class Service:
         await self.refresher.start()
         # Early, so that retries that are due wait for no memory to be rebuilt.
         await self._reload_webhooks("", "")
-        await self._reload_keys("", "")
-        await self._reload_tokens("", "")
+        await self.mirror.reload_keys("", "")
+        await self.mirror.reload_tokens("", "")
         await self.lists.load()
         newest = await self.store.read(decisions_sql.select_last_event())
         if newest:
@@ -292,16 +298,9 @@ class Service:
             await self.shared.line.close()
         await self.store.close()
 
-    async def _reload_keys(self, _tenant: str, _subject: str) -> None:
-        await load_keys(self.store, self.keys)
-
     async def _reload_rules_of_new(self, tenant: str) -> None:
         if tenant not in self.evaluator.rules:
             await self.attendants[0].ask(tenant)
-
-    async def _reload_tokens(self, _tenant: str, _subject: str) -> None:
-        rows = await self.store.read(websdk_sql.select_token_keys())
-        self.tokens.replace([websdk_sql.signing_key_of(row) for row in rows])
 
     async def _reload_webhooks(self, _tenant: str, _subject: str) -> None:
         for row in await self.store.read(webhooks_sql.select_listeners()):
@@ -356,6 +355,15 @@ class Service:
     async def _check_refresh(self) -> str | None:
         faults = (one.fault for one in (self.refresher, *self.attendants))
         return (self.misplaced and self.misplaced()) or next(filter(None, faults), None)
+
+    async def _notice_impaired(self) -> str | None:
+        impaired = len(self.evaluator.impaired.keys() | self.aml.monitor.impaired.keys())
+        return f"{impaired} not by what the store says: see `vettance doctor`" if impaired else None
+
+
+def _rule_cache(settings: Settings) -> RuleCache:
+    schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
+    return RuleCache(lambda document: compile_document(document, schema))
 
 
 def _open_records(path: Path | None) -> Records | None:

@@ -39,7 +39,7 @@ class Attendant:
         # In the order in which it was asked for; a dict for want of an ordered set.
         self._wanted: dict[str, None] = {}
         self._wake = asyncio.Event()
-        #: Why something of the newest round is not done, for readiness; None when all went well.
+        #: Why nobody's work is done, for readiness. What fails for one tenant is no fault of the service.
         self.fault: str | None = None
 
     async def ask(self, tenant: str, _subject: str = "") -> None:
@@ -58,9 +58,9 @@ class Attendant:
                 self._wanted[tenant] = None
         if self._isolation.is_due(_AFTER):
             down = await self._try(_AFTER, self._after()) or down
-        failing = [failure.error for failure in self._isolation.failing]
-        is_held = any(not self._isolation.is_due(tenant) for tenant in self._wanted)
-        self.fault = down or next(iter(failing), self.fault if is_held else None)
+        failing = {failure.key: failure.error for failure in self._isolation.failing}
+        is_held = any(tenant not in failing and not self._isolation.is_due(tenant) for tenant in self._wanted)
+        self.fault = down or failing.get(_AFTER) or (self.fault if is_held else None)
 
     async def run(self) -> None:
         """Look whenever it is asked to, and once a second, for ever."""

@@ -6,12 +6,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from vettance.db.engine import Store, StoreDown
+from vettance.isolate import Isolation
 from vettance.logs import logger
 from vettance.tenants import sql
+from vettance.websdk import sql as websdk_sql
 
 PAUSE_S: Final = 1.0
 #: A look that takes longer has been stopped by something; what it reads takes milliseconds.
 LOOK_S_MAX: Final = 10.0
+
+#: What is read for all tenants together. A process that cannot do so must not answer: a key that was revoked
+#: would go on opening doors.
+OF_EVERYBODY: Final = frozenset({sql.AREA, websdk_sql.AREA})
 
 #: Reads again what a change of (tenant, subject) touched.
 Reload = Callable[[str, str], Awaitable[None]]
@@ -26,12 +32,15 @@ class Refresher:
     seen.
     """
 
-    def __init__(self, store: Store, reloads: Mapping[str, Reload]) -> None:
+    def __init__(
+        self, store: Store, reloads: Mapping[str, Reload], now_s: Callable[[], float] = time.monotonic
+    ) -> None:
         self._store = store
         self._reloads = reloads
         self._seen = 0
         # (area, tenant, subject), in the order of the changes; a dict for want of an ordered set.
         self._due: dict[tuple[str, str, str], None] = {}
+        self._isolation = Isolation("configuration", now_s)
         self._fault: str | None = None
         self._looked_s: float | None = None
 
@@ -51,7 +60,8 @@ class Refresher:
 
         Keys come first: whoever revokes one wants it to be so at once, however much else has changed.
 
-        Raises the first of what went wrong, when all else has been applied.
+        What cannot be applied for one tenant is tried again later, and is no fault of the service. Raises the
+        first of what went wrong with the keys of all, when everything else has been applied.
         """
         rows = await self._store.read(sql.select_changes(self._seen))
         self._due.update(((area, tenant, subject), None) for _, area, tenant, subject in rows)
@@ -59,18 +69,29 @@ class Refresher:
             self._seen = rows[-1][0]
         failed: Exception | None = None
         for area, tenant, subject in sorted(self._due, key=lambda due: due[0] != sql.AREA):
-            reload = self._reloads.get(area)
+            if area not in OF_EVERYBODY:
+                await self._apply_alone(area, tenant, subject)
+                continue
             try:
-                if reload is not None:
-                    await reload(tenant, subject)
+                await self._apply(area, tenant, subject)
             except StoreDown:
                 raise
             except Exception as error:  # noqa: BLE001 - raised below
                 failed = failed or error
-            else:
-                del self._due[area, tenant, subject]
         if failed is not None:
             raise failed
+
+    async def _apply_alone(self, area: str, tenant: str, subject: str) -> None:
+        key = f"{tenant}:{area} {subject}"
+        if self._isolation.is_due(key):
+            with self._isolation.of(key):
+                await self._apply(area, tenant, subject)
+
+    async def _apply(self, area: str, tenant: str, subject: str) -> None:
+        reload = self._reloads.get(area)
+        if reload is not None:
+            await reload(tenant, subject)
+        del self._due[area, tenant, subject]
 
     async def run(self) -> None:
         """Look for ever; faults are logged, not fatal."""

@@ -26,6 +26,8 @@ VERBS = {
     "relate.py",
     "attend.py",
     "preserve.py",
+    "load.py",
+    "mirror.py",
     "rebuild.py",
     "recount.py",
     "refresh.py",

@@ -9,7 +9,7 @@ from redis_processes import LOGIN, SUMMING, TENANT, processes, until
 from velocity_plans import HOUR
 
 from vettance.db.engine import Statement
-from vettance.decisions.share import HOLD_S
+from vettance.decisions.recount import HOLD_S
 from vettance.errors import Unavailable
 from vettance.events.event import read_taken_event
 from vettance.ids import IdSource

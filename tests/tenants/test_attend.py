@@ -41,7 +41,7 @@ async def test_what_fails_for_one_tenant_is_tried_again_and_keeps_nobody_waiting
     assert work.attendant.fault == "away"
     work.failing.clear()
     await work.attendant.look()
-    assert work.attendant.fault == "ValueError", "it is not tried again at once"
+    assert work.attendant.fault == "away", "it is not tried again at once"
     work.now_s = 10
     await work.attendant.look()
     assert sorted(work.done[2:]) == ["ten_a", "ten_b"]

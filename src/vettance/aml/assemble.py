@@ -21,6 +21,7 @@ from vettance.decisions.preserve import Preserver
 from vettance.ids import IdSource
 from vettance.ops.meters import Meters
 from vettance.rules.ruleset import compile_document
+from vettance.skipped import Skipped
 from vettance.state.shelf import Shelf
 
 #: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
@@ -56,7 +57,7 @@ def assemble(
     shelf = Shelf(data / "memory" / "aml")
     shelf.sweep()
     schema = aml_schema(jurisdictions)
-    memory = AmlMemory(velocity)
+    memory = AmlMemory(velocity, Skipped(meters))
     names = InlineScreener(screener)
     monitor = Monitor(store, memory, ids, Teller(schema), names, meters=meters)
     cache = RuleCache(lambda document: compile_document(document, schema))

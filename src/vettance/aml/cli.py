@@ -8,7 +8,6 @@ from vettance.aml import sql
 from vettance.aml.case import Settings
 from vettance.aml.features import aml_schema
 from vettance.aml.jurisdiction import Jurisdictions
-from vettance.aml.rebuild import PACK
 from vettance.aml.screening.cli import set_screening
 from vettance.aml.trial import Trial
 from vettance.commands import (
@@ -85,7 +84,9 @@ def _context(data: str | None) -> Context:
     settings = settings_of(data)
     countries = Jurisdictions(settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned)
     trial = Trial(MemoryVelocity())
-    return Context(aml_schema(countries), trial.parse, trial.maker(), default_pack(PACK))
+    return Context(aml_schema(countries), trial.parse, trial.maker(), default_pack(sql.RULE_SETS.pack))
 
 
-Versions(aml, "AML rules", "aml-rules.yaml", PACK, _context, sql.RULE_SETS, implied=True).add_commands()
+Versions(
+    aml, "AML rules", "aml-rules.yaml", sql.RULE_SETS.pack, _context, sql.RULE_SETS, implied=True
+).add_commands()

@@ -12,9 +12,10 @@ from vettance.aml.known import Known
 from vettance.aml.snapshot import read_snapshot, write_snapshot
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.decisions.active import ask
-from vettance.errors import Refusal
+from vettance.ops.meters import Rows
 from vettance.rules.compiler import Compiled, Facts
 from vettance.rules.unknown import Failure, failures_of, message_of
+from vettance.skipped import Skipped
 from vettance.state import port
 from vettance.state.port import Answer, Observation, Plan
 from vettance.wire import decode
@@ -58,7 +59,8 @@ class AmlMemory:
     are the ids of the events that a tenant has ever reported; they belong to no rule set.
     """
 
-    def __init__(self, velocity: Velocity) -> None:
+    def __init__(self, velocity: Velocity, skipped: Skipped | None = None) -> None:
+        self._skipped = skipped or Skipped()
         self._velocity = velocity
         self._books: dict[str, Book] = {}
         self.known: dict[str, Known] = {}
@@ -97,11 +99,14 @@ class AmlMemory:
     def replay(
         self, tenant: str, compiled: Compiled, event_id: str, received_at_ms: int, sent: bytes
     ) -> None:
-        """Take up an event of the log, as it was taken up when it was watched."""
+        """Take up an event of the log, as it was taken up when it was watched; one that cannot be read again
+        (the bounds were narrowed since, or it is damaged) stays in the log only.
+        """
         try:
             event = read_taken_aml_event(decode(sent), received_at_ms)
-        except Refusal:
-            return  # The bounds were narrowed since this event was taken; it stays in the log only.
+        except Exception as error:  # noqa: BLE001  One row must not keep a process from its start.
+            self._skipped.note(Rows.AML_EVENT, tenant.partition("#")[0], event_id, error)
+            return
         self.take(tenant, compiled, event_id, event)
 
     def take(self, tenant: str, compiled: Compiled, event_id: str, event: AmlEvent) -> Taken:

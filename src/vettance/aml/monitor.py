@@ -68,6 +68,8 @@ class Monitor:
         self.settings: dict[str, Settings] = {}
         #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
         self.astray: set[str] = set()
+        #: Tenants who are not served by what the store says, though it answers, and the class of the error.
+        self.impaired: dict[str, str] = {}
         #: How many events each tenant's memory has taken since its snapshot; `preserve` sets it back.
         self.decided: dict[str, int] = {}
         #: Where in the log the memory of each tenant stands, for a crew.

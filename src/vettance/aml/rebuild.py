@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
+import structlog
+
 from vettance import clock
 from vettance.aml import sql
 from vettance.aml.book import OWN_MS
@@ -13,8 +15,10 @@ from vettance.aml.known import Known
 from vettance.aml.memory import AmlMemory
 from vettance.aml.monitor import Monitor
 from vettance.aml.turns.place import Place
-from vettance.db.engine import Clash, Store
+from vettance.db.engine import Clash, Store, StoreDown
 from vettance.decisions.active import ActiveRules, RuleCache
+from vettance.decisions.load import RuleLoader
+from vettance.errors import Unavailable
 from vettance.rules.packs import load_pack_text
 from vettance.state.port import Plan
 from vettance.tenants.sql import select_last_change
@@ -23,9 +27,10 @@ CHUNK: Final = 2_000  # Events read at a time at the start, when nobody waits.
 LIVE_CHUNK: Final = 50  # The same while events are watched: some milliseconds of the thread that decides.
 IDS_CHUNK: Final = 20_000
 _NEXT: Final = "#next"  # The coming memory is filled under this name beside the one in use.
-PACK: Final = "aml"
 
 Progress = Callable[[int], Any]
+
+_log = structlog.get_logger()
 
 
 class AmlRebuilder:
@@ -45,7 +50,7 @@ class AmlRebuilder:
         self._memory = memory
         self._restore = restore
         self._monitor = monitor
-        self._cache = cache
+        self._loader = RuleLoader(store, cache, sql.RULE_SETS, monitor.impaired)
         self._now_ms = now_ms
         self._turns: dict[str, asyncio.Lock] = {}
         #: Takes up what other processes have added to the log.
@@ -60,7 +65,7 @@ class AmlRebuilder:
         changed = (await self._store.read(select_last_change()))[0][0]
         found: dict[str, tuple[ActiveRules, int]] = {}
         for tenant, version, document in await self._store.read(sql.RULE_SETS.select_newest_of_all()):
-            active = self._cache.active(version, document)
+            active = await self._loader.load(tenant, version, document)
             found[tenant] = active, await self._restore(tenant, active.compiled.plan, tenant)
             await self._load_settings(tenant)
             await self._load_known(tenant)
@@ -90,16 +95,29 @@ class AmlRebuilder:
                 with contextlib.suppress(Clash):
                     await self._store.write(
                         sql.RULE_SETS.insert(
-                            tenant, 1, load_pack_text(PACK), "The default pack.", self._now_ms()
+                            tenant, 1, load_pack_text(sql.RULE_SETS.pack), "The default pack.", self._now_ms()
                         )
                     )
-            await self._load(tenant)
+            try:
+                await self._load(tenant)
+            except StoreDown:
+                raise
+            except Exception as error:  # noqa: BLE001  The caller learns that it is nobody's fault but ours.
+                self._monitor.impaired[tenant] = type(error).__name__
+                _log.exception("aml_memory_not_filled", tenant=tenant)
+                raise Unavailable("The past of this tenant cannot be read at the moment.") from None
 
     async def reload(self, tenant: str, _subject: str = "") -> None:
         """Follow a change: the newest rules, the settings, and the weights that closed alerts leave."""
         if tenant in self._monitor.rules:
             async with self._turns.setdefault(tenant, asyncio.Lock()):
-                await self._load(tenant)
+                try:
+                    await self._load(tenant)
+                except StoreDown:
+                    raise
+                except Exception as error:
+                    self._monitor.impaired[tenant] = type(error).__name__
+                    raise
 
     async def _load(self, tenant: str) -> int:
         # First of all: what changes from here on is seen by the next look.
@@ -108,7 +126,7 @@ class AmlRebuilder:
         seq_max = newest[0][0] if newest else 0
         await self._load_settings(tenant)
         rows = await self._store.read(sql.RULE_SETS.select_newest(tenant))
-        active = self._cache.active(rows[0][0], rows[0][1])
+        active = await self._loader.load(tenant, rows[0][0], rows[0][1])
         current = self._monitor.rules.get(tenant)
         if current is not None and current.version == active.version and tenant not in self._monitor.astray:
             self._monitor.places[tenant].changed = changed

@@ -14,7 +14,7 @@ from vettance.rules.unknown import Failure
 from vettance.state.port import Value
 
 AREA: Final = "aml"
-RULE_SETS: Final = RuleSets("aml_ruleset", AREA)
+RULE_SETS: Final = RuleSets("aml_ruleset", AREA, "aml")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):

@@ -7,7 +7,6 @@ import msgspec
 
 from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
-from vettance.errors import Refusal
 from vettance.events.event import Event, read_taken_event, with_session_signals
 from vettance.rules.compiler import Compiled, Facts
 from vettance.rules.ruleset import RuleSet
@@ -87,20 +86,26 @@ def consider(velocity: Velocity, active: ActiveRules, tenant: str, event_id: str
     return Asked(active, facts, answer, unknown)
 
 
-def logged_event(row: Row) -> Event | None:
-    """Read the event of a row of the log; None when the bounds were narrowed since it was taken."""
+def logged_event(row: Row) -> Event:
+    """Read the event of a row of the log.
+
+    Raises whatever there is to raise: the bounds were narrowed since it was taken, or it is damaged.
+    """
     _, _, _, received_at_ms, sent, signals = row
+    event = read_taken_event(decode(sent), received_at_ms)
+    return event if signals is None else with_session_signals(event, decode(signals))
+
+
+def legible_event(row: Row) -> Event | None:
+    """Read the event of a row of the log; None when it cannot be read."""
     try:
-        event = read_taken_event(decode(sent), received_at_ms)
-        return event if signals is None else with_session_signals(event, decode(signals))
-    except Refusal:
+        return logged_event(row)
+    except Exception:  # noqa: BLE001  The memory of the tenant, which leaves it out as well, has told of it.
         return None
 
 
-def observation_of(active: ActiveRules, row: Row) -> tuple[int, Observation] | None:
-    """Return what a row of the log means to the memory, and when; None when it is kept out of it."""
+def observation_of(active: ActiveRules, row: Row) -> tuple[int, Observation]:
+    """Return what a row of the log means to the memory, and when. Raises as `logged_event` does."""
     event = logged_event(row)
-    if event is None:
-        return None
     compiled = active.compiled
     return event.occurred_at_ms, compiled.observe(compiled.facts(event))

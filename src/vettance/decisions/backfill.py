@@ -9,7 +9,7 @@ import numpy as np
 
 from vettance.db.engine import Row, Statement, Store
 from vettance.decisions import sql
-from vettance.decisions.active import ActiveRules, Asked, consider, logged_event
+from vettance.decisions.active import ActiveRules, Asked, consider, legible_event
 from vettance.events.event import Event
 from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.state.port import Velocity
@@ -122,7 +122,7 @@ class Backfill:
         after = self.run.base
         while rows := await self._store.read(sql.select_imported_log(self._tenant, after, _CHUNK)):
             for row in rows:
-                event = logged_event(row)
+                event = legible_event(row)
                 if event is not None:
                     await self.ask(row[2], event)
             after = rows[-1][0]
@@ -133,7 +133,7 @@ class Backfill:
         Events are asked about in the order of their time.
         """
         async for row in self._past.until(event.occurred_at_ms):
-            earlier = logged_event(row)
+            earlier = legible_event(row)
             if earlier is not None:
                 consider(self._velocity, self.active, self._tenant, row[2], earlier)
         return consider(self._velocity, self.active, self._tenant, event_id, event)

@@ -60,6 +60,8 @@ class Backtest:
         self._runs: Sequence[sql.Run] = ()
         self._past: Backfill | None = None
         self.counts: dict[tuple[bool | None, Outcome, Outcome], int] = {}
+        #: Events of the log that could not be read again.
+        self.skipped = 0
         self.hits = [RuleHits() for _ in active.ruleset.running]
 
     async def run(
@@ -86,8 +88,11 @@ class Backtest:
             progress(len(rows))
 
     async def _decide(self, row: Row, span: tuple[int, int], fraud: bool | None) -> Change | None:
-        event = logged_event(row[:6])
-        if event is None:
+        try:
+            event = logged_event(row[:6])
+            was = sql.record_of(row[6])
+        except Exception:  # noqa: BLE001  One row must not keep the others from being decided.
+            self.skipped += 1
             return None
         active, facts, answer, _ = consider(self._velocity, self._active, self._tenant, row[2], event)
         if row[7] == Source.IMPORT and (past := self._past_of(row[0], span[0])) is not None:
@@ -102,7 +107,6 @@ class Backtest:
             hits.legit += fraud is False
         for index, _ in failed:
             self.hits[index].failed += 1
-        was = sql.record_of(row[6])
         now = decide(active.ruleset, active.version, fired, entries_of(self._tenant, was.lists))
         place = fraud, was.outcome, now.outcome
         self.counts[place] = self.counts.get(place, 0) + 1

@@ -93,6 +93,8 @@ class Evaluator:
         self.sessions = SessionBook()
         #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
         self.astray: set[str] = set()
+        #: Tenants who are not served by what the store says, though it answers, and the class of the error.
+        self.impaired: dict[str, str] = {}
         #: How many events each tenant's memory has taken since its snapshot; `preserve` sets it back.
         self.decided: dict[str, int] = {}
         #: How many events of each tenant were decided since the start; the history is laid out by it.
@@ -113,6 +115,7 @@ class Evaluator:
         self._freshen = freshen
         self.rules = shared.rules
         self.astray = shared.astray
+        self.impaired = shared.impaired
 
     def floor(self, evaluated_at_ms: int) -> None:
         """Date no later decision before this moment, be the clock set back: the history is in this order."""
@@ -147,6 +150,8 @@ class Evaluator:
             asked = consider(self._velocity, self.rules[tenant], tenant, event_id, event)
         else:
             asked = await self._shared.observe(tenant, event_id, event)
+        if tenant in self.impaired:
+            asked = asked._replace(answer=asked.answer._replace(inexact=EVERYTHING))
         evaluated, record = self._conclude(Question(event_id, event, entries, asked, request_id, started_ns))
         statements = _rows_of(tenant, evaluated, record, source, sent, signals)
         if tell and tenant in self.listeners:

@@ -1,22 +1,34 @@
 """Explain: read a stored decision back and give every number in it its name."""
 
 from collections.abc import Sequence
+from typing import Final
 
 import msgspec
+import structlog
 
-from vettance.db.engine import Store
+from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, RuleCache
 from vettance.decisions.decision import Decision, decide, entries_of
 from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.load import PACK_VERSION, pack_rules
 from vettance.errors import NotFound
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback
 from vettance.history.relate import Link, Relater
 from vettance.ids import is_id
+from vettance.rules.compiler import compile_rules
+from vettance.rules.ruleset import RuleSet
+from vettance.rules.schema import Schema
 from vettance.rules.sql import DECIDING
 from vettance.state.port import Value
 from vettance.wire import JSON, decode
+
+#: What a decision is shown with whose rules this version cannot read.
+_NO_RULES: Final = RuleSet(name="")
+_NOTHING: Final = compile_rules((), Schema(()))
+
+_log = structlog.get_logger()
 
 
 class Explained(msgspec.Struct, frozen=True):
@@ -63,9 +75,17 @@ class Explainer:
 
     async def _decided(self, tenant: str, stored: sql.Stored) -> tuple[Decision, ActiveRules]:
         """Return what was answered, in full, and the rules that said so."""
-        active = await self._rules_of(tenant, stored.record.ruleset_version)
         record = stored.record
-        decision = decide(active.ruleset, active.version, record.fired, entries_of(tenant, record.lists))
+        try:
+            active = await self._rules_of(tenant, record.ruleset_version)
+            decision = decide(active.ruleset, active.version, record.fired, entries_of(tenant, record.lists))
+        except StoreDown:
+            raise
+        except Exception as error:  # noqa: BLE001  What was answered is shown without its rules then.
+            version, reason = record.ruleset_version, type(error).__name__
+            _log.warning("rules_not_read", tenant=tenant, version=version, reason=reason)
+            decision = decide(_NO_RULES, version, (), ())
+            active = ActiveRules(version, "", _NO_RULES, _NOTHING, decision)
         # What was answered stands, even if a later version of this code would weigh the same hits otherwise.
         kept = {"outcome": record.outcome, "score": record.score, "level": record.level}
         return msgspec.structs.replace(decision, **kept), active
@@ -74,9 +94,12 @@ class Explainer:
         """Return everything about one decision. Raises `NotFound`."""
         stored, decision, active = await self.find(tenant, event_id)
         compiled, record = active.compiled, stored.record
-        features: dict[str, Value] = dict(zip(compiled.fact_names, record.facts, strict=True))
-        features.update(zip(compiled.plan.aggregate_names, record.answers, strict=True))
+        features: dict[str, Value] = {}
         names = compiled.plan.aggregate_names
+        for known, values in ((compiled.fact_names, record.facts), (names, record.answers)):
+            # Without the rules that were in force, nobody knows what the values are of.
+            if len(known) == len(values):
+                features.update(zip(known, values, strict=True))
         inexact = [name for bit, name in enumerate(names) if record.inexact >> bit & 1]
         entities = {kind: value for kind, value in stored.entities._asdict().items() if value is not None}
         links = await self._relater.links(tenant, entities)
@@ -91,6 +114,8 @@ class Explainer:
         return [feedback_sql.feedback_of(row) for row in rows]
 
     async def _rules_of(self, tenant: str, version: int) -> ActiveRules:
+        if version == PACK_VERSION:
+            return pack_rules(self._cache, DECIDING)
         active = self._evaluator.rules.get(tenant)
         if active is not None and active.version == version:
             return active

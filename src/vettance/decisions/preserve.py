@@ -1,11 +1,13 @@
 """Preserve: keep snapshots of the memory between events, so that a start replays only the newest part."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from typing import Final, Protocol
 
 from vettance.db.engine import Statement, Store, StoreDown
 from vettance.decisions import sql
+from vettance.isolate import Isolation
 from vettance.logs import logger
 from vettance.state.port import Plan
 from vettance.state.shelf import Shelf, Snapshot, pieces
@@ -81,6 +83,7 @@ class Preserver:
         self._worth_events = worth_events
         self._reach = reach or self._read_newest
         self._kept: dict[str, int] = {}
+        self._isolation = Isolation("snapshot")
 
     async def restore(self, tenant: str, plan: Plan, name: str | None = None) -> int:
         """Give a tenant the memory of its snapshot, and return how far in the log that reaches.
@@ -97,6 +100,10 @@ class Preserver:
                 await asyncio.to_thread(self._velocity.load, name, plan, pieces(found.path))
             except (SnapshotRefused, OSError) as error:
                 _log.info("snapshot_not_used", tenant=tenant, reason=str(error))
+            except StoreDown:
+                raise
+            except Exception:  # noqa: BLE001  A memory can always be made of the log.
+                _log.exception("snapshot_not_used", tenant=tenant)
             else:
                 self._kept[tenant] = found.seq
                 return found.seq
@@ -153,19 +160,22 @@ class Preserver:
     async def save_all(self) -> None:
         """Write a snapshot of every tenant's memory, without rest; for the moment of stopping."""
         for tenant in tuple(self._evaluator.rules):
-            await self.save(tenant, rest_s=0)
+            with self._isolation.of(tenant):
+                await self.save(tenant, rest_s=0)
 
     async def run(self) -> None:
         """Write a snapshot whenever enough has happened, for ever."""
         while True:
             await asyncio.sleep(LOOK_S)
-            for tenant in tuple(self._evaluator.rules):
+            for tenant in self._isolation.due(self._evaluator.rules):
                 if self._evaluator.decided.get(tenant, 0) < self._worth_events:
                     continue
                 self._evaluator.decided[tenant] = 0
-                try:
-                    await self.save(tenant)
-                except StoreDown:
-                    pass  # There is a next time.
-                except OSError as error:
-                    _log.warning("snapshot_not_written", tenant=tenant, reason=str(error))
+                with contextlib.suppress(StoreDown), self._isolation.of(tenant):
+                    await self._save_or_complain(tenant)
+
+    async def _save_or_complain(self, tenant: str) -> None:
+        try:
+            await self.save(tenant)
+        except OSError as error:
+            _log.warning("snapshot_not_written", tenant=tenant, reason=str(error))

@@ -4,12 +4,15 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from vettance import clock
-from vettance.db.engine import Row, Statement, Store
+from vettance.db.engine import Row, Statement, Store, StoreDown
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, RuleCache, observation_of
 from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.load import RuleLoader
+from vettance.ops.meters import Rows
 from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.rules.sql import DECIDING
+from vettance.skipped import Skipped
 from vettance.state.port import Plan, Velocity
 
 CHUNK = 5_000  # Events read at a time at the start, when nobody waits.
@@ -30,11 +33,13 @@ class Rebuilder:
         cache: RuleCache,
         restore: Callable[[str, Plan, str], Awaitable[int]],
         now_ms: Callable[[], int] = clock.now_ms,
+        skipped: Skipped | None = None,
     ) -> None:
+        self._skipped = skipped or Skipped()
+        self._loader = RuleLoader(store, cache, DECIDING, evaluator.impaired)
         self._store = store
         self._velocity = velocity
         self._evaluator = evaluator
-        self._cache = cache
         self._restore = restore
         self._now_ms = now_ms
 
@@ -42,7 +47,7 @@ class Rebuilder:
         """Load every tenant's rules and memory, and replay the log beyond; returns how many events."""
         reached: dict[str, int] = {}
         for tenant, version, document in await self._store.read(DECIDING.select_newest_of_all()):
-            active = self._cache.active(version, document)
+            active = await self._loader.load(tenant, version, document)
             reached[tenant] = await self._restore(tenant, active.compiled.plan, tenant)
             self._evaluator.rules[tenant] = active
         rules = self._evaluator.rules
@@ -63,13 +68,24 @@ class Rebuilder:
     async def reload(self, tenant: str) -> None:
         """Put the newest rules of a tenant into force, with a memory that has seen the whole log.
 
+        Where that fails, the tenant's answers say that they are degraded, until it succeeds.
+
         The bulk of the log is read while the old rules go on deciding; only the last few events are replayed
         with the tenant's new events held back.
         """
+        try:
+            await self._reload(tenant)
+        except StoreDown:
+            raise
+        except Exception as error:
+            self._evaluator.impaired[tenant] = type(error).__name__
+            raise
+
+    async def _reload(self, tenant: str) -> None:
         rows = await self._store.read(DECIDING.select_newest(tenant))
         if not rows:
             return
-        active = self._cache.active(rows[0][0], rows[0][1])
+        active = await self._loader.load(tenant, rows[0][0], rows[0][1])
         current = self._evaluator.rules.get(tenant)
         if current is not None and current.version == active.version and tenant not in self._evaluator.astray:
             return
@@ -98,6 +114,8 @@ class Rebuilder:
         return sql.select_tenant_log(tenant, after, since_ms, LIVE_CHUNK)
 
     def _replay(self, memory: str, active: ActiveRules, row: Row) -> None:
-        found = observation_of(active, row)
-        if found is not None:
-            self._velocity.observe(memory, row[2], *found)
+        """Observe an event of the log; one that cannot be read again is left out."""
+        try:
+            self._velocity.observe(memory, row[2], *observation_of(active, row))
+        except Exception as error:  # noqa: BLE001  One row must not keep a process from its start.
+            self._skipped.note(Rows.EVENT, row[1], row[2], error)

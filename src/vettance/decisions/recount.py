@@ -2,14 +2,25 @@
 
 import asyncio
 import contextlib
+import time
 from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from vettance.db.engine import Row, Store
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, observation_of
-from vettance.state.port import SharedVelocity, StateDown
+from vettance.ops.meters import Rows
+from vettance.skipped import Skipped
+from vettance.state.port import SharedVelocity, StateDown, Unready
 
+#: Events are held back while a memory is exchanged, for as long at the most, and for the shorter time when
+#: whoever exchanges it dies.
+HOLD_S_MAX: Final = 6.0
+HOLD_S: Final = 1.5
+#: Events at the end of the log that are read twice: commits may become visible in another order than their
+#: numbers say.
+_OVERLAP: Final = 2_000
 _CHUNK: Final = 200  # Events read at a time: some milliseconds of a process that decides.
 
 
@@ -24,7 +35,9 @@ class Recount:
         tenant: str,
         holder: bytes,
         lease_s: float,
+        skipped: Skipped,
     ) -> None:
+        self._skipped = skipped
         self._store = store
         self._velocity = velocity
         self._active = active
@@ -32,6 +45,39 @@ class Recount:
         self._holder = holder
         self._lease_s = lease_s
         self.coming = f"{tenant}#{holder.decode()}"
+
+    async def exchange(self, since_ms: int, wait_for_pending: Callable[[], Awaitable[None]]) -> int:
+        """Fill the coming memory, hold events back for the end of the log, and exchange the old one for it.
+
+        Returns how many events were recorded. Raises as `go_on` does.
+        """
+        await self._velocity.install(self.coming, self._active.compiled.plan)
+        tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
+        count = await self.go_on(0, since_ms, tail)
+        await self._velocity.hold(self._tenant, HOLD_S)
+        holding = asyncio.create_task(self._hold_on())
+        try:
+            await wait_for_pending()
+            known = {event_id for _, event_id in tail}
+            after = tail[0][0] - 1 if tail else 0
+            last: deque[tuple[int, str]] = deque(maxlen=1)
+            count += await self.go_on(after, since_ms, last, known)
+            await self._velocity.adopt(self._tenant, self.coming, held=True)
+        except BaseException:
+            await self._velocity.let_go(self._tenant)
+            raise
+        finally:
+            holding.cancel()
+        return count
+
+    async def _hold_on(self) -> None:
+        """Go on holding events back. Where some slipped through, there is nothing to adopt any more."""
+        until_s = time.monotonic() + HOLD_S_MAX - HOLD_S
+        is_held = True
+        while is_held and time.monotonic() < until_s:
+            await asyncio.sleep(HOLD_S / 4)
+            with contextlib.suppress(StateDown):
+                is_held = await self._velocity.hold(self._tenant, HOLD_S, again=True)
 
     async def go_on(
         self, after: int, since_ms: int, tail: deque[tuple[int, str]], known: set[str] | None = None
@@ -66,6 +112,10 @@ class Recount:
         return count
 
     async def _record(self, row: Row) -> None:
-        found = observation_of(self._active, row)
-        if found is not None:
-            await self._velocity.record(self.coming, *found, self._active.compiled.plan)
+        try:
+            at_ms, seen = observation_of(self._active, row)
+            await self._velocity.record(self.coming, at_ms, seen, self._active.compiled.plan)
+        except (StateDown, Unready):
+            raise
+        except Exception as error:  # noqa: BLE001  One row must not keep a memory from being filled.
+            self._skipped.note(Rows.EVENT, row[1], row[2], error)

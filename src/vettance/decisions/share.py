@@ -1,9 +1,7 @@
 """Share: ask a memory that several processes share, and fill it from the log when that is needed."""
 
 import asyncio
-import contextlib
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -12,6 +10,7 @@ from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql
 from vettance.decisions.active import MEMORY, ActiveRules, Asked, RuleCache
 from vettance.decisions.doubts import Doubts
+from vettance.decisions.load import RuleLoader
 from vettance.decisions.recount import Recount
 from vettance.errors import Unavailable
 from vettance.events.event import Event
@@ -19,6 +18,7 @@ from vettance.logs import logger
 from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.rules.sql import DECIDING
 from vettance.rules.unknown import failures_of, message_of
+from vettance.skipped import Skipped
 from vettance.state.port import (
     EVERYTHING,
     Condition,
@@ -32,16 +32,9 @@ from vettance.state.port import (
 PATIENCE_S: Final = 5.0
 #: A lease outlives a pause of its holder, and is soon taken over from one that died.
 LEASE_S: Final = 15.0
-#: Events are held back while a memory is exchanged, for as long at the most, and for the shorter time when
-#: whoever exchanges it dies.
-HOLD_S_MAX: Final = 6.0
-HOLD_S: Final = 1.5
 #: How long a memory whose filling failed is left alone, by every process: twice as long each time.
 PAUSE_S: Final = 0.25
 PAUSE_S_MAX: Final = 60.0
-#: Events at the end of the log that are read twice: commits may become visible in another order than their
-#: numbers say.
-_OVERLAP: Final = 2_000
 _LOOK_S: Final = 1.0
 _SETTLE_S: Final = 0.05
 #: More than any write takes: what two sweeps in a row find neither stored nor refused has lost its process.
@@ -75,10 +68,14 @@ class SharedMemory:
         velocity: SharedVelocity,
         cache: RuleCache,
         now_ms: Callable[[], int] = clock.now_ms,
+        skipped: Skipped | None = None,
     ) -> None:
+        self._skipped = skipped or Skipped()
         self._store = store
         self._velocity = velocity
-        self._cache = cache
+        #: Tenants who are decided by other rules than their newest, and the class of the error.
+        self.impaired: dict[str, str] = {}
+        self._loader = RuleLoader(store, cache, DECIDING, self.impaired)
         self._now_ms = now_ms
         self.rules: dict[str, ActiveRules] = {}
         #: Tenants whose memory is ahead of the log because a write of this process failed.
@@ -184,13 +181,24 @@ class SharedMemory:
         waiting = [row[0] for row in await self._store.read(DECIDING.select_newest_of_all())]
         try:
             while waiting and time.monotonic() < until_s:
-                waiting = [tenant for tenant in waiting if not await self._attend(tenant)]
+                waiting = [tenant for tenant in waiting if not await self._begin(tenant)]
                 if waiting:
                     await asyncio.sleep(_SETTLE_S)
         except (StateDown, Unready) as error:
             _log.warning("memories_not_filled", reason=str(error))
         self._wanted.update(waiting)
         return 0
+
+    async def _begin(self, tenant: str) -> bool:
+        """Attend to a tenant at the start; what fails for one keeps no other from being served."""
+        try:
+            return await self._attend(tenant)
+        except (StateDown, StoreDown, Unready):
+            raise
+        except Exception as error:  # noqa: BLE001  It is tried again behind the start.
+            self._fail_attending(tenant, error)
+            self._wanted.add(tenant)
+            return True
 
     async def run(self) -> None:
         """Attend to what is wanted, tell Redis what is settled and sweep behind exchanges, for ever."""
@@ -272,8 +280,12 @@ class SharedMemory:
             pass  # It is tried again as long as it is wanted.
         except Unready as error:
             _log.warning("memory_not_filled", tenant=tenant, reason=str(error))
-        except Exception:  # noqa: BLE001  The memories of the others must go on.
-            _log.exception("memory_not_filled", tenant=tenant)
+        except Exception as error:  # noqa: BLE001  The memories of the others must go on.
+            self._fail_attending(tenant, error)
+
+    def _fail_attending(self, tenant: str, error: Exception) -> None:
+        self.impaired[tenant] = type(error).__name__
+        _log.error("memory_not_filled", tenant=tenant, exc_info=error)
 
     async def _attend(self, tenant: str) -> bool:
         """Bring a tenant's rules and memory in line; False when another process is at it."""
@@ -281,7 +293,7 @@ class SharedMemory:
             rows = await self._store.read(DECIDING.select_newest(tenant))
             if not rows:
                 return True
-            active = self._cache.active(rows[0][0], rows[0][1])
+            active = await self._loader.load(tenant, rows[0][0], rows[0][1])
             condition = await self._velocity.condition(tenant, active.compiled.plan)
             if condition is Condition.LOST:
                 await self._velocity.found(tenant, active.compiled.plan)
@@ -322,7 +334,9 @@ class SharedMemory:
         # What is found to be lacking from here on may come after the end that is read.
         self._lacking.discard(tenant)
         try:
-            count = await self._fill_beside(tenant, active, holder)
+            recount = Recount(self._store, self._velocity, active, tenant, holder, LEASE_S, self._skipped)
+            since_ms = self._now_ms() - WINDOW_MS_MAX
+            count = await recount.exchange(since_ms, lambda: self._wait_for_pending(tenant))
         except BaseException:
             if was_lacking:
                 self._lacking.add(tenant)
@@ -333,37 +347,6 @@ class SharedMemory:
         self.astray.discard(tenant)
         self.degraded.discard(tenant)
         _log.info("memory_filled", tenant=tenant, events=count, seconds=round(time.monotonic() - began_s, 3))
-
-    async def _fill_beside(self, tenant: str, active: ActiveRules, holder: bytes) -> int:
-        recount = Recount(self._store, self._velocity, active, tenant, holder, LEASE_S)
-        since_ms = self._now_ms() - WINDOW_MS_MAX
-        await self._velocity.install(recount.coming, active.compiled.plan)
-        tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
-        count = await recount.go_on(0, since_ms, tail)
-        await self._velocity.hold(tenant, HOLD_S)
-        holding = asyncio.create_task(self._hold_on(tenant))
-        try:
-            await self._wait_for_pending(tenant)
-            known = {event_id for _, event_id in tail}
-            after = tail[0][0] - 1 if tail else 0
-            last: deque[tuple[int, str]] = deque(maxlen=1)
-            count += await recount.go_on(after, since_ms, last, known)
-            await self._velocity.adopt(tenant, recount.coming, held=True)
-        except BaseException:
-            await self._velocity.let_go(tenant)
-            raise
-        finally:
-            holding.cancel()
-        return count
-
-    async def _hold_on(self, tenant: str) -> None:
-        """Go on holding events back. Where some slipped through, there is nothing to adopt any more."""
-        until_s = time.monotonic() + HOLD_S_MAX - HOLD_S
-        is_held = True
-        while is_held and time.monotonic() < until_s:
-            await asyncio.sleep(HOLD_S / 4)
-            with contextlib.suppress(StateDown):
-                is_held = await self._velocity.hold(tenant, HOLD_S, again=True)
 
     async def _is_ahead(self, tenant: str) -> bool:
         """Tell whether a memory holds events of a process that died before it had stored them."""

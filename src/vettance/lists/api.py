@@ -24,7 +24,9 @@ from vettance.lists.answers import (
     told_of_removed,
 )
 from vettance.lists.entry import VALUE_CHARS_MAX, EntryType, ListBook, ListEntry, ListType, canonical_value
+from vettance.ops.meters import Rows
 from vettance.outbox import MessageType, enqueue
+from vettance.skipped import Skipped
 from vettance.tenants.sql import note_change
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Reply, Route
@@ -55,7 +57,9 @@ class ListDoors:
         ids: IdSource,
         books: dict[str, ListBook],
         now_ms: Callable[[], int] = clock.now_ms,
+        skipped: Skipped | None = None,
     ) -> None:
+        self._skipped = skipped or Skipped()
         self._store = store
         self._ids = ids
         self._books = books
@@ -108,8 +112,11 @@ class ListDoors:
         """Fill the mirror from the store, at start."""
         self._books.clear()
         for row in await self._store.read(sql.select_all()):
-            entry = sql.entry_of(row)
-            self._books.setdefault(entry.tenant, ListBook()).put(entry)
+            try:
+                entry = sql.entry_of(row)
+                self._books.setdefault(entry.tenant, ListBook()).put(entry)
+            except Exception as error:  # noqa: BLE001  One entry must not keep a process from its start.
+                self._skipped.note(Rows.LIST_ENTRY, row[1], row[0], error)
 
     async def reload(self, tenant: str, entry_id: str) -> None:
         """Bring one entry of the mirror in line with the store."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from vettance.ops import beside, machine, stored
+from vettance.ops import beside, legible, machine, stored
 from vettance.ops.finding import Check, Finding, Patient
 
 #: Every check, in the order in which faults are best mended.
@@ -18,6 +18,8 @@ CHECKS: Final[tuple[Check, ...]] = (
     beside.check_redis,
     stored.check_watchlists,
     stored.check_queues,
+    legible.check_rules,
+    legible.check_events,
     machine.check_addresses,
     machine.check_server,
     machine.check_port,

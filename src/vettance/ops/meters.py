@@ -5,6 +5,7 @@ nothing but additions: about half a microsecond for a decision, a fifth of what 
 (docs/adr/0050-metrics-of-our-own-on-a-port-of-their-own.md).
 """
 
+import enum
 import os
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -37,6 +38,18 @@ CACHES: Final = ("sessions", "columns")
 ROLES: Final = ("web", "webhooks", "worker")
 #: The processes that search for one process have no slot; their ids stand in its own.
 SEARCH: Final = "search"
+
+
+class Rows(enum.StrEnum):
+    """The kinds of stored rows that are left out when they cannot be read again."""
+
+    EVENT = "event"
+    AML_EVENT = "aml_event"
+    SIGNALS = "signals"
+    LIST_ENTRY = "list_entry"
+    TENANT = "tenant"
+    KEY = "key"
+    SIGNING_KEY = "signing_key"
 
 
 class Meter(NamedTuple):
@@ -75,6 +88,12 @@ METERS: Final = (
     Meter(
         "vettance_features_unknown_total",
         "Parts of events that could not be computed: they count as missing.",
+    ),
+    Meter(
+        "vettance_rows_skipped_total",
+        "Stored rows that could not be read again and were left out.",
+        "rows",
+        tuple(Rows),
     ),
     Meter("vettance_decisions_refused_total", "Events that were decided but that the store did not take."),
     Meter("vettance_http_answers_total", "Answers by status.", "status", _STATUSES),
@@ -149,6 +168,7 @@ _STATUS_AT: Final = {
 _OTHER_AT: Final = PLACES["vettance_http_answers_total", "other"]
 _RULE_ERRORS_AT: Final = PLACES["vettance_rule_errors_total", ""]
 _UNKNOWN_AT: Final = PLACES["vettance_features_unknown_total", ""]
+_SKIPPED_AT: Final = _places("vettance_rows_skipped_total")
 _REFUSED_AT: Final = PLACES["vettance_decisions_refused_total", ""]
 _COMMIT_AT: Final = PLACES["vettance_store_commit_seconds", ""]
 _BATCH_AT: Final = PLACES["vettance_store_commit_writes", ""]
@@ -204,6 +224,10 @@ class Meters:
         """Rules were skipped in a decision, or parts of an event taken as missing, because they raised."""
         self._words[_RULE_ERRORS_AT] += rules
         self._words[_UNKNOWN_AT] += unknown
+
+    def skipped(self, rows: Rows) -> None:
+        """A stored row could not be read again."""
+        self._words[_SKIPPED_AT[rows]] += 1
 
     def refused(self) -> None:
         """The store did not take a decision."""

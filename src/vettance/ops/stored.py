@@ -67,7 +67,7 @@ def check_secret(patient: Patient) -> Iterator[Finding]:
         else:
             yield ok(name, "none yet; it is made at the first start")
         return
-    known = _ask(patient, tenants_sql.select_secret_digest())
+    known = ask(patient, tenants_sql.select_secret_digest())
     if known and known[0][0] != secret_digest(secret):
         yield fault(
             name,
@@ -96,7 +96,7 @@ def _where(patient: Patient) -> str:
 
 def _hangs_on_a_secret(patient: Patient) -> bool:
     asked = (tenants_sql.select_any_key(), tenants_sql.select_secret_digest())
-    return any(_ask(patient, one) for one in asked)
+    return any(ask(patient, one) for one in asked)
 
 
 def check_clock(patient: Patient) -> Iterator[Finding]:
@@ -108,7 +108,7 @@ def check_clock(patient: Patient) -> Iterator[Finding]:
     if patient.now_ms < _CLOCK_MIN_MS:
         yield fault(name, "the clock stands before this version was made", mend)
         return
-    newest = _ask(patient, sql.select_newest_event())
+    newest = ask(patient, sql.select_newest_event())
     if newest and newest[0][0] > patient.now_ms + _AHEAD_MS:
         minutes = (newest[0][0] - patient.now_ms) // 60_000
         yield fault(name, f"the store has an event from {minutes} minutes ahead of the clock", mend)
@@ -142,7 +142,7 @@ def _pending(name: str, pending: list[str]) -> Finding:
     )
 
 
-def _ask(patient: Patient, statement: Statement) -> list[Row] | None:
+def ask(patient: Patient, statement: Statement) -> list[Row] | None:
     """Ask the store; None when it is not there or cannot answer, which is told by its own check."""
     if patient.settings.database_url is not None:
         from vettance.db import examine
@@ -194,7 +194,7 @@ def check_store(patient: Patient) -> Iterator[Finding]:
 def check_sealed(patient: Patient) -> Iterator[Finding]:
     """Tell whether the secret that is here is the one that this store was written with."""
     secret = _quietly(known_secret, patient.settings)
-    rows = _ask(patient, sql.select_any_sealed())
+    rows = ask(patient, sql.select_any_sealed())
     if secret is None or not rows:
         return
     tenant, subscription, sealed = rows[0]
@@ -219,8 +219,8 @@ def _quietly(read: Callable[[Settings], bytes | None], settings: Settings) -> by
 
 def check_queues(patient: Patient) -> Iterator[Finding]:
     """Look for what has waited too long."""
-    job = _ask(patient, sql.select_oldest_job())
-    deliveries = _ask(patient, sql.count_waiting_deliveries())
+    job = ask(patient, sql.select_oldest_job())
+    deliveries = ask(patient, sql.count_waiting_deliveries())
     if job and patient.now_ms - job[0][0] > _OVERDUE_MS:
         yield warning(
             "jobs",
@@ -241,8 +241,8 @@ def check_watchlists(patient: Patient) -> Iterator[Finding]:
     name = "watchlists"
     if first_shut(patient) is not None:
         return  # The check of the data folder tells.
-    rows = _ask(patient, watchlists_sql.select_all_current())
-    counts = _ask(patient, sql.count_listless_tenants())
+    rows = ask(patient, watchlists_sql.select_all_current())
+    counts = ask(patient, sql.count_listless_tenants())
     if rows is None or not counts:
         return
     every = [watchlists_sql.version_of(row) for row in rows]

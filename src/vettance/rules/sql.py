@@ -19,6 +19,8 @@ class RuleSets:
     table: str
     #: What a change of them is noted as.
     area: str
+    #: The pack that tenants of it begin with.
+    pack: str
 
     def insert(
         self, tenant: str, version: int, document: str, note: str, now_ms: int, pushed: str | None = None
@@ -74,4 +76,4 @@ class RuleSets:
         )
 
 
-DECIDING: Final = RuleSets("ruleset", "ruleset")
+DECIDING: Final = RuleSets("ruleset", "ruleset", "fraud")

@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from vettance.db.engine import Store, StoreDown
+from vettance.ops.meters import Rows
+from vettance.skipped import Skipped
 from vettance.tenants import sql
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.tenant import is_key, key_digest
@@ -16,10 +18,15 @@ LOOKS_PER_S: Final = 20
 WAITING_MAX: Final = 8
 
 
-async def load_keys(store: Store, keys: KeyRing) -> None:
-    """Take over every tenant and key that the store has now. Raises `StoreDown`."""
-    tenants = [sql.tenant_of(row) for row in await store.read(sql.select_tenants())]
-    keys.replace(tenants, [sql.key_of(row) for row in await store.read(sql.select_keys())])
+async def load_keys(store: Store, keys: KeyRing, skipped: Skipped | None = None) -> None:
+    """Take over every tenant and key that the store has now. Raises `StoreDown`.
+
+    A row that cannot be read opens nothing and shuts out nobody else.
+    """
+    skipped = skipped or Skipped()
+    tenants = await store.read(sql.select_tenants())
+    found = await store.read(sql.select_keys())
+    keys.replace(skipped.each(Rows.TENANT, tenants, sql.tenant_of), skipped.each(Rows.KEY, found, sql.key_of))
 
 
 class NewKeys:

@@ -8,6 +8,9 @@ from typing import Final, Protocol
 
 from vettance import clock
 from vettance.db.engine import Store, StoreDown
+from vettance.isolate import Isolation
+from vettance.ops.meters import Rows
+from vettance.skipped import Skipped
 from vettance.state.port import StateDown
 from vettance.websdk import sql
 from vettance.websdk.session import SESSION_MS, SessionBook
@@ -32,7 +35,14 @@ class Marks(Protocol):
 class Follower:
     """Reads batches in the order in which they were stored, each of them once."""
 
-    def __init__(self, store: Store, book: SessionBook, now_ms: Callable[[], int] = clock.now_ms) -> None:
+    def __init__(
+        self,
+        store: Store,
+        book: SessionBook,
+        now_ms: Callable[[], int] = clock.now_ms,
+        skipped: Skipped | None = None,
+    ) -> None:
+        self._skipped = skipped or Skipped()
         self._store = store
         self._book = book
         self._now_ms = now_ms
@@ -43,6 +53,7 @@ class Follower:
         #: Where processes tell each other of batches; None in a process that is alone.
         self.marks: Marks | None = None
         self._known: dict[str, int] = {}
+        self._isolation = Isolation("sessions")
 
     async def announce(self, tenant: str) -> None:
         """Tell other processes of a batch that was just stored; without Redis they find it by themselves."""
@@ -67,11 +78,16 @@ class Follower:
             since_ms = self._now_ms() - SESSION_MS
             while rows := await self._store.read(sql.select_batches(self._seen, since_ms, _CHUNK)):
                 for row in rows:
-                    batch = sql.batch_of(row)
-                    names = {batch.sdk_session, batch.tenant_session or batch.sdk_session}
-                    self._book.take(batch.tenant, names, decode(batch.signals), batch.received_at_ms)
-                    self._seen = batch.seq
+                    self._take(sql.batch_of(row))
+                self._seen = rows[-1][0]
             self._done = covered
+
+    def _take(self, batch: sql.Batch) -> None:
+        try:
+            names = {batch.sdk_session, batch.tenant_session or batch.sdk_session}
+            self._book.take(batch.tenant, names, decode(batch.signals), batch.received_at_ms)
+        except Exception as error:  # noqa: BLE001  One batch must not keep those after it from being seen.
+            self._skipped.note(Rows.SIGNALS, batch.tenant, str(batch.seq), error)
 
     async def tidy(self) -> None:
         """Forget sessions that are over, here and in the store."""
@@ -88,7 +104,7 @@ class Follower:
         tidy_at_s = time.monotonic() + _TIDY_S
         while True:
             await asyncio.sleep(LOOK_S)
-            with contextlib.suppress(StoreDown):
+            with contextlib.suppress(StoreDown), self._isolation.of(""):
                 await self.catch_up()
                 if time.monotonic() >= tidy_at_s:
                     tidy_at_s = time.monotonic() + _TIDY_S
