@@ -21,9 +21,10 @@ from store_bench import DECISION, DELIVERY, EVENT, TENANT, rows
 
 from vettance.db.dialect import form_of
 from vettance.db.engine import Statement
-from vettance.db.postgres import PostgresStore, fetch
+from vettance.db.postgres import PostgresStore
 from vettance.db.postgres_batch import Batch, Batcher
 from vettance.db.postgres_link import connect
+from vettance.db.postgres_read import fetch
 from vettance.history import sql
 
 TENANTS = 10

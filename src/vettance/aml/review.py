@@ -1,7 +1,7 @@
 """Review: what officers do with cases. Each act is read, thought and written at once, or refused."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from vettance import clock
 from vettance.aml import sql
@@ -14,6 +14,8 @@ from vettance.tenants.sql import note_change
 from vettance.wire import decode, timestamp
 
 EVENTS_MAX = 1_000  # Events shown with a case; a report of more would not be read.
+EVENTS_BYTES_MAX = 4 * 1024 * 1024  # The same in bytes, of which an event may take one megabyte.
+_EVENTS_ASKED = 50
 _TRIES = 5
 
 
@@ -48,9 +50,18 @@ class Reviewer:
         return CaseRecord(
             **case_members(case),
             alerts=[alert_answer(sql.alert_of(row)) for row in alerts],
-            events=_events(events),
+            events=_events(events, await self._sent(tenant, list(dict.fromkeys(row[2] for row in events)))),
             timeline=[timeline_entry(sql.entry_of(row)) for row in entries],
         )
+
+    async def _sent(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """Return what was sent of the first of some events, as many as may be shown."""
+        sent: dict[str, bytes] = {}
+        for start in range(0, len(ids), _EVENTS_ASKED):
+            sent.update(await self._store.read(sql.select_sent(tenant, ids[start : start + _EVENTS_ASKED])))
+            if sum(map(len, sent.values())) >= EVENTS_BYTES_MAX:
+                break
+        return sent
 
     async def assign(self, tenant: str, case_id: str, assignee: str | None, officer: str) -> Case:
         """Give a case to an officer. Raises `NotFound` or `Conflict`."""
@@ -103,10 +114,12 @@ class Reviewer:
         raise Conflict("Others change this case at the moment. Try again.", "changed_meanwhile")
 
 
-def _events(rows: list[Row]) -> list[CaseEvent]:
-    """Gather the rows of `sql.select_events_of_case` by event."""
+def _events(rows: list[Row], sent: Mapping[str, bytes]) -> list[CaseEvent]:
+    """Gather the rows of `sql.select_events_of_case` by event, of those that are shown."""
     events: dict[str, CaseEvent] = {}
-    for alert, rule_id, event_id, external_id, occurred_at_ms, sent in rows:
+    for alert, rule_id, event_id, external_id, occurred_at_ms in rows:
+        if event_id not in sent:
+            continue
         known = events.get(event_id)
         if known is not None:
             known.alert_ids.append(alert)
@@ -119,6 +132,6 @@ def _events(rows: list[Row]) -> list[CaseEvent]:
             occurred_at=timestamp(occurred_at_ms),
             alert_ids=[alert],
             rule_ids=[rule_id],
-            event=decode(sent),
+            event=decode(sent[event_id]),
         )
     return list(events.values())

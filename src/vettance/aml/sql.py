@@ -8,7 +8,7 @@ import msgspec
 
 from vettance.aml.case import Alert, Case, Entry, EntryKind, Resolution, Settings
 from vettance.aml.event import AmlEvent
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
 from vettance.rules.sql import RuleSets
 from vettance.rules.unknown import Failure
 from vettance.state.port import Value
@@ -87,18 +87,22 @@ def stored_of(row: Row) -> StoredEvent:
 
 def select_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
     """(seq, id, external_id, received_at_ms, sent) of a tenant's events since a moment, as in the log."""
-    return scoped(
-        tenant,
-        f"SELECT seq, {_LOG}WHERE tenant = ? AND seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
-        (after, since_ms, limit),
+    return in_pieces(
+        scoped(
+            tenant,
+            f"SELECT seq, {_LOG}WHERE tenant = ? AND seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+            (after, since_ms, limit),
+        )
     )
 
 
 def select_log_of_all(after: int, since_ms: int, limit: int) -> Statement:
     """(seq, tenant, id, external_id, received_at_ms, sent) of all events since a moment, as in the log."""
-    return everyone(
-        f"SELECT seq, tenant, {_LOG}WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
-        (after, since_ms, limit),
+    return in_pieces(
+        everyone(
+            f"SELECT seq, tenant, {_LOG}WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+            (after, since_ms, limit),
+        )
     )
 
 
@@ -111,7 +115,7 @@ def select_external_ids(tenant: str, after: tuple[str, int], limit: int) -> Stat
     )
     by_place = "SELECT external_id, seq FROM aml_event WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
     postgres = scoped(tenant, by_place, (after[1], limit))
-    return scoped(tenant, by_name, (after[0], limit))._replace(postgres=postgres)
+    return in_pieces(scoped(tenant, by_name, (after[0], limit))._replace(postgres=postgres))
 
 
 def select_last_event() -> Statement:
@@ -125,14 +129,22 @@ def select_event_at(seq: int) -> Statement:
 
 
 def select_events_of_case(tenant: str, case_id: str, limit: int) -> Statement:
-    """(alert, rule_id, id, external_id, occurred_at_ms, sent) of the events behind the alerts of a case."""
+    """(alert, rule_id, id, external_id, occurred_at_ms) of the events behind the alerts of a case."""
     return scoped(
         tenant,
-        "SELECT behind.alert, behind.rule_id, event.id, event.external_id, event.occurred_at_ms, event.sent "
+        "SELECT behind.alert, behind.rule_id, event.id, event.external_id, event.occurred_at_ms "
         "FROM aml_alert AS alert JOIN aml_alert_event AS behind ON behind.tenant = alert.tenant "
         "AND behind.alert = alert.id JOIN aml_event AS event ON event.id = behind.event "
         "WHERE alert.tenant = ? AND alert.case_id = ? ORDER BY event.seq LIMIT ?",
         (case_id, limit),
+    )
+
+
+def select_sent(tenant: str, ids: Sequence[str]) -> Statement:
+    """(id, sent) of some events, in any order."""
+    places, args = in_list(ids)
+    return in_pieces(
+        scoped(tenant, f"SELECT id, sent FROM aml_event WHERE tenant = ? AND id IN ({places})", args)
     )
 
 

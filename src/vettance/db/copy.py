@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from vettance.db.connection import failure, open_reader
-from vettance.db.engine import StoreDown
+from vettance.db.engine import PIECE_BYTES, StoreDown, take_piece
 from vettance.db.migrate import check
 from vettance.db.postgres_schema import migrate, owning, partition
 from vettance.db.presence import Presence
@@ -122,7 +122,7 @@ async def _copy_table(file: sqlite3.Connection, connection: Any, table: str, pro
     order = " ORDER BY seq" if "seq" in columns else ""
     reading = file.execute(f"SELECT {names} FROM {table}{order}")
     done = 0
-    while rows := await asyncio.to_thread(reading.fetchmany, ROWS):
+    while rows := await asyncio.to_thread(take_piece, reading, PIECE_BYTES, ROWS):
         given = [_as(kind, column) for kind, column in zip(kinds, zip(*rows, strict=True), strict=True)]
         await connection.execute(text, *given)
         done += len(rows)

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from vettance.db.connection import BESIDE, failure, keep_entry, open_writer
 from vettance.db.copy import ROWS, Copied, Progress, left_alone, tables_of
-from vettance.db.engine import StoreDown
+from vettance.db.engine import PIECE_BYTES, StoreDown
 from vettance.db.migrate import migrate
+from vettance.db.postgres_read import fetch_next
 from vettance.db.postgres_schema import check, owning
 
 #: What the draft is called until it is whole.
@@ -94,7 +95,7 @@ async def _copy_table(file: sqlite3.Connection, connection: Any, table: str, pro
     order = " ORDER BY seq" if "seq" in columns else ""
     reading = await connection.cursor(f"SELECT {names} FROM {table}{order}")
     done = 0
-    while rows := await reading.fetch(ROWS):
+    while rows := await fetch_next(reading, PIECE_BYTES, ROWS):
         text = f"INSERT INTO {table} ({names}) VALUES ({places})"
         await asyncio.to_thread(file.executemany, text, [_as_text(row, texts) for row in rows])
         done += len(rows)

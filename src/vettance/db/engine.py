@@ -1,7 +1,8 @@
 """The storage port: what every engine offers, and the values that pass through it."""
 
 import hashlib
-from collections.abc import Collection, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -9,6 +10,11 @@ Row = tuple[Any, ...]
 
 #: The longest text that stands in a key as it is; two of them fit into an index row of PostgreSQL.
 KEY_BYTES_MAX: Final = 1_024
+
+#: Bytes after which a read in pieces stops: thousands of usual rows, and few enough of the largest that
+#: several reads at once fit into the memory of a small machine.
+PIECE_BYTES: Final = 4 * 1024 * 1024
+
 #: What stands in place of a tenant where the service keeps its own house, over the rows of all tenants.
 EVERYBODY = "*"
 
@@ -19,7 +25,8 @@ class Statement(NamedTuple):
     `rows`, when given, is a condition: the whole write is undone unless exactly that many rows changed.
     Built by `scoped` when it touches a tenant's rows, so that no query can forget its tenant. `tenant` says
     whose rows those are: a store with walls between tenants shows and takes no others, and none without it.
-    `postgres` says the same to PostgreSQL, where that has no words in common with SQLite.
+    `postgres` says the same to PostgreSQL, where that has no words in common with SQLite. A read of
+    `bytes_max` stops after the row with which its texts and bytes have come to so many; see `in_pieces`.
     """
 
     sql: str
@@ -27,6 +34,7 @@ class Statement(NamedTuple):
     rows: int | None = None
     tenant: str | None = None
     postgres: "Statement | None" = None
+    bytes_max: int | None = None
 
 
 class Clash(Exception):
@@ -130,6 +138,43 @@ def bounded_key(text: str) -> str:
     if len(text) * 4 <= KEY_BYTES_MAX or len(content := text.encode()) <= KEY_BYTES_MAX:
         return text
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def in_pieces(statement: Statement, bytes_max: int = PIECE_BYTES) -> Statement:
+    """Have a query whose rows may be large return no more of its first rows than come to so many bytes.
+
+    At least one, when there is one. Who reads goes on behind the last row until there are none: fewer rows
+    than were asked for do not mean that there are no more.
+    """
+    return statement._replace(bytes_max=bytes_max)
+
+
+def bytes_of(row: Row) -> int:
+    """Return how much memory the texts and bytes of a row take, but for the heads of the objects."""
+    return sum(len(value) for value in row if isinstance(value, bytes | str))
+
+
+def take_piece(rows: Iterable[Row], bytes_max: int, rows_max: int | None = None) -> list[Row]:
+    """Take rows until they come to so many bytes, or are so many."""
+    taken: list[Row] = []
+    for row in itertools.islice(rows, rows_max):
+        taken.append(row)
+        bytes_max -= bytes_of(row)
+        if bytes_max <= 0:
+            break
+    return taken
+
+
+def still_asked(keys: Sequence[Any], rows: Sequence[Row], bytes_max: int = PIECE_BYTES) -> Sequence[Any]:
+    """Return which rows, asked for by their keys, a read in pieces has not come to; keys come first in rows.
+
+    Without an order: the embedded store would sort the rows with everything in them. None are left when
+    the rows did not come to `bytes_max`: what was not found then is not there.
+    """
+    if sum(map(bytes_of, rows)) < bytes_max:
+        return ()
+    known = {row[0] for row in rows}
+    return [key for key in keys if key not in known]
 
 
 def in_list(values: Sequence[Any]) -> tuple[str, list[Any]]:

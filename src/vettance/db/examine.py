@@ -5,8 +5,8 @@ import datetime
 from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import Row, Statement, StoreDown
-from vettance.db.postgres import fetch
 from vettance.db.postgres_link import ERRORS, connect, failure, part
+from vettance.db.postgres_read import fetch
 from vettance.db.postgres_schema import AHEAD, PARTITIONED, lacking, month_of, owning
 
 ANSWER_S_MAX: Final = 10.0

@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from vettance.db import gather
-from vettance.db.dialect import form_of
 from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
 from vettance.db.postgres_batch import Batch, Batcher, Reply, Unmet
 from vettance.db.postgres_count import LOOK_S, count, select_grown
 from vettance.db.postgres_link import ERRORS, ReadOnly, Refused, Undone, connect, failure, part
+from vettance.db.postgres_read import fetch
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
 from vettance.db.readers import ANSWER_S_MAX, READERS, WAITING_MAX
@@ -30,8 +30,6 @@ _REVIVE_S_MAX: Final = 1.0
 TEND_S: Final = 3_600.0
 
 _CLOSED: Final = "the store is closed"
-_ASIDE: Final = "BEGIN READ ONLY"
-_TENANT: Final = "SELECT set_config('vettance.tenant', $1, true)"
 
 
 class _Waiting(NamedTuple):
@@ -345,18 +343,6 @@ class PostgresStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
-
-
-async def fetch(connection: Any, statement: Statement) -> list[Row]:
-    statement = statement.postgres or statement
-    text = form_of(statement.sql).text
-    if statement.tenant is None:
-        return [tuple(row) for row in await connection.fetch(text, *statement.args)]
-    await connection.execute(_ASIDE)
-    await connection.fetchval(_TENANT, statement.tenant)
-    rows = [tuple(row) for row in await connection.fetch(text, *statement.args)]
-    await connection.execute("COMMIT")
-    return rows
 
 
 def _answer(caller: "asyncio.Future[list[int]]", reply: Reply) -> None:

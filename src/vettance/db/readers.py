@@ -1,13 +1,14 @@
 """Readers: a few threads, each query on a read-only connection, every one of them with a time limit."""
 
 import asyncio
+import contextlib
 import queue
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vettance.db.connection import failure, open_reader
-from vettance.db.engine import Misuse, Row, Statement, StoreDown
+from vettance.db.engine import Misuse, Row, Statement, StoreDown, take_piece
 
 READERS = 4
 WAITING_MAX = 1_000
@@ -32,7 +33,7 @@ class _Query:
             if self._abandoned:
                 # Somebody still waits for it only where the pool is being closed.
                 raise StoreDown(_CLOSED)
-            return connection.execute(self.statement.sql, self.statement.args).fetchall()
+            return _rows(connection, self.statement)
         finally:
             connection.set_progress_handler(None, 0)
             idle.put(connection)
@@ -42,6 +43,15 @@ class _Query:
 
     def abandon(self) -> None:
         self._abandoned = True
+
+
+def _rows(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
+    cursor = connection.execute(statement.sql, statement.args)
+    if statement.bytes_max is None:
+        return cursor.fetchall()
+    # A query that is not read to its end would keep its view of the store.
+    with contextlib.closing(cursor):
+        return take_piece(cursor, statement.bytes_max)
 
 
 class Readers:

@@ -1,7 +1,7 @@
 """What the doors answer about a decision: one value inside, two vocabularies outside."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import msgspec
 
@@ -189,6 +189,9 @@ class DecisionRecord(Wire, frozen=True):
     evaluated_at: str
 
 
+_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
 def as_sent(sent: JSON) -> JSON:
     """Return an event as it was sent, without the members that the service ignores."""
     return {key: value for key, value in sent.items() if key != "tenantId"}
@@ -196,10 +199,12 @@ def as_sent(sent: JSON) -> JSON:
 
 def event_record(stored: Stored, decision: Decision, feedback: Sequence[Feedback]) -> JSON:
     """Write an event as `GET /events/{id}` and the list of events answer it."""
-    sent = as_sent(decode(stored.sent))
+    # Each member stays as it was written: an event may be large, and nothing looks into it here.
+    sent = as_sent(_members(stored.sent))
+    category = sent.get("eventCategory")
     return {
         **sent,
-        "eventCategory": sent.get("eventCategory") or Category.OTHER,
+        "eventCategory": (category is not None and decode(category)) or Category.OTHER,
         "id": stored.id,
         "source": stored.source,
         "decision": decision.outcome.value,

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from vettance.db.engine import Row, Statement, Store
+from vettance.db.engine import Row, Statement, Store, still_asked
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, Asked, consider, legible_event
 from vettance.events.event import Event
@@ -80,14 +80,20 @@ class LogByTime:
     async def _read_ahead(self, moments: np.ndarray[Any, Any], seqs: np.ndarray[Any, Any]) -> None:
         end = self._next + _CHUNK
         wanted: list[int] = seqs[self._next : end].tolist()
-        rows = {row[0]: row for row in await self._store.read(self._log.select_rows(self._tenant, wanted))}
-        # What retention has removed meanwhile is left out.
-        self._ahead.extend(
-            (moment, rows[seq])
-            for moment, seq in zip(moments[self._next : end].tolist(), wanted, strict=True)
-            if seq in rows
-        )
-        self._next = end
+        found = await self._store.read(self._log.select_rows(self._tenant, wanted))
+        missing = set(still_asked(wanted, found))
+        if wanted[0] in missing:
+            # A piece has rows in any order, and this one comes first.
+            found += await self._store.read(self._log.select_rows(self._tenant, wanted[:1]))
+            missing.discard(wanted[0])
+        rows = {row[0]: row for row in found}
+        for moment, seq in zip(moments[self._next : end].tolist(), wanted, strict=True):
+            if seq in missing:
+                break
+            # What retention has removed meanwhile is left out.
+            if seq in rows:
+                self._ahead.append((moment, rows[seq]))
+            self._next += 1
 
 
 class Backfill:

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from vettance.db.engine import Store, StoreDown
+from vettance.db.engine import PIECE_BYTES, Store, StoreDown, in_pieces, still_asked
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, RuleCache
 from vettance.decisions.decision import Decision, decide, entries_of
@@ -64,10 +64,29 @@ class Explainer:
         return stored, *await self._decided(tenant, stored)
 
     async def find_listed(self, tenant: str, seqs: Sequence[int]) -> list[tuple[sql.Listed, Decision]]:
-        """Return the decisions at some places of the log, in the order of `seqs`."""
+        """Return the decisions at some places of the log, in the order of `seqs`, without what was sent."""
+        found: list[sql.Listed] = []
+        asked = seqs
+        while asked:
+            rows = await self._store.read(sql.select_listed(tenant, asked, bodies=False))
+            found += map(sql.listed_of, rows)
+            asked = still_asked(asked, rows)
+        return await self._listed(tenant, seqs, found)
+
+    async def find_sent(
+        self, tenant: str, seqs: Sequence[int], bytes_max: int = PIECE_BYTES
+    ) -> list[tuple[sql.Listed, Decision]] | None:
+        """Return the same with what was sent, or None when that comes to more than `bytes_max`."""
         if not seqs:
             return []
-        found = [sql.listed_of(row) for row in await self._store.read(sql.select_listed(tenant, seqs))]
+        rows = await self._store.read(in_pieces(sql.select_listed(tenant, seqs, bodies=True), bytes_max))
+        if still_asked(seqs, rows, bytes_max):
+            return None
+        return await self._listed(tenant, seqs, [sql.listed_of(row) for row in rows])
+
+    async def _listed(
+        self, tenant: str, seqs: Sequence[int], found: Sequence[sql.Listed]
+    ) -> list[tuple[sql.Listed, Decision]]:
         at = {listed.seq: listed for listed in found}
         # What retention has removed since it was found is left out.
         listed = [at[seq] for seq in seqs if seq in at]

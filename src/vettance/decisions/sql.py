@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, everyone, in_list, scoped
+from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
 from vettance.decisions.decision import Decision, Record
 from vettance.events.event import Event, Source
 
@@ -119,21 +119,24 @@ class Listed(NamedTuple):
     country: str | None
 
 
-def select_listed(tenant: str, seqs: Sequence[int]) -> Statement:
-    """Some decisions by their places in the log, in that order."""
+def select_listed(tenant: str, seqs: Sequence[int], *, bodies: bool) -> Statement:
+    """Some decisions by their places in the log, in any order; `sent` as well with `bodies`."""
     places, args = in_list(seqs)
-    return scoped(
-        tenant,
-        f"SELECT {_STORED}, decision.seq, decision.event_name, decision.customer_id, decision.device_id, "
-        "decision.fingerprint, decision.country FROM decision JOIN event ON event.id = decision.id "
-        f"WHERE decision.tenant = ? AND decision.seq IN ({places}) ORDER BY decision.seq",
-        args,
+    stored = _STORED if bodies else _STORED.replace("event.sent", "NULL").replace("event.signals", "NULL")
+    return in_pieces(
+        scoped(
+            tenant,
+            f"SELECT decision.seq, {stored}, decision.event_name, decision.customer_id, decision.device_id, "
+            "decision.fingerprint, decision.country FROM decision JOIN event ON event.id = decision.id "
+            f"WHERE decision.tenant = ? AND decision.seq IN ({places})",
+            args,
+        )
     )
 
 
 def listed_of(row: Row) -> Listed:
     """Make a listed decision of a row of `select_listed`."""
-    return Listed(stored_of(row), *row[12:18])
+    return Listed(stored_of(row[1:13]), row[0], *row[13:18])
 
 
 def exists_event(tenant: str, event_id: str) -> Statement:
@@ -144,36 +147,46 @@ def exists_event(tenant: str, event_id: str) -> Statement:
 def stored_of(row: Row) -> Stored:
     """Make a stored decision of a row of `select_decision`."""
     entities = Entities(*row[6:11])
-    return Stored(row[0], row[1], row[2], row[3], row[4], _decode_record(row[5]), entities, row[11])
+    return Stored(row[0], row[1], row[2], row[3], row[4] or b"", _decode_record(row[5]), entities, row[11])
 
 
 def select_log(after: int, since_ms: int, limit: int) -> Statement:
-    """(seq, tenant, id, received_at_ms, sent, signals) of events received since a moment, in log order."""
-    return everyone(
-        "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
-        "WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
-        (after, since_ms, limit),
+    """(seq, tenant, id, received_at_ms, sent, signals) of events received since a moment, in log order.
+
+    All statements of the log read in pieces, however many rows they are asked for.
+    """
+    return in_pieces(
+        everyone(
+            "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
+            "WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+            (after, since_ms, limit),
+        )
     )
 
 
 def select_tenant_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
     """The same for one tenant."""
-    return scoped(
-        tenant,
-        "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event WHERE tenant = ? AND seq > ? "
-        "AND received_at_ms >= ? ORDER BY seq LIMIT ?",
-        (after, since_ms, limit),
+    return in_pieces(
+        scoped(
+            tenant,
+            "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event WHERE tenant = ? AND seq > ? "
+            "AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+            (after, since_ms, limit),
+        )
     )
 
 
 def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
     """The same with the record of each decision, and the door its event came in by, behind it."""
-    return scoped(
-        tenant,
-        "SELECT event.seq, event.tenant, event.id, event.received_at_ms, event.sent, event.signals, "
-        "decision.record, event.source FROM event JOIN decision ON decision.id = event.id "
-        "WHERE event.tenant = ? AND event.seq > ? AND event.received_at_ms >= ? ORDER BY event.seq LIMIT ?",
-        (after, since_ms, limit),
+    return in_pieces(
+        scoped(
+            tenant,
+            "SELECT event.seq, event.tenant, event.id, event.received_at_ms, event.sent, event.signals, "
+            "decision.record, event.source FROM event JOIN decision ON decision.id = event.id "
+            "WHERE event.tenant = ? AND event.seq > ? AND event.received_at_ms >= ? "
+            "ORDER BY event.seq LIMIT ?",
+            (after, since_ms, limit),
+        )
     )
 
 
@@ -190,21 +203,25 @@ def select_moments(tenant: str, after: int, base: int, span: tuple[int, int], li
 def select_rows(tenant: str, seqs: Sequence[int]) -> Statement:
     """The events at some places of the log, as `select_log` gives them."""
     places, args = in_list(seqs)
-    return scoped(
-        tenant,
-        "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
-        f"WHERE tenant = ? AND seq IN ({places})",
-        args,
+    return in_pieces(
+        scoped(
+            tenant,
+            "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
+            f"WHERE tenant = ? AND seq IN ({places})",
+            args,
+        )
     )
 
 
 def select_imported_log(tenant: str, after: int, limit: int) -> Statement:
     """The imported events behind a place of the log, as `select_log` gives them."""
-    return scoped(
-        tenant,
-        "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
-        "WHERE tenant = ? AND seq > ? AND source = 'import' ORDER BY seq LIMIT ?",
-        (after, limit),
+    return in_pieces(
+        scoped(
+            tenant,
+            "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
+            "WHERE tenant = ? AND seq > ? AND source = 'import' ORDER BY seq LIMIT ?",
+            (after, limit),
+        )
     )
 
 

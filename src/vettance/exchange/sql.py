@@ -2,7 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import Row, Statement, everyone, in_pieces, scoped
 
 _COLUMNS: Final = (
     "decision.seq, decision.id, event.source, decision.received_at_ms, decision.evaluated_at_ms, "
@@ -48,11 +48,13 @@ def select_exported(
         if value is not None:
             where += f" AND {condition}"
             args.append(value)
-    return scoped(
-        tenant,
-        f"SELECT {_COLUMNS} FROM decision JOIN event ON event.id = decision.id "
-        f"WHERE decision.tenant = ? AND decision.seq > ?{where} ORDER BY decision.seq LIMIT ?",
-        (*args, limit),
+    return in_pieces(
+        scoped(
+            tenant,
+            f"SELECT {_COLUMNS} FROM decision JOIN event ON event.id = decision.id "
+            f"WHERE decision.tenant = ? AND decision.seq > ?{where} ORDER BY decision.seq LIMIT ?",
+            (*args, limit),
+        )
     )
 
 

@@ -1,5 +1,7 @@
 """The doors of the history: lists and statistics of decisions and events."""
 
+from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from typing import Final
 
 from vettance.decisions.answers import event_record
@@ -23,11 +25,16 @@ from vettance.history.count import Accountant
 from vettance.history.filter import Wanted
 from vettance.history.find import Finder, Found
 from vettance.web.query import read_query
-from vettance.web.routing import Call, Reply, Route
+from vettance.web.routing import Call, Page, Reply, Route
+from vettance.wire import JSON, encode
 
 _DECISIONS: Final = "Decisions"
 _EVENTS: Final = "Events"
 _ROOT: Final = "/api/v1"
+
+#: A page of events that takes more than this is written event by event while it is read: an event may take a
+#: megabyte. A hundred usual ones take a tenth of it.
+PAGE_BYTES: Final = 1024 * 1024
 
 
 class HistoryDoors:
@@ -104,7 +111,7 @@ class HistoryDoors:
             )
         )
 
-    async def events(self, call: Call) -> Reply:
+    async def events(self, call: Call) -> Reply | Page:
         """GET /events."""
         query = read_query(call.query_string, EventQuery)
         wanted = Wanted(
@@ -120,23 +127,36 @@ class HistoryDoors:
             to_ms=query.moment_to,
         )
         found, cursor = await self._find(call.tenant.id, wanted, query)
-        listed = await self._explainer.find_listed(call.tenant.id, found.seqs)
-        said = await self._explainer.feedback(call.tenant.id, [one.stored.id for one, _ in listed])
-        return Reply(
-            EventPage.of(
-                query,
-                [
-                    event_record(
-                        one.stored,
-                        decision,
-                        [feedback for feedback in said if feedback.target == one.stored.id],
-                    )
-                    for one, decision in listed
-                ],
-                found.total,
-                cursor,
+        records = await self._records(call.tenant.id, found.seqs, PAGE_BYTES)
+        if records is not None:
+            return Reply(EventPage.of(query, records, found.total, cursor))
+        page = EventPage.of(query, [], found.total, cursor)
+        pieces = partial(self._stream, call.tenant.id, page, found.seqs)
+        return Page(b"", "application/json", pieces=pieces)
+
+    async def _records(self, tenant: str, seqs: Sequence[int], bytes_max: int) -> list[JSON] | None:
+        """Return the records of some events; None when they come to more than `bytes_max`."""
+        listed = await self._explainer.find_sent(tenant, seqs, bytes_max)
+        if listed is None:
+            return None
+        said = await self._explainer.feedback(tenant, [one.stored.id for one, _ in listed])
+        return [
+            event_record(
+                one.stored, decision, [feedback for feedback in said if feedback.target == one.stored.id]
             )
-        )
+            for one, decision in listed
+        ]
+
+    async def _stream(self, tenant: str, page: EventPage, seqs: Sequence[int]) -> AsyncGenerator[bytes, None]:
+        """Write a page whose events are large, reading one of them after the other."""
+        head, tail = encode(page).split(b"[]", 1)
+        before = head + b"["
+        for seq in seqs:
+            for record in await self._records(tenant, [seq], PAGE_BYTES) or ():
+                yield before
+                yield encode(record)
+                before = b","
+        yield (b"" if before == b"," else before) + b"]" + tail
 
     async def _find(
         self, tenant: str, wanted: Wanted, query: DecisionQuery | EventQuery

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import Row, Statement, everyone, in_pieces, scoped
 
 
 class Accepted(NamedTuple):
@@ -66,20 +66,24 @@ def insert_imported(
 
 def select_queued(tenant: str, import_id: str, limit: int) -> Statement:
     """The next events of an import in the order of their own time, those of one moment as in the file."""
-    return scoped(
-        tenant,
-        "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job WHERE tenant = ? "
-        "AND import_id = ? AND state = 'queued' ORDER BY occurred_at_ms, seq LIMIT ?",
-        (import_id, limit),
+    return in_pieces(
+        scoped(
+            tenant,
+            "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
+            "WHERE tenant = ? AND import_id = ? AND state = 'queued' ORDER BY occurred_at_ms, seq LIMIT ?",
+            (import_id, limit),
+        )
     )
 
 
 def select_accepted(after: int, limit: int) -> Statement:
     """The jobs of all tenants that wait, in the order of their receipt."""
-    return everyone(
-        "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
-        "WHERE state = 'accepted' AND seq > ? ORDER BY seq LIMIT ?",
-        (after, limit),
+    return in_pieces(
+        everyone(
+            "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
+            "WHERE state = 'accepted' AND seq > ? ORDER BY seq LIMIT ?",
+            (after, limit),
+        )
     )
 
 

@@ -1,10 +1,10 @@
 """Erase: put pseudonyms in the place of a customer's names, everywhere, and tell what is kept and why."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from vettance.db.engine import Store
+from vettance.db.engine import Store, still_asked
 from vettance.history.filter import Order, Wanted
 from vettance.history.find import Finder, Place
 from vettance.retention import sql
@@ -88,26 +88,22 @@ class Eraser:
     async def _emails(self, tenant: str, external_id: str, seqs: Sequence[int]) -> "_Emails":
         """Return the addresses seen with a customer: those of nobody else, and those of others too."""
         found: set[str] = set()
-        for start in range(0, len(seqs), _PAGE):
-            for row in await self._store.read(sql.select_events(tenant, seqs[start : start + _PAGE])):
-                one = sql.Named._make(row)
+        async for events in self._events(tenant, seqs):
+            for one in events:
                 if one.customer_id == external_id and one.email is not None:
                     found.add(one.email)
         shared = set()
         for email in found:
-            others = await self._seqs(tenant, email)
-            for start in range(0, len(others), _PAGE):
-                rows = await self._store.read(sql.select_events(tenant, others[start : start + _PAGE]))
-                if any(row[1] not in (external_id, None) for row in rows):
+            async for events in self._events(tenant, await self._seqs(tenant, email)):
+                if any(one.customer_id not in (external_id, None) for one in events):
                     shared.add(email)
                     break
         return _Emails(frozenset(found - shared), frozenset(shared))
 
     async def _rewrite(self, tenant: str, seqs: Sequence[int], names: dict[str, str]) -> None:
-        for start in range(0, len(seqs), _PAGE):
+        async for events in self._events(tenant, seqs):
             statements = []
-            for row in await self._store.read(sql.select_events(tenant, seqs[start : start + _PAGE])):
-                one = sql.Named._make(row)
+            for one in events:
                 texts = {
                     name: renamed_text(text, names)
                     for name in sql.NAMING
@@ -121,6 +117,16 @@ class Eraser:
                 )
                 statements += sql.rewrite_event(tenant, renamed)
             await self._store.write(*statements)
+
+    async def _events(self, tenant: str, seqs: Sequence[int]) -> AsyncIterator[list[sql.Named]]:
+        """Yield the events at some places of the log, a piece at a time."""
+        seqs = sorted(seqs)
+        for start in range(0, len(seqs), _PAGE):
+            asked: Sequence[int] = seqs[start : start + _PAGE]
+            while asked:
+                rows = await self._store.read(sql.select_events(tenant, asked))
+                yield [sql.Named._make(row[1:]) for row in rows]
+                asked = still_asked(asked, rows)
 
     async def _others(self, tenant: str, names: dict[str, str]) -> int:
         """Rewrite what names the customer beside the log; returns how many rows did."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, bounded_key, everyone, in_list, scoped
+from vettance.db.engine import Statement, bounded_key, everyone, in_list, in_pieces, scoped
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -121,15 +121,17 @@ def raise_epoch(tenant: str, epoch: int, newest_chunk: int) -> Statement:
 
 
 def select_events(tenant: str, seqs: Sequence[int]) -> Statement:
-    """Some events by their places: see `Named`."""
+    """(place, and what `Named` has) of some events by their places, in any order."""
     places, args = in_list(seqs)
-    return scoped(
-        tenant,
-        "SELECT decision.id, decision.customer_id, decision.email, decision.device_id, decision.fingerprint, "
-        "decision.session_id, event.sent, decision.record, event.signals "
-        "FROM decision JOIN event ON event.id = decision.id "
-        f"WHERE decision.tenant = ? AND decision.seq IN ({places})",
-        args,
+    return in_pieces(
+        scoped(
+            tenant,
+            "SELECT decision.seq, decision.id, decision.customer_id, decision.email, decision.device_id, "
+            "decision.fingerprint, decision.session_id, event.sent, decision.record, event.signals "
+            "FROM decision JOIN event ON event.id = decision.id "
+            f"WHERE decision.tenant = ? AND decision.seq IN ({places})",
+            args,
+        )
     )
 
 
@@ -198,11 +200,13 @@ PLACES: Final = (
 
 def select_place(tenant: str, place: Place, after: str) -> Statement:
     """(key, content) of the next rows of a place."""
-    return scoped(
-        tenant,
-        f"SELECT {place.key}, {place.column} FROM {place.table} WHERE tenant = ? AND {place.only} "
-        f"AND {place.key} > ? ORDER BY {place.key} LIMIT {STEP}",
-        (after,),
+    return in_pieces(
+        scoped(
+            tenant,
+            f"SELECT {place.key}, {place.column} FROM {place.table} WHERE tenant = ? AND {place.only} "
+            f"AND {place.key} > ? ORDER BY {place.key} LIMIT {STEP}",
+            (after,),
+        )
     )
 
 

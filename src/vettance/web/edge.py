@@ -28,6 +28,7 @@ from vettance.web.browser import client_address, is_preflight, preflight_headers
 from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Page, Reply, Route, RouteTable, is_id_name
 from vettance.web.server import ARRIVED_BODY, CONNECTION_OWNER, WHOLE_ANSWER
 from vettance.web.shares import EqualShares, Shares
+from vettance.web.stream import STREAM_BYTES, Pieces, send_stream
 from vettance.wire import encode, error_body
 
 Send = Callable[[Message], Awaitable[None]]
@@ -64,11 +65,12 @@ _UNREAD: Final = "You have not read as many large answers as can be held for you
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """A finished answer: status, body as bytes, and the headers that belong to it alone."""
+    """An answer: status, body as bytes, and the headers that belong to it alone."""
 
     status: int
     content: bytes
     headers: tuple[Header, ...] = (_JSON_TYPE,)
+    pieces: Pieces | None = None  # makes the body, where it is too large to be held whole
 
 
 class Replays(Protocol):
@@ -169,7 +171,8 @@ class Edge:
                 self._admitted.give(body.holders[0])
         if answer.status == LimitReached.status and self.held < self._held_max:
             await self._hold()
-        size = len(answer.content) if len(answer.content) > SMALL_ANSWER_BYTES_MAX else 0
+        size = len(answer.content) if answer.pieces is None else STREAM_BYTES
+        size = size if size > SMALL_ANSWER_BYTES_MAX else 0
         # Whoever shows no key shares by address: pages such as the documentation are large too.
         holders = body.holders or (f"address {(scope.get('client') or ('unknown',))[0]}",) if size else ()
         if size and not self._unread.take(size, *holders):
@@ -192,6 +195,9 @@ class Edge:
         """Complete the headers of an answer and send it: at once where the server can take it whole."""
         self._answered(answer.status)
         answering += answer.headers
+        if answer.pieces is not None:
+            await send_stream(scope, answer.status, answering, answer.pieces, body, send, self._log_error)
+            return
         # RFC 9110, section 8.6: none with 204; with 304 it would have to be the length of what is not sent.
         if answer.status not in (204, 304):
             answering.append((b"content-length", b"%d" % len(answer.content)))
@@ -376,7 +382,7 @@ def answer_of(reply: Reply) -> Answer:
 
 def _page_answer(page: Page) -> Answer:
     kind = ((b"content-type", page.content_type.encode("latin-1")),) if page.content_type else ()
-    return Answer(page.status, page.content, (*kind, *_encoded(page.headers)))
+    return Answer(page.status, page.content, (*kind, *_encoded(page.headers)), page.pieces)
 
 
 def _refuse_path(names: tuple[str, ...]) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from vettance.db.engine import Statement
 from vettance.tenants.tenant import Key, Tenant
+from vettance.web.stream import Pieces
 from vettance.websdk.token import Claims
 from vettance.wire import JSON, parse_object
 
@@ -31,12 +32,16 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
 
 class Page(msgspec.Struct, frozen=True):
-    """An answer that is not JSON: bytes with a content type (health pages, documentation, static files)."""
+    """An answer that is not JSON: bytes with a content type (health pages, documentation, static files).
+
+    With `pieces`, the answer is what those make, which is too large to be held whole.
+    """
 
     content: bytes
     content_type: str
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
+    pieces: Pieces | None = None
 
 
 #: Who calls a route that asks for no credential. Empty ids reach nothing: `db.engine.scoped` refuses them.

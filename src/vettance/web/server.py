@@ -55,6 +55,9 @@ ARRIVED_BODY: Final = "vettance.body"
 #: where the tenant has as many as it may have.
 CONNECTION_OWNER: Final = "vettance.owner"
 
+#: The extension that tells whether the client has gone, so that nothing more need be made for it.
+CLIENT_GONE: Final = "vettance.gone"
+
 
 class EdgeProtocol(HttpToolsProtocol):
     """uvicorn's HTTP/1.1 protocol, which by itself waits for ever for a head of any length.
@@ -151,6 +154,7 @@ class EdgeProtocol(HttpToolsProtocol):
             WHOLE_ANSWER: functools.partial(_answer_whole, cycle),
             ARRIVED_BODY: functools.partial(_arrived_body, cycle),
             CONNECTION_OWNER: self._place.belong,
+            CLIENT_GONE: functools.partial(getattr, cycle, "disconnected"),
         }
         scope["extensions"] = extensions
         if existing is None or existing.response_complete:

@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, in_list
+from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces
 from vettance.webhooks.sql import SECRETS, Secrets
 from vettance.webhooks.webhook import DUE_AHEAD_MS_MAX, DeliveryState, Outcome
 
@@ -87,13 +87,15 @@ class Claimed(NamedTuple):
 
 
 def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
-    """Those of these deliveries that a lease holds."""
+    """Those of these deliveries that a lease holds; what is too much for one piece is given back."""
     places, args = in_list(numbers)
-    return everyone(
-        "SELECT seq, delivery.id, delivery.tenant, subscription, type, attempts, attempts_ever, body, url, "
-        f"{SECRETS} FROM delivery JOIN subscription ON subscription.id = delivery.subscription "
-        f"WHERE seq IN ({places}) AND lease = ?",
-        (*args, lease),
+    return in_pieces(
+        everyone(
+            "SELECT seq, delivery.id, delivery.tenant, subscription, type, attempts, attempts_ever, body, "
+            f"url, {SECRETS} FROM delivery JOIN subscription ON subscription.id = delivery.subscription "
+            f"WHERE seq IN ({places}) AND lease = ?",
+            (*args, lease),
+        )
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import Row, Statement, everyone, in_pieces, scoped
 from vettance.websdk.token import SigningKey
 
 AREA: Final = "websdk"
@@ -71,10 +71,12 @@ def select_batch(tenant: str, sdk_session: str, batch_id: str) -> Statement:
 def select_batches(after: int, since_ms: int, limit: int) -> Statement:
     """The batches stored after one, received since a moment, in the order in which they were stored."""
     # The index by age would find all of them, each time.
-    return everyone(
-        "SELECT seq, tenant, sdk_session, tenant_session, received_at_ms, signals FROM signal_batch "
-        "WHERE seq > ? AND received_at_ms + 0 >= ? ORDER BY seq LIMIT ?",
-        (after, since_ms, limit),
+    return in_pieces(
+        everyone(
+            "SELECT seq, tenant, sdk_session, tenant_session, received_at_ms, signals FROM signal_batch "
+            "WHERE seq > ? AND received_at_ms + 0 >= ? ORDER BY seq LIMIT ?",
+            (after, since_ms, limit),
+        )
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vettance.aml.screening.alert import History, Link, SeenAlert, Settings
-from vettance.db.engine import Row, Statement, bounded_key, scoped
+from vettance.db.engine import Row, Statement, bounded_key, in_pieces, scoped
 from vettance.watchlists.screening import Profile, Screening
 
 
@@ -140,7 +140,7 @@ def select_behind(tenant: str, list_set: str, limit: int) -> Statement:
     """Subjects that were last screened against another set; rows make a `StoredSubject`."""
     # Two ranges of the index, so that a look that finds nobody costs nothing.
     parts = (f"SELECT * FROM ({_BEHIND} AND list_set {sign} ? LIMIT ?) AS part" for sign in "<>")
-    return scoped(tenant, " UNION ALL ".join(parts), (list_set, limit, tenant, list_set, limit))
+    return in_pieces(scoped(tenant, " UNION ALL ".join(parts), (list_set, limit, tenant, list_set, limit)))
 
 
 def select_subject(tenant: str, external_id: str, role: str) -> Statement:

@@ -20,6 +20,7 @@ from vettance.logs import logger
 EVENTS_MAX: Final = 64
 #: Events of others taken up in one turn; who is further behind catches up beforehand, while others write.
 ROWS_MAX: Final = 200
+ROWS_BYTES_MAX: Final = 4 * 1024 * 1024  # The same in bytes, of all tenants of the turn.
 WAITING_MAX: Final = 10_000
 _CHUNK: Final = 50  # Events of others taken up at a time: some milliseconds of the thread that decides.
 
@@ -254,7 +255,8 @@ class Share:
         reached = {tenant: monitor.places[tenant].reached for tenant in tenants}
         changed: dict[str, int] = {}
         added: dict[str, list[Row]] = {tenant: [] for tenant in tenants}
-        for tenant, newest, *row in await turn.read(turns_sql.select_since(reached, ROWS_MAX)):
+        bytes_max = ROWS_BYTES_MAX // len(tenants)
+        for tenant, newest, *row in await turn.read(turns_sql.select_since(reached, ROWS_MAX, bytes_max)):
             changed[tenant] = newest
             if row[0] is not None:
                 added[tenant].append(tuple(row))
@@ -263,7 +265,7 @@ class Share:
             place = monitor.places[tenant]
             if changed[tenant] > place.changed:
                 self._outdated.add(tenant)
-            if len(added[tenant]) >= ROWS_MAX:
+            if len(added[tenant]) >= ROWS_MAX or sum(len(row[-1]) for row in added[tenant]) >= bytes_max:
                 self._behind.add(tenant)
             elif place.ahead:
                 # What was written in the turn before is not there.

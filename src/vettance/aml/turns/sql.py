@@ -11,18 +11,22 @@ _SELECT_SINCE: Final = (
     "FROM (SELECT given.tenant, given.reached, (SELECT COALESCE(MAX(change.seq), 0) FROM change "
     f"WHERE change.tenant = given.tenant AND change.area = '{AREA}') AS changed "
     "FROM unnest(?::TEXT[], ?::BIGINT[]) AS given (tenant, reached)) AS one "
-    "LEFT JOIN LATERAL (SELECT seq, id, external_id, received_at_ms, sent FROM aml_event "
+    "LEFT JOIN LATERAL (SELECT * FROM (SELECT seq, id, external_id, received_at_ms, sent, "
+    "SUM(octet_length(sent)) OVER (ORDER BY seq) - octet_length(sent) AS before_bytes "
+    "FROM (SELECT seq, id, external_id, received_at_ms, sent FROM aml_event "
     "WHERE aml_event.tenant = one.tenant AND aml_event.seq > one.reached "
-    "ORDER BY aml_event.seq LIMIT ?) AS log ON TRUE ORDER BY log.seq"
+    "ORDER BY aml_event.seq LIMIT ?) AS next) AS weighed WHERE before_bytes < ?) AS log ON TRUE "
+    "ORDER BY log.seq"
 )
 
 
-def select_since(reached: Mapping[str, int], limit: int) -> Statement:
+def select_since(reached: Mapping[str, int], limit: int, bytes_max: int) -> Statement:
     """(tenant, newest change, seq, id, external_id, received_at_ms, sent) of each tenant's next events.
 
-    At least one row for each tenant: one that has no event beyond what it `reached` has NULL for it.
+    Of each at most `limit`, and none behind the one with which they come to `bytes_max`; but at least one
+    row: a tenant that has no event beyond what it `reached` has NULL for it.
     """
-    return Statement(_SELECT_SINCE, (list(reached), list(reached.values()), limit))
+    return Statement(_SELECT_SINCE, (list(reached), list(reached.values()), limit, bytes_max))
 
 
 def select_tenants_since(after: int) -> Statement:
