@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: bench-history chart soak neighbour faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
+.PHONY: bench-history chart fuzz-requests soak neighbour faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -61,6 +61,10 @@ fuzz: $(READY)  ## Fuzz by new examples (SEED=n for known ones): the service by 
 	  && FUZZ_SEED=$$seed $(BIN)/python tests/servers.py $(BIN)/pytest $(AT_ONCE) --hypothesis-seed=$$seed \
 	    $$(grep -rl hypothesis tests --include='test_*.py')
 
+fuzz-requests: $(READY)  ## Send 100,000 odd requests to each store with restarts between (FUZZ_ARGS="--count 5000 --seed 7")
+	$(BIN)/python bench/fuzz_requests.py --store sqlite $(FUZZ_ARGS)
+	$(BIN)/python tests/servers.py $(BIN)/python bench/fuzz_requests.py --store postgres $(FUZZ_ARGS)
+
 # Helm's own library and the schemas of Kubernetes: 350 MB that nothing else needs.
 chart: $(READY)  ## Render the Helm chart as Helm does, and hold it against the schemas of Kubernetes
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check helm-python-sdk==0.2.2 kubernetes-validate==1.37.0
@@ -105,4 +109,4 @@ lock:  ## Resolve the dependencies again and write the lock files (needs uv)
 	  -o requirements-build.lock
 
 clean:  ## Remove what the targets made
-	rm -rf .venv demo-data bench-data fault-data vettance-data .mypy_cache .ruff_cache .pytest_cache
+	rm -rf .venv demo-data bench-data fault-data fuzz-data vettance-data .mypy_cache .ruff_cache .pytest_cache

@@ -94,7 +94,7 @@ class Versions(RuleFiles):
         ) -> None:
             admitted = admit_file(file, self.context(data))
             before = run_for_tenant(data, tenant_id, lambda store: self._find(store, tenant_id))
-            changes = diff(read_ruleset(before.document), admitted.ruleset) if before is not None else []
+            changes = diff(_readable(before), admitted.ruleset) if before is not None else []
             same = before is not None and (before.document, before.text) == (admitted.document, admitted.text)
             found: JSON = {
                 "tenantId": tenant_id,
@@ -245,6 +245,17 @@ class Versions(RuleFiles):
         if found is None:
             fail(f"there is no such version; `vettance {self.group.name} list` shows them")
         return found
+
+
+def _readable(before: Stored) -> RuleSet:
+    """Return the rules of a version, none where this version of the service cannot read it.
+
+    A tenant whose newest rules are refused must be able to push better ones.
+    """
+    try:
+        return read_ruleset(before.document)
+    except RuleSetRefused:
+        return RuleSet(name="")
 
 
 def _confirm_removal(changes: list[Change], *, as_json: bool) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from databases import absence
+
 BENCH = Path(__file__).parents[2] / "bench"
 
 
@@ -77,3 +79,15 @@ def test_the_classes_of_names_are_made_of_the_sample_list_and_judged() -> None:
     assert found["classes"]
     assert all(1 <= row["cases"] <= 3 for row in found["classes"].values())
     assert 0.0 < found["total"]["recall"] <= 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_whatever_is_sent_no_answer_is_500_and_every_start_succeeds(tmp_path: Path, store: str) -> None:
+    if store == "postgres" and (why := absence()):
+        pytest.skip(why)
+    sent = ("--count", "480", "--rounds", "2", "--seed", "3", "--store", store)
+    found = run("fuzz_requests.py", *sent, "--folder", str(tmp_path / "data"))
+    assert found["examples"] == []
+    assert found["starts"] == 3
+    assert found["answers"] > 470

@@ -21,7 +21,7 @@ COUNT = 'count(by=ip, within="1h")'
 def push(service: Service, tenant: str, folder: Path, text: str = RULES) -> int:
     file = folder / "rules.yaml"
     file.write_text(text)
-    return int(service.cli("rules", "push", str(file), "--tenant", tenant, "--json")["version"])
+    return int(service.cli("rules", "push", str(file), "--tenant", tenant, "--yes", "--json")["version"])
 
 
 def decide(service: Service, key: str = "") -> Any:

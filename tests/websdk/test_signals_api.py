@@ -1,5 +1,6 @@
 """POST /websdk/signals: batches are queued once, and later evaluations of the session see them."""
 
+import signal
 import time
 from typing import Any
 
@@ -183,3 +184,23 @@ def test_a_flag_that_was_queued_is_not_taken_back_by_the_event(tenant: Caller, p
     seen = features(tenant, result)
     assert seen["signals.paste"] is True
     assert seen["signals.mouse_entropy"] == 0.9
+
+
+def test_one_batch_of_huge_numbers_ends_nothing(own_service: Service) -> None:
+    service = own_service
+    page = Page(Caller(service, service.tenant_id, service.api_key))
+    huge = dict.fromkeys(("inserted", "scripted", "silent"), 1.7e308)
+    for _ in range(2):
+        signals = {"fields": huge, "mouseMoves": 2**64 - 1, "clickCount": 1.7e308, "jumpCount": -(2**63)}
+        assert page.queue(signals=signals).status == 202
+    answer = page.collect(sdkSignals={"fields": huge})
+    assert answer.status == 200, answer.body
+    for number in (signal.SIGKILL, signal.SIGTERM):
+        service.stop(number)
+        service.start()
+        answer = service.post("/api/v1/decisions/evaluate", {"eventName": "x", "sessionId": page.session})
+        assert answer.status == 200, answer.body
+        record = service.get(f"/api/v1/decisions/{answer.json['correlationIds']['eventId']}").json
+        assert record["inputs"]["features"]["signals.fields_injected"] > 1e299
+        assert "unknown" not in record["outputs"]
+        assert "degraded" not in record["outputs"]
