@@ -56,3 +56,8 @@ def is_id(text: str, prefix: str) -> bool:
 def made_at_ms(made: str) -> int:
     """Return the moment an id was made at, as it says itself (Unix ms)."""
     return int(made.rpartition("_")[2], 16) >> 80
+
+
+def first_id(prefix: str, at_ms: int) -> str:
+    """Return an id before all that are made from a moment on (Unix ms)."""
+    return f"{prefix}_{max(at_ms, 0):012x}" + "0" * (ID_DIGITS - 12)

@@ -63,6 +63,9 @@ class AmlRebuilder:
         Returns how many events were looked at.
         """
         changed = (await self._store.read(select_last_change()))[0][0]
+        # What stands up to here and is not read below is too old to matter; nobody must read it again.
+        newest = await self._store.read(sql.select_last_event())
+        seq_max = newest[0][0] if newest else 0
         found: dict[str, tuple[ActiveRules, int]] = {}
         for tenant, version, document in await self._store.read(sql.RULE_SETS.select_newest_of_all()):
             active = await self._loader.load(tenant, version, document)
@@ -82,7 +85,7 @@ class AmlRebuilder:
                 progress(looked)
         for tenant, (active, reached) in found.items():
             self._monitor.rules[tenant] = active
-            self._monitor.places[tenant] = Place(max(after, reached), changed)
+            self._monitor.places[tenant] = Place(max(after, reached, seq_max), changed)
         return looked
 
     async def prepare(self, tenant: str) -> None:

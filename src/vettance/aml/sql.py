@@ -1,7 +1,7 @@
 """What the store remembers of AML: the log of events, alerts, cases, timelines, rule sets and settings."""
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from vettance.aml.case import Alert, Case, Entry, EntryKind, Resolution, Settings
 from vettance.aml.event import AmlEvent
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
+from vettance.ids import first_id
 from vettance.rules.sql import RuleSets
 from vettance.rules.unknown import Failure
 from vettance.state.port import Value
@@ -130,12 +131,13 @@ def select_event_at(seq: int) -> Statement:
 
 def select_events_of_case(tenant: str, case_id: str, limit: int) -> Statement:
     """(alert, rule_id, id, external_id, occurred_at_ms) of the events behind the alerts of a case."""
+    # SQLite keeps the order of a CROSS JOIN. Left to itself it went through every alert of the tenant.
     return scoped(
         tenant,
         "SELECT behind.alert, behind.rule_id, event.id, event.external_id, event.occurred_at_ms "
-        "FROM aml_alert AS alert JOIN aml_alert_event AS behind ON behind.tenant = alert.tenant "
-        "AND behind.alert = alert.id JOIN aml_event AS event ON event.id = behind.event "
-        "WHERE alert.tenant = ? AND alert.case_id = ? ORDER BY event.seq LIMIT ?",
+        "FROM aml_alert AS alert CROSS JOIN aml_alert_event AS behind CROSS JOIN aml_event AS event "
+        "WHERE alert.tenant = ? AND alert.case_id = ? AND behind.tenant = alert.tenant "
+        "AND behind.alert = alert.id AND event.id = behind.event ORDER BY event.seq LIMIT ?",
         (case_id, limit),
     )
 
@@ -205,14 +207,17 @@ def insert_alert_event(tenant: str, alert_id: str, event_id: str, rule_id: str) 
     )
 
 
+# Each part is one range of an index that is read from its end.
+_CUSTOMER_ALERTS: Final = " UNION ALL ".join(
+    f"SELECT * FROM ({_SELECT_ALERTS}WHERE tenant = ? AND customer = ? AND state = {state} "
+    "AND origin = 'rule' ORDER BY resolved_at_ms DESC, id DESC LIMIT 200) AS part"
+    for state in ("'OPEN'", "'CLOSED' AND resolved_at_ms >= ?")
+)
+
+
 def select_customer_alerts(tenant: str, customer: str, since_ms: int) -> Statement:
-    """A customer's alerts of rules that are open or were closed since a moment, newest first."""
-    return scoped(
-        tenant,
-        _SELECT_ALERTS + "WHERE tenant = ? AND customer = ? AND origin = 'rule' "
-        "AND (state = 'OPEN' OR resolved_at_ms >= ?) ORDER BY id DESC LIMIT 200",
-        (customer, since_ms),
-    )
+    """A customer's newest alerts of rules that are open, then those that were closed since a moment."""
+    return scoped(tenant, _CUSTOMER_ALERTS, (customer, tenant, customer, since_ms))
 
 
 def select_case_alerts(tenant: str, case_id: str) -> Statement:
@@ -221,11 +226,11 @@ def select_case_alerts(tenant: str, case_id: str) -> Statement:
 
 
 def close_alerts(tenant: str, case_id: str, resolution: Resolution, now_ms: int) -> Statement:
-    """Close every open alert of a case."""
+    """Close every open alert of a case; found by the case, as others are open too."""
     return _update(
         tenant,
         "UPDATE aml_alert SET state = 'CLOSED', resolution = ?, resolved_at_ms = ? "
-        "WHERE tenant = ? AND case_id = ? AND state = 'OPEN'",
+        "WHERE tenant = ? AND case_id = ? AND state || '' = 'OPEN'",
         (resolution.value, now_ms),
         (case_id,),
     )
@@ -235,8 +240,8 @@ def select_outcomes(tenant: str) -> Statement:
     """(rule_id, resolution, how many) of the alerts of rules that were closed."""
     return scoped(
         tenant,
-        "SELECT rule_id, resolution, COUNT(*) FROM aml_alert WHERE tenant = ? AND state = 'CLOSED' "
-        "AND origin = 'rule' GROUP BY rule_id, resolution",
+        "SELECT rule_id, resolution, CAST(SUM(alerts) AS BIGINT) FROM aml_alert_count "
+        "WHERE tenant = ? AND origin = 'rule' AND state = 'CLOSED' GROUP BY rule_id, resolution",
     )
 
 
@@ -301,7 +306,9 @@ def entry_of(row: Row) -> Entry:
     return Entry(row[0], EntryKind(row[1]), row[2], row[3])
 
 
-# --- pages ---
+#: By what the store keeps count of them.
+_ALERTS_COUNTED_BY: Final = frozenset({"state", "severity", "typology", "rule_id"})
+_CASES_COUNTED_BY: Final = frozenset({"state", "severity", "assignee"})
 
 
 class Choice(NamedTuple):
@@ -317,27 +324,38 @@ class Choice(NamedTuple):
 
     def count_alerts(self, tenant: str) -> Statement:
         """How many alerts."""
-        where, args = self._where("created_at_ms")
-        return scoped(tenant, f"SELECT COUNT(*) FROM aml_alert WHERE {where}", args)
+        return self._count("aml_alert", "alerts", _ALERTS_COUNTED_BY, "created_at_ms", tenant)
 
     def alerts(self, tenant: str, limit: int, offset: int, *, descending: bool) -> Statement:
         """A page of alerts, by when they were made."""
-        return self._page(_SELECT_ALERTS, "created_at_ms", tenant, limit, offset, descending=descending)
+        return self._page(_SELECT_ALERTS, "alr", "created_at_ms", tenant, limit, offset, descending)
 
     def count_cases(self, tenant: str) -> Statement:
         """How many cases."""
-        where, args = self._where("opened_at_ms")
-        return scoped(tenant, f"SELECT COUNT(*) FROM aml_case WHERE {where}", args)
+        return self._count("aml_case", "cases", _CASES_COUNTED_BY, "opened_at_ms", tenant)
 
     def cases(self, tenant: str, limit: int, offset: int, *, descending: bool) -> Statement:
         """A page of cases, by when they were opened."""
-        return self._page(_SELECT_CASES, "opened_at_ms", tenant, limit, offset, descending=descending)
+        return self._page(_SELECT_CASES, "cas", "opened_at_ms", tenant, limit, offset, descending)
+
+    def _count(self, table: str, number: str, kept_by: Set[str], moment: str, tenant: str) -> Statement:
+        """Add up what the store keeps count of; where it does not, count the rows."""
+        where, args = self._where(moment)
+        # An empty text is what stands there for NULL.
+        chosen = {column if value != "" else "" for column, value in self.columns if value is not None}
+        total = "COUNT(*)"
+        if (self.since_ms, self.until_ms) == (None, None) and chosen <= kept_by:
+            table, total = f"{table}_count", f"CAST(COALESCE(SUM({number}), 0) AS BIGINT)"
+        return scoped(tenant, f"SELECT {total} FROM {table} WHERE {where}", args)
 
     def _page(
-        self, select: str, moment: str, tenant: str, limit: int, offset: int, *, descending: bool
+        self, select: str, prefix: str, moment: str, tenant: str, limit: int, offset: int, descending: bool
     ) -> Statement:
         where, args = self._where(moment)
         order, beyond = ("DESC", "<") if descending else ("ASC", ">")
+        if self.since_ms is not None:
+            # No id is older than its row.
+            where, args = f"{where} AND id >= ?", [*args, first_id(prefix, self.since_ms)]
         if self.after is not None:
             where, args, offset = f"{where} AND id {beyond} ?", [*args, self.after], 0
         text = f"{select}WHERE {where} ORDER BY id {order} LIMIT ? OFFSET ?"
@@ -354,9 +372,6 @@ class Choice(NamedTuple):
                 parts.append(f"{moment} {sign} ?")
                 args.append(bound)
         return " AND ".join(parts), args
-
-
-# --- settings ---
 
 
 def select_settings(tenant: str) -> Statement:

@@ -24,8 +24,11 @@ ROWS: Final = 2_000
 _LEAVING_S: Final = 2.0
 #: Tables that others refer to come first.
 _FIRST: Final = ("tenant", "subscription", "chunk", "delivery")
-#: Made anew from the others, or there already.
-_MADE: Final = ("schema_version", "term_search", "id_search", "term_epoch")
+#: Made anew from the others, by the store itself too, or there already.
+_MADE: Final = (
+    *("schema_version", "term_search", "id_search", "term_epoch"),
+    *("aml_alert_count", "aml_case_count"),
+)
 
 #: Told how many rows of a table have been copied, and of how many.
 Progress = Callable[[str, int, int], None]

@@ -135,11 +135,24 @@ def select_newer_keys(tenant: str, after: int, from_ms: int, to_ms: int) -> Stat
 
 def select_tail(tenant: str, after: int, wanted: Wanted, limit: int) -> Statement:
     """The next few decisions after a place in the log that a list asks for, but for what it searches."""
-    where, args = _conditions(wanted)
-    return scoped(
-        tenant,
-        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ?{where} ORDER BY seq LIMIT ?",
-        (after, *args, limit),
+    return _span(tenant, after, END, limit, *_conditions(wanted))
+
+
+def _span(
+    tenant: str, after: int, last: int, limit: int, where: str = "", args: Sequence[Any] = ()
+) -> Statement:
+    """The next few decisions beyond a place in the log, none beyond the place `last`."""
+    text = (
+        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? AND seq <= ?{where} ORDER BY seq LIMIT ?"
+    )
+    # Told `tenant = ?`, PostgreSQL may walk the places of all tenants, in the hope of soon having met enough
+    # of this one: beside a busy tenant, a quiet one's few decisions cost as much as all of the other's.
+    rows = (
+        f"SELECT {_ROW} FROM decision WHERE (tenant, seq) > (?, ?) AND (tenant, seq) <= (?, ?){where} "
+        "ORDER BY tenant, seq LIMIT ?"
+    )
+    return scoped(tenant, text, (after, last, *args, limit))._replace(
+        postgres=scoped(tenant, rows, (after, tenant, last, *args, limit))
     )
 
 
@@ -168,11 +181,7 @@ def select_newer_of(tenant: str, after: int, entities: Mapping[str, str]) -> Sta
 
 def select_span(tenant: str, after: int, limit: int, last: int = END) -> Statement:
     """The next few decisions after a place in the log, none beyond the place `last`."""
-    return scoped(
-        tenant,
-        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
-        (after, last, limit),
-    )
+    return _span(tenant, after, last, limit)
 
 
 def count_after(tenant: str, after: int) -> Statement:

@@ -49,10 +49,11 @@ def select_entry(tenant: str, entry_id: str) -> Statement:
 
 def select_by_value(tenant: str, entry_type: EntryType, value: str, now_ms: int) -> Statement:
     """The live entries of one value, at most one for each list."""
+    # Two rows are sorted sooner than an index is read in that order, which SQLite would do.
     return scoped(
         tenant,
         f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND type = ? AND value = ? AND {_LIVE} "
-        "ORDER BY id",
+        "ORDER BY id || ''",
         (entry_type.value, value, now_ms),
     )
 

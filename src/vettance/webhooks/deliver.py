@@ -199,8 +199,11 @@ class Deliverer:
         now_ms = self._now_ms()
         for (subscription,) in await self._store.read(outbox.select_overdue_lanes(now_ms, _OVERDUE_MS)):
             self._lanes.lane(subscription).more = True
-        if self._keep_ms is not None:
-            forgotten = await self._store.write(*outbox.forget(now_ms - self._keep_ms, _FORGET_ROWS))
+        if self._keep_ms is None:
+            return
+        first = (await self._store.read(outbox.select_first_delivery()))[0][0]
+        if first is not None:
+            forgotten = await self._store.write(*outbox.forget(first, now_ms - self._keep_ms, _FORGET_ROWS))
             if forgotten[1]:
                 self._next_sweep = 0.0  # There may be more; deliveries come in between.
 

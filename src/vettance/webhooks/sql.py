@@ -237,9 +237,10 @@ def select_attempts(numbers: Sequence[int]) -> Statement:
 
 def select_backlog(tenant: str, subscription_id: str) -> Statement:
     """(how many wait, when the oldest was made) for one subscription; counting stops at `BACKLOG_MAX`."""
+    # The index of what waits begins with the subscription; by that of the log, everything ever sent was read.
     return scoped(
         tenant,
-        "SELECT COUNT(*), MIN(created_at_ms) FROM (SELECT created_at_ms FROM delivery WHERE tenant = ? "
+        "SELECT COUNT(*), MIN(created_at_ms) FROM (SELECT created_at_ms FROM delivery WHERE tenant || '' = ? "
         "AND subscription = ? AND state = 'pending' LIMIT ?) AS waiting",
         (subscription_id, BACKLOG_MAX),
     )

@@ -49,6 +49,10 @@ class History(NamedTuple):
     open_alerts: tuple[SeenAlert, ...]
 
 
+#: Of a subject that was found on no list nothing needs to be known.
+NO_HISTORY: Final = History({}, ())
+
+
 class Link(NamedTuple):
     """The alert of a screening and its case."""
 

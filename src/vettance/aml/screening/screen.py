@@ -16,6 +16,7 @@ from vettance.aml.case import Alert, Case, Entry
 from vettance.aml.judge import Severity
 from vettance.aml.screening import sql
 from vettance.aml.screening.alert import (
+    NO_HISTORY,
     History,
     Link,
     Raised,
@@ -33,7 +34,7 @@ from vettance.ops.meters import Meters
 from vettance.watchlists.match import Match, Subject
 from vettance.watchlists.reach import Reach, list_set_id
 from vettance.watchlists.refresh import IndexKeeper
-from vettance.watchlists.screening import Decision, Screening, screen, screening_record
+from vettance.watchlists.screening import MATCHES_MAX, Decision, Screening, screen, screening_record
 from vettance.watchlists.search import IndexGone, Searchers
 from vettance.watchlists.supervise import SearchFault
 from vettance.wire import encode
@@ -190,11 +191,11 @@ class Screener:
     ) -> Weighed:
         """Judge what was found by what is stored at the moment; `read` asks another than the store itself."""
         read = read or self._store.read
-        settings_rows, history_rows = await asyncio.gather(
-            read(sql.select_settings(tenant)),
-            read(sql.select_history(tenant, request.external_id, request.role)),
-        )
-        settings, history = sql.settings_of(settings_rows), sql.history_of(history_rows)
+        settings = sql.settings_of(await read(sql.select_settings(tenant)))
+        history = NO_HISTORY
+        if entities := [match.entity.id for match in found.matches[:MATCHES_MAX]]:
+            rows = await read(sql.select_history(tenant, request.external_id, request.role, entities))
+            history = sql.history_of(rows)
         screening = screen(
             found, request.subject, request.profile or settings.profile, settings.bounds, history.cleared
         )

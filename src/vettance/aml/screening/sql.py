@@ -71,16 +71,49 @@ def insert_alert_entity(tenant: str, alert_id: str, role: str, entity: str, dige
     )
 
 
-def select_history(tenant: str, external_id: str, role: str) -> Statement:
-    """What alerts of screening a subject has had; read it with `history_of`."""
-    return scoped(
-        tenant,
-        "SELECT alert.id, alert.case_id, alert.severity, alert.resolution, behind.entity, behind.digest "
-        "FROM aml_alert AS alert JOIN aml_alert_entity AS behind "
-        "ON behind.tenant = alert.tenant AND behind.alert = alert.id "
-        "WHERE alert.tenant = ? AND alert.customer = ? AND alert.origin = 'screening' AND behind.role = ? "
-        "ORDER BY alert.resolved_at_ms, alert.id",
-        (external_id, role),
+#: How many of the newest alerts of a subject and an entity are looked at. A case holds all that are open, and
+#: one more than there are ways to be found together with others says nothing new.
+PAIR_ALERTS_MAX: Final = 32
+_BEHIND_PAIR: Final = (
+    "FROM aml_alert_entity AS {0} WHERE {0}.tenant = ? AND {0}.customer = ? AND {0}.role = ? "
+    "AND {0}.entity = wanted.entity"
+)
+_HISTORY: Final = (
+    "SELECT alert.id, alert.case_id, alert.severity, alert.resolution, behind.entity, behind.digest"
+)
+# SQLite keeps the order of a CROSS JOIN, and this index. Left to itself it went through every alert of the
+# tenant.
+_SELECT_HISTORY: Final = (
+    _HISTORY + " FROM (SELECT column1 AS entity FROM (VALUES {wanted})) AS wanted "
+    "CROSS JOIN aml_alert_entity AS behind INDEXED BY aml_alert_entity_pair CROSS JOIN aml_alert AS alert "
+    "WHERE behind.tenant = ? AND behind.customer = ? AND behind.role = ? AND behind.entity = wanted.entity "
+    "AND behind.alert >= COALESCE((SELECT newer.alert "
+    + _BEHIND_PAIR.format("newer")
+    + " ORDER BY newer.alert DESC LIMIT 1 OFFSET ?), '') "
+    "AND alert.id = behind.alert AND alert.tenant = behind.tenant ORDER BY alert.resolved_at_ms, alert.id"
+)
+_HISTORY_OF_POSTGRES: Final = (
+    _HISTORY + " FROM unnest(?::TEXT[]) AS wanted (entity) CROSS JOIN LATERAL ("
+    "SELECT alert, entity, digest "
+    + _BEHIND_PAIR.format("own")
+    + " ORDER BY own.alert DESC LIMIT ?) AS behind "
+    "CROSS JOIN LATERAL (SELECT id, case_id, severity, resolution, resolved_at_ms FROM aml_alert "
+    "WHERE aml_alert.tenant = ? AND aml_alert.id = behind.alert LIMIT 1) AS alert "
+    "ORDER BY alert.resolved_at_ms NULLS FIRST, alert.id"
+)
+
+
+def select_history(tenant: str, external_id: str, role: str, entities: Sequence[str]) -> Statement:
+    """What alerts of screening a subject has had for some listed entities; read it with `history_of`."""
+    wanted, pair = list(dict.fromkeys(entities)), (tenant, external_id, role)
+    # As many places as the next power of two, for the sake of what connections keep; no entity is NULL.
+    places: list[str | None] = [*wanted, *[None] * ((1 << (len(wanted) - 1).bit_length()) - len(wanted))]
+    looks = (wanted, *pair, PAIR_ALERTS_MAX, tenant)
+    return Statement(
+        _SELECT_HISTORY.format(wanted=", ".join(["(?)"] * len(places))),
+        (*places, *pair, *pair, PAIR_ALERTS_MAX - 1),
+        tenant=tenant,
+        postgres=Statement(_HISTORY_OF_POSTGRES, looks, tenant=tenant),
     )
 
 

@@ -1,0 +1,159 @@
+"""Which functions build statements, and which of them a block of code has called."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import vettance
+
+ROOT: Final = Path(vettance.__file__).parent
+#: The files that hold SQL.
+FILES: Final = sorted([*ROOT.rglob("sql.py"), *ROOT.rglob("outbox.py")])
+
+
+def builders() -> set[str]:
+    """Name every function that returns statements, such as `lists/sql.py:Filter.page`."""
+    return {
+        f"{file.relative_to(ROOT)}:{name}"
+        for file in FILES
+        for name in _functions(ast.parse(file.read_text()).body, "")
+    }
+
+
+def _functions(body: list[ast.stmt], above: str) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _functions(node.body, f"{above}{node.name}.")
+        elif (
+            isinstance(node, ast.FunctionDef)
+            and not node.name.startswith("_")
+            and node.returns is not None
+            and "Statement" in ast.unparse(node.returns)
+        ):
+            yield above + node.name
+
+
+@contextmanager
+def called_builders(found: set[str]) -> Iterator[None]:
+    """Add to `found` the builders that this thread calls during the block."""
+    names = {str(file): str(file.relative_to(ROOT)) for file in FILES}
+
+    def note(frame: FrameType, event: str, _argument: Any) -> None:
+        if event == "call" and (name := names.get(frame.f_code.co_filename)) is not None:
+            found.add(f"{name}:{frame.f_code.co_qualname}")
+
+    sys.setprofile(note)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+_START: Final = "Run once at a start, or when rules change: it goes through what a memory is filled from."
+_KEPT: Final = "Tenants, keys, rules and lists are kept in memory; they are read when somebody changes them."
+_LAID_OUT: Final = "Lists and statistics read columns laid out for them; `make bench-history` measures those."
+_REMOVING: Final = "It goes through what it removes or renames, a step at a time."
+_CHANGED: Final = "It works through the subjects that a change of a watchlist concerns, a chunk at a time."
+_IMPORT: Final = "A command imports the past: it goes through what it imports, a chunk at a time."
+_REPLAY: Final = "An officer sends again what was made in a span, a chunk at a time."
+_COMMAND: Final = "A command asks it, while nobody waits."
+#: What no request or background look of `go_through` reaches, and why. A whole file is named by `*`.
+COLD: Final = {
+    "aml/screening/sql.py:count_rescreened": _CHANGED,
+    "aml/screening/sql.py:move_subject": _CHANGED,
+    "aml/screening/sql.py:move_unchanged": _CHANGED,
+    "aml/screening/sql.py:select_list_set": _CHANGED,
+    "aml/screening/sql.py:select_subject": _CHANGED,
+    "aml/screening/sql.py:select_rescreening": _COMMAND,
+    "aml/screening/sql.py:delete_batch_mark": _COMMAND,
+    "aml/screening/sql.py:save_settings": _COMMAND,
+    "aml/sql.py:save_settings": _COMMAND,
+    "aml/sql.py:select_event_at": _START,
+    "aml/sql.py:select_external_ids": _START,
+    "aml/sql.py:select_log": _START,
+    "aml/sql.py:select_log_of_all": _START,
+    "aml/turns/sql.py:select_since": "Where processes take turns, which PostgreSQL alone gives.",
+    "aml/turns/sql.py:select_tenants_since": "Where processes take turns, which PostgreSQL alone gives.",
+    "decisions/sql.py:select_decided_log": _COMMAND,
+    "decisions/sql.py:select_event_at": _START,
+    "decisions/sql.py:select_last_evaluated": _START,
+    "decisions/sql.py:select_last_event": _START,
+    "decisions/sql.py:select_listed": _LAID_OUT,
+    "decisions/sql.py:select_log": _START,
+    "decisions/sql.py:select_present": _COMMAND,
+    "decisions/sql.py:select_imported_log": _START,
+    "decisions/sql.py:select_moments": _START,
+    "decisions/sql.py:select_rows": _START,
+    "decisions/sql.py:select_runs": _START,
+    "decisions/sql.py:select_tenant_log": _START,
+    "exchange/sql.py:*": _COMMAND,
+    "history/sql.py:count_newer": _LAID_OUT,
+    "history/sql.py:delete_chunk": _COMMAND,
+    "history/sql.py:select_column": _LAID_OUT,
+    "history/sql.py:select_counts": _LAID_OUT,
+    "history/sql.py:select_first_day": _LAID_OUT,
+    "history/sql.py:select_newer_keys": _LAID_OUT,
+    "history/sql.py:select_roster": _LAID_OUT,
+    "history/sql.py:select_roster_sizes": _LAID_OUT,
+    "history/sql.py:select_tail": _LAID_OUT,
+    "history/sql.py:select_tail_keys": _LAID_OUT,
+    "jobs/sql.py:fail_job": "It differs from `complete_job` in what it writes only.",
+    "jobs/sql.py:insert_imported": _IMPORT,
+    "jobs/sql.py:select_queued": _IMPORT,
+    "lists/sql.py:select_all": _KEPT,
+    "ops/sql.py:select_any_sealed": _COMMAND,
+    "ops/sql.py:select_newest_event": _COMMAND,
+    "ops/sql.py:count_listless_tenants": _COMMAND,
+    "ops/sql.py:select_table": _COMMAND,
+    "replays/sql.py:forget_expired": _REMOVING,
+    "retention/sql.py:*": _REMOVING,
+    "rules/sql.py:*": _KEPT,
+    "tenants/sql.py:insert_key": _KEPT,
+    "tenants/sql.py:insert_tenant": _KEPT,
+    "tenants/sql.py:keep_secret_digest": _COMMAND,
+    "tenants/sql.py:replace_secret_digest": _COMMAND,
+    "tenants/sql.py:revoke_key": _KEPT,
+    "tenants/sql.py:select_any_key": _COMMAND,
+    "tenants/sql.py:select_key": _COMMAND,
+    "tenants/sql.py:select_keys": _KEPT,
+    "tenants/sql.py:select_keys_of": _COMMAND,
+    "tenants/sql.py:select_quota_use": _START,
+    "tenants/sql.py:select_secret_digest": _START,
+    "tenants/sql.py:select_tenant": _COMMAND,
+    "tenants/sql.py:update_tenant": _KEPT,
+    "terms/sql.py:delete_id_search": _REMOVING,
+    "terms/sql.py:delete_term_search": _REMOVING,
+    "terms/sql.py:scan_terms": _LAID_OUT,
+    "terms/sql.py:search_ids": _LAID_OUT,
+    "terms/sql.py:search_terms": _LAID_OUT,
+    "terms/sql.py:select_term_values": _LAID_OUT,
+    "terms/sql.py:select_terms_by_number": _LAID_OUT,
+    "terms/sql.py:widen_term": "Texts are rarely seen in another field; they are found by number.",
+    "watchlists/sql.py:*": _KEPT,
+    "webhooks/outbox.py:release": "After a failure of the store; it finds deliveries by their numbers.",
+    "webhooks/outbox.py:release_all": _START,
+    "webhooks/outbox.py:select_last_delivery": _START,
+    "webhooks/outbox.py:select_pending_lanes": _START,
+    "webhooks/sql.py:replay_many": _REPLAY,
+    "webhooks/sql.py:select_newest_sealed": _COMMAND,
+    "websdk/sql.py:delete_batches": _REMOVING,
+    "websdk/sql.py:insert_token_key": _COMMAND,
+    "websdk/sql.py:retire_token_keys": _COMMAND,
+    "websdk/sql.py:select_token_keys": _KEPT,
+}
+
+
+def unreached(called: set[str]) -> list[str]:
+    """Name the builders that were not called and need not be cold."""
+    cold = {name for name in builders() if name in COLD or f"{name.partition(':')[0]}:*" in COLD}
+    return sorted(builders() - called - cold)
+
+
+def outdated() -> list[str]:
+    """Name what `COLD` says of builders that are gone."""
+    files = {f"{name.partition(':')[0]}:*" for name in builders()}
+    return sorted(set(COLD) - builders() - files)

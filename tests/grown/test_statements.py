@@ -1,0 +1,110 @@
+"""No statement of a hot path costs more because the store has grown."""
+
+import asyncio
+import gc
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from grown_builders import called_builders, outdated, unreached
+from grown_probes import Probe, tell_plans, watched_postgres, watched_sqlite
+from grown_rows import Setting, fill_postgres, fill_sqlite
+from grown_service import ROUNDS, Grown, go_through, grown_service, look_around
+
+from databases import absence, database
+from vettance.db.sqlite import store_path
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+#: Rows of a tenant in each table that grows, and how many times as many are compared with that.
+ROWS, TIMES = 1_000, 10
+#: What a deeper tree and a page more or less cost.
+FACTOR, SLACK = 2, 200
+#: What may cost more, by a part of its text, and why.
+WHOLE = {
+    "FROM list_entry WHERE tenant = ? AND (expires_at_ms IS NULL": (
+        "A list is kept by people, read whole into memory at the start, and its total is exact."
+    ),
+    "SELECT COUNT(*) FROM delivery WHERE tenant = ? AND subscription": (
+        "The log of deliveries says how many there are. They are forgotten in time, and only people ask."
+    ),
+    "INSERT INTO id_search": "FTS5 merges its own index now and then, a little for each row on the whole.",
+}
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """A service sets the garbage collector of its process; the tests have theirs back."""
+    thresholds = gc.get_threshold()
+    yield
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+async def _measure(one: Grown, probe: Probe) -> None:
+    await go_through(one, 1)
+    await asyncio.sleep(1.2)  # The looks that come once a second have all been made once.
+    probe.is_open = True
+    with called_builders(probe.builders):
+        for number in range(2, 2 + ROUNDS):
+            await go_through(one, number)
+            await look_around(one)
+        await asyncio.sleep(1.0)
+    probe.is_open = False
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def engine(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if name == "postgres" and (reason := absence()):
+        pytest.skip(reason)
+    return name
+
+
+async def _on_sqlite(patch: pytest.MonkeyPatch, data: Path, rows: int, *, counted: bool) -> Probe:
+    async def fill(settings: list[Setting]) -> None:
+        await asyncio.to_thread(fill_sqlite, store_path(data), settings, rows, counted=counted)
+
+    with watched_sqlite(patch, store_path(data)) as probe:
+        async with grown_service(data, None, fill) as one:
+            await _measure(one, probe)
+    return probe
+
+
+async def _on_postgres(patch: pytest.MonkeyPatch, data: Path, rows: int, *, counted: bool) -> Probe:
+    with database() as url:
+
+        async def fill(settings: list[Setting]) -> None:
+            await fill_postgres(url, settings, rows, counted=counted)
+            await tell_plans(url)
+
+        with watched_postgres(patch, url) as probe:
+            async with grown_service(data, url, fill) as one:
+                await _measure(one, probe)
+        return probe
+
+
+@pytest.mark.parametrize("counted", [False, True], ids=["without statistics", "with statistics"])
+async def test_no_statement_costs_more_on_a_store_that_has_grown(
+    engine: str, counted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _on_sqlite if engine == "sqlite" else _on_postgres
+    small = await run(monkeypatch, tmp_path / "small", ROWS, counted=counted)
+    grown = await run(monkeypatch, tmp_path / "grown", ROWS * TIMES, counted=counted)
+    assert not outdated(), "COLD of grown_builders.py names functions that are gone"
+    assert not unreached(grown.builders), (
+        "nothing of `go_through` or `look_around` reaches these; have something reach them, or say in "
+        "COLD of grown_builders.py why they may cost what they like"
+    )
+    worse = [
+        f"{cost} after {small.dearest.get(text, 0)} with a tenth of the rows:\n{text}\n{grown.plans[text]}"
+        for text, cost in sorted(grown.dearest.items(), key=lambda pair: -pair[1])
+        if cost > FACTOR * small.dearest.get(text, 0) + SLACK
+        and not any(part in re.sub(r"\$\d+", "?", text) for part in WHOLE)
+    ]
+    assert not worse, (
+        f"{len(worse)} statements cost more the more rows there are. Give the plan an index that leads "
+        "to the rows of the answer, hold SQLite to the right order by CROSS JOIN, or bound what is read.\n\n"
+        + "\n\n".join(worse)
+    )
