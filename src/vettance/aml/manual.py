@@ -4,7 +4,8 @@ from typing import Final
 
 from vettance.aml.features import aml_schema
 from vettance.aml.jurisdiction import CALL_FOR_ACTION, INCREASED_MONITORING, LISTS_DATE, SANCTIONED
-from vettance.aml.transfer import KNOWN_MEMBERS
+from vettance.aml.stated import BIRTH_MEMBERS
+from vettance.aml.transfer import KNOWN_MEMBERS, SPELLINGS
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
 
@@ -23,6 +24,21 @@ customer quiet for 30 days. An event that repeats an open alert of the last 7 da
 
 This page is made from the pack. Change the pack, then run `APPROVE=1 pytest tests/aml`.
 """
+
+_MEMBERS: Final = """\
+## Members of `metadata`
+
+Under every spelling that is known; the first that is there counts. Each is also read from the legacy
+`payload`; what is about the customer (`declaredMonthlyIncome`, `accountOpenedAt`, `segment`) from
+`customer.metadata` too.
+
+| Member | Also | Meaning |
+|---|---|---|
+"""
+_BORN: Final = (
+    f"| `{BIRTH_MEMBERS[0]}` | {', '.join(f'`{name}`' for name in BIRTH_MEMBERS[1:])} "
+    "| The customer's date of birth, `yyyy-mm-dd`; in `customer` and `customer.metadata` as well. |\n"
+)
 
 
 #: The typologies of AMLSim and of the indicators of FATF and Egmont, and the rules that find them.
@@ -90,8 +106,7 @@ def aml_pack_page() -> str:
             high=pack.levels.high,
             critical=pack.levels.critical,
         ),
-        "## Members of `metadata`\n\nEach is also read in snake_case.\n\n| Member | Meaning |\n|---|---|\n"
-        + "".join(f"| `{name}` | {doc} |\n" for name, doc in KNOWN_MEMBERS),
+        _MEMBERS + "".join(f"| `{name}` | {_also(name)} | {doc} |\n" for name, doc in KNOWN_MEMBERS) + _BORN,
         _countries(),
         "## Typologies\n\n| Typology | Rules |\n|---|---|\n"
         + "".join(f"| {name} | {_named(rules)} |\n" for name, rules in TYPOLOGY_RULES),
@@ -111,6 +126,10 @@ def aml_pack_page() -> str:
         + "".join(f"| `{field.name}` | {field.type.value} | {field.doc} |\n" for field in fields)
     )
     return "\n".join(parts)
+
+
+def _also(member: str) -> str:
+    return ", ".join(f"`{name}`" for name in SPELLINGS[member] if name != member)
 
 
 def _named(rules: tuple[str, ...]) -> str:

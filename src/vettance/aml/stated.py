@@ -10,6 +10,7 @@ from vettance.wire import read_moment
 
 #: What many laws have banks report: 10,000 (31 CFR 1010.311 in dollars; Directive (EU) 2015/849 in euros).
 THRESHOLD: Final = 10_000
+BIRTH_MEMBERS: Final = ("dateOfBirth", "date_of_birth", "birthDate", "birth_date", "dob")
 _YEAR_MS: Final = 365.2425 * 24 * HOUR_MS
 
 
@@ -97,7 +98,7 @@ def age_years(event: AmlEvent) -> float | None:
     """The customer's age at the event, from a date of birth (`yyyy-mm-dd`) in `customer` or its metadata."""
     profile = event.customer.get("metadata")
     for holder in (event.customer, profile if type(profile) is dict else {}, event.metadata):
-        for name in ("dateOfBirth", "date_of_birth", "birthDate", "birth_date", "dob"):
+        for name in BIRTH_MEMBERS:
             born_ms = read_moment(holder.get(name)) if type(holder.get(name)) is str else None
             if born_ms is not None and born_ms < event.occurred_at_ms:
                 return (event.occurred_at_ms - born_ms) / _YEAR_MS

@@ -32,7 +32,7 @@ KNOWN_MEMBERS: Final = (
     ("marketValue", "What the goods of a trade are worth."),
     ("instrumentId", "The card, wallet or mandate that was used or added."),
     ("status", "How it ended; what failed moves no money."),
-    ("city", "Where it was done; `branchId` likewise."),
+    ("city", "Where it was done."),
 )
 
 
@@ -75,19 +75,20 @@ class Transfer(msgspec.Struct, frozen=True, gc=False):
 NO_TRANSFER: Final = Transfer()
 
 _SNAKE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
+#: Under which names each of them is read, in this order.
+SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
     name: (name, _SNAKE.sub("_", name).lower()) for name, _ in KNOWN_MEMBERS
 }
-_SPELLINGS["instrumentId"] += (
+SPELLINGS["instrumentId"] += (
     "paymentInstrumentId",
     "payment_instrument_id",
     "cardHash",
     "card_hash",
     "iban",
 )
-_SPELLINGS["city"] += ("branchId", "branch_id", "branch")
-_SPELLINGS["transactionType"] += ("type",)
-_SPELLINGS["status"] += ("outcome",)
+SPELLINGS["city"] += ("branchId", "branch_id", "branch")
+SPELLINGS["transactionType"] += ("type",)
+SPELLINGS["status"] += ("outcome",)
 
 _IN: Final = frozenset(
     {"in", "incoming", "inbound", "credit", "credited", "receive", "received", "deposit", "topup"}
@@ -127,7 +128,7 @@ _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
 def _member(holders: tuple[Mapping[str, Any], ...], name: str) -> Any:
-    for spelling in _SPELLINGS[name]:
+    for spelling in SPELLINGS[name]:
         for holder in holders:
             if (value := holder.get(spelling)) is not None:
                 return value

@@ -16,7 +16,7 @@ from vettance.decisions.members import bounded, once
 from vettance.decisions.offset import shows_clock_of
 from vettance.events.event import Event
 from vettance.rules.domain import ANYTHING, SHARE
-from vettance.rules.schema import Field, Type
+from vettance.rules.schema import Field, Type, reads
 
 _READ_MAX: Final = 512  # More numbers than a form gives; the rest would only cost time.
 _INTERVAL_MS_MAX: Final = HOUR_MS
@@ -103,6 +103,45 @@ _DOCS: Final = {
     "mouse_timer_cv": "Median over movements of the spread of the time between mouse events.",
 }
 
+#: Which members of the signals each figure is made of.
+_READ_FROM: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(
+        (
+            *("keystroke_median_ms", "keystroke_min_ms", "keystroke_log_sd", "keystroke_spread"),
+            "keystroke_low_spread",
+        ),
+        KEYSTROKES,
+    ),
+    **dict.fromkeys(("dwell_count", "dwell_low_ms", "dwell_median_ms", "dwell_cv"), _DWELLS),
+    **dict.fromkeys(
+        (
+            *("keystroke_gap_count", "keystroke_gap_low_ms", "keystroke_gap_median_ms"),
+            *("keystroke_gap_spread_ms", "keystroke_overlap"),
+        ),
+        _GAPS,
+    ),
+    "press_count": ("pressDwells",),
+    "press_median_ms": _PRESSES,
+    "press_jumps": ("jumpCount",),
+    "interactions": ("interactionCount",),
+    "session_interactions": ("interactionCount",),
+    "untrusted": ("untrustedCount",),
+    "untrusted_clicks": ("untrustedClickCount",),
+    "fields_filled": ("fields.filled",),
+    "fields_typed": ("fields.typed",),
+    "fields_pasted": ("fields.pasted",),
+    "fields_autofilled": ("fields.autofilled",),
+    "fields_inserted": ("fields.inserted",),
+    "fields_injected": ("fields.inserted", "fields.scripted", "fields.silent"),
+    "fill_seconds": ("fillSeconds",),
+    "mouse_strokes": ("mouse.strokes",),
+    "mouse_turn": ("mouse.turn",),
+    "mouse_deviation": ("mouse.deviation",),
+    "mouse_speed_cv": ("mouse.speedVariation",),
+    "mouse_speed_spread": ("mouse.speedSpread",),
+    "mouse_step_spread": ("mouse.stepSpread",),
+    "mouse_timer_cv": ("mouse.timerVariation",),
+}
 #: Gaps are negative where the next key went down first; all else is not below 0.
 _DOMAINS: Final = {
     "keystroke_gap_low_ms": ANYTHING,
@@ -239,7 +278,7 @@ def _part(index: int) -> Callable[[Event], float | None]:
     def read(event: Event) -> float | None:
         return behaviour_of(event)[index]
 
-    return read
+    return reads(read, *(f"signals.{name}" for name in _READ_FROM[Behaviour._fields[index]]))
 
 
 def _flag(name: str) -> Callable[[Event], bool | None]:
@@ -247,7 +286,7 @@ def _flag(name: str) -> Callable[[Event], bool | None]:
         value = signals_of(event).get(name)
         return value if type(value) is bool else None
 
-    return read
+    return reads(read, f"signals.{name}")
 
 
 def _language_mismatch(event: Event) -> bool | None:
@@ -285,12 +324,12 @@ def behaviour_fields(country_of: Callable[[Event], str | None]) -> tuple[Field, 
     flags: tuple[tuple[str, Callable[[Event], bool | None], str], ...] = (
         (
             "timezone_mismatch",
-            timezone_mismatch,
+            reads(timezone_mismatch, "signals.timezoneOffset", *getattr(country_of, "members", ())),
             "Whether the browser's clock is one that the country of the IP never shows.",
         ),
         (
             "language_mismatch",
-            _language_mismatch,
+            reads(_language_mismatch, "signals.acceptLanguage", "signals.languages"),
             "Whether pages are told another language than the browser's own requests ask for.",
         ),
         (

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from vettance.decisions.members import once
 from vettance.events.event import Event
+from vettance.rules.schema import reads
 from vettance.websdk.session import overlay
 
 #: Words that automation puts into its user agent when it does not hide. Source: the default user agents of
@@ -60,7 +61,7 @@ def _flag(*names: str) -> Callable[[Event], bool | None]:
                     return value
         return None
 
-    return read
+    return reads(read, *(f"signals.{name}" for name in names))
 
 
 def _number(*names: str) -> Callable[[Event], float | None]:
@@ -72,7 +73,7 @@ def _number(*names: str) -> Callable[[Event], float | None]:
                     return float(value)
         return None
 
-    return read
+    return reads(read, *(f"signals.{name}" for name in names))
 
 
 #: Names under which pages send the intervals between keystrokes, in milliseconds.
@@ -115,6 +116,9 @@ def keystroke_cv(event: Event) -> float | None:
         return None
     return math.sqrt(math.fsum((item - mean) ** 2 for item in intervals) / len(intervals)) / mean
 
+
+for _keystrokes in (keystroke_count, keystroke_mean_ms, keystroke_cv):
+    reads(_keystrokes, *(f"signals.{name}" for name in KEYSTROKES))
 
 #: Name below `signals.`, type, reader and manual line of every signal that rules know by name.
 SIGNALS: Final = (

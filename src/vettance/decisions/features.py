@@ -26,7 +26,7 @@ from vettance.decisions.members import (
 from vettance.decisions.network import ADDRESS_KINDS, INVALID, IpFacts, Network
 from vettance.decisions.stated import attribute, metadata_fields, plain_fields
 from vettance.events.event import Event
-from vettance.events.kind import Kind, Meaning, meaning_of
+from vettance.events.kind import OUTCOME_MEMBERS, Kind, Meaning, meaning_of
 from vettance.events.kind import Outcome as Ended
 from vettance.rules.domain import (
     ANYTHING,
@@ -36,9 +36,10 @@ from vettance.rules.domain import (
     Domain,
     one_of,
 )
-from vettance.rules.schema import Field, Namespace, Schema, Type
+from vettance.rules.schema import Field, Namespace, Schema, Type, reads
 
 _meaning: Final = once(meaning_of)
+_BY_NAME: Final = ("kind", "moves_money", "changes_credentials")
 _VERSION: Final = Domain(values=frozenset((4, 6)), low=4, high=6, whole=True)
 
 
@@ -46,7 +47,9 @@ def _meaning_reader(index: int) -> Reader:
     def read(event: Event) -> Any:
         return _meaning(event)[index]
 
-    return read
+    # The name and category alone say what kind it is; how it ended, the members say first.
+    said = () if Meaning._fields[index] in _BY_NAME else OUTCOME_MEMBERS
+    return reads(read, *(f"metadata.{name}" for name in said))
 
 
 def _meaning_field(name: str, kind: Type, doc: str, domain: Domain = ANYTHING) -> Field:
@@ -176,6 +179,7 @@ def _ip_fields(network: Network) -> tuple[Field, ...]:
             found = facts(event.ip)[index] if event.ip else None
             return sent(event) if found is None and sent is not None else found
 
+        reads(read, *getattr(sent, "members", ()))
         return Field(f"ip.{name}", kind, read, doc, domain=domain)
 
     def whether(kind: str, doc: str) -> Field:

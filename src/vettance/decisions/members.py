@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from vettance.clock import HOUR_MS
 from vettance.events.event import Event
 from vettance.rules.expression import NUMBER_MAX
+from vettance.rules.schema import reads
 from vettance.wire import read_moment
 
 Reader = Callable[[Event], Any]
@@ -100,7 +101,7 @@ def any_flag(names: tuple[str, ...]) -> Reader:
         sent = [value for name in names if type(value := metadata.get(name)) is bool]
         return any(sent) if sent else None
 
-    return read
+    return reads(read, *(f"metadata.{name}" for name in names))
 
 
 def member(convert: Callable[[Any], Any], *names: str) -> Reader:
@@ -117,7 +118,7 @@ def member(convert: Callable[[Any], Any], *names: str) -> Reader:
                     return convert(value)
         return None
 
-    return read
+    return reads(read, *(f"metadata.{name}" for name in names))
 
 
 _IN_PERSON_CHANNELS: Final = frozenset(
@@ -141,6 +142,9 @@ _read_channel: Final = member(read_word, "channel")
 def in_person(event: Event) -> bool:
     """Tell whether the customer stood at a shared machine, where one device serves many people by design."""
     return _read_channel(event) in _IN_PERSON_CHANNELS
+
+
+reads(in_person, "metadata.channel")
 
 
 _CREATED: Final = ("accountCreatedAt", "account_created_at", "customerCreatedAt", "customer_created_at")
@@ -199,3 +203,20 @@ def account_is_new(event: Event) -> bool | None:
                 return value
     age = account_age_hours(event) if holders else None
     return age < 24 if age is not None else None
+
+
+def _paths(names: tuple[str, ...], *, created: bool) -> tuple[str, ...]:
+    """Return where names about the account may stand; by their longer names also beside all else."""
+    everywhere = [
+        f"{holder}.{name}" for name in names for holder in ("metadata", "customer", "customer.metadata")
+    ]
+    only = _CREATED_CUSTOMER[len(_CREATED) :] if created else ()
+    return (
+        *everywhere,
+        *(f"{holder}.{name}" for name in only for holder in ("customer", "customer.metadata")),
+    )
+
+
+_AGE_PATHS: Final = (*_paths(_CREATED, created=True), *_paths(_AGE_DAYS, created=False))
+reads(account_age_hours, *_AGE_PATHS)
+reads(account_is_new, *_paths(_NEW, created=False), *_AGE_PATHS)

@@ -19,8 +19,10 @@ from vettance.rules.domain import (
     one_of,
     written,
 )
-from vettance.rules.schema import Field, Type
+from vettance.rules.schema import Field, Type, reads
 
+#: Where the time of the event may stand beside its own member.
+_TIMES: Final = ("metadata.occurredAt", "metadata.occurred_at")
 _CATEGORY: Final = one_of(*Category)
 _ID: Final = written(TRIMMED)
 _WORD: Final = written(LOWER_TRIMMED)
@@ -38,12 +40,20 @@ def _longitude(event: Event) -> float | None:
     return event.location[1] if event.location else None
 
 
+reads(_latitude, "metadata.location")
+reads(_longitude, "metadata.location")
+
+
 def _hour(event: Event) -> int:
     return event.occurred_at_ms % DAY_MS // HOUR_MS
 
 
 def _weekday(event: Event) -> int:
     return (event.occurred_at_ms // DAY_MS + 3) % 7 + 1  # The Unix epoch was a Thursday; ISO 8601.
+
+
+reads(_hour, *_TIMES)
+reads(_weekday, *_TIMES)
 
 
 def plain_fields() -> tuple[Field, ...]:
@@ -71,7 +81,13 @@ def plain_fields() -> tuple[Field, ...]:
         ),
         plain("ip", "ip", "The address the event came from, in canonical form.", ADDRESS),
         plain("user_agent", "user_agent", "The user agent as sent."),
-        plain("session_id", "session_id", "The session: `sessionId`, else `metadata.sessionId`."),
+        Field(
+            "session_id",
+            Type.TEXT,
+            reads(lambda event: event.session_id, "metadata.sessionId"),
+            "The session: `sessionId`, else `metadata.sessionId`.",
+            "session_id",
+        ),
         Field(
             "country",
             Type.TEXT,
@@ -96,7 +112,7 @@ def plain_fields() -> tuple[Field, ...]:
         Field(
             "occurred_at_ms",
             Type.NUMBER,
-            attribute("occurred_at_ms"),
+            reads(lambda event: event.occurred_at_ms, *_TIMES),
             "Event time in Unix milliseconds.",
             "occurred_at_ms",
             MOMENT,

@@ -4,7 +4,7 @@ import enum
 import keyword
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from vettance.rules.domain import ANYTHING, Domain
 
@@ -27,8 +27,7 @@ class Field(NamedTuple):
     `read` takes an event and gives a value of the declared type, or None when the event does not say: a
     finite int or float (never a bool) for NUMBER, a str for TEXT, a bool for BOOL, a list for LIST. It must
     not raise. When the value is an attribute of the event, `attribute` names it (`customer_id`) and the
-    compiler reads it directly. `domain` says which values there are, `members` the members of the event that
-    it is read from, each by its path, the first that is there winning.
+    compiler reads it directly. `domain` says which values there are.
     """
 
     name: str
@@ -37,7 +36,12 @@ class Field(NamedTuple):
     doc: str
     attribute: str | None = None
     domain: Domain = ANYTHING
-    members: tuple[str, ...] = ()
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members of free-form objects that it is read from, by their paths, as `reads` noted them."""
+        found: tuple[str, ...] = getattr(self.read, "members", ())
+        return found
 
 
 class Namespace(NamedTuple):
@@ -84,6 +88,15 @@ class Schema:
             if namespace is not None:
                 return namespace, tuple(parts[length:])
         return None
+
+
+Reader = TypeVar("Reader", bound=Callable[..., Any])
+
+
+def reads(read: Reader, *members: str) -> Reader:
+    """Note which members of an event a reader looks at (`metadata.amount`), for the manual; returns it."""
+    vars(read)["members"] = members
+    return read
 
 
 def _require_name(name: str, attribute: str | None) -> None:

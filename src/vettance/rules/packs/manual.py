@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from vettance.rules.language import check
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
 from vettance.rules.schema import Schema
@@ -39,6 +40,19 @@ Every name that a fraud rule may use. A name is missing when the event does not 
 read by its path.
 """
 
+_MEMBERS = """\
+## Members that the rules read
+
+What the rules of this pack find in the free-form objects of an event, under every spelling that they know;
+the first that is there counts. What stands in `metadata` is also found in `payload`, where that is sent
+instead. `signals` is the object `sdkSignals`, `sdk_signals` or `signals` of the event, of `metadata` or of
+`payload`; the browser SDK fills it. Members of the interface itself (`ip`, `customer.externalId` and so on)
+are not listed.
+
+| Name in rules | Type | Read from | Rules |
+|---|---|---|---|
+"""
+
 
 def pack_page(name: str, schema: Schema, kinds: Iterable[str]) -> str:
     """Return the manual page of a pack in Markdown: kinds of events, actions, rules by family, names.
@@ -53,6 +67,7 @@ def pack_page(name: str, schema: Schema, kinds: Iterable[str]) -> str:
     for family in dict.fromkeys(rule.family for rule in pack.rules):
         rules = [rule for rule in pack.rules if rule.family == family]
         parts.append(f"## Family `{family}` ({len(rules)} rules)\n\n" + _table(rules))
+    parts.append(_MEMBERS + _members(pack.rules, schema))
     parts.append(_NAMES + "\n| Name | Type | Meaning |\n|---|---|---|\n" + _fields(schema))
     parts.append("| Object | Meaning |\n|---|---|\n" + _namespaces(schema))
     return "\n".join(parts)
@@ -72,6 +87,35 @@ def _line(rule: Rule) -> str:
     return (
         f"| **{rule.name}** `{rule.id}` | `{when}` | {rule.explanation} | {rule.score} | `{rule.reason}` "
         f"| `{rule.action}` | {rule.mode} |\n"
+    )
+
+
+def _members(rules: Iterable[Rule], schema: Schema) -> str:
+    """Return a row for each name that rules use and that is read from a member of a free-form object."""
+    users: dict[str, list[str]] = {}
+    for rule in rules:
+        for name in check(rule.when, schema).names:
+            users.setdefault(name, []).append(rule.id)
+    rows = []
+    for name, using in sorted(users.items()):
+        field = schema.fields.get(name)
+        paths = (name,) if field is None else field.members
+        if paths:
+            kind = "any" if field is None else field.type.value
+            shown = ", ".join(f"`{rule}`" for rule in using)
+            rows.append(f"| `{name}` | {kind} | {_spellings(paths)} | {shown} |\n")
+    return "".join(rows)
+
+
+def _spellings(paths: Iterable[str]) -> str:
+    """Write paths by the object they stand in: `metadata`: `cardHash`, `card_hash`."""
+    holders: dict[str, list[str]] = {}
+    for path in paths:
+        holder, _, member = path.rpartition(".")
+        holders.setdefault(holder, []).append(member)
+    return "; ".join(
+        f"`{holder}`: " + ", ".join(f"`{member}`" for member in members)
+        for holder, members in holders.items()
     )
 
 
