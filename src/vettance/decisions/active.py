@@ -8,12 +8,15 @@ import msgspec
 from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
 from vettance.events.event import Event, read_taken_event, with_session_signals
+from vettance.logs import logger
 from vettance.rules.compiler import Compiled, Facts
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.sql import document_digest
 from vettance.rules.unknown import Failure, failures_of, message_of
 from vettance.state.port import Answer, Observation, Plan, Velocity, nothing_known
 from vettance.wire import decode
+
+_log = logger()
 
 #: What the memory of past events is called where it could not be asked.
 MEMORY: Final = "memory"
@@ -49,7 +52,12 @@ class RuleCache:
     def active(self, version: int, document: str) -> ActiveRules:
         """Return a version ready to run. Raises `RuleSetRefused` when this code no longer accepts it."""
         digest = document_digest(document)
-        ready = self._ready.pop(digest, None) or self._compile(document)
+        ready = self._ready.pop(digest, None)
+        if ready is None:
+            ready = self._compile(document)
+            if doubtful := ready[1].doubtful:
+                # They were saved before the gate knew better; `vettance rules check` says which they are.
+                _log.warning("rules_that_never_fire", version=version, rules=len(doubtful))
         self._ready[digest] = ready
         while len(self._ready) > self._size:
             del self._ready[next(iter(self._ready))]

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from vettance.commands import (
+    counted,
     data_option,
     json_option,
     progress,
@@ -112,10 +113,17 @@ def backtest_file(
     if as_json:
         show({"decisions": decisions, "rules": found}, "", as_json=True)
         return
+    total = sum(run.counts.values())
+    changed = sum(number for (_, was, now), number in run.counts.items() if was is not now)
+    if not total:
+        click.echo("There are no events of this time.")
+        return
+    click.echo(f"{counted(total, 'event')} decided anew, {changed or 'none'} of them otherwise.")
     show_table("Decisions", [row for row in decisions if row["count"]], as_json=False)
     fired = [row for row in found if row["fired"] or row["failed"]]
     show_table("Rules that fired, and on events labelled as what", fired, as_json=False)
-    click.echo(f"{len(found) - len(fired)} running rules fired on nothing.")
+    idle = len(found) - len(fired)
+    click.echo(f"{counted(idle, 'running rule')} fired on nothing." if idle else "Every running rule fired.")
 
 
 def _line_of(change: Change) -> bytes:

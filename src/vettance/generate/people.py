@@ -150,7 +150,7 @@ def live_day(rng: Random, customer: Customer, day: int, midnight_ms: int) -> Ite
         return
     if customer.joined_day == day:
         yield from _sign_up(rng, customer, midnight_ms)
-    weekend = (midnight_ms // DAY_MS + 3) % 7 >= 5  # 1 January 1970 was a Thursday.
+    weekend = (midnight_ms // DAY_MS + 3) % 7 + 1 >= 6  # ISO 8601; 1 January 1970 was a Thursday.
     habits = customer.habits
     for _ in range(poisson(rng, habits.sessions_per_day)):
         yield from _session(rng, customer, _moment(rng, customer, midnight_ms), weekend=weekend)
