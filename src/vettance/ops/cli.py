@@ -1,9 +1,12 @@
 """The commands of operators: backups and the doctor."""
 
+from __future__ import annotations
+
 import os
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,18 +14,11 @@ from vettance import clock
 from vettance.commands import counted_word, data_option, fail, has_store, json_option, settings_of, show
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import StoreDown
-from vettance.ops.backup import (
-    BackupFault,
-    Manifest,
-    Progress,
-    check_backup,
-    make_backup,
-    missing_lists,
-    needs_secret,
-    restore_backup,
-)
 from vettance.settings import Settings, SettingsError, known_secret, load_secret, read_settings
 from vettance.wire import encode, timestamp
+
+if TYPE_CHECKING:
+    from vettance.ops.backup import Manifest, Progress
 
 
 @click.command()
@@ -38,6 +34,8 @@ def backup(target: Path, with_secret: bool, as_json: bool, data: str | None) -> 
 
     Example: vettance backup /backups/vettance-2026-11-21 --data ./vettance-data
     """
+    from vettance.ops.backup import BackupFault, make_backup, needs_secret
+
     settings = _embedded(data)
     if not has_store(settings):
         fail(f"{settings.data} holds no store")
@@ -74,6 +72,8 @@ def restore(source: Path, check: bool, other_secret: bool, as_json: bool, data: 
 
     Example: vettance restore /backups/vettance-2026-11-21 --data ./restored
     """
+    from vettance.ops.backup import BackupFault, check_backup, restore_backup
+
     try:
         if check:
             manifest = check_backup(source, _progress())
@@ -130,6 +130,8 @@ def _words(manifest: Manifest) -> str:
 
 def _show(backup: Path, manifest: Manifest, folder: Path, text: str, *, as_json: bool) -> None:
     """Tell of a backup, and, on standard error too, which lists are not in the folder where it is now."""
+    from vettance.ops.backup import missing_lists
+
     missing = missing_lists(folder, manifest.schema)
     for name in missing:
         click.echo(
