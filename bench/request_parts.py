@@ -25,7 +25,7 @@ from vettance.app import Service
 from vettance.demo.launch import QUOTA, THROTTLE, command, make_fresh
 from vettance.events.event import EventBody, check_event
 from vettance.running import running
-from vettance.serve import server_config
+from vettance.serving import server_config
 from vettance.settings import read_settings
 from vettance.web.routing import Call, Reply, Route
 from vettance.web.server import WHOLE_ANSWER, EdgeProtocol

@@ -47,6 +47,7 @@ VERBS = {
     "key_use.py",
     "connect.py",
     "serve.py",
+    "serving.py",
     "measure.py",
     "trace.py",
     "commands.py",
