@@ -31,8 +31,10 @@ from vettance.aml.event import AmlEventBody, payload_digest, raise_all, read_aml
 from vettance.aml.monitor import Monitor
 from vettance.aml.report import POLICY, report_page
 from vettance.aml.review import Reviewer
+from vettance.aml.transfer import known_names
 from vettance.db.engine import Row, Statement, Store
 from vettance.errors import NotFound
+from vettance.nearest import NO_NAMES
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Reply, Route
 from vettance.wire import JSON, Faults, kept, timestamp
@@ -268,6 +270,7 @@ def _route(
         refusals=refusals,
         product=_PRODUCT,
         idempotent=idempotent,
+        knows=known_names() if takes is AmlEventBody else NO_NAMES,
     )
 
 

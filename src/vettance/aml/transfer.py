@@ -9,6 +9,7 @@ import msgspec
 from vettance.aml.jurisdiction import country_of
 from vettance.clock import DAY_MS
 from vettance.decisions.members import read_amount, read_id, read_word
+from vettance.nearest import KnownNames
 from vettance.wire import JSON, STRING_CHARS_MAX, read_moment
 
 #: The members of `metadata` with a known meaning; each is also read in snake_case.
@@ -89,6 +90,15 @@ SPELLINGS["instrumentId"] += (
 SPELLINGS["city"] += ("branchId", "branch_id", "branch")
 SPELLINGS["transactionType"] += ("type",)
 SPELLINGS["status"] += ("outcome",)
+
+
+def known_names() -> KnownNames:
+    """Return the names with a meaning within AML events, in every spelling, by where they are read."""
+    names = frozenset(spelling for spellings in SPELLINGS.values() for spelling in spellings)
+    return KnownNames(
+        {**dict.fromkeys(("metadata", "payload", "customer.metadata"), names), "": frozenset({"occurredAt"})}
+    )
+
 
 _IN: Final = frozenset(
     {"in", "incoming", "inbound", "credit", "credited", "receive", "received", "deposit", "topup"}

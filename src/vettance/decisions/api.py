@@ -26,6 +26,7 @@ from vettance.decisions.answers import (
 from vettance.decisions.decision import LOWERCASE
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.decisions.explain import Explained, Explainer
+from vettance.decisions.features import known_names
 from vettance.events.event import EventBody, Source, read_event
 from vettance.feedback.answers import answer as feedback_answer
 from vettance.history.relate import Link
@@ -58,6 +59,7 @@ class DecisionDoors:
         api = "/api/v1"
         ingest: dict[str, Any] = {
             "takes": EventBody,
+            "knows": known_names(),
             "answers": EventAnswer,
             "status": 201,
             "refusals": (422,),
@@ -71,6 +73,7 @@ class DecisionDoors:
                 "Decide an event now",
                 _DECISIONS,
                 takes=EventBody,
+                knows=known_names(),
                 answers=DecisionAnswer,
                 refusals=(422,),
                 idempotent=True,

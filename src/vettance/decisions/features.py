@@ -1,5 +1,6 @@
 """The names that fraud rules may use: one row for each, with its type, its reader and its manual line."""
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from vettance.decisions.members import (
     any_flag,
     in_person,
     member,
+    names_read,
     once,
     read_code,
     read_flag,
@@ -28,6 +30,7 @@ from vettance.decisions.stated import attribute, metadata_fields, plain_fields
 from vettance.events.event import Event
 from vettance.events.kind import OUTCOME_MEMBERS, Kind, Meaning, meaning_of
 from vettance.events.kind import Outcome as Ended
+from vettance.nearest import KnownNames
 from vettance.rules.domain import (
     ANYTHING,
     COUNT,
@@ -277,3 +280,10 @@ def fraud_schema(network: Network | None = None) -> Schema:
         ),
         _NAMESPACES,
     )
+
+
+@functools.cache
+def known_names() -> KnownNames:
+    """Return every name with a meaning within the members of a fraud event, by where it is read."""
+    fraud_schema()  # Making the schema makes every reader.
+    return names_read()

@@ -7,6 +7,8 @@ from typing import Any, Final, TypeVar
 
 from vettance.clock import HOUR_MS
 from vettance.events.event import Event
+from vettance.events.kind import OUTCOME_MEMBERS
+from vettance.nearest import KnownNames
 from vettance.rules.expression import NUMBER_MAX
 from vettance.rules.schema import reads
 from vettance.wire import read_moment
@@ -89,10 +91,33 @@ def read_flag(value: Any) -> bool | None:
     return value if type(value) is bool else None
 
 
+#: Every member of `metadata` that something was made to read.
+_READ: Final[dict[str, None]] = {}
+
+
+def names_read() -> KnownNames:
+    """Return the names with a meaning within events, in every spelling, by where they are read.
+
+    What has a reader of its own counts from when that was made (`decisions.features` makes them).
+    """
+    outcomes = (*OUTCOME_MEMBERS, "sdkSignals", "sdk_signals", "signals")
+    account = (*_CREATED_CUSTOMER, *_AGE_DAYS, *_NEW)
+    by_path = {
+        "metadata": (*_READ, *_CREATED, *_AGE_DAYS, *_NEW, *outcomes, *_READ_BY_EVENTS),
+        "payload": (*_READ, *outcomes, "eventName"),
+        "custom_fields": outcomes,
+        "customer": account,
+        "customer.metadata": account,
+        "": outcomes,
+    }
+    return KnownNames({path: frozenset(names) for path, names in by_path.items()})
+
+
 def any_flag(names: tuple[str, ...]) -> Reader:
     """Make a reader of several flags in `metadata`: true when one is, false when one was sent, else None."""
 
     known = frozenset(names)
+    _READ.update(dict.fromkeys(names))
 
     def read(event: Event) -> bool | None:
         metadata = event.metadata
@@ -106,6 +131,7 @@ def any_flag(names: tuple[str, ...]) -> Reader:
 
 def member(convert: Callable[[Any], Any], *names: str) -> Reader:
     """Make a reader of a known member: `metadata` first, then `payload`, where the browser's door puts it."""
+    _READ.update(dict.fromkeys(names))
 
     def read(event: Event) -> Any:
         metadata = event.metadata
@@ -165,6 +191,7 @@ _NEW: Final = (
     "is_new_customer",
     "newCustomer",
 )
+_READ_BY_EVENTS: Final = ("occurredAt", "occurred_at", "sessionId", "location")
 _AGE_MEMBERS: Final = frozenset((*_CREATED_CUSTOMER, *_AGE_DAYS, *_NEW))
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from vettance import clock
 from vettance.db.engine import Store
+from vettance.decisions.features import known_names
 from vettance.errors import NotFound
 from vettance.events.event import EventBody, check_event
 from vettance.ids import IdSource, is_id
@@ -63,6 +64,7 @@ class JobDoors:
                 "Accept an event, to be decided in a moment",
                 _TAG,
                 takes=EventBody,
+                knows=known_names(),
                 answers=JobAccepted,
                 status=202,
                 refusals=(422,),

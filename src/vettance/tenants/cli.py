@@ -172,7 +172,9 @@ def show_tenant(tenant_id: str, as_json: bool, data: str | None) -> None:
     show_table("Keys that work", working, as_json=False)
 
 
-def _said(value: str | int | bool) -> str:
+def _said(value: str | int | bool | None) -> str:
+    if value is None:
+        return "not set"
     if isinstance(value, bool):
         return "on" if value else "off"
     return f"{value:,}" if isinstance(value, int) else value

@@ -59,7 +59,9 @@ def tenant_of(row: Row) -> Tenant:
     given = dict(zip(_COLUMNS, columns, strict=True)) | msgspec.json.decode(others)
     # A setting that only another version knows is left out; it stands in the store until the next change.
     known: dict[str, Any] = {
-        name: SETTINGS[name].kind(value) for name, value in given.items() if name in SETTINGS
+        name: None if value is None else SETTINGS[name].kind(value)
+        for name, value in given.items()
+        if name in SETTINGS
     }
     return Tenant(id=tenant_id, name=name, **known)
 

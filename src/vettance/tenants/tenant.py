@@ -15,6 +15,8 @@ _RANDOM_CHARS = 26
 _CHECK_CHARS = 6
 _KEY = re.compile(r"vtc_(live|test)_([0-9A-Za-z]{26})([0-9A-Za-z]{6})", re.ASCII)
 
+_TEST_HINT = "vtc_test_"
+
 THROTTLE_DEFAULT = 300  # requests in any 60 seconds, for each key
 QUOTA_DEFAULT = 10_000  # requests in an hour of the clock, for each tenant
 THROTTLE_WINDOW_S = 60
@@ -31,6 +33,7 @@ class Tenant(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     quota: int = QUOTA_DEFAULT
     collect_key: bool = False
     require_origin: bool = False
+    tell_unknown: bool | None = None  # None: for test keys
 
 
 class Setting(NamedTuple):
@@ -49,6 +52,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "quota": Setting("Requests per hour of the clock.", int),
     "collect_key": Setting("Take API keys at /collect as well (Mode C)."),
     "require_origin": Setting("Refuse tokens sent without an Origin header."),
+    "tell_unknown": Setting("Name unknown members in X-Vettance-Unknown; unset: for test keys."),
 }
 
 
@@ -63,6 +67,11 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at_ms: int | None = None
     name: str = ""  # what people call it
     last_used_at_ms: int | None = None
+
+    @property
+    def is_test(self) -> bool:
+        """Whether it was made where nothing is live."""
+        return self.hint.startswith(_TEST_HINT)
 
 
 def _base62(number: int, width: int) -> str:

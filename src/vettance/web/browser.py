@@ -14,7 +14,7 @@ Header = tuple[bytes, bytes]
 _EXPOSED: Final = (
     b"access-control-expose-headers",
     b"Date, Retry-After, X-Request-Id, X-Quota-Limit, X-Quota-Remaining, X-Quota-Reset, "
-    b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset",
+    b"X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Vettance-Unknown",
 )
 _VARY: Final = (b"vary", b"Origin")
 _ORIGIN_CHARS_MAX: Final = 512

@@ -25,7 +25,8 @@ from vettance.ops.meters import Meters
 from vettance.web.access import Admission, Gate, Header, SharedGate
 from vettance.web.body import ARRIVAL_S_MAX, HELD_BYTES_MAX, Arrivals, Body, Disconnected, Message, Receive
 from vettance.web.browser import client_address, is_preflight, preflight_headers, sharing_headers
-from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Page, Reply, Route, RouteTable, is_id_name
+from vettance.web.hints import is_told, unknown_header
+from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Page, Reply, Route, RouteTable, refuse_path
 from vettance.web.server import ARRIVED_BODY, CONNECTION_OWNER, WHOLE_ANSWER
 from vettance.web.shares import EqualShares, Shares
 from vettance.web.stream import STREAM_BYTES, Pieces, send_stream
@@ -244,7 +245,7 @@ class Edge:
             tenant, key, claims = admission.tenant, admission.key, admission.claims
             self._share(scope, body, tenant.id, key.id if claims is None else claims.sdk_session, at_work)
         if match.unreadable:
-            _refuse_path(match.unreadable)
+            refuse_path(match.unreadable)
         call = Call(
             request_id,
             match.parameters,
@@ -261,8 +262,8 @@ class Edge:
                 # What one session's retry is answered must never reach another session of the same tenant.
                 raw_path += b"#" + claims.sdk_session.encode()
         if route.idempotent and b"idempotency-key" in headers:
-            return await self._replay(route, call, raw_path, body)
-        return await _handle(route, call, body)
+            return await self._replay(route, call, raw_path, body, answering)
+        return await _handle(route, call, body, answering)
 
     def _share(self, scope: Message, body: Body, tenant: str, caller: str, at_work: int) -> None:
         """Have a request count for its tenant; raises `Unavailable` where that has more than its share."""
@@ -297,7 +298,9 @@ class Edge:
             return self._admit(route, headers, sent)
         return await self._admit_shared(route, headers, sent)
 
-    async def _replay(self, route: Route, call: Call, raw_path: bytes, body: Body) -> Answer:
+    async def _replay(
+        self, route: Route, call: Call, raw_path: bytes, body: Body, answering: list[Header]
+    ) -> Answer:
         """Answer a request that carries an `Idempotency-Key`: from memory, or by working once."""
         sent = call.headers[b"idempotency-key"]
         if not _IDEMPOTENCY_KEY.fullmatch(sent):
@@ -307,11 +310,11 @@ class Edge:
             )
         call.idempotency_key = sent.decode()
         if self._replays is None:
-            return await _handle(route, call, body)
+            return await _handle(route, call, body, answering)
 
         async def work() -> Answer:
             try:
-                return await _handle(route, call, body)
+                return await _handle(route, call, body, answering)
             except Disconnected:
                 raise
             except Exception as error:  # noqa: BLE001  A refusal is an answer too, and is replayed.
@@ -366,11 +369,15 @@ class Edge:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-async def _handle(route: Route, call: Call, body: Body) -> Answer:
+async def _handle(route: Route, call: Call, body: Body, answering: list[Header]) -> Answer:
     """Read the body if the route takes one, run the handler, and put its reply into bytes."""
     if route.takes is not None:
         call.body = await body.read()
-    reply = await route.handler(call)
+    try:
+        reply = await route.handler(call)
+    finally:
+        if is_told(call):
+            answering += unknown_header(route, call)
     return answer_of(reply) if isinstance(reply, Reply) else _page_answer(reply)
 
 
@@ -383,15 +390,6 @@ def answer_of(reply: Reply) -> Answer:
 def _page_answer(page: Page) -> Answer:
     kind = ((b"content-type", page.content_type.encode("latin-1")),) if page.content_type else ()
     return Answer(page.status, page.content, (*kind, *_encoded(page.headers)), page.pieces)
-
-
-def _refuse_path(names: tuple[str, ...]) -> None:
-    """Refuse path parameters that are no storable text: an id of this kind names nothing, a value is bad."""
-    values = [name for name in names if not is_id_name(name)]
-    if not values:
-        raise NotFound
-    message = "must be UTF-8 text, percent-encoded, without NUL characters"
-    raise Invalid("The path cannot be read; see details.", dict.fromkeys(values, message))
 
 
 def _encoded(headers: tuple[tuple[str, str], ...]) -> tuple[Header, ...]:

@@ -22,6 +22,8 @@ give one that you were answered.
 - 429 and 503 say in `Retry-After` (and `details.retryAfter`) after how many seconds to ask again. The limits
   stand in the headers of every answer.
 - `X-Request-Id` is on every answer; it is yours when you send one.
+- With a test key, `X-Vettance-Unknown` names members and parameters that nothing reads, and what you probably
+  meant. Members of events that are not documented are kept, within the bounds of `metadata`.
 - A `POST` that creates something takes an `Idempotency-Key`: a repeat within 24 hours gets the first answer.
 - Lists answer `{data, total, page, limit, hasMore, nextCursor}`.
 """

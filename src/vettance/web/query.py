@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec import inspect
 
+from vettance.nearest import Unknown, unknown_parameters
 from vettance.wire import JSON, STRING_CHARS_MAX, Faults
 
 QueryStruct = TypeVar("QueryStruct", bound=msgspec.Struct)
@@ -82,6 +83,14 @@ def read_query(raw: bytes, shape: type[QueryStruct]) -> QueryStruct:
     _check_span(shape, values, faults)
     faults.raise_any()
     return shape(**values)
+
+
+def names_beyond(raw: bytes, shape: type[msgspec.Struct] | None) -> list[Unknown]:
+    """Return the parameters of a raw query that a struct does not declare; of none, all."""
+    if not raw:
+        return []
+    taken = tuple(parameter.name for parameter in parameters_of(shape)) if shape is not None else ()
+    return unknown_parameters(_split(raw, Faults()), taken)
 
 
 def _split(raw: bytes, faults: Faults) -> dict[str, str]:

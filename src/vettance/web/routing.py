@@ -9,6 +9,8 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from vettance.db.engine import Statement
+from vettance.errors import Invalid, NotFound
+from vettance.nearest import NO_NAMES, KnownNames
 from vettance.tenants.tenant import Key, Tenant
 from vettance.web.stream import Pieces
 from vettance.websdk.token import Claims
@@ -78,6 +80,7 @@ class Call(msgspec.Struct, gc=False):
     claims: Claims | None = None
     client: str | None = None
     keeper: Keeper | None = None
+    parsed: JSON | None = None  # the body, once a handler has parsed it
 
     def keep(self, reply: Reply) -> tuple[Statement, ...]:
         """Return what must be written in the commit of this call's effect, so that a retry gets this reply.
@@ -88,7 +91,8 @@ class Call(msgspec.Struct, gc=False):
 
     def json(self) -> JSON:
         """Parse the body, which must be one JSON object. Raises `Invalid` (400)."""
-        return parse_object(self.body)
+        self.parsed = parse_object(self.body)
+        return self.parsed
 
 
 Handler = Callable[[Call], Awaitable[Reply | Page]]
@@ -114,6 +118,7 @@ class Route(msgspec.Struct, frozen=True):
     deprecated: bool = False
     in_openapi: bool = True
     key_setting: str | None = None  # a boolean field of `Tenant` that lets API keys in where tokens are asked
+    knows: KnownNames = NO_NAMES  # names with a meaning in members of the body that may have any form
     product: str | None = None  # the product a tenant must have: a boolean field of `Tenant`, such as `aml`
 
 
@@ -125,6 +130,15 @@ def path_parameters(route: Route) -> tuple[str, ...]:
 def is_id_name(parameter: str) -> bool:
     """Tell whether a path parameter is an id, of which a malformed one is simply not found."""
     return parameter.lower().endswith("id")
+
+
+def refuse_path(names: tuple[str, ...]) -> None:
+    """Refuse path parameters that are no storable text: an id of this kind names nothing, a value is bad."""
+    values = [name for name in names if not is_id_name(name)]
+    if not values:
+        raise NotFound
+    message = "must be UTF-8 text, percent-encoded, without NUL characters"
+    raise Invalid("The path cannot be read; see details.", dict.fromkeys(values, message))
 
 
 class Match(msgspec.Struct, frozen=True, gc=False):

@@ -1,0 +1,135 @@
+"""What nobody reads of a request is named in a header, with what was probably meant, for whoever wants it."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from raw_client import RawClient
+from sample_service import Notebook, serving
+
+from live import Caller, Service
+from vettance.aml.event import AmlEventBody
+from vettance.aml.transfer import known_names as known_to_aml
+from vettance.decisions.features import known_names
+from vettance.events.event import EventBody
+from vettance.nearest import HEADER_BYTES_MAX, Unknown, header_text, unknown_members, unknown_parameters
+
+EVALUATE = "/api/v1/decisions/evaluate"
+HEADER = "x-vettance-unknown"
+
+
+def found(body, shape=EventBody, known=None):
+    return dict(unknown_members({"eventName": "x", **body}, shape, known or known_names()))
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "nearest"),
+    [
+        ({"customer": {"id": "1"}}, "customer.id", "customer.externalId"),
+        ({"amount": 5}, "amount", "metadata.amount"),
+        ({"customerId": "1"}, "customerId", "customer.externalId"),
+        ({"deviceId": "1"}, "deviceId", "device.externalId"),
+        ({"Email": "a@b.c"}, "Email", "customer.email"),
+        ({"user_agent": "x"}, "user_agent", "userAgent"),
+        ({"sesionId": "x"}, "sesionId", "sessionId"),
+        ({"occured_at": 1}, "occured_at", "occurredAt"),
+        ({"device": {"fingerPrint": "x"}}, "device.fingerPrint", "device.fingerprint"),
+        ({"card_hash": "x"}, "card_hash", "metadata.cardHash"),
+        ({"metadata": {"ammount": 1}}, "metadata.ammount", "metadata.amount"),
+        ({"metadata": {"Currency": "EUR"}}, "metadata.Currency", "metadata.currency"),
+        ({"loyaltyTier": "gold"}, "loyaltyTier", None),
+    ],
+)
+def test_a_name_that_is_not_known_is_told_with_the_one_that_was_meant(body, path, nearest):
+    assert found(body) == {path: nearest}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        EventBody.EXAMPLE,
+        {"tenantId": "t", "sdkSignals": {}, "outcome": "failure"},
+        {
+            "metadata": {
+                "amount": 1,
+                "card_hash": "x",
+                "merchant_id": "m",
+                "campaign": "spring",
+                "isVpn": True,
+            }
+        },
+        {"customer": {"metadata": {"createdAt": 1, "tier": "gold"}, "signupDate": 1}},
+        {"metadata": {"account_age_days": 3, "occurred_at": 1, "sessionId": "s", "success": True}},
+        {"payload": {"anything": 1}, "custom_fields": {"at": {"all": 1}}, "location": {"city": "Cork"}},
+        {"customer": None, "device": 7, "metadata": []},
+    ],
+)
+def test_what_is_declared_or_read_by_a_rule_in_any_spelling_is_known(body):
+    assert found(body) == {}
+
+
+def test_members_of_aml_events_are_known_by_their_own_names():
+    known = known_to_aml()
+    body = {"externalEventId": "e", "metadata": {"counterparty_id": "1", "branchId": "b", "mine": 1}}
+    assert found(body, AmlEventBody, known) == {}
+    body = {"externalId": "e", "metadata": {"counterPartyId": "1"}}
+    assert found(body, AmlEventBody, known) == {
+        "externalId": "customer.externalId",
+        "metadata.counterPartyId": "metadata.counterpartyId",
+    }
+
+
+def test_parameters_of_a_query_are_told_too():
+    assert unknown_parameters(["limt", "page", "colour"], ("limit", "page")) == [
+        Unknown("?limt", "limit"),
+        Unknown("?colour", None),
+    ]
+
+
+@given(st.dictionaries(st.text(max_size=80), st.integers(), max_size=12))
+def test_the_header_is_bounded_ascii_and_holds_names_only(body):
+    text = header_text(unknown_members(body, EventBody, known_names()))
+    assert re.fullmatch(r"[\x20-\x7e]*", text)
+    assert len(text) <= HEADER_BYTES_MAX
+    assert text.count(", ") < 8
+
+
+def test_a_name_cannot_end_or_divide_the_header():
+    (text,) = header_text([Unknown("a\r\nx-evil: 1, b (did you mean c?)é", None)]).splitlines()
+    assert text == "a%0D%0Ax-evil%3A%201%2C%20b%20%28did%20you%20mean%20c?%29%C3%A9"
+
+
+def test_a_tenant_may_switch_the_hints_on_and_they_stand_on_refusals_too():
+    notebook = Notebook()
+    with serving(notebook.edge) as port:
+        told, silent = (
+            RawClient(port, notebook.new_key(tell_unknown=True)),
+            RawClient(port, notebook.new_key()),
+        )
+        answer = told.ask("POST", "/api/v1/notes", {"text": "a", "txt": "b"})
+        assert (answer.status, answer.headers[HEADER]) == (201, "txt (did you mean text?)")
+        answer = told.ask("POST", "/api/v1/notes?page=1", {"Text": "secret"})
+        assert (answer.status, answer.headers[HEADER]) == (400, "?page, Text (did you mean text?)")
+        answer = told.ask("GET", "/api/v1/notes?limt=5&page=1")
+        assert answer.headers[HEADER] == "?limt (did you mean limit?)"
+        assert HEADER not in told.ask("POST", "/api/v1/notes", {"text": "a"}).headers
+        assert HEADER not in told.ask("POST", "/api/v1/notes", b"[").headers
+        assert HEADER not in silent.ask("POST", "/api/v1/notes", {"text": "a", "txt": "b"}).headers
+        told.close()
+        silent.close()
+    assert not notebook.errors
+
+
+def test_test_keys_are_told_until_their_tenant_switches_it_off(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Novice"))
+    event = {"eventName": "payment.attempt", "amount": 5, "customer": {"id": "c-1"}}
+    hint = "amount (did you mean metadata.amount?), customer.id (did you mean customer.externalId?)"
+    for path in (EVALUATE, "/api/v1/events", "/api/v1/events/async"):
+        assert caller.post(path, event).headers[HEADER] == hint
+    assert caller.get("/api/v1/lists?listtype=block").headers[HEADER] == "?listtype (did you mean listType?)"
+    assert service.cli("tenant", "show", caller.id, "--json")["tellUnknown"] is None
+    service.cli("tenant", "set", caller.id, "--tell-unknown", "off")
+    service.wait_for(lambda: HEADER not in caller.post(EVALUATE, event).headers)
+    service.cli("tenant", "set", caller.id, "--tell-unknown", "on")
+    service.wait_for(lambda: caller.post(EVALUATE, event).headers.get(HEADER) == hint)
