@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from vettance.db.engine import Statement
 from vettance.webhooks import deliver, outbox
-from vettance.webhooks.deliver import Deliverer
+from vettance.webhooks.settle import Settler
 
 
 class Fault(NamedTuple):
@@ -41,7 +41,7 @@ def _forgetful(_release_all: Callable[[], Statement]) -> Callable[[], Statement]
 FAULTS = {
     "none": (),
     "claim regardless": (Fault(outbox, "claim", _greedy),),
-    "retry early": (Fault(Deliverer, "_judge", _sooner),),
+    "retry early": (Fault(Settler, "_judge", _sooner),),
     "forget leases": (
         Fault(outbox, "release_all", _forgetful),
         Fault(deliver, "LEASE_MS", lambda _lease_ms: 10**12),

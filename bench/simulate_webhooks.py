@@ -33,7 +33,7 @@ from vettance.webhooks import sql
 from vettance.webhooks.webhook import Subscription, make_secret
 
 TENANT = "ten_" + "1" * 32
-SETTLED_S_MAX = 40.0  # Longer than a wrong clock can hold a retry up (`DUE_AHEAD_MS_MAX`).
+SETTLED_S_MAX = 40.0  # Longer than a wrong clock can hold a retry up (`RetryPolicy.ahead_ms_max`).
 
 
 async def live(world: World) -> None:

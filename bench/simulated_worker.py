@@ -7,19 +7,19 @@ from simulated_day import FAULTS_S
 from simulated_world import BEGIN_MS, SimulatedNetwork, SimulatedStore, World
 
 from vettance.ops.meters import Meters
-from vettance.webhooks import deliver
+from vettance.webhooks import deliver, settle
 from vettance.webhooks.deliver import Deliverer
 from vettance.webhooks.webhook import RetryPolicy
 
 #: Ten times as fast as the real ones, so that a schedule has room for many attempts.
-POLICY = RetryPolicy(delays_ms=(100, 200, 400, 800, 1600), attempt_s_max=1.0)
+POLICY = RetryPolicy(delays_ms=(100, 200, 400, 800, 1600), attempt_s_max=1.0, fault_pause_ms=6_000)
 PACE = {
     "_POLL_S": 0.05,
-    "_ROUND_S": 0.02,
     "_CHANGES_S": 0.1,
     "_SWEEP_S": 0.5,
     "_OVERDUE_MS": 400,
     "LEASE_MS": 3_000,
+    "ROUND_S": 0.02,
 }
 
 
@@ -27,6 +27,7 @@ def set_pace() -> None:
     """Have the workers of this process look and sweep as much faster as their policy is."""
     for name, value in PACE.items():
         setattr(deliver, name, value)
+        setattr(settle, name, value)
 
 
 class Worker:

@@ -140,7 +140,7 @@ class Service:
         self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns, self.meters)
         self.worker = WorkerProcess(settings, store, self.place)
         unsafe = settings.unsafe_webhooks
-        self.postman = Postman(unsafe=unsafe)
+        self.postman = Postman(unsafe=unsafe, name_servers=settings.name_servers)
         webhooks = WebhookDoors(store, self.ids, vault, self.postman, self._subscribed, unsafe=unsafe)
         self.finder = Finder(store)
         self.attendants = self._attendants()

@@ -6,12 +6,15 @@ that go on from the name of the setting. They repeat nothing of the URL, which m
 
 import re
 import urllib.parse
+from ipaddress import ip_address
 from typing import Final
 
 _PORT: Final = re.compile(r"[0-9]{1,5}")
 _PORT_MAX: Final = 65535
 #: A path that is no number would be taken for database 0. Redis counts them in 32 bits.
 _REDIS_NUMBER: Final = re.compile(r"/?[0-9]{0,9}")
+#: An address with a port, that of IPv6 in brackets.
+_NAME_SERVER: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?", re.ASCII)
 _ESCAPES: Final = "in user and password write / as %2F, ? as %3F, # as %23 and @ as %40"
 
 
@@ -85,6 +88,20 @@ def read_collector_url(text: str) -> str:
         raise ValueError("must be a URL such as http://127.0.0.1:4318")
     _insist_on_ports([_port_of(parts.netloc.rpartition("@")[2])])
     return text
+
+
+def read_name_servers(text: str) -> str:
+    """Check a list of name servers, addresses with commas between; returns it without spaces."""
+    servers = [part.strip() for part in text.split(",")]
+    for server in servers:
+        parts = _NAME_SERVER.fullmatch(server)
+        try:
+            ip_address((parts[1] or parts[2]) if parts else server)
+        except ValueError:
+            raise ValueError(
+                "must list IP addresses, each with or without a port, such as 10.0.0.53 or [fd00::53]:5353"
+            ) from None
+    return ",".join(servers)
 
 
 def _parts(text: str) -> urllib.parse.SplitResult:

@@ -91,11 +91,12 @@ class Isolation:
             self._down[key] = self._now_s() + DOWN_S
             raise
         except Exception as error:  # noqa: BLE001  What fails for one must not keep the others waiting.
-            self._failed(key, error)
+            self.failed(key, error)
         else:
             self.forget(key)
 
-    def _failed(self, key: str, error: Exception) -> None:
+    def failed(self, key: str, error: Exception) -> None:
+        """Count, log and remember what failed; for who catches it otherwise than by `of`."""
         before = self._failing.get(key)
         tries = 1 if before is None else before.tries + 1
         # Thirty doublings are beyond any longest pause, and no number grows without end.

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from vettance.aml.jurisdiction import Jurisdictions, read_codes
-from vettance.endpoint import read_collector_url, read_database_url, read_redis_url
+from vettance.endpoint import read_collector_url, read_database_url, read_name_servers, read_redis_url
 from vettance.ops.board import SEARCHERS_MAX
 from vettance.retention.policy import Policy
 
@@ -60,6 +60,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     traces: str | None = None
     proxies: int = 0
     unsafe_webhooks: bool = False
+    name_servers: tuple[str, ...] = ()
     searchers: int = 1
     aml_call_for_action: frozenset[str] = _COUNTRIES.call_for_action
     aml_high_risk: frozenset[str] = _COUNTRIES.high_risk
@@ -157,6 +158,12 @@ SETTINGS = (
         "tests. Said loudly at start; refused in production.",
     ),
     Setting(
+        "VETTANCE_NAME_SERVERS",
+        "addresses with commas between, such as 10.0.0.53,[fd00::53]:5353",
+        "those of /etc/resolv.conf",
+        "Who is asked for the addresses of webhook receivers, and of nothing else.",
+    ),
+    Setting(
         "VETTANCE_SEARCHERS",
         "0 to 16",
         "1; 2 with four processors or more, unless on PostgreSQL",
@@ -215,6 +222,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         traces=_collector(environ),
         proxies=int(proxies),
         unsafe_webhooks=unsafe == "1",
+        name_servers=_name_servers(environ),
         searchers=_read_searchers(environ),
         aml_call_for_action=_countries(environ, "VETTANCE_AML_CALL_FOR_ACTION", _COUNTRIES.call_for_action),
         aml_high_risk=_countries(environ, "VETTANCE_AML_HIGH_RISK", _COUNTRIES.high_risk),
@@ -231,6 +239,11 @@ def _read_searchers(environ: Mapping[str, str]) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 3 and int(text) <= SEARCHERS_MAX):
         raise SettingsError(f"VETTANCE_SEARCHERS must be a number from 0 to {SEARCHERS_MAX}")
     return int(text)
+
+
+def _name_servers(environ: Mapping[str, str]) -> tuple[str, ...]:
+    text = _read_url(environ, "VETTANCE_NAME_SERVERS", read_name_servers)
+    return tuple(text.split(",")) if text else ()
 
 
 def _countries(environ: Mapping[str, str], variable: str, default: frozenset[str]) -> frozenset[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from vettance.db.sqlite import SqliteStore
@@ -27,9 +28,11 @@ class Office:
         self.secrets: dict[str, str] = {}
         self._running: list[tuple[Deliverer, asyncio.Task[None], Postman]] = []
 
-    def begin(self, policy: RetryPolicy = QUICK, **options: Any) -> Deliverer:
+    def begin(
+        self, policy: RetryPolicy = QUICK, name_servers: Sequence[str] = (), **options: Any
+    ) -> Deliverer:
         """Start a worker."""
-        postman = Postman(unsafe=True)
+        postman = Postman(unsafe=True, name_servers=name_servers)
         deliverer = Deliverer(self.store, postman, self.vault, policy=policy, **options)
         self._running.append((deliverer, asyncio.create_task(deliverer.run()), postman))
         return deliverer

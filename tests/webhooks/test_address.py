@@ -1,5 +1,6 @@
 """Nothing that only this machine or its network can reach is subscribed, or connected to."""
 
+import contextlib
 import ipaddress
 import socket
 import ssl
@@ -10,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from names import name_server
 from receivers import receiving
 
-from vettance.webhooks import post
-from vettance.webhooks.address import Forbidden, Target, check_address, read_target
+from vettance.webhooks.address import Forbidden, Target, check_address, check_receiver, is_own, read_target
 from vettance.webhooks.post import Postman
 from vettance.webhooks.webhook import Failure
 
@@ -91,18 +92,34 @@ def test_an_ipv4_address_is_judged_alike_in_its_ipv6_disguises(address: ipaddres
     assert not taken(str(ipaddress.IPv6Address(0x2002 << 112 | int(address) << 80)))
 
 
-async def test_a_name_that_leads_to_this_machine_is_refused_at_the_socket(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_name_that_leads_to_this_machine_is_refused_at_the_socket() -> None:
     """DNS rebinding: the name was fine when subscribing and says something else now."""
     async with receiving() as receiver:
-        told = [(int(socket.AF_INET), ("127.0.0.1", receiver.port))]
-        monkeypatch.setattr(post, "resolve", lambda _host, _port: told)
-        postman = Postman()
-        outcome = await postman.post(f"https://hooks.example.com:{max(receiver.port, 1024)}/", (), b"{}")
-        await postman.close()
+        with name_server() as server:
+            postman = Postman(name_servers=[server.address])
+            outcome = await postman.post(f"https://hooks.example.com:{max(receiver.port, 1024)}/", (), b"{}")
+            await postman.close()
         assert outcome.failure is Failure.ADDRESS
         assert receiver.connections == 0
+
+
+def test_an_address_of_this_host_is_known_in_every_spelling_and_others_are_not_taken_for_it() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        # What this host would be seen as from outside; on one without a network it is 127.0.0.1.
+        with contextlib.suppress(OSError):
+            probe.connect(("93.184.216.34", 9))
+        ours = ipaddress.IPv4Address(probe.getsockname()[0])
+    for own in (ours, ipaddress.IPv4Address("127.0.0.1")):
+        if int(own):
+            assert is_own(str(own))
+            assert is_own(f"::ffff:{own}")
+            assert is_own(str(ipaddress.IPv6Address(0x64FF9B << 96 | int(own))))
+    for other in ("93.184.216.34", "::ffff:93.184.216.34", "64:ff9b::5db8:d822", "2606:2800:220:1::1"):
+        assert not is_own(other)
+        check_receiver(other)
+    with pytest.raises(Forbidden):
+        check_receiver("127.0.0.1")
+    check_receiver("127.0.0.1", unsafe=True)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/", "https://127.0.0.1/", "https://[::1]/"])

@@ -5,14 +5,15 @@ import time
 
 import pytest
 import structlog
+from names import name_server
 from office import QUICK, TENANT, Office
 from receivers import receiving
 
-from vettance.db.engine import StoreDown
+from vettance.db.engine import Misuse, StoreDown
 from vettance.outbox import MessageType
 from vettance.tenants.sql import note_change
 from vettance.vault import Vault
-from vettance.webhooks import deliver, outbox, sql
+from vettance.webhooks import deliver, outbox, resolve, sql
 from vettance.webhooks.lane import LIMIT_START
 from vettance.webhooks.webhook import RetryPolicy, verify
 
@@ -300,3 +301,147 @@ async def test_what_was_put_off_goes_when_a_worker_starts_that_can_sign_it(offic
         office.vault = rightly
         office.begin(alone=False)
         await office.until(("delivered", 1))
+
+
+async def test_names_that_nobody_answers_for_hold_up_no_other_tenant(office: Office) -> None:
+    with name_server() as server:
+        async with receiving() as healthy:
+            for number in range(300):
+                await office.subscribe(f"http://silent-{number}.example.com/", tenant="ten_" + "2" * 32)
+            await office.subscribe(f"http://healthy.example.com:{healthy.port}/hook")
+            office.begin(RetryPolicy(), name_servers=[server.address])
+            for _ in range(10):
+                await office.tell(tenant="ten_" + "2" * 32)
+            await asyncio.sleep(0.3)
+            for _ in range(20):
+                await office.tell()
+            await healthy.wait_for(20, seconds=3)
+            await office.crash()
+
+
+async def test_a_name_that_nobody_answers_for_is_logged_as_such(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolve, "RESOLVE_S_MAX", 0.2)
+    with name_server() as server:
+        await office.subscribe("http://silent.example.com/")
+        office.begin(RetryPolicy(delays_ms=(10,), attempt_s_max=0.1), name_servers=[server.address])
+        await office.tell()
+        await office.until(("exhausted", 2))
+    attempts = await office.store.read(sql.select_attempts([1]))
+    assert [row[5] for row in attempts] == ["dns", "dns"]
+
+
+def count_writes(office: Office) -> list[int]:
+    """Have every write of the store counted from now on."""
+    write, count = office.store.write, [0]
+
+    async def counted(*statements: sql.Statement) -> list[int]:
+        count[0] += 1
+        return await write(*statements)
+
+    office.store.write = counted  # type: ignore[method-assign]
+    return count
+
+
+async def test_a_queue_that_is_held_writes_nothing_until_its_moment(office: Office) -> None:
+    async with receiving() as receiver:
+        await office.subscribe(receiver.url)
+        office.vault = Vault(b"w" * 32)
+        with structlog.testing.capture_logs() as said:
+            office.begin(RetryPolicy())
+            for _ in range(20):
+                await office.tell()
+            async with asyncio.timeout(10):
+                while not said:  # noqa: ASYNC110 - short and bounded
+                    await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+        count = count_writes(office)
+        await asyncio.sleep(1.0)
+        assert count == [0]
+
+
+async def test_a_queue_that_is_held_goes_on_when_its_moment_has_come(office: Office) -> None:
+    async with receiving() as receiver:
+        await office.subscribe(receiver.url)
+        rightly, wrong = office.vault, Vault(b"w" * 32)
+        office.vault = wrong
+        deliverer = office.begin(RetryPolicy(fault_pause_ms=300))
+        await office.tell()
+        await asyncio.sleep(0.2)
+        deliverer._vault = rightly
+        await office.until(("delivered", 1), seconds=2)
+
+
+def test_nothing_waits_longer_than_the_longest_delay_or_pause_and_what_clocks_differ() -> None:
+    assert RetryPolicy().ahead_ms_max == 65_000
+    assert RetryPolicy(delays_ms=(1000, 90_000)).ahead_ms_max == 95_000
+
+
+async def test_what_waits_for_a_subscription_that_was_removed_without_a_worker_is_canceled(
+    office: Office,
+) -> None:
+    made = await office.subscribe("http://127.0.0.1:9/")
+    await office.tell()
+    await office.store.write(*sql.delete_subscription(TENANT, made.id))
+    office.begin()
+    await office.until(("canceled", 0))
+    count = count_writes(office)
+    await asyncio.sleep(0.3)
+    assert count == [0]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE delivery SET attempts = 'x' WHERE tenant <> ?",
+        "UPDATE delivery SET due_at_ms = 'x' WHERE tenant <> ?",
+        "UPDATE delivery SET type = x'ff' WHERE tenant <> ?",
+        "UPDATE subscription SET url = 'no url' WHERE tenant <> ?",
+        "UPDATE subscription SET url = x'ff' WHERE tenant <> ?",
+        "UPDATE subscription SET secret = '' WHERE tenant <> ?",
+        "UPDATE subscription SET old_until_ms = 'x', old_secret = 'x' WHERE tenant <> ?",
+    ],
+)
+async def test_a_damaged_row_of_one_tenant_holds_up_no_other_and_ends_no_loop(
+    office: Office, damage: str
+) -> None:
+    async with receiving() as receiver, receiving() as other:
+        await office.subscribe(other.url, tenant="ten_" + "2" * 32)
+        await office.subscribe(receiver.url)
+        for _ in range(3):
+            await office.tell(tenant="ten_" + "2" * 32)
+            await office.tell()
+        await office.store.write(sql.scoped(TENANT, damage))
+        with structlog.testing.capture_logs():
+            office.begin()
+            await office.until(*[("delivered", 1)] * 3)
+            await office.tell(tenant="ten_" + "2" * 32)
+            await office.tell()
+            await office.until(*[("delivered", 1)] * 4)
+            await asyncio.sleep(0.3)
+            count = count_writes(office)
+            await asyncio.sleep(0.3)
+        assert count[0] < 15, "nothing is tried again and again"
+
+
+async def test_a_claim_that_the_store_refuses_for_one_delivery_is_made_for_the_others(
+    office: Office,
+) -> None:
+    """The far end of the store cannot read one row, as with a damaged page."""
+    read = office.store.read
+
+    async def refuse(statement: sql.Statement) -> list[sql.Row]:
+        if "url" in statement.sql and 7 in statement.args:
+            raise Misuse("a page is damaged")
+        return await read(statement)
+
+    async with receiving() as receiver:
+        await office.subscribe(receiver.url)
+        office.store.read = refuse  # type: ignore[method-assign]
+        for _ in range(20):
+            await office.tell()
+        with structlog.testing.capture_logs() as said:
+            office.begin()
+            await office.until(*[("delivered", 1)] * 6, ("pending", 0), *[("delivered", 1)] * 13)
+        assert {one["of"] for one in said if one["event"] == "work_failed"} == {f"{TENANT}:7"}

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from vettance.webhooks.lane import LIMIT_MAX, LIMIT_START, READY_MAX, Lane, Lanes
 
 NOW = 1_000_000
+TENANT = "ten_1"
 
 
 def seqs(taken: list[tuple[Lane, int]]) -> list[int]:
@@ -15,7 +16,7 @@ def seqs(taken: list[tuple[Lane, int]]) -> list[int]:
 def test_a_lane_sends_as_many_at_once_as_its_limit_allows_and_goes_on_as_they_end() -> None:
     lanes = Lanes()
     for seq in range(20):
-        lanes.add("a", seq, NOW, NOW)
+        lanes.add(lanes.lane(TENANT, "a"), seq, NOW, NOW)
     taken = lanes.take(NOW)
     assert seqs(taken) == list(range(int(LIMIT_START)))
     assert lanes.take(NOW) == []
@@ -24,22 +25,22 @@ def test_a_lane_sends_as_many_at_once_as_its_limit_allows_and_goes_on_as_they_en
     assert seqs(lanes.take(NOW)) == [int(LIMIT_START)]
 
 
-def test_lanes_take_turns() -> None:
-    lanes = Lanes(in_flight_max=6)
+def test_the_lanes_of_a_tenant_take_turns() -> None:
+    lanes = Lanes(in_flight_max=12)
     for seq in range(100):
-        lanes.add("busy", seq, NOW, NOW)
-    lanes.add("quiet", 100, NOW, NOW)
-    lanes.add("calm", 101, NOW, NOW)
+        lanes.add(lanes.lane(TENANT, "busy"), seq, NOW, NOW)
+    lanes.add(lanes.lane(TENANT, "quiet"), 100, NOW, NOW)
+    lanes.add(lanes.lane(TENANT, "calm"), 101, NOW, NOW)
     assert seqs(lanes.take(NOW)) == [0, 100, 101, 1, 2, 3]
 
 
 def test_a_retry_waits_for_its_moment_and_then_goes_before_what_is_fresh() -> None:
     lanes = Lanes()
-    lanes.add("a", 1, NOW + 50, NOW)
-    lanes.add("a", 2, NOW, NOW)
+    lanes.add(lanes.lane(TENANT, "a"), 1, NOW + 50, NOW)
+    lanes.add(lanes.lane(TENANT, "a"), 2, NOW, NOW)
     assert lanes.next_due_at_ms() == NOW + 50
     assert seqs(lanes.take(NOW + 49)) == [2]
-    lanes.add("a", 3, NOW, NOW + 49)
+    lanes.add(lanes.lane(TENANT, "a"), 3, NOW, NOW + 49)
     assert seqs(lanes.take(NOW + 50)) == [1, 3]
     assert lanes.next_due_at_ms() is None
 
@@ -47,34 +48,34 @@ def test_a_retry_waits_for_its_moment_and_then_goes_before_what_is_fresh() -> No
 def test_receivers_that_hang_leave_half_of_all_slots_to_the_others() -> None:
     lanes = Lanes(in_flight_max=8)
     for number in range(20):
-        name = f"hanging-{number}"
+        lane = lanes.lane(f"ten_{number}", f"hanging-{number}")
         for _ in range(5):
-            lanes.lane(name).learn(10_000, timed_out=True)
-        lanes.add(name, number, NOW, NOW)
+            lane.learn(10_000, unreached=True)
+        lanes.add(lane, number, NOW, NOW)
     assert len(lanes.take(NOW)) == 4
-    lanes.add("healthy", 100, NOW, NOW)
+    lanes.add(lanes.lane(TENANT, "healthy"), 100, NOW, NOW)
     assert seqs(lanes.take(NOW)) == [100]
 
 
 def test_the_limit_grows_with_quick_answers_and_halves_with_slow_ones() -> None:
-    lane = Lane("a")
+    lane = Lane(TENANT, "a")
     for _ in range(5000):
-        lane.learn(5, timed_out=False)
+        lane.learn(5, unreached=False)
     assert lane.limit == LIMIT_MAX
-    lane.learn(3000, timed_out=False)
+    lane.learn(3000, unreached=False)
     assert lane.limit == LIMIT_MAX / 2
     for _ in range(10):
-        lane.learn(10_000, timed_out=True)
+        lane.learn(10_000, unreached=True)
     assert lane.limit == 1
     assert lane.slow
 
 
 def test_what_does_not_fit_is_left_to_the_store_and_asked_for_later() -> None:
     lanes = Lanes(in_flight_max=10 * READY_MAX)
-    lane = lanes.lane("a")
+    lane = lanes.lane(TENANT, "a")
     lane.limit = READY_MAX
     for seq in range(READY_MAX + 1):
-        lanes.add("a", seq, NOW, NOW)
+        lanes.add(lanes.lane(TENANT, "a"), seq, NOW, NOW)
     assert lane.more
     assert not lanes.hungry()
     lanes.take(NOW)
@@ -84,9 +85,9 @@ def test_what_does_not_fit_is_left_to_the_store_and_asked_for_later() -> None:
 def test_a_dropped_lane_forgets_what_waits_but_not_what_is_under_way() -> None:
     lanes = Lanes()
     for seq in range(6):
-        lanes.add("a", seq, NOW, NOW)
+        lanes.add(lanes.lane(TENANT, "a"), seq, NOW, NOW)
     taken = lanes.take(NOW)
-    lanes.drop("a")
+    lanes.drop(lanes.lane(TENANT, "a"))
     assert lanes.take(NOW) == []
     for lane, seq in taken:
         lanes.done(lane, seq)
@@ -105,7 +106,7 @@ def test_each_delivery_goes_once_at_a_time_never_early_and_none_is_lost(
     for name, seq, offset in added:
         if (name, seq) not in due:
             due[name, seq] = NOW + offset
-        lanes.add(name, seq, NOW + offset, NOW)
+        lanes.add(lanes.lane(TENANT, name), seq, NOW + offset, NOW)
     under_way: list[tuple[Lane, int]] = []
     gone: set[tuple[str, int]] = set()
     for later_ms, end_all in [*steps, *[(300, True)] * (len(due) + 1)]:
@@ -125,17 +126,53 @@ def test_each_delivery_goes_once_at_a_time_never_early_and_none_is_lost(
 
 def test_a_retry_that_a_wrong_clock_put_a_day_ahead_goes_once_the_clock_is_right() -> None:
     lanes = Lanes()
-    lanes.add("a", 1, NOW + 86_401_000, NOW + 86_400_000)
-    lanes.add("a", 2, NOW + 86_401_000, NOW)
+    lanes.add(lanes.lane(TENANT, "a"), 1, NOW + 86_401_000, NOW + 86_400_000)
+    lanes.add(lanes.lane(TENANT, "a"), 2, NOW + 86_401_000, NOW)
     assert sorted(seqs(lanes.take(NOW))) == [1, 2]
 
 
 def test_a_lane_that_is_held_sends_nothing_until_its_moment_and_holds_up_nobody_else() -> None:
     lanes = Lanes()
-    lanes.add("held", 1, NOW, NOW)
-    lanes.add("held", 2, NOW + 50, NOW)
-    lanes.add("other", 3, NOW, NOW)
-    lanes.lane("held").held_until_ms = NOW + 100
+    lanes.add(lanes.lane(TENANT, "held"), 1, NOW, NOW)
+    lanes.add(lanes.lane(TENANT, "held"), 2, NOW + 50, NOW)
+    lanes.add(lanes.lane(TENANT, "other"), 3, NOW, NOW)
+    lanes.lane(TENANT, "held").held_until_ms = NOW + 100
     assert seqs(lanes.take(NOW)) == [3]
     assert lanes.take(NOW + 99) == []
     assert sorted(seqs(lanes.take(NOW + 100))) == [1, 2]
+
+
+def test_tenants_take_turns_however_many_subscriptions_one_has() -> None:
+    lanes = Lanes(in_flight_max=12)
+    for seq in range(50):
+        lanes.add(lanes.lane("many", f"many-{seq}"), seq, NOW, NOW)
+    for seq in range(100, 103):
+        lanes.add(lanes.lane("few", "few"), seq, NOW, NOW)
+    assert seqs(lanes.take(NOW)) == [0, 100, 1, 101, 2, 102, 3, 4]
+
+
+def test_a_tenant_whose_receivers_all_hang_leaves_room_for_whoever_comes_next() -> None:
+    lanes = Lanes(in_flight_max=16)
+    for seq in range(100):
+        lanes.add(lanes.lane("hanging", f"hanging-{seq}"), seq, NOW, NOW)
+    assert len(lanes.take(NOW)) == 8
+    for number, expected in enumerate((4, 2, 1, 1)):
+        for seq in range(10):
+            lanes.add(lanes.lane(f"next-{number}", f"next-{number}"), 1000 + 10 * number + seq, NOW, NOW)
+        assert len(lanes.take(NOW)) == expected
+
+
+def test_one_tenants_slow_receivers_leave_slots_to_the_slow_ones_of_others() -> None:
+    lanes = Lanes(in_flight_max=16)
+
+    def wait_for(tenant: str, number: int) -> None:
+        lane = lanes.lane(tenant, f"{tenant}-{number}")
+        for _ in range(5):
+            lane.learn(10_000, unreached=True)
+        lanes.add(lane, len(tenant) * 100 + number, NOW, NOW)
+
+    for number in range(20):
+        wait_for("hanging", number)
+    assert len(lanes.take(NOW)) == 4
+    wait_for("other", 0)
+    assert len(lanes.take(NOW)) == 1

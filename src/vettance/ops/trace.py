@@ -4,7 +4,7 @@ Only wrapped around the service when `VETTANCE_TRACES` is set; else nothing here
 methods, routes, statuses and counts. Paths, bodies, headers, ids and the texts of exceptions never enter one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -48,9 +48,9 @@ class Tracing:
         """Put a span around each call of the store."""
         return TracedStore(store, self.tracer)
 
-    def postman(self, *, unsafe: bool) -> "TracedPostman":
+    def postman(self, *, unsafe: bool, name_servers: Sequence[str]) -> "TracedPostman":
         """Make a postman with a span around each attempt."""
-        return TracedPostman(self.tracer, unsafe=unsafe)
+        return TracedPostman(self.tracer, unsafe=unsafe, name_servers=name_servers)
 
     def close(self) -> None:
         """Send what is left; takes a few seconds at most when nobody takes it."""
@@ -152,8 +152,8 @@ class TracedStore:
 class TracedPostman(Postman):
     """A postman with a span around each attempt. Receivers are not told of the trace."""
 
-    def __init__(self, tracer: Tracer, *, unsafe: bool) -> None:
-        super().__init__(unsafe=unsafe)
+    def __init__(self, tracer: Tracer, *, unsafe: bool, name_servers: Sequence[str]) -> None:
+        super().__init__(unsafe=unsafe, name_servers=name_servers)
         self._tracer = tracer
 
     async def post(

@@ -19,6 +19,8 @@ _TEST_HINT = "vtc_test_"
 
 THROTTLE_DEFAULT = 300  # requests in any 60 seconds, for each key
 QUOTA_DEFAULT = 10_000  # requests in an hour of the clock, for each tenant
+SUBSCRIPTIONS_DEFAULT = 25  # of webhooks; each one that listens is a row in the commit of what it is told
+SUBSCRIPTIONS_MAX = 1_000  # what has been measured; a decision waits for the rows of all that listen
 THROTTLE_WINDOW_S = 60
 QUOTA_WINDOW_S = 3600
 
@@ -34,6 +36,7 @@ class Tenant(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     collect_key: bool = False
     require_origin: bool = False
     tell_unknown: bool | None = None  # None: for test keys
+    subscriptions: int = SUBSCRIPTIONS_DEFAULT
 
 
 class Setting(NamedTuple):
@@ -53,6 +56,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "collect_key": Setting("Take API keys at /collect as well (Mode C)."),
     "require_origin": Setting("Refuse tokens sent without an Origin header."),
     "tell_unknown": Setting("Name unknown members in X-Vettance-Unknown; unset: for test keys."),
+    "subscriptions": Setting("Webhook subscriptions at a time.", int, most=SUBSCRIPTIONS_MAX),
 }
 
 

@@ -7,6 +7,7 @@ way is anything that only this machine or its network can reach: loopback, priva
 import functools
 import ipaddress
 import re
+import socket
 from typing import Final
 
 import msgspec
@@ -145,16 +146,47 @@ def check_address(text: str, *, unsafe: bool = False) -> None:
         raise Forbidden("must not lead to a loopback, private, link-local, metadata or reserved address")
 
 
+def check_receiver(text: str, *, unsafe: bool = False) -> None:
+    """Check the IP address of a receiver. Raises `Forbidden` for any that only this machine or its network
+    can reach, and for its own: what listens on a public address of this host is often meant for nobody else.
+    """
+    check_address(text, unsafe=unsafe)
+    if not unsafe and is_own(text):
+        raise Forbidden("must not lead to an address of the machine that sends webhooks")
+
+
+def is_own(text: str) -> bool:
+    """Tell whether an IP address belongs to an interface of this host, written in whichever way.
+
+    The system answers by its routes of now: to an address of its own it goes from this very address. To
+    connect a UDP socket sends nothing.
+    """
+    address = ipaddress.ip_address(text)
+    within = address if isinstance(address, ipaddress.IPv4Address) else _within(address) or address
+    family = socket.AF_INET if within.version == 4 else socket.AF_INET6
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((str(within), 9))  # Any port; 9 is that of the discard protocol (RFC 863).
+            return ipaddress.ip_address(probe.getsockname()[0]) == within
+    except OSError:
+        return False  # There is no way to it at all.
+
+
+def _within(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address that an IPv6 address is another spelling of."""
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+
+
 def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     if isinstance(address, ipaddress.IPv4Address):
         return not any(address in network for network in _FORBIDDEN_4)
-    if address.ipv4_mapped is not None:
-        return _is_public(address.ipv4_mapped)
+    if (within := _within(address)) is not None:
+        return _is_public(within)
     if address.scope_id is not None:
         return False
     number = int(address)
-    if address in _NAT64:
-        return _is_public(ipaddress.IPv4Address(number & 0xFFFFFFFF))
     if (number >> 32 & 0xFDFFFFFF) == _ISATAP and not _is_public(ipaddress.IPv4Address(number & 0xFFFFFFFF)):
         return False
     return address in _GLOBAL_6 and not any(address in network for network in _FORBIDDEN_6)

@@ -8,7 +8,7 @@ import msgspec
 
 from vettance import clock
 from vettance.db.engine import Clash, Lost, Row, Store
-from vettance.errors import Conflict, NotFound, Unavailable, Unprocessable
+from vettance.errors import Conflict, LimitReached, NotFound, Unavailable, Unprocessable
 from vettance.ids import IdSource, is_id
 from vettance.outbox import envelope
 from vettance.tenants.sql import note_change
@@ -17,7 +17,7 @@ from vettance.web.paging import bad_cursor
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Reply, Route
 from vettance.webhooks import sql
-from vettance.webhooks.address import Forbidden, check_address, read_target
+from vettance.webhooks.address import Forbidden
 from vettance.webhooks.answers import (
     DeliveryAnswer,
     DeliveryPage,
@@ -36,11 +36,13 @@ from vettance.webhooks.answers import (
     delivery_answers,
     detail,
 )
-from vettance.webhooks.post import Postman, resolve
+from vettance.webhooks.post import Postman
 from vettance.webhooks.reading import read_phase, read_replay, read_subscription
+from vettance.webhooks.resolve import Unresolved
+from vettance.webhooks.shares import Shares
 from vettance.webhooks.webhook import (
     OLD_SECRET_MS,
-    SUBSCRIPTIONS_MAX,
+    UNREACHED,
     Outcome,
     Subscription,
     free_slot,
@@ -55,8 +57,11 @@ _ROOT: Final = "/api/v1/webhooks"
 #: How long subscribing waits for the receiver's name. One that does not resolve now may do so later; what
 #: counts is the check at each connection.
 _RESOLVE_S_MAX: Final = 2.0
-#: Test deliveries under way in this process. Each may take ten seconds of somebody else's making.
-_TESTS_MAX: Final = 32
+#: Test deliveries under way in this process. Each may take fifteen seconds of somebody else's making.
+_TESTS_MAX: Final = 64
+#: And those of one tenant, who tries out one or two receivers at a time.
+_TESTS_OF_TENANT_MAX: Final = 4
+_TEST_S_MAX: Final = 15
 _REPLAY_ROWS: Final = 1_000
 _REPLAY_ROUNDS: Final = 100
 _SLOT_TRIES: Final = 5
@@ -87,7 +92,7 @@ class WebhookDoors:
         self._on_subscribed = on_subscribed
         self._unsafe = unsafe
         self._now_ms = now_ms
-        self._tests = 0
+        self._tests = Shares(_TESTS_MAX, _TESTS_OF_TENANT_MAX)
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
@@ -155,8 +160,13 @@ class WebhookDoors:
         tenant, now_ms, secret = call.tenant.id, self._now_ms(), make_secret()
         for _ in range(_SLOT_TRIES):
             rows = await self._store.read(sql.select_subscriptions(tenant))
-            if len(rows) >= SUBSCRIPTIONS_MAX:
-                raise Conflict(f"There are {SUBSCRIPTIONS_MAX} subscriptions already.", "limit_reached")
+            if len(rows) >= call.tenant.subscriptions:
+                raise Conflict(
+                    f"This tenant has {len(rows)} webhook subscriptions, and may have "
+                    f"{call.tenant.subscriptions}. Remove one, or ask your operator for more.",
+                    "too_many_subscriptions",
+                    limit=call.tenant.subscriptions,
+                )
             made = Subscription(
                 id=self._ids.make("whs", now_ms),
                 tenant=tenant,
@@ -184,16 +194,11 @@ class WebhookDoors:
         """Refuse a name that leads to a forbidden address already now."""
         if self._unsafe:
             return
-        target = read_target(url)
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(_RESOLVE_S_MAX):
-                found = await loop.run_in_executor(None, resolve, target.host, target.port)
-        except (OSError, TimeoutError):
+                await self._postman.find(url)
+        except (Unresolved, TimeoutError):
             return
-        try:
-            for _, (address, _) in found:
-                check_address(address)
         except Forbidden as forbidden:
             raise Unprocessable(
                 "The request cannot be processed; see details.", {"url": str(forbidden)}
@@ -240,8 +245,6 @@ class WebhookDoors:
     async def test(self, call: Call) -> Reply:
         """POST /webhooks/subscriptions/{id}/test."""
         found = await self._find(call)
-        if self._tests >= _TESTS_MAX:
-            raise Unavailable("Too many test deliveries are under way. Try again.")
         now_ms, kind = self._now_ms(), found.event_types[0]
         test_id = self._ids.make("dlv", now_ms)
         body = envelope(kind, now_ms, encode({"id": test_id, "test": True}))
@@ -250,12 +253,26 @@ class WebhookDoors:
         except Sealed:
             return Reply(Tried(success=False, status_code=0, message="The signing secret does not open."))
         headers = signed_headers(kind.value, test_id, 1, now_ms // 1000, body, keys)
-        self._tests += 1
+        self._check_tests(found.tenant)
+        self._tests.take(found.tenant)
         try:
             outcome = await self._postman.post(found.url, headers, body)
         finally:
-            self._tests -= 1
+            self._tests.give_back(found.tenant)
         return Reply(_tried(outcome))
+
+    def _check_tests(self, tenant: str) -> None:
+        """Refuse a test delivery when there are too many already; those of others leave room for some."""
+        if self._tests.held(tenant) >= _TESTS_OF_TENANT_MAX:
+            raise LimitReached(
+                f"{_TESTS_OF_TENANT_MAX} test deliveries of this tenant are under way already. Wait for one "
+                "of them to be answered.",
+                _TESTS_OF_TENANT_MAX,
+                _TEST_S_MAX,
+                1,
+            )
+        if not self._tests.may_take(tenant):
+            raise Unavailable("Too many test deliveries are under way. Try again in a few seconds.", 5)
 
     async def rotate(self, call: Call) -> Reply:
         """POST /webhooks/subscriptions/{id}/rotate-secret."""
@@ -356,5 +373,5 @@ def _tried(outcome: Outcome) -> Tried:
     elif outcome.status:
         message = f"The receiver answered {outcome.status}; 2xx is wanted."
     else:
-        message = f"The receiver could not be reached: {outcome.failure.value.replace('_', ' ')}."
+        message = UNREACHED[outcome.failure]
     return Tried(success=outcome.failure is None, status_code=outcome.status, message=message)

@@ -2,11 +2,14 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Final
 
 from vettance import clock
-from vettance.db.engine import Lost, Store, StoreDown
+from vettance.db.engine import Statement, Store, StoreDown
+from vettance.isolate import Isolation
 from vettance.logs import logger
 from vettance.ops.meters import Meters
 from vettance.tenants import sql as tenants_sql
@@ -14,23 +17,19 @@ from vettance.vault import Sealed, Vault
 from vettance.webhooks import outbox
 from vettance.webhooks.lane import READY_MAX, Lane, Lanes
 from vettance.webhooks.post import Postman
+from vettance.webhooks.settle import ROUND_S, STORE_PAUSE_S, Sent, Settler
 from vettance.webhooks.sql import AREA, unseal
 from vettance.webhooks.webhook import DeliveryState, Failure, Outcome, RetryPolicy, signed_headers
 
 # New deliveries are looked for this often. Half of it is what a delivery waits on average; a look costs a
 # tenth of a millisecond.
 _POLL_S: Final = 0.02
-# Rounds of claims and of settlements are this far apart at least, so that a busy worker makes few large
-# commits: every one keeps the decisions of the service from being written for its while.
-_ROUND_S: Final = 0.01
 _CHANGES_S: Final = 0.25
 _SWEEP_S: Final = 10.0
 _OVERDUE_MS: Final = 5_000
-_STORE_PAUSE_S: Final = 0.25
-# A lease outlives any attempt and its settlement. After it another worker may take the delivery.
+# A lease outlives any attempt (resolving the name included) and its settlement. After it another worker may
+# take the delivery.
 LEASE_MS: Final = 30_000
-#: How long nothing is sent to a subscription whose secret does not open, before it is tried again.
-SEALED_PAUSE_MS: Final = 60_000
 _FEED_ROWS: Final = 2_000
 _CANCEL_ROWS: Final = 1_000
 _FORGET_ROWS: Final = 1_000
@@ -39,15 +38,6 @@ DRAIN_S_MAX: Final = 10.5
 _SETTLE_S_MAX: Final = 1.5
 
 _log = logger()
-
-
-class _Sent(NamedTuple):
-    """An attempt that has ended and is to be settled."""
-
-    lane: Lane
-    one: outbox.Claimed
-    lease: str
-    outcome: Outcome
 
 
 class Deliverer:
@@ -79,15 +69,21 @@ class Deliverer:
         self._alone = alone
         self._keep_ms = keep_ms
         self._now_ms = now_ms
-        self._lanes = Lanes()
+        self._lanes = Lanes(ahead_ms_max=self._policy.ahead_ms_max)
+        self._settler = Settler(store, self._policy, self._meters, self._settled)
         self._fed_through = 0
         self._changes_seen = 0
+        #: Subscriptions that somebody changed and that are still to be looked at, with their tenants.
+        self._changed: dict[str, str] = {}
         self._attempts: dict[asyncio.Task[None], tuple[int, str]] = {}
-        self._doubtful: list[tuple[list[int], str]] = []
-        self._sent: list[_Sent] = []
-        self._something_sent = asyncio.Event()
+        #: Leases that are not used and to be given back, with their deliveries.
+        self._doubtful: dict[str, list[int]] = {}
         self._stopping = asyncio.Event()
-        self._started = self._drained = False
+        self._started = False
+        # What fails for a subscription keeps no other waiting; a key is its tenant, a colon and its id.
+        self._lane_work = Isolation("webhook_lane", _loop_s)
+        self._changes_work = Isolation("webhook_change", _loop_s)
+        self._rows_work = Isolation("webhook_row", _loop_s)
         self._next_feed = self._next_changes = self._next_sweep = 0.0
 
     def stop(self) -> None:
@@ -96,7 +92,7 @@ class Deliverer:
 
     async def run(self) -> None:
         """Deliver until `stop` is called and everything under way has ended or run out of time."""
-        settling = asyncio.create_task(self._settle_for_ever())
+        settling = asyncio.create_task(self._settler.run())
         try:
             while not self._stopping.is_set():
                 took = await self._turn()
@@ -111,19 +107,22 @@ class Deliverer:
             await self._store.write(outbox.release_all())
         self._changes_seen = (await self._store.read(tenants_sql.select_last_change()))[0][0]
         self._fed_through = (await self._store.read(outbox.select_last_delivery()))[0][0]
-        for (subscription,) in await self._store.read(outbox.select_pending_lanes()):
-            await self._refill(self._lanes.lane(subscription))
+        # What was unsubscribed while no worker looked.
+        await self._cancel(outbox.cancel_all_orphans(self._now_ms(), _CANCEL_ROWS))
+        await self._refill_all()
         self._started = True
+
+    async def _refill_all(self) -> None:
+        """Take in what waits, of every subscription."""
+        for tenant, subscription in await self._store.read(outbox.select_pending_lanes()):
+            await self._refill(self._lanes.lane(tenant, subscription))
 
     async def _turn(self) -> bool:
         """Look what is new, and send what may go; tell whether anything went."""
         try:
             if not self._started:
                 await self._start()
-            while self._doubtful:
-                # What is added meanwhile comes behind it.
-                await self._store.write(outbox.release(*self._doubtful[0]))
-                self._doubtful.pop(0)
+            await self._release_doubtful()
             now = asyncio.get_running_loop().time()
             if now >= self._next_feed:
                 self._next_feed = now + _POLL_S
@@ -138,15 +137,15 @@ class Deliverer:
                 await self._sweep()
             return await self._dispatch()
         except StoreDown:
-            await asyncio.sleep(_STORE_PAUSE_S)
+            await asyncio.sleep(STORE_PAUSE_S)
         except Exception:  # noqa: BLE001 - a loop that died silently would stop every webhook
             _log.exception("webhooks_turn_failed")
-            await asyncio.sleep(_STORE_PAUSE_S)
+            await asyncio.sleep(STORE_PAUSE_S)
         return False
 
     async def _pause(self, *, took: bool) -> None:
         """Sleep until there can be something to do: the next look, or the moment of the next retry."""
-        pause_s = _ROUND_S if took else _POLL_S
+        pause_s = ROUND_S if took else _POLL_S
         due_at_ms = self._lanes.next_due_at_ms()
         if due_at_ms is not None:
             # A retry that is due already waits for its lane, not for the clock.
@@ -154,14 +153,28 @@ class Deliverer:
             pause_s = min(pause_s, until_s) if until_s > 0 else pause_s
         await asyncio.sleep(max(pause_s, 0.001))
 
+    async def _release_doubtful(self) -> None:
+        """Give back leases that are not used; those that cannot be run out by themselves."""
+        for lease, numbers in tuple(self._doubtful.items()):
+            with self._rows_work.of(f":{lease}"):
+                await self._store.write(outbox.release(numbers, lease))
+            # What was added meanwhile is another list.
+            if self._doubtful.get(lease) is numbers:
+                del self._doubtful[lease]
+            self._rows_work.forget(f":{lease}")
+
+    def _doubt(self, numbers: Sequence[int], lease: str) -> None:
+        self._doubtful[lease] = [*self._doubtful.get(lease, ()), *numbers]
+
     async def _feed(self) -> None:
         """Take in what was queued since the last look."""
         while True:
             rows = await self._store.read(outbox.select_feed(self._fed_through, _FEED_ROWS))
             now_ms = self._now_ms()
-            for seq, subscription, due_at_ms, state in rows:
+            for seq, tenant, subscription, due_at_ms, state in rows:
                 if state == DeliveryState.PENDING:
-                    self._lanes.add(subscription, seq, due_at_ms, now_ms)
+                    with self._lane_work.of(f"{tenant}:{subscription}"):
+                        self._lanes.add(self._lanes.lane(tenant, subscription), seq, due_at_ms, now_ms)
             if rows:
                 self._fed_through = rows[-1][0]
             if len(rows) < _FEED_ROWS:
@@ -169,76 +182,126 @@ class Deliverer:
 
     async def _refill(self, lane: Lane) -> None:
         """Take in what the store has waiting for a lane, as far as there is room."""
-        limit = READY_MAX + len(lane.known)
-        rows = await self._store.read(outbox.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit))
-        lane.more = len(rows) == limit
-        now_ms = self._now_ms()
-        for seq, due_at_ms in rows:
-            self._lanes.add(lane.subscription, seq, due_at_ms, now_ms)
+        key = f"{lane.tenant}:{lane.subscription}"
+        lane.more = True  # Until the store has said otherwise.
+        if not self._lane_work.is_due(key):
+            return
+        with self._lane_work.of(key):
+            limit = READY_MAX + len(lane.known)
+            rows = await self._store.read(
+                outbox.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit)
+            )
+            lane.more = len(rows) == limit
+            now_ms = self._now_ms()
+            for seq, due_at_ms in rows:
+                self._lanes.add(lane, seq, due_at_ms, now_ms)
 
     async def _follow_changes(self) -> None:
         """Look again at the lanes that somebody changed: replays, and subscriptions that are gone."""
         rows = await self._store.read(tenants_sql.select_changes(self._changes_seen))
-        changed = dict.fromkeys(subject for _, area, _, subject in rows if area == AREA)
-        for subscription in changed:
-            while True:
-                canceled = await self._store.write(
-                    outbox.cancel_orphans(subscription, self._now_ms(), _CANCEL_ROWS)
-                )
-                if canceled[0] < _CANCEL_ROWS:
-                    break
-            lane = self._lanes.lane(subscription)
-            if lane.held_until_ms is not None:
-                lane.held_until_ms = 0  # Its secret may be another one.
-            await self._refill(lane)
+        self._changed |= {subject: tenant for _, area, tenant, subject in rows if area == AREA}
         if rows:
             self._changes_seen = rows[-1][0]
+        for subscription, tenant in tuple(self._changed.items()):
+            key = f"{tenant}:{subscription}"
+            if not self._changes_work.is_due(key):
+                continue
+            with self._changes_work.of(key):
+                await self._cancel(outbox.cancel_orphans(subscription, self._now_ms(), _CANCEL_ROWS))
+                lane = self._lanes.lane(tenant, subscription)
+                if lane.held_until_ms is not None:
+                    lane.held_until_ms = 0  # Its secret may be another one.
+                await self._refill(lane)
+                del self._changed[subscription]
+
+    async def _cancel(self, some: Statement) -> None:
+        """Cancel some deliveries again and again, until none is left."""
+        while (await self._store.write(some))[0] == _CANCEL_ROWS:
+            pass
 
     async def _sweep(self) -> None:
         """Find what no worker has in mind, and forget what is old."""
         now_ms = self._now_ms()
-        for (subscription,) in await self._store.read(outbox.select_overdue_lanes(now_ms, _OVERDUE_MS)):
-            self._lanes.lane(subscription).more = True
+        overdue = outbox.select_overdue_lanes(now_ms, _OVERDUE_MS, self._policy.ahead_ms_max)
+        for tenant, subscription in await self._store.read(overdue):
+            self._lanes.lane(tenant, subscription).more = True
         if self._keep_ms is None:
             return
         first = (await self._store.read(outbox.select_first_delivery()))[0][0]
         if first is not None:
             forgotten = await self._store.write(*outbox.forget(first, now_ms - self._keep_ms, _FORGET_ROWS))
-            if forgotten[1]:
+            if forgotten[-1]:
                 self._next_sweep = 0.0  # There may be more; deliveries come in between.
 
     async def _dispatch(self) -> bool:
+        """Claim what may go and begin to send it. Where the store does not take a claim for a reason of its
+        own, halves of it are tried, so that one row that cannot be read keeps no other from being sent."""
         taken = self._lanes.take(self._now_ms())
-        for chunk in _chunks(taken, outbox.CLAIM_MAX):
-            await self._claim(chunk)
+        chunks = deque(_chunks(taken, outbox.CLAIM_MAX))
+        while chunks:
+            chunk, lease = chunks.popleft(), secrets.token_hex(8)
+            try:
+                claimed = await self._claim(chunk, lease)
+            except StoreDown:
+                for lane, seq in chain(chunk, *chunks):
+                    self._leave(lane, seq)
+                raise
+            except Exception as error:  # noqa: BLE001 - isolated, counted and logged, whatever it is
+                if len(chunk) > 1:
+                    chunks += (chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :])
+                    continue
+                lane, seq = chunk[0]
+                self._rows_work.failed(f"{lane.tenant}:{seq}", error)
+                self._set_aside(lane, seq)
+            else:
+                for lane, seq in chunk:
+                    self._begin(lane, seq, lease, claimed)
         return bool(taken)
 
-    async def _claim(self, chunk: Sequence[tuple[Lane, int]]) -> None:
-        """Take the leases of some deliveries and start sending those that were got."""
+    async def _claim(self, chunk: Sequence[tuple[Lane, int]], lease: str) -> dict[int, outbox.Claimed | None]:
+        """Take the leases of some deliveries; return those that were got, None for what cannot be read."""
         numbers = [seq for _, seq in chunk]
-        lease, now_ms = secrets.token_hex(8), self._now_ms()
-        claimed: dict[int, outbox.Claimed] = {}
+        claimed: dict[int, outbox.Claimed | None] = {}
         taken = len(numbers)  # For all that is known until the store has answered.
         try:
-            taken = (await self._store.write(outbox.claim(numbers, lease, now_ms, LEASE_MS)))[0]
-            rows = await self._store.read(outbox.select_claimed(numbers, lease))
-            claimed = {row[0]: outbox.claimed_of(row) for row in rows}
+            claim = outbox.claim(numbers, lease, self._now_ms(), LEASE_MS, self._policy.ahead_ms_max)
+            taken = (await self._store.write(claim))[0]
+            for row in await self._store.read(outbox.select_claimed(numbers, lease)):
+                claimed[row[0]] = None
+                with self._rows_work.of(f"{row[2]}:{row[1]}"):
+                    claimed[row[0]] = outbox.claimed_of(row)
         finally:
             if len(claimed) < taken:
                 # The store failed in between. A lease that was taken and is not used would keep everybody
                 # from sending until it runs out.
-                self._doubtful.append(([seq for seq in numbers if seq not in claimed], lease))
+                self._doubt([seq for seq in numbers if seq not in claimed], lease)
                 _log.warning("webhook_claim_in_doubt", taken=taken, seen=len(claimed))
-            for lane, seq in chunk:
-                one = claimed.get(seq)
-                if one is None:
-                    # Another worker's, canceled, or the store failed: whatever it is, the store knows.
-                    self._lanes.done(lane, seq)
-                    lane.more = True
-                else:
-                    task = asyncio.create_task(self._attempt(lane, one, lease))
-                    self._attempts[task] = (seq, lease)
-                    task.add_done_callback(self._attempts.pop)
+        return claimed
+
+    def _begin(self, lane: Lane, seq: int, lease: str, claimed: Mapping[int, outbox.Claimed | None]) -> None:
+        """Start sending a delivery that was claimed."""
+        one = claimed.get(seq)
+        if one is not None:
+            task = asyncio.create_task(self._attempt(lane, one, lease))
+            self._attempts[task] = (seq, lease)
+            task.add_done_callback(self._attempts.pop)
+        elif seq in claimed:
+            self._doubt([seq], lease)
+            self._set_aside(lane, seq)
+        else:
+            self._leave(lane, seq)
+
+    def _leave(self, lane: Lane, seq: int) -> None:
+        """Let go of a delivery that is another worker's, canceled, or was not got because the store failed:
+        whatever it is, the store knows."""
+        self._lanes.done(lane, seq)
+        lane.more = True
+
+    def _set_aside(self, lane: Lane, seq: int) -> None:
+        """Let a delivery alone for a while that a fault of ours keeps from being sent."""
+        self._lanes.done(lane, seq)
+        now_ms = self._now_ms()
+        self._lanes.add(lane, seq, now_ms + self._policy.fault_pause_ms, now_ms)
 
     async def _attempt(self, lane: Lane, one: outbox.Claimed, lease: str) -> None:
         started_at_ms = self._now_ms()
@@ -259,9 +322,8 @@ class Deliverer:
             outcome = Outcome(0, Failure.INTERNAL, b"", started_at_ms, self._now_ms() + 1, 0)
         lane.held_until_ms = None
         self._meters.attempted(outcome.failure or "delivered", outcome.duration_ms)
-        lane.learn(outcome.duration_ms, timed_out=outcome.failure is Failure.TIMEOUT)
-        self._sent.append(_Sent(lane, one, lease, outcome))
-        self._something_sent.set()
+        lane.learn(outcome.duration_ms, unreached=outcome.failure in (Failure.TIMEOUT, Failure.DNS))
+        self._settler.note(Sent(lane, one, lease, outcome))
 
     def _put_off(self, lane: Lane, one: outbox.Claimed, lease: str) -> None:
         """Keep what a secret that does not open could not sign, and try its lane again in a while.
@@ -272,75 +334,16 @@ class Deliverer:
             _log.error("webhook_secret_sealed", subscription=one.subscription)
         self._meters.attempted(Failure.SECRET, 0)
         now_ms = self._now_ms()
-        lane.held_until_ms = now_ms + SEALED_PAUSE_MS
-        self._doubtful.append(([one.seq], lease))
+        lane.held_until_ms = now_ms + self._policy.fault_pause_ms
+        self._doubt([one.seq], lease)
         self._lanes.done(lane, one.seq)
-        self._lanes.add(one.subscription, one.seq, now_ms, now_ms)
+        self._lanes.add(lane, one.seq, now_ms, now_ms)
 
-    async def _settle_for_ever(self) -> None:
-        while True:
-            await self._something_sent.wait()
-            self._something_sent.clear()
-            batch, self._sent = self._sent, []
-            try:
-                failed = await self._settle(batch)
-            except Exception:  # noqa: BLE001 - a loop that died silently would stop every webhook
-                _log.exception("webhooks_settling_failed")
-                failed = []
-                for sent in batch:
-                    self._let_go(sent)
-            if failed:
-                # What was sent must be recorded, however long the store is away; the lease guards the rest.
-                self._sent += failed
-                self._something_sent.set()
-                await asyncio.sleep(_STORE_PAUSE_S)
-            elif self._drained:
-                return
-            await asyncio.sleep(_ROUND_S)
-
-    async def _settle(self, batch: list[_Sent]) -> list[_Sent]:
-        """Record attempts, all in one commit, and put what failed back into its lane; return what was not."""
-        verdicts = [self._judge(sent) for sent in batch]
-        writes = [
-            self._store.write(*outbox.settle(sent.one, sent.lease, sent.outcome, state, due_at_ms))
-            for sent, (state, due_at_ms) in zip(batch, verdicts, strict=True)
-        ]
-        notes = [self._store.write(outbox.note_health(tally)) for tally in tallies(batch)]
-        results = await asyncio.gather(*writes, *notes, return_exceptions=True)
-        failed = []
-        for sent, (state, due_at_ms), result in zip(batch, verdicts, results, strict=False):
-            if isinstance(result, StoreDown):
-                failed.append(sent)
-                continue
-            self._let_go(sent)
-            if isinstance(result, Lost):
-                self._meters.lease_lost()
-                _log.warning("webhook_lease_lost", delivery=sent.one.id)
-            elif isinstance(result, BaseException):
-                _log.error("webhook_not_settled", delivery=sent.one.id, exc_info=result)
-            elif state is DeliveryState.PENDING:
-                self._lanes.add(sent.one.subscription, sent.one.seq, due_at_ms, 0)
-            elif state is DeliveryState.EXHAUSTED:
-                self._meters.exhausted()
-                _log.warning(
-                    "webhook_exhausted",
-                    delivery=sent.one.id,
-                    subscription=sent.one.subscription,
-                    failure=sent.outcome.failure,
-                )
-        return failed
-
-    def _let_go(self, sent: _Sent) -> None:
+    def _settled(self, sent: Sent, due_at_ms: int | None) -> None:
+        """Make room for what comes after an attempt that is over."""
         self._lanes.done(sent.lane, sent.one.seq)
-
-    def _judge(self, sent: _Sent) -> tuple[DeliveryState, int]:
-        """Tell what an attempt makes of its delivery, and when it is due again."""
-        if sent.outcome.failure is None:
-            return DeliveryState.DELIVERED, sent.outcome.ended_at_ms
-        due_at_ms = self._policy.due_at_ms(sent.one.attempts + 1, sent.outcome.ended_at_ms)
-        if due_at_ms is None:
-            return DeliveryState.EXHAUSTED, sent.outcome.ended_at_ms
-        return DeliveryState.PENDING, due_at_ms
+        if due_at_ms is not None:
+            self._lanes.add(sent.lane, sent.one.seq, due_at_ms, 0)
 
     async def _drain(self, settling: asyncio.Task[None]) -> None:
         """Let what is under way end and be settled; what runs out of time is let go without an attempt."""
@@ -351,32 +354,19 @@ class Deliverer:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
-        self._drained = True
-        self._something_sent.set()
+        self._settler.end()
         await asyncio.wait((settling,), timeout=_SETTLE_S_MAX)
         try:
             await asyncio.gather(
-                *(self._store.write(outbox.release(*one)) for one in (*held, *self._doubtful))
+                *(self._store.write(outbox.release(*one)) for one in held),
+                *(self._store.write(outbox.release(*one[::-1])) for one in self._doubtful.items()),
             )
         except StoreDown as error:
             _log.warning("webhook_leases_not_released", reason=str(error))
 
 
-def tallies(batch: Iterable[_Sent]) -> list[outbox.Tally]:
-    """Sum up, for each subscription, how its attempts went, in the order in which they ended."""
-    found: dict[str, outbox.Tally] = {}
-    for sent in sorted(batch, key=lambda sent: sent.outcome.ended_at_ms):
-        outcome, name = sent.outcome, sent.one.subscription
-        tally = found.get(name) or outbox.Tally(name, 0, None, None, 0, None)
-        ended = outcome.ended_at_ms
-        if outcome.failure is None:
-            found[name] = tally._replace(triggered_at_ms=ended, success_at_ms=ended, failures=0)
-        else:
-            error = f"{outcome.failure.value} {outcome.status}" if outcome.status else outcome.failure.value
-            found[name] = tally._replace(
-                triggered_at_ms=ended, failure_at_ms=ended, failures=tally.failures + 1, error=error
-            )
-    return list(found.values())
+def _loop_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _chunks(items: Sequence[tuple[Lane, int]], size: int) -> Iterable[Sequence[tuple[Lane, int]]]:

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces
 from vettance.webhooks.sql import SECRETS, Secrets
-from vettance.webhooks.webhook import DUE_AHEAD_MS_MAX, DeliveryState, Outcome
+from vettance.webhooks.webhook import DeliveryState, Outcome
 
 
 def select_feed(after: int, limit: int) -> Statement:
-    """(seq, subscription, due_at_ms, state) of deliveries queued after a number, in order."""
+    """(seq, tenant, subscription, due_at_ms, state) of deliveries queued after a number, in order."""
     return everyone(
-        "SELECT seq, subscription, due_at_ms, state FROM delivery WHERE seq > ? ORDER BY seq LIMIT ?",
+        "SELECT seq, tenant, subscription, due_at_ms, state FROM delivery WHERE seq > ? ORDER BY seq LIMIT ?",
         (after, limit),
     )
 
@@ -23,9 +23,16 @@ def select_last_delivery() -> Statement:
     return everyone("SELECT COALESCE(MAX(seq), 0) FROM delivery")
 
 
+# Every subscription is looked for in the index of what waits: that is quick however much waits for one.
+_LANES: Final = (
+    "SELECT tenant, id FROM subscription WHERE EXISTS (SELECT 1 FROM delivery "
+    "WHERE delivery.subscription = subscription.id AND delivery.state = 'pending'{})"
+)
+
+
 def select_pending_lanes() -> Statement:
-    """The subscriptions that something waits for."""
-    return everyone("SELECT DISTINCT subscription FROM delivery WHERE state = 'pending'")
+    """(tenant, subscription) of the subscriptions that something waits for."""
+    return everyone(_LANES.format(""))
 
 
 # A lease that seems to last for twice its time was taken while a clock stood wrong, and holds nobody up.
@@ -41,22 +48,19 @@ def select_lane(subscription_id: str, now_ms: int, lease_ms: int, limit: int) ->
     )
 
 
-def select_overdue_lanes(now_ms: int, overdue_ms: int) -> Statement:
-    """The subscriptions of what has been due for a while, or seems to be due too far ahead to be true.
+def select_overdue_lanes(now_ms: int, overdue_ms: int, ahead_ms_max: int) -> Statement:
+    """(tenant, subscription) where something has been due for a while, or seems to be due too far ahead.
 
     Leases are not looked at: the index has none.
     """
-    return everyone(
-        "SELECT DISTINCT subscription FROM delivery WHERE state = 'pending' "
-        "AND (due_at_ms <= ? OR due_at_ms > ?)",
-        (now_ms - overdue_ms, now_ms + DUE_AHEAD_MS_MAX),
-    )
+    late = " AND (delivery.due_at_ms <= ? OR delivery.due_at_ms > ?)"
+    return everyone(_LANES.format(late), (now_ms - overdue_ms, now_ms + ahead_ms_max))
 
 
 CLAIM_MAX: Final = 256
 
 
-def claim(numbers: Sequence[int], lease: str, now_ms: int, lease_ms: int) -> Statement:
+def claim(numbers: Sequence[int], lease: str, now_ms: int, lease_ms: int, ahead_ms_max: int) -> Statement:
     """Take the lease of those of these deliveries that are due, free, and still subscribed to."""
     places, args = in_list(numbers)
     return everyone(
@@ -65,7 +69,7 @@ def claim(numbers: Sequence[int], lease: str, now_ms: int, lease_ms: int) -> Sta
         f"AND (due_at_ms <= ? OR due_at_ms > ?) AND {_FREE} "
         "AND EXISTS (SELECT 1 FROM subscription WHERE subscription.id = delivery.subscription)",
         (
-            *(lease, now_ms + lease_ms, *args, now_ms, now_ms + DUE_AHEAD_MS_MAX),
+            *(lease, now_ms + lease_ms, *args, now_ms, now_ms + ahead_ms_max),
             *(now_ms, now_ms + 2 * lease_ms),
         ),
     )
@@ -100,7 +104,9 @@ def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
 
 
 def claimed_of(row: Row) -> Claimed:
-    """Make a claimed delivery of a row."""
+    """Make a claimed delivery of a row. Raises `ValueError` for one that cannot be sent as it is."""
+    if not row[7] or not all(type(count) is int for count in row[5:7]):
+        raise ValueError("the row of a delivery is damaged")
     return Claimed._make((*row[:9], Secrets._make(row[9:13])))
 
 
@@ -177,6 +183,16 @@ def note_health(tally: Tally) -> Statement:
             tally.failures,
             tally.subscription,
         ),
+    )
+
+
+def cancel_all_orphans(now_ms: int, limit: int) -> Statement:
+    """Cancel what waits for whichever subscription is gone, `limit` rows at a time; reads all that waits."""
+    return everyone(
+        "UPDATE delivery SET state = 'canceled', settled_at_ms = ? WHERE seq IN (SELECT seq FROM delivery "
+        "WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM subscription "
+        "WHERE subscription.id = delivery.subscription) LIMIT ?)",
+        (now_ms, limit),
     )
 
 

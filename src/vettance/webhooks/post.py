@@ -11,13 +11,13 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, cast
 
 import httptools
 
 from vettance import clock
-from vettance.webhooks.address import Forbidden, Target, check_address, read_target
+from vettance.webhooks.address import Forbidden, Target, check_receiver, read_target
+from vettance.webhooks.resolve import Address, Resolver, Unresolved
 from vettance.webhooks.webhook import ANSWER_BYTES_MAX, Failure, Outcome
 
 ATTEMPT_S_MAX: Final = 10.0
@@ -29,10 +29,6 @@ _HEAD_BYTES_MAX: Final = 64 * 1024
 # Node.js and uvicorn close a connection that is idle for 5 seconds; being earlier avoids crossing with that.
 _IDLE_S_MAX: Final = 4.0
 _IDLE_MAX: Final = 512
-_NAMES_S_MAX: Final = 15.0
-_NAMES_MAX: Final = 4096
-# A name server that hangs must not hold up the names of others.
-_RESOLVERS: Final = 32
 
 Headers = Sequence[tuple[str, str]]
 
@@ -140,13 +136,15 @@ class _Connection(asyncio.Protocol):
 class Postman:
     """Sends deliveries, over connections that it keeps for a few seconds.
 
-    `unsafe` takes http and local receivers; `trust` replaces the certificates that are trusted (for tests).
+    `unsafe` takes http and local receivers; `name_servers` are asked in place of those of the system; `trust`
+    replaces the certificates that are trusted (for tests).
     """
 
     def __init__(
         self,
         *,
         unsafe: bool = False,
+        name_servers: Sequence[str] = (),
         trust: ssl.SSLContext | None = None,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
@@ -156,8 +154,7 @@ class Postman:
         self._now_ms = now_ms
         self._idle: dict[tuple[str, str, int], deque[_Connection]] = {}
         self._idle_count = 0
-        self._names: dict[tuple[str, int], tuple[float, list[tuple[int, tuple[str, int]]]]] = {}
-        self._resolvers = ThreadPoolExecutor(_RESOLVERS, thread_name_prefix="resolver")
+        self._resolver = Resolver(name_servers)
         self._sweeper: asyncio.TimerHandle | None = None
 
     async def post(
@@ -165,14 +162,14 @@ class Postman:
     ) -> Outcome:
         """Make one attempt and tell how it went; never raises for what the receiver or the network does.
 
-        `attempt_s_max` bounds everything together: resolving, connecting, sending, and the answer's status.
+        `attempt_s_max` bounds what the receiver has time for: connecting, sending, and the answer's status.
+        Finding its address comes before that and has a bound of its own (`RESOLVE_S_MAX`).
         """
         started_at_ms, started = self._now_ms(), time.perf_counter()
         status, answer, failure = 0, b"", None
         try:
             target = read_target(url, unsafe=self._unsafe)
-            async with asyncio.timeout(attempt_s_max):
-                status, answer = await self._attempt(target, _request(target, headers, body))
+            status, answer = await self._attempt(target, _request(target, headers, body), attempt_s_max)
         except Forbidden:
             failure = Failure.ADDRESS
         except _Failed as failed:
@@ -184,17 +181,36 @@ class Postman:
         duration_ms = round((time.perf_counter() - started) * 1000)
         return Outcome(status, failure, answer, started_at_ms, self._now_ms() + 1, duration_ms)
 
-    async def _attempt(self, target: Target, request: bytes) -> tuple[int, bytes]:
-        connection = self._take(target)
+    async def find(self, url: str) -> list[Address]:
+        """Return the addresses that a receiver may be connected to at.
+
+        Raises `Unresolved`, and `Forbidden` when one of them is none that webhooks go to.
+        """
+        target = read_target(url, unsafe=self._unsafe)
+        addresses = await self._resolver.find(target.host, target.port)
+        for _, (address, _) in addresses:
+            check_receiver(address, unsafe=self._unsafe)
+        return addresses
+
+    async def _attempt(self, target: Target, request: bytes, attempt_s_max: float) -> tuple[int, bytes]:
+        connection, spent_s = self._take(target), 0.0
         if connection is not None:
+            began_s = time.monotonic()
             try:
-                return await self._exchange(target, connection, request)
+                async with asyncio.timeout(attempt_s_max):
+                    return await self._exchange(target, connection, request)
             except _Failed:
                 # A kept connection may have been closed at the other end before it saw the request. Then
                 # this is not an answer to it, and a new connection is still the same attempt.
                 if connection.touched:
                     raise
-        return await self._exchange(target, await self._connect(target), request)
+            spent_s = time.monotonic() - began_s
+        try:
+            addresses = await self._resolver.find(target.host, target.port)
+        except Unresolved:
+            raise _Failed(Failure.DNS) from None
+        async with asyncio.timeout(attempt_s_max - spent_s):
+            return await self._exchange(target, await self._connect(target, addresses), request)
 
     async def _exchange(self, target: Target, connection: _Connection, request: bytes) -> tuple[int, bytes]:
         try:
@@ -208,8 +224,7 @@ class Postman:
             connection.close()
         return connection.status, bytes(connection.answer)
 
-    async def _connect(self, target: Target) -> _Connection:
-        addresses = await self._resolve(target)
+    async def _connect(self, target: Target, addresses: Sequence[Address]) -> _Connection:
         last: _Failed = _Failed(Failure.DNS)
         for family, address in addresses[:_ADDRESSES_MAX]:
             try:
@@ -230,14 +245,14 @@ class Postman:
     async def _connect_to(self, target: Target, family: int, address: tuple[str, int]) -> _Connection:
         """Connect to one address. The check stands here, on the socket itself, so that no name can be told
         one thing when it is looked at and another when it is used (DNS rebinding)."""
-        check_address(address[0], unsafe=self._unsafe)
+        check_receiver(address[0], unsafe=self._unsafe)
         loop = asyncio.get_running_loop()
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.settimeout(0)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.sock_connect(sock, address)
-            check_address(sock.getpeername()[0], unsafe=self._unsafe)
+            check_receiver(sock.getpeername()[0], unsafe=self._unsafe)
             secure = target.scheme == "https"
             _, connection = await loop.create_connection(
                 lambda: _Connection(self._forget),
@@ -249,21 +264,6 @@ class Postman:
             sock.close()
             raise
         return connection
-
-    async def _resolve(self, target: Target) -> list[tuple[int, tuple[str, int]]]:
-        name = (target.host, target.port)
-        known = self._names.get(name)
-        if known is not None and time.monotonic() - known[0] < _NAMES_S_MAX:
-            return known[1]
-        loop = asyncio.get_running_loop()
-        try:
-            found = await loop.run_in_executor(self._resolvers, resolve, *name)
-        except OSError:
-            raise _Failed(Failure.DNS) from None
-        if len(self._names) >= _NAMES_MAX:
-            self._names.clear()
-        self._names[name] = (time.monotonic(), found)
-        return found
 
     def _take(self, target: Target) -> _Connection | None:
         """Return a kept connection, the one used last: the others may fall idle and go."""
@@ -319,17 +319,8 @@ class Postman:
             for connection in list(kept):
                 connection.close()
         self._idle.clear()
-        self._resolvers.shutdown(wait=False, cancel_futures=True)
+        await self._resolver.close()
         await asyncio.sleep(0)
-
-
-def resolve(host: str, port: int) -> list[tuple[int, tuple[str, int]]]:
-    """Return (family, (address, port)) of a host, in the order of the system's resolver. Raises `OSError`."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
-    except UnicodeError as error:
-        raise OSError(str(error)) from None
-    return [(int(family), (str(address[0]), port)) for family, _, _, _, address in found]
 
 
 def _request(target: Target, headers: Headers, body: bytes) -> bytes:

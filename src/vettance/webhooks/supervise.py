@@ -113,6 +113,7 @@ def _environment(settings: Settings) -> dict[str, str]:
     environment["VETTANCE_LOG_LEVEL"] = settings.log_level
     environment["VETTANCE_KEEP_DELIVERIES"] = str(settings.keep.deliveries)
     environment["VETTANCE_DATABASE_URL"] = settings.database_url or ""
+    environment["VETTANCE_NAME_SERVERS"] = ",".join(settings.name_servers)
     environment["VETTANCE_UNSAFE_WEBHOOKS"] = "1" if settings.unsafe_webhooks else "0"
     if settings.secret is not None:
         environment["VETTANCE_SECRET"] = settings.secret.hex()

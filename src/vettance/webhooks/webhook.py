@@ -23,15 +23,13 @@ OLD_SECRET_MS: Final = DAY_MS
 #: How much of a receiver's answer is kept for people to read.
 ANSWER_BYTES_MAX: Final = 1024
 
-#: No delivery is due later than this: the longest delay, and what the clocks of several machines may differ.
-#: One that seems to be was written while a clock stood wrong, and is due now.
-DUE_AHEAD_MS_MAX: Final = 16_000 + 5_000
+#: What the clocks of several machines may differ.
+CLOCKS_APART_MS: Final = 5_000
 
 #: How far a webhook's own timestamp may be off before a receiver should take it for a replayed recording.
 #: Five minutes is what the Standard Webhooks specification recommends (standardwebhooks.com).
 TOLERANCE_S: Final = 300
 
-SUBSCRIPTIONS_MAX: Final = 1000  # for one tenant; each that listens adds a row to a decision's commit
 _SLOTS: Final = 0x10000
 
 SIGNATURE_HEADER: Final = "X-Webhook-Signature"
@@ -39,10 +37,23 @@ USER_AGENT: Final = f"Vettance/{__version__}"
 
 
 class RetryPolicy(msgspec.Struct, frozen=True):
-    """When a failed delivery is tried again. `delays_ms[n]` counts from the end of attempt n + 1."""
+    """When a failed delivery is tried again. `delays_ms[n]` counts from the end of attempt n + 1.
+
+    `fault_pause_ms` is how long something is let alone that a fault of ours keeps from being sent: a secret
+    that does not open, a row that cannot be read.
+    """
 
     delays_ms: tuple[int, ...] = (1000, 2000, 4000, 8000, 16000)
     attempt_s_max: float = 10.0
+    fault_pause_ms: int = 60_000
+
+    @property
+    def ahead_ms_max(self) -> int:
+        """How far ahead a moment may lie that something waits for: the longest delay or pause there is.
+
+        One that lies further ahead was noted while a clock stood wrong, and nothing waits for it.
+        """
+        return max(*self.delays_ms, self.fault_pause_ms) + CLOCKS_APART_MS
 
     @property
     def attempts_max(self) -> int:
@@ -77,6 +88,19 @@ class Failure(enum.StrEnum):
     ADDRESS = "forbidden_address"
     INTERNAL = "internal"  # a bug of ours
     SECRET = "secret"  # noqa: S105 - our own: the signing secret cannot be opened with this deployment's key
+
+
+#: What a failure without an answer means, for the tenant.
+UNREACHED: Final = {
+    Failure.TIMEOUT: "The receiver gave no status within 10 seconds.",
+    Failure.REFUSED: "Nobody listens at the address and port of the receiver.",
+    Failure.DISCONNECTED: "The receiver closed the connection without an answer.",
+    Failure.DNS: "The receiver's name could not be resolved.",
+    Failure.TLS: "The certificate of the receiver does not hold, or it speaks no TLS.",
+    Failure.NETWORK: "There is no way through the network to the receiver.",
+    Failure.PROTOCOL: "What the receiver answered is not HTTP/1.1.",
+    Failure.ADDRESS: "The receiver's name leads to an address that webhooks are not sent to.",
+}
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):

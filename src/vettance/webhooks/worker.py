@@ -27,12 +27,12 @@ async def work(settings: Settings, link: socket.socket) -> None:
     under way here.
     """
     stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    tracing, postman = None, Postman(unsafe=settings.unsafe_webhooks)
+    tracing, postman = None, Postman(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers)
     if settings.traces is not None:
         from vettance.ops.trace import Tracing  # OpenTelemetry is there only for those who ask for it.
 
         tracing = Tracing(settings.traces, "webhooks")
-        postman = tracing.postman(unsafe=settings.unsafe_webhooks)
+        postman = tracing.postman(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers)
     opening = asyncio.create_task(connect_beside(settings, link, lambda: _note(stopped)))
     await asyncio.wait((opening, stopped), return_when=asyncio.FIRST_COMPLETED)
     if not opening.done():
