@@ -88,6 +88,9 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Read the command with its options, and run it."""
+        # What is written is tenants' data: its owner's alone from the moment that it is there, whatever the
+        # shell allows, and so is what other processes write for us and what SQLite puts beside its file.
+        os.umask(0o077)
         with _faults_in_one_line():
             return super().invoke(ctx)
 

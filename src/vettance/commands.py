@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NoReturn, TypeVar
+from typing import IO, Any, BinaryIO, Final, NoReturn, TypeVar
 
 import click
 
@@ -174,6 +174,16 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+#: The option of every command that writes a file of its caller's choice.
+force_option: Final = click.option("--force", is_flag=True, help="Overwrite a file that is there.")
+
+
+def keep_existing(path: Path | None, *, force: bool) -> None:
+    """Refuse to overwrite a file, unless that is asked for; devices and pipes keep nothing."""
+    if path is not None and path.is_file() and not force:
+        fail(f"{path} is there already; --force overwrites it")
 
 
 def write_document(document: str, told: dict[str, Any], output: Path | None, *, as_json: bool) -> None:

@@ -42,7 +42,7 @@ def test_labelled_traffic_is_imported_with_its_labels(service: Service, tmp_path
     block = (DOCS / "generator.md").read_text("utf-8").split("```")[1]
     words = shlex.split(block.partition("$ vettance")[2])
     words[words.index("--customers") + 1] = "20"
-    words[words.index("--out") + 1] = str(tmp_path)
+    words[words.index("--output") + 1] = str(tmp_path)
     run_cli(tmp_path, *words, "--labelled", data=False)
     events = (tmp_path / "events.ndjson").read_text().splitlines()
     told = service.cli("import", str(tmp_path / "events.ndjson"), "--tenant", caller.id, "--json")

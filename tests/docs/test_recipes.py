@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "aml.md"
 
 def test_the_traffic_of_the_recipe_of_aml_fits_the_throttle_that_it_sets(tmp_path: Path) -> None:
     recipe = PAGE.read_text("utf-8").partition("By hand:")[2].split("```")[1]
-    generate = re.search(r"^vettance (generate aml .*) --out money ", recipe, re.MULTILINE)
+    generate = re.search(r"^vettance (generate aml .*) --output money ", recipe, re.MULTILINE)
     throttle = re.search(
         r"^vettance tenant set ten_… --throttle (\d+) +# ([\d,]+) events", recipe, re.MULTILINE
     )

@@ -38,7 +38,9 @@ def events(service: Service) -> tuple[Caller, list[str]]:
 
 
 def export(service: Service, what: str, tenant: str, out: Path, *more: str) -> list[dict[str, Any]]:
-    service.cli("export", what, "--tenant", tenant, "--format", out.suffix[1:], "--out", str(out), *more)
+    service.cli(
+        "export", what, "--tenant", tenant, "--format", out.suffix[1:], "--output", str(out), "--force", *more
+    )
     rows = []
     for _, row in rows_of(out.suffix[1:], out):
         assert not isinstance(row, str), row
@@ -319,3 +321,30 @@ def test_a_line_that_is_no_json_object_is_said_with_its_number(tmp_path: Path, l
     assert found[0] == (1, {"a": 1})
     assert found[1][0] == 3
     assert isinstance(found[1][1], str)
+
+
+def test_a_file_that_is_there_is_overwritten_only_when_that_is_asked_for(
+    service: Service, events: tuple[Caller, list[str]], tmp_path: Path
+) -> None:
+    out = tmp_path / "kept.csv"
+    out.write_text("mine")
+    export = ("export", "events", "--tenant", events[0].id)
+    refused = service.cli(*export, "--output", str(out), ok=False)
+    assert refused.returncode == 1
+    assert "--force" in refused.stderr
+    assert out.read_text() == "mine"
+    service.cli(*export, "--out", str(out), "--force")
+    assert out.read_text() != "mine"
+
+
+def test_a_span_is_about_the_time_of_the_events(service: Service, tmp_path: Path) -> None:
+    tenant = Caller(service, *service.new_tenant())
+    for moment in ("2026-01-05T00:00:00Z", "2026-02-05T00:00:00Z"):
+        answer = tenant.post("/api/v1/events", {"eventName": "x", "occurredAt": moment})
+        assert answer.status == 201, answer.body
+    out = tmp_path / "january.ndjson"
+    for what in ("events", "decisions"):
+        span = ("--from", "2026-01-01", "--to", "2026-02-01")
+        service.cli("export", what, "--tenant", tenant.id, *span, "--output", str(out), "--force")
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+        assert [row["occurredAt"] for row in rows] == ["2026-01-05T00:00:00.000Z"]

@@ -10,7 +10,9 @@ import msgspec
 from vettance.commands import (
     counted,
     data_option,
+    force_option,
     json_option,
+    keep_existing,
     progress,
     read_time,
     run_for_tenant,
@@ -56,13 +58,18 @@ def _context(_data: str | None = None) -> Context:
 @rules.command("backtest")
 @file_argument
 @tenant_option
-@click.option("--from", "from_ms", callback=read_time, metavar="TIME", help="The first moment, inclusive.")
-@click.option("--to", "to_ms", callback=read_time, metavar="TIME", help="The last moment, exclusive.")
 @click.option(
+    "--from", "from_ms", callback=read_time, metavar="TIME", help="The first event time, inclusive."
+)
+@click.option("--to", "to_ms", callback=read_time, metavar="TIME", help="The last time, exclusive.")
+@click.option(
+    "--output",
     "--out",
+    "out",
     type=click.Path(path_type=Path, dir_okay=False),
     help="A file for the events that would be decided otherwise, as JSON lines.",
 )
+@force_option
 @json_option
 @data_option
 def backtest_file(
@@ -71,6 +78,7 @@ def backtest_file(
     from_ms: int | None,
     to_ms: int | None,
     out: Path | None,
+    force: bool,
     as_json: bool,
     data: str | None,
 ) -> None:
@@ -78,8 +86,9 @@ def backtest_file(
 
     Without --from and --to, all events that are kept.
 
-    Example: vettance rules backtest rules.yaml --tenant ten_0190… --from 2026-01-01 --out changed.ndjson
+    Example: vettance rules backtest rules.yaml --tenant ten_0190… --from 2026-01-01 --output changed.ndjson
     """
+    keep_existing(out, force=force)
     admitted = admit_file(file, _context())
     ruleset, compiled = admitted.ruleset, admitted.compiled
     active = ActiveRules(0, "", ruleset, compiled, decide(ruleset, 0, (), ()))

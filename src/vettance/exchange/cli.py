@@ -15,7 +15,9 @@ from vettance.commands import (
     fail,
     file_digest,
     find_tenant,
+    force_option,
     json_option,
+    keep_existing,
     open_store,
     progress,
     read_time,
@@ -47,8 +49,10 @@ _tenant_option = click.option("--tenant", required=True, metavar="ID", help="Who
 @click.command("export")
 @click.argument("what", type=click.Choice(list(TABLES)))
 @_tenant_option
-@click.option("--from", "from_ms", callback=read_time, metavar="TIME", help="The first moment, inclusive.")
-@click.option("--to", "to_ms", callback=read_time, metavar="TIME", help="The last moment, exclusive.")
+@click.option(
+    "--from", "from_ms", callback=read_time, metavar="TIME", help="The first event time, inclusive."
+)
+@click.option("--to", "to_ms", callback=read_time, metavar="TIME", help="The last time, exclusive.")
 @click.option(
     "--format",
     "file_format",
@@ -56,8 +60,13 @@ _tenant_option = click.option("--tenant", required=True, metavar="ID", help="Who
     help="Told by the name of the file if left out; ndjson on standard output.",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path, dir_okay=False), help="A file; standard output if left out."
+    "--output",
+    "--out",
+    "out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file; standard output if left out.",
 )
+@force_option
 @json_option
 @data_option
 def export(
@@ -67,17 +76,21 @@ def export(
     to_ms: int | None,
     file_format: str | None,
     out: Path | None,
+    force: bool,
     as_json: bool,
     data: str | None,
 ) -> None:
-    """Write events or decisions to a file, oldest first.
+    """Write events or decisions to a file, in the order in which they were decided.
 
-    --json tells on standard output what was written, and so goes with --out.
+    --from and --to are about the time at which events happened, as in the statistics. A file that is there is
+    not overwritten without --force. --json tells on standard output what was written, and so goes with
+    --output.
 
-    Example: vettance export decisions --tenant ten_0190… --from 2026-01-01 --out january.csv
+    Example: vettance export decisions --tenant ten_0190… --from 2026-01-01 --output january.csv
     """
     if as_json and out is None:
-        fail("--json goes with --out; without it, standard output takes the rows")
+        fail("--json goes with --output; without it, standard output takes the rows")
+    keep_existing(out, force=force)
     if from_ms is not None and to_ms is not None and from_ms > to_ms:
         raise click.BadParameter("must not be later than --to", param_hint="--from")
 

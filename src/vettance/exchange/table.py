@@ -64,7 +64,8 @@ EVENTS: Final = (
     *_COMMON,
     Column("event", lambda row, _: row.sent.decode()),
 )
-TABLES: Final = {"decisions": (DECISIONS, "evaluated_at_ms"), "events": (EVENTS, "received_at_ms")}
+#: The columns of each kind of file, and what a span of time is about: event time, as in the statistics.
+TABLES: Final = {"decisions": (DECISIONS, "occurred_at_ms"), "events": (EVENTS, "occurred_at_ms")}
 
 #: Columns of an exported file that are about the decision: an import makes its own.
 _RESULTS: Final = frozenset(column.name for column in (*DECISIONS, *EVENTS)) - {

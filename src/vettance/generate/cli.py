@@ -87,7 +87,7 @@ class Weight(click.ParamType[tuple[str, float]]):
 def generate() -> None:
     """Write synthetic traffic with a ground truth.
 
-    Example: vettance generate fraud --customers 500 --days 30 --out traffic/
+    Example: vettance generate fraud --customers 500 --days 30 --output traffic/
     """
 
 
@@ -118,7 +118,9 @@ def generate() -> None:
 )
 @click.option("--labelled", is_flag=True, help="Write each label into the line of its event, too.")
 @click.option(
+    "--output",
     "--out",
+    "out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
@@ -184,7 +186,9 @@ Example:
     help="Planted cases of each typology; 3 per 1,000 customers.",
 )
 @click.option(
+    "--output",
     "--out",
+    "out",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",

@@ -87,7 +87,6 @@ def make_backup(
     draft.mkdir(mode=0o700)
     try:
         copy_store(data / STORE_FILE, draft / STORE_FILE, lambda done, of: progress("copying", done, of))
-        (draft / STORE_FILE).chmod(0o600)
         progress("checking", 0, 1)
         contents = check_store(draft / STORE_FILE)
         for path in sorted((data / WATCHLISTS).rglob("*.jsonl.gz")):
@@ -220,7 +219,6 @@ def restore_backup(
         if has_secret and secret is None and not other_secret:
             _write_secret(data / SECRET_FILE, bytes.fromhex((backup / SECRET_FILE).read_text("ascii")))
         shutil.copyfile(backup / STORE_FILE, draft)
-        draft.chmod(0o600)
         _settle(data)
         draft.rename(data / STORE_FILE)
         _sync(data)

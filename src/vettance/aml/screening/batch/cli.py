@@ -67,7 +67,9 @@ class _Row(msgspec.Struct, frozen=True):
     "--tenant", metavar="ID", help="Whose subjects these are: screenings, alerts and cases are kept."
 )
 @click.option("--profile", type=click.Choice(list(Profile)), help="Of rows that name none.")
-@click.option("--out", type=_PATH, help="Where the results go; FILE.screened.csv if left out.")
+@click.option(
+    "--output", "--out", "out", type=_PATH, help="Where the results go; FILE.screened.csv if left out."
+)
 @click.option(
     "--format", "file_format", type=click.Choice(FORMATS), help="Of the results; told by their name."
 )
@@ -95,7 +97,7 @@ def screen_file(
     it goes on where it stopped. With --tenant, each row is kept as POST /aml/screen keeps it. Exits 1 when
     rows were refused; the others are screened all the same.
 
-    Example: vettance screen customers.csv --tenant ten_0190… --out results.parquet
+    Example: vettance screen customers.csv --tenant ten_0190… --output results.parquet
     """
     out = out or file.with_name(f"{file.stem}.screened.csv")
     errors = errors or file.with_name(file.name + ".errors.ndjson")
