@@ -47,7 +47,7 @@ from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
 from vettance.logs import logger
 from vettance.mirror import Mirror
-from vettance.ops.measure import Cache, Measurer, keep_telling
+from vettance.ops.measure import Cache, Measurer, keep_noting, keep_telling
 from vettance.ops.meters import Place, take_place
 from vettance.ops.start_progress import StartProgress
 from vettance.prove import record_when_proven
@@ -261,6 +261,7 @@ class Service:
             asyncio.create_task(keep_saving(self.tally)),
             asyncio.create_task(keep_recording(self.store, self.keys)),
             asyncio.create_task(keep_telling(self.meters, *standing)),
+            asyncio.create_task(keep_noting(self.store)),
             asyncio.create_task(record_when_proven(self.store, self.secret, self.keys)),
         ]
         if self.settings.role is not Role.WEB:

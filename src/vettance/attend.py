@@ -45,6 +45,7 @@ class Attendant:
     async def ask(self, tenant: str, _subject: str = "") -> None:
         """See to a tenant soon."""
         self._wanted[tenant] = None
+        self._isolation.hurry(tenant)
         self._wake.set()
 
     async def look(self) -> None:

@@ -16,6 +16,11 @@ from typing import Final, NamedTuple
 from vettance.db.engine import StoreDown
 from vettance.logs import logger
 
+#: What is done for many in the background; metrics have a value for each, and no others.
+WORKS: Final = (
+    *("configuration", "memory", "aml_memory", "snapshot", "history", "sessions", "quota"),
+    *("jobs", "replays", "rescreening", "retention", "metrics", "key_use", "import", "doctor"),
+)
 #: The pause after the first failure; each further one doubles it. What failed by chance is done soon after.
 RETRY_S_MIN: Final = 1.0
 #: The longest pause: what somebody has mended is done within this time, and a lasting failure fills no log.
@@ -43,13 +48,18 @@ _every: "weakref.WeakSet[Isolation]" = weakref.WeakSet()
 
 
 class Isolation:
-    """Remembers for whom one kind of work failed. `work` names it in the log, in metrics and to the doctor.
+    """Remembers for whom one kind of work (one of `WORKS`) failed, for the log, metrics and the doctor.
 
     A key is the id of a tenant; of what belongs to a tenant it is that id, a colon and the id of the rest.
     """
 
-    def __init__(self, work: str, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, work: str, now_s: Callable[[], float] = time.monotonic, retry_s_max: float = RETRY_S_MAX
+    ) -> None:
+        if work not in WORKS:
+            raise ValueError(f"{work} is missing among the kinds of work")
         self.work = work
+        self._retry_s_max = retry_s_max
         self._now_s = now_s
         self._failing: dict[str, Failure] = {}
         self._down: dict[str, float] = {}
@@ -73,6 +83,12 @@ class Isolation:
     def due(self, keys: Iterable[str]) -> Iterator[str]:
         """Return those for whom the work is to be tried now, in their order."""
         return (key for key in tuple(keys) if self.is_due(key))
+
+    def hurry(self, key: str) -> None:
+        """Have the work be due at once: something has changed since it failed."""
+        self._down.pop(key, None)
+        if (failure := self._failing.get(key)) is not None:
+            self._failing[key] = failure._replace(due_s=self._now_s())
 
     def forget(self, key: str) -> None:
         """Let go of a failure whose work is wanted no more."""
@@ -100,7 +116,7 @@ class Isolation:
         before = self._failing.get(key)
         tries = 1 if before is None else before.tries + 1
         # Thirty doublings are beyond any longest pause, and no number grows without end.
-        retry_s = min(RETRY_S_MIN * 2 ** min(tries - 1, 30), RETRY_S_MAX)
+        retry_s = min(RETRY_S_MIN * 2 ** min(tries - 1, 30), self._retry_s_max)
         self._failing[key] = Failure(self.work, key, tries, self._now_s() + retry_s, type(error).__name__)
         self._down.pop(key, None)
         self.failures += 1

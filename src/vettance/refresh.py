@@ -65,6 +65,8 @@ class Refresher:
         """
         rows = await self._store.read(sql.select_changes(self._seen))
         self._due.update(((area, tenant, subject), None) for _, area, tenant, subject in rows)
+        for _, area, tenant, subject in rows:
+            self._isolation.hurry(_key(area, tenant, subject))
         if rows:
             self._seen = rows[-1][0]
         failed: Exception | None = None
@@ -82,7 +84,7 @@ class Refresher:
             raise failed
 
     async def _apply_alone(self, area: str, tenant: str, subject: str) -> None:
-        key = f"{tenant}:{area} {subject}"
+        key = _key(area, tenant, subject)
         if self._isolation.is_due(key):
             with self._isolation.of(key):
                 await self._apply(area, tenant, subject)
@@ -109,3 +111,7 @@ class Refresher:
                 _log.exception("refresh_failed")
             else:
                 self._fault = None
+
+
+def _key(area: str, tenant: str, subject: str) -> str:
+    return f"{tenant}:{area} {subject}"

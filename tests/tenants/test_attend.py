@@ -16,7 +16,7 @@ class Work:
         self.followed = 0
         self.now_s = 0.0
         self.has_done = asyncio.Event()
-        self.attendant = Attendant("work", self._do, lambda: self.astray, self._follow, lambda: self.now_s)
+        self.attendant = Attendant("memory", self._do, lambda: self.astray, self._follow, lambda: self.now_s)
 
     async def _do(self, tenant: str) -> None:
         await asyncio.sleep(0)

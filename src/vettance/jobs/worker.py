@@ -12,6 +12,7 @@ from vettance.decisions.evaluate import Evaluator
 from vettance.errors import InternalError, Refusal, Unavailable
 from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
+from vettance.isolate import Isolation
 from vettance.jobs import sql
 from vettance.jobs.settle import settle
 from vettance.logs import logger
@@ -33,6 +34,8 @@ _LATE_S: Final = 0.0005
 _NAPS: Final = 3  # Even a process that is busy all the time wakes up in time now and then.
 _GIVE_WAY_S: Final = 0.02
 _SLOT_S: Final = 0.1
+#: What the look at all jobs is known by among them.
+_LOOK: Final = ""
 
 _log = logger()
 
@@ -52,6 +55,7 @@ class Worker:
         self._evaluator = evaluator
         self._ids = ids
         self._now_ms = now_ms
+        self._isolation = Isolation("jobs")
         self._waking = asyncio.Event()
         self._slot = 0
         self._in_slot = 0
@@ -82,11 +86,9 @@ class Worker:
             self._waking.clear()
             self._idle.clear()
             try:
-                await self.drain()
+                with self._isolation.of(_LOOK):
+                    await self.drain()
             except StoreDown:
-                await asyncio.sleep(LOOK_S)
-            except Exception:  # noqa: BLE001  A loop that died silently would leave every later job undecided.
-                _log.exception("jobs_failed")
                 await asyncio.sleep(LOOK_S)
             finally:
                 self._idle.set()
@@ -140,8 +142,14 @@ class Worker:
             await asyncio.sleep(_GIVE_WAY_S)
 
     async def _decide(self, job: sql.Accepted, held: set[str]) -> None:
-        if job.tenant in held:
+        key = f"{job.tenant}:{job.id}"
+        if job.tenant in held or not self._isolation.is_due(key):
             return
+        # What cannot even be settled as failed is tried again later, and keeps no other job waiting.
+        with self._isolation.of(key):
+            await self._settle(job, held)
+
+    async def _settle(self, job: sql.Accepted, held: set[str]) -> None:
         self.under_way.add(job.id)
         try:
             started_ns = time.perf_counter_ns()

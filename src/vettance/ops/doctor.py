@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from vettance.isolate import Isolation
 from vettance.ops import beside, legible, machine, stored
-from vettance.ops.finding import Check, Finding, Patient
+from vettance.ops.finding import Check, Finding, Patient, fault
 
 #: Every check, in the order in which faults are best mended.
 CHECKS: Final[tuple[Check, ...]] = (
@@ -18,6 +19,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     beside.check_redis,
     stored.check_watchlists,
     stored.check_queues,
+    stored.check_work,
     legible.check_rules,
     legible.check_events,
     machine.check_addresses,
@@ -30,4 +32,13 @@ CHECKS: Final[tuple[Check, ...]] = (
 
 def examine(patient: Patient) -> list[Finding]:
     """Run every check, in the order of the table."""
-    return [finding for check in CHECKS for finding in check(patient)]
+    findings: list[Finding] = []
+    isolation = Isolation("doctor")
+    for check in CHECKS:
+        name = check.__name__.removeprefix("check_").replace("_", " ")
+        with isolation.of(name):
+            findings.extend(check(patient))
+    for failure in isolation.failing:
+        found = f"it could not be looked at ({failure.error})"
+        findings.append(fault(failure.key, found, "The log above says where it failed; please report that."))
+    return findings

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import shutil
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
@@ -11,6 +12,7 @@ from typing import Final, NamedTuple, Protocol
 from vettance import __version__, clock
 from vettance.aml.screening.freshness import is_stale
 from vettance.db.engine import Store, StoreDown
+from vettance.isolate import Failure, Isolation, failing, failures
 from vettance.ops import sql
 from vettance.ops.board import SLOTS, Board
 from vettance.ops.exposition import Family, exposition
@@ -86,6 +88,7 @@ class Measurer:
         self._check_redis = check_redis
         self._now_ms = now_ms
         self._asking = asyncio.Lock()
+        self._isolation = Isolation("metrics")
 
     async def text(self) -> bytes:
         """Return everything as Prometheus reads it; what the store does not answer is left out."""
@@ -114,7 +117,8 @@ class Measurer:
         try:
             async with asyncio.timeout(ASK_S_MAX):
                 for question in questions:
-                    found.update(await question())
+                    with self._isolation.of(question.__name__):
+                        found.update(await question())
         except (StoreDown, TimeoutError):
             return {**found, "store_up": [("", 0)]}
         return {**found, "store_up": [("", self._store.healthy())]}
@@ -230,7 +234,23 @@ async def keep_telling(
         meters.searching(searching.searches, searching.searchers)
         for name, cache in caches.items():
             meters.remembers(name, cache.usage)
+        meters.works(failures(), Counter(one.work for one in failing()))
         await asyncio.sleep(STAND_S)
+
+
+async def keep_noting(store: Store, now_ms: Callable[[], int] = clock.now_ms) -> None:
+    """Note for ever in the store what fails in this process for one of many, for the doctor."""
+    noted: dict[tuple[str, str], Failure] = {}
+    isolation = Isolation("metrics")
+    while True:
+        await asyncio.sleep(STAND_S)
+        now = {(one.work, one.key): one for one in failing()}
+        with contextlib.suppress(StoreDown), isolation.of(keep_noting.__name__):
+            fresh = [sql.note_failing(one, now_ms()) for key, one in now.items() if noted.get(key) != one]
+            mended = [sql.forget_failing(*key) for key in noted if key not in now]
+            if fresh or mended:
+                await store.write(*fresh, *mended)
+            noted = now
 
 
 def _weigh(pid: int) -> tuple[float, ...]:

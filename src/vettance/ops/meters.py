@@ -8,10 +8,11 @@ nothing but additions: about half a microsecond for a decision, a fifth of what 
 import enum
 import os
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
+from vettance.isolate import WORKS
 from vettance.ops.board import SEARCHERS_MAX, SLOTS, WORDS, Board, attach
 
 _NS: Final = 1e-9
@@ -123,6 +124,19 @@ METERS: Final = (
         _NS,
     ),
     Meter("vettance_searches_in_flight", "Searches of the watchlists that wait or are made.", level="sum"),
+    Meter(
+        "vettance_work_failures_total",
+        "Work in the background that failed for one tenant or row, and is tried again.",
+        "work",
+        WORKS,
+    ),
+    Meter(
+        "vettance_work_failing",
+        "Tenants and rows for which such work failed when it was last tried.",
+        "work",
+        WORKS,
+        level="sum",
+    ),
     Meter("vettance_search_restarts_total", "Processes that searched, ended and were started again."),
     Meter("vettance_cache_bytes", "What is remembered of all tenants.", "cache", CACHES, level="sum"),
     Meter(
@@ -195,6 +209,9 @@ _CACHE_AT: Final = {
     )
     for cache in CACHES
 }
+
+_WORK_FAILURES_AT: Final = _places("vettance_work_failures_total")
+_WORK_FAILING_AT: Final = _places("vettance_work_failing")
 
 _LATENCY_NS: Final = tuple(round(bound * 1e9) for bound in LATENCY_S)
 _LATENCY_MS: Final = tuple(bound * 1e3 for bound in LATENCY_S)
@@ -303,6 +320,13 @@ class Meters:
         self._words[_SEARCHES_AT] = in_flight
         for word, pid in zip_longest(range(_SEARCHERS.start, _SEARCHERS.stop), pids, fillvalue=0):
             self._words[word] = pid
+
+    def works(self, failures: Mapping[str, int], failing: Mapping[str, int]) -> None:
+        """Tell how often work in the background has failed in this process, and for how many it does now."""
+        for work, place in _WORK_FAILURES_AT.items():
+            self._words[place] = failures.get(work, 0)
+        for work, place in _WORK_FAILING_AT.items():
+            self._words[place] = failing.get(work, 0)
 
     def search_restarted(self) -> None:
         """A process that searched has ended and is started again."""

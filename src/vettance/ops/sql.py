@@ -1,6 +1,7 @@
 """What is asked of the store to tell how far behind it is. Nothing here names a tenant or shows a row."""
 
 from vettance.db.engine import Statement, everyone
+from vettance.isolate import Failure
 
 #: Counting stops here: whether a hundred thousand or a million wait, somebody has to look.
 COUNT_MAX = 100_000
@@ -35,6 +36,30 @@ def select_newest_event() -> Statement:
 def select_any_sealed() -> Statement:
     """(tenant, subscription, its sealed secret) of one subscription, if there is one."""
     return everyone("SELECT tenant, id, secret FROM subscription LIMIT 1")
+
+
+def note_failing(failure: Failure, now_ms: int) -> Statement:
+    """Note what has failed for one of many, in place of what was noted of it."""
+    return everyone(
+        "INSERT INTO failing_work (work, subject, tries, error, failed_at_ms) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (work, subject) DO UPDATE SET tries = excluded.tries, error = excluded.error, "
+        "failed_at_ms = excluded.failed_at_ms",
+        (failure.work, failure.key, failure.tries, failure.error, now_ms),
+    )
+
+
+def forget_failing(work: str, key: str) -> Statement:
+    """Note that what had failed went well."""
+    return everyone("DELETE FROM failing_work WHERE work = ? AND subject = ?", (work, key))
+
+
+def select_failing(since_ms: int, limit: int) -> Statement:
+    """(work, subject, tries, error) of what has failed since a moment and is not mended, worst first."""
+    return everyone(
+        "SELECT work, subject, tries, error FROM failing_work WHERE failed_at_ms >= ? "
+        "ORDER BY tries DESC, work, subject LIMIT ?",
+        (since_ms, limit),
+    )
 
 
 def count_listless_tenants() -> Statement:

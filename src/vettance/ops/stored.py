@@ -14,6 +14,7 @@ from vettance.db.connection import LOG_BYTES_MAX, failure, open_reader
 from vettance.db.engine import Misuse, Row, Statement, StoreDown
 from vettance.db.migrate import SchemaRefused
 from vettance.db.migrate import check as pending_migrations
+from vettance.isolate import RETRY_S_MAX
 from vettance.ops import sql
 from vettance.ops.finding import Finding, Patient, fault, ok, warning
 from vettance.ops.machine import first_shut, may_use
@@ -30,6 +31,7 @@ _CLOCK_MIN_MS: Final = 1_767_225_600_000
 _AHEAD_MS: Final = 5 * 60_000
 _OVERDUE_MS: Final = 10 * 60_000
 _ASK_S_MAX: Final = 10.0
+_SHOWN_MAX: Final = 10
 _SCHEMA_MEND: Final = (
     "Start the version that it was made for, or restore a backup of before (`vettance restore`) into a new "
     "folder."
@@ -233,6 +235,18 @@ def check_queues(patient: Patient) -> Iterator[Finding]:
             "webhooks",
             f"{waiting:,} deliveries wait, the oldest for more than ten minutes",
             "Start a server; if one runs, look at the health of the subscriptions and at its log.",
+        )
+
+
+def check_work(patient: Patient) -> Iterator[Finding]:
+    """Look for work of the server that fails for one tenant or row and is tried again and again."""
+    since_ms = patient.now_ms - round(2 * RETRY_S_MAX * 1000)
+    for work, subject, tries, error in ask(patient, sql.select_failing(since_ms, _SHOWN_MAX)) or ():
+        about = f" of {subject}" if subject else ""
+        yield warning(
+            "background work",
+            f"{work}{about} has failed {tries} times in a row ({error})",
+            "The server's log says why (`work_failed`); everybody else is served meanwhile.",
         )
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
+from vettance.isolate import Isolation
 from vettance.logs import logger
 from vettance.replays import sql
 from vettance.state.port import Claims, StateDown
@@ -25,6 +26,7 @@ LOOK_S_MAX: Final = 0.25
 #: How long it looks: twice what a claim stands, so that of those that wait one more may work alone.
 PATIENCE_S: Final = 10.0
 _PLACE: Final = "answer"
+_PURGE: Final = "purge"
 
 _log = logger()
 
@@ -73,6 +75,7 @@ class StoredReplays:
         self._vault = vault
         self._claims = claims
         self._now_ms = now_ms
+        self._isolation = Isolation("replays")
         self._running: dict[sql.Place, asyncio.Future[Answer | None]] = {}
 
     async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Answer]]) -> Answer:
@@ -158,9 +161,9 @@ class StoredReplays:
         while (await self._store.write(sql.forget_expired(self._now_ms(), PURGE_ROWS)))[0] == PURGE_ROWS:
             pass
 
-    async def run(self) -> None:
+    async def run(self, pause_s: float = PURGE_S) -> None:
         """Purge once a minute, for ever."""
         while True:
-            await asyncio.sleep(PURGE_S)
-            with contextlib.suppress(StoreDown):
+            await asyncio.sleep(pause_s)
+            with contextlib.suppress(StoreDown), self._isolation.of(_PURGE):
                 await self.purge()

@@ -7,6 +7,7 @@ import click
 from vettance import clock
 from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
 from vettance.db.engine import Lost
+from vettance.isolate import Failure
 from vettance.prove import prove_secret
 from vettance.retention.erase import Erased, Eraser
 from vettance.retention.retain import Retainer
@@ -32,15 +33,18 @@ def run(dry_run: bool, as_json: bool, data: str | None) -> None:
     Example: vettance retention run --dry-run
     """
 
-    async def work() -> dict[str, int]:
+    async def work() -> tuple[dict[str, int], tuple[Failure, ...]]:
         async with open_store(data) as (store, settings):
             retainer = Retainer(store, settings.keep, clock.now_ms)
-            return await retainer.run(dry_run=dry_run)
+            return await retainer.run(dry_run=dry_run), retainer.failing
 
-    removed = asyncio.run(work())
+    removed, failing = asyncio.run(work())
     word = "would be removed" if dry_run else "removed"
     text = "\n".join(f"{count:,} {name} {word}." for name, count in removed.items())
-    show({"removed": removed, "dryRun": dry_run}, text, as_json=as_json)
+    failed = [{"of": one.key, "error": one.error} for one in failing]
+    show({"removed": removed, "dryRun": dry_run, "failed": failed}, text, as_json=as_json)
+    if failing:
+        fail(f"not all was removed of {', '.join(one.key for one in failing)}; the log above says why")
 
 
 @click.group()

@@ -9,6 +9,7 @@ from vettance.history.column import REASONS, SEARCHED_BITS, TEXTS, Array
 from vettance.history.find import Finder
 from vettance.history.seal import Sealer
 from vettance.history.sql import select_last_sealed
+from vettance.isolate import Failure, Isolation
 from vettance.retention import sql
 from vettance.retention.policy import Policy
 from vettance.tenants.sql import select_tenants
@@ -27,13 +28,21 @@ class Retainer:
         self._now_ms = now_ms
         self._finder = Finder(store)
         self._sealer = Sealer(store, {})
+        self._isolation = Isolation("retention")
 
     async def run(self, *, dry_run: bool = False) -> dict[str, int]:
         """Remove everything too old (or only count it) and return how many rows of each class."""
         removed = {"events": await self._events(dry_run=dry_run)}
         for one in sql.CLASSES:
-            removed[one.name] = await self._rows(one, dry_run=dry_run)
+            removed[one.name] = 0
+            with self._isolation.of(one.name):
+                removed[one.name] = await self._rows(one, dry_run=dry_run)
         return removed
+
+    @property
+    def failing(self) -> tuple[Failure, ...]:
+        """For which tenants, and of which classes, nothing or not all could be removed."""
+        return self._isolation.failing
 
     async def _rows(self, one: sql.Class, *, dry_run: bool) -> int:
         before = self._policy.before_ms(one.name, self._now_ms())
@@ -54,7 +63,8 @@ class Retainer:
         total = 0
         newest = (await self._store.read(sql.select_newest()))[0][0] or 0
         for row in await self._store.read(select_tenants()):
-            total += await self._events_of(row[0], before_ms, newest, dry_run=dry_run)
+            with self._isolation.of(row[0]):
+                total += await self._events_of(row[0], before_ms, newest, dry_run=dry_run)
         return total
 
     async def _events_of(self, tenant: str, before_ms: int, newest: int, *, dry_run: bool) -> int:

@@ -5,12 +5,15 @@ import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
-from vettance.db.engine import Store, StoreDown
+from vettance.db.engine import Clash, Lost, Misuse, Store, StoreDown
+from vettance.isolate import Isolation
 from vettance.state.port import StateDown
 from vettance.tenants import sql
 
 #: So much of the quota is lost at the most when a process is killed.
 SAVE_S: Final = 5.0
+#: What the counts of all tenants are known by among them.
+_ALL: Final = ""
 
 
 class Tally(Protocol):
@@ -25,9 +28,10 @@ class Tally(Protocol):
 
 async def keep_saving(tally: Tally) -> None:
     """Write down every few seconds, for ever."""
+    isolation = Isolation("quota")
     while True:
         await asyncio.sleep(SAVE_S)
-        with contextlib.suppress(StoreDown, StateDown):
+        with contextlib.suppress(StoreDown, StateDown), isolation.of(_ALL):
             await tally.save()
 
 
@@ -47,6 +51,7 @@ class OwnTally:
     def __init__(self, store: Store, quota: OwnQuota) -> None:
         self._store = store
         self._quota = quota
+        self._isolation = Isolation("quota")
 
     async def restore(self, hour: int) -> None:
         """Take up what is written down of an hour (Unix hours)."""
@@ -55,7 +60,21 @@ class OwnTally:
     async def save(self) -> None:
         """Write down what was counted."""
         hour, used = self._quota.used()
-        await self._store.write(*sql.save_quota_use(hour, used.items()))
+        await _save(self._store, self._isolation, hour, used)
+
+
+async def _save(store: Store, isolation: Isolation, hour: int, used: Mapping[str, int]) -> None:
+    """Write down what tenants used, all at once; where that is refused, each by itself."""
+    try:
+        await store.write(*sql.save_quota_use(hour, used.items()))
+    except (Misuse, Clash, Lost):
+        for tenant, count in used.items():
+            if isolation.is_due(tenant):
+                with isolation.of(tenant):
+                    await store.write(*sql.save_quota_use(hour, ((tenant, count),)))
+    else:
+        for failure in isolation.failing:
+            isolation.forget(failure.key)
 
 
 class SharedQuota(Protocol):
@@ -75,6 +94,7 @@ class SharedTally:
         self._store = store
         self._quota = quota
         self._saved: dict[str, tuple[int, int]] = {}
+        self._isolation = Isolation("quota")
 
     async def restore(self, hour: int) -> None:
         """Take up what is written down of an hour (Unix hours); where Redis is away, `save` gives it back."""
@@ -99,6 +119,6 @@ class SharedTally:
         if not fresh:
             return
         newest = max(hour for hour, _ in fresh.values())
-        used = [(tenant, count) for tenant, (hour, count) in fresh.items() if hour == newest]
-        await self._store.write(*sql.save_quota_use(newest, used))
+        used = {tenant: count for tenant, (hour, count) in fresh.items() if hour == newest}
+        await _save(self._store, self._isolation, newest, used)
         self._saved.update(fresh)

@@ -22,6 +22,7 @@ from vettance.aml.screening.request import read_screen_request
 from vettance.aml.screening.screen import RESCREENING, Found, Screener, saving
 from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
 from vettance.errors import Unprocessable
+from vettance.isolate import Isolation
 from vettance.logs import logger
 from vettance.tenants.sql import select_tenants, tenant_of
 from vettance.watchlists.match import Match
@@ -29,7 +30,7 @@ from vettance.watchlists.reach import Reach, list_set_id
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.screening import SHOWN_MIN
 from vettance.watchlists.sources.table import OWN
-from vettance.watchlists.supervise import SearchFault, SearchProcess, searching_changes
+from vettance.watchlists.supervise import SearchProcess, searching_changes
 from vettance.wire import decode
 
 #: Subjects read, searched and noted at a time: tens of milliseconds of another process, one commit.
@@ -39,6 +40,8 @@ LOOK_S: Final = 60.0
 #: Searching for this must not slow down what somebody waits for.
 NICENESS: Final = 10
 _TRIES: Final = 8
+#: What the look at all tenants is known by among them.
+_LOOK: Final = ""
 
 _log = logger()
 
@@ -61,19 +64,15 @@ class Rescreener:
         self._now_ms = now_ms
         self._process: SearchProcess | None = None
         self._searched: tuple[str, ...] = ()
+        self._isolation = Isolation("rescreening")
 
     async def run(self) -> None:
         """Screen again for ever: at once, whenever a list changes, and now and then."""
         try:
             while True:
-                try:
+                # Where the store is away, it is gone on with when it is back.
+                with contextlib.suppress(StoreDown), self._isolation.of(_LOOK):
                     await self.catch_up()
-                except StoreDown:
-                    pass  # It is gone on with when the store is back.
-                except SearchFault as error:
-                    _log.warning("rescreening_interrupted", reason=str(error))
-                except Exception:  # noqa: BLE001  A loop that died silently would leave everybody unscreened.
-                    _log.exception("rescreening_failed")
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._keeper.changed(), LOOK_S)
         finally:
@@ -84,8 +83,9 @@ class Rescreener:
         try:
             for row in await self._store.read(select_tenants()):
                 tenant = tenant_of(row)
-                if tenant.aml:
-                    await self._tenant(tenant.id)
+                if tenant.aml and self._isolation.is_due(tenant.id):
+                    with self._isolation.of(tenant.id):
+                        await self._tenant(tenant.id)
         finally:
             await self._close()
 
@@ -128,8 +128,10 @@ class Rescreener:
         counted = sql.count_rescreened(tenant, target, len(quiet), 0, self._now_ms())
         done = sum((await self._store.write(*quiet, counted, known))[: len(quiet)])
         for subject, matches in found:
-            if matches:
-                done += await self._hit(tenant, subject, target, reach, matches)
+            key = f"{tenant}:{subject.screening_id}"
+            if matches and self._isolation.is_due(key):
+                with self._isolation.of(key):
+                    done += await self._hit(tenant, subject, target, reach, matches)
         return done
 
     async def _process_of(
