@@ -147,7 +147,7 @@ class RuleFiles:
             }
             said = (
                 f"{file} is good: {counted(len(ruleset.rules), 'rule')} ({found['running']} running), "
-                f"{counted(tests, 'test')} passed, "
+                f"{counted(tests, 'test')}{' passed' if tests else ''}, "
                 f"{counted(len(compiled.plan.aggregates), 'aggregate')} over {found['series']} series, "
                 f"cost {compiled.cost}."
             )

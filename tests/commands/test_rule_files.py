@@ -229,6 +229,11 @@ def test_a_failing_test_shows_what_its_rule_saw(shop: Shop) -> None:
     assert shop.run("rules", "test", shop.write(OWN)).stdout.endswith("tests of 110 rules: all passed.\n")
 
 
+def test_rules_that_are_none_are_counted_so(shop: Shop) -> None:
+    done = shop.run("rules", "check", shop.write("name: Empty\nrules: []\n"))
+    assert "is good: no rules (0 running), no tests, no aggregates" in done.stdout
+
+
 def test_wrong_use_ends_otherwise_than_a_refusal(shop: Shop) -> None:
     assert shop.run("rules", "push", "--tenant", shop.id, exits=2)
     assert shop.run("rules", "push", "no-such-file.yaml", "--tenant", shop.id, exits=2)

@@ -152,5 +152,9 @@ def test_more_faults_than_anybody_reads_are_counted() -> None:
     assert faults[-1].message == "there are 140 more faults, not shown here"
 
 
+def test_what_is_no_rule_at_all_is_one_fault() -> None:
+    assert places(HEAD + "  - just a text\n") == [(3, 5, "must be a mapping of names to values")]
+
+
 def test_a_document_that_is_no_yaml_is_one_fault() -> None:
     assert [fault.where for fault in found("name: [").faults] == ["document"]

@@ -117,7 +117,9 @@ class _Layout:
     def required(self, holder: Place, members: Mapping[str, Place], name: str, where: str) -> Place | None:
         place = members.get(name)
         if place is None or place.value is None or place.value == "":
-            self.note(place or holder, f"{where}{name}", "is required")
+            # What is no mapping at all was noted as that.
+            if isinstance(holder.value, dict):
+                self.note(place or holder, f"{where}{name}", "is required")
             return None
         return place
 
