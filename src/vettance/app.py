@@ -33,7 +33,7 @@ from vettance.decisions.network import Network, Records, open_records
 from vettance.decisions.preserve import Preserver
 from vettance.decisions.rebuild import Rebuilder
 from vettance.decisions.share import SharedMemory
-from vettance.exchange.worker import Importer
+from vettance.exchange.worker import importer
 from vettance.feedback.api import FeedbackDoors
 from vettance.history.api import HistoryDoors
 from vettance.history.count import Accountant
@@ -115,7 +115,6 @@ class Service:
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
         cache = _rule_cache(settings)
         self.jobs = Worker(store, self.evaluator, self.ids)
-        self.importer = Importer(store, self.evaluator, self.ids, connect_velocity)
         self.sealer = Sealer(store, self.evaluator.ever, self._tenants_of_others, self.jobs.is_bursting)
         self.follower = Follower(store, self.evaluator.sessions, skipped=skipped)
         shelf = Shelf(settings.data / "memory")
@@ -138,6 +137,7 @@ class Service:
         velocity, turns = connect_velocity(), turns_of(settings, store)
         screener, countries = self.screening.screener, settings.jurisdictions
         self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns, self.meters)
+        self.importer = importer(store, self.evaluator, self.aml.monitor, self.ids, connect_velocity)
         self.worker = WorkerProcess(settings, store, self.place)
         unsafe = settings.unsafe_webhooks
         self.postman = Postman(unsafe=unsafe, name_servers=settings.name_servers)

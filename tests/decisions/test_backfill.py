@@ -26,6 +26,8 @@ from vettance.decisions.preserve import Preserver
 from vettance.decisions.rebuild import Rebuilder
 from vettance.events.event import Source, read_event
 from vettance.exchange import sql as exchange_sql
+from vettance.exchange.sql import FRAUD
+from vettance.exchange.take import FraudKind
 from vettance.exchange.worker import Importer
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_imported
@@ -87,7 +89,8 @@ class House:
         cache = RuleCache(lambda text: compile_document(text, schema))
         preserver = Preserver(store, self.velocity, self.evaluator, Shelf(data / "memory"))
         self.rebuilder = Rebuilder(store, self.velocity, self.evaluator, cache, preserver.restore)
-        self.importer = Importer(store, self.evaluator, ids, MemoryVelocity, batch=3)
+        kind = FraudKind(store, self.evaluator, ids, MemoryVelocity)
+        self.importer = Importer(store, {FRAUD: kind}, batch=3)
 
     async def live(self, bodies: Sequence[Body]) -> None:
         for body in bodies:

@@ -23,6 +23,7 @@ VERBS = {
     "monitor.py",
     "review.py",
     "screen.py",
+    "take.py",
     "relate.py",
     "attend.py",
     "preserve.py",

@@ -1,15 +1,17 @@
 """A whole service on Redis, as its callers see it when Redis is emptied, away and back."""
 
+import json
 import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 from redis_server import PrivateRedis
 
-from live import Service, started
+from live import Caller, Service, started
 
 LOGIN = {"eventName": "user.login", "customer": {"externalId": "c1"}, "ip": "203.0.113.9"}
 RULES = """
@@ -74,6 +76,28 @@ def test_each_of_simultaneous_events_sees_those_before_it(on_redis: Service) -> 
         made = list(pool.map(lambda _: decide(on_redis).json["correlationIds"]["eventId"], range(60)))
     counts = sorted(count_of(on_redis, event_id) for event_id in made)
     assert counts == list(range(counts[0], counts[0] + 60))
+
+
+def test_history_is_imported_beside_the_shared_memory_and_joins_it(on_redis: Service, tmp_path: Path) -> None:
+    caller = Caller(on_redis, *on_redis.new_tenant("History"))
+    (tmp_path / "rules.yaml").write_text(RULES, "utf-8")
+    on_redis.cli("rules", "push", str(tmp_path / "rules.yaml"), "--tenant", caller.id)
+    decided = "/api/v1/decisions/evaluate"
+    on_redis.wait_for(lambda: caller.post(decided, LOGIN).json["ruleVersion"]["version"] == "2")
+    now = time.time()
+    moments = [now - 200 * 86_400 + second for second in range(30)] + [now - 60]
+    lines = [json.dumps({"event": LOGIN, "occurredAt": moment}) + "\n" for moment in reversed(moments)]
+    (tmp_path / "history.ndjson").write_text("".join(lines))
+    on_redis.cli("import", str(tmp_path / "history.ndjson"), "--tenant", caller.id, "--wait", "--json")
+    rows = on_redis.rows(
+        f"SELECT decision.record FROM event JOIN decision ON decision.id = event.id "
+        f"WHERE event.tenant = '{caller.id}' AND event.source = 'import' ORDER BY event.seq"
+    )
+    assert [json.loads(record)[5][0] for (record,) in rows] == [*range(30), 0]
+    before = caller.get("/api/v1/events/stats").json["totalEvents"] - 31
+    after = caller.post(decided, LOGIN).json["correlationIds"]["eventId"]
+    features = caller.get(f"/api/v1/decisions/{after}").json["inputs"]["features"]
+    assert features['count(by=ip, within="1h")'] == before + 1
 
 
 def test_an_emptied_redis_is_said_and_soon_filled_again(on_redis: Service, redis: PrivateRedis) -> None:

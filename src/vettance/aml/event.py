@@ -165,7 +165,8 @@ _CATEGORIES: Final = {category.value: category for category in AmlCategory}
 _IN_REACH: Final = "at most 5 minutes ahead and 400 days back"
 _BAD_MOMENT: Final = f"must be an ISO 8601 time or Unix seconds, {_IN_REACH}"
 _BAD_SECONDS: Final = f"must be Unix seconds, {_IN_REACH}; `sourceReportedAt` also takes ISO 8601"
-_MOMENTS: Final = ("sourceReportedAt", "timestamp", "occurredAt")
+#: Where an event may name its time, the first of them that does counts.
+MOMENTS: Final = ("sourceReportedAt", "timestamp", "occurredAt")
 
 
 def read_aml_event(body: JSON, sent: bytes, now_ms: int) -> AmlEvent:
@@ -261,7 +262,7 @@ def _check_inner(customer: JSON, device: JSON, faults: Faults) -> None:
 def _read_occurred_at(body: JSON, now_ms: int, faults: Faults) -> int:
     """Read every moment that was sent, so that each bad one is named; the first of them counts."""
     found: int | None = None
-    for path in _MOMENTS:
+    for path in MOMENTS:
         value = body.get(path)
         if value is None:
             continue

@@ -12,6 +12,7 @@ from vettance.aml.desk import QUIET_MS, AlertAnswer, Desk, Thought
 from vettance.aml.event import AmlEvent
 from vettance.aml.figures import Teller
 from vettance.aml.find import InlineScreener, Named
+from vettance.aml.imports.backfill import AmlBackfill
 from vettance.aml.judge import judge
 from vettance.aml.memory import AmlMemory
 from vettance.aml.turns.place import Place
@@ -36,7 +37,9 @@ Read = Callable[[Statement], Awaitable[list[Row]]]
 class Crew(Protocol):
     """Whoever watches events together with other processes."""
 
-    async def watch(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes) -> sql.StoredEvent:
+    async def watch(
+        self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, past: AmlBackfill | None = None
+    ) -> sql.StoredEvent:
         """Watch an event of a tenant whose rules are in force, and return what is stored of it."""
 
 
@@ -82,8 +85,12 @@ class Monitor:
         self._customers: dict[tuple[str, str], asyncio.Lock] = {}
         self._turnstile = Turnstile()
 
-    async def take(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes) -> sql.StoredEvent:
+    async def take(
+        self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, past: AmlBackfill | None = None
+    ) -> sql.StoredEvent:
         """Watch an event once, whoever sends it how often, and return what was answered the first time.
+
+        An imported one is answered by a memory of its `past`, and its names are not looked up.
 
         Raises `Conflict` (409) when its id was used for another payload, `Unavailable` (503) when the store
         does not take it.
@@ -101,7 +108,7 @@ class Monitor:
             if found is None:
                 if self.crew is None:
                     known.add(event.external_id)
-                found = await self._watch(tenant, event, digest, sent)
+                found = await self._watch(tenant, event, digest, sent, past)
         finally:
             del self._pending[name]
             done.set()
@@ -114,9 +121,11 @@ class Monitor:
         rows = await self._store.read(sql.select_event(tenant, external_id))
         return sql.stored_of(rows[0]) if rows else None
 
-    async def _watch(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes) -> sql.StoredEvent:
+    async def _watch(
+        self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, past: AmlBackfill | None
+    ) -> sql.StoredEvent:
         if self.crew is not None:
-            return await self.crew.watch(tenant, event, digest, sent)
+            return await self.crew.watch(tenant, event, digest, sent, past)
         try:
             # Not `wait_for`, which goes on a turn of the loop later: the next one may hold it back by then.
             async with asyncio.timeout(WAIT_S):
@@ -125,8 +134,8 @@ class Monitor:
             raise Unavailable("New rules are being put into force.") from None
         self.begin(tenant)
         try:
-            named = await self.look_up_names(tenant, event)
-            return await self._think_and_write(tenant, event, digest, sent, named)
+            named = await self.look_up_names(tenant, event) if past is None else []
+            return await self._think_and_write(tenant, event, digest, sent, named, past)
         except Conflict:
             raise
         except BaseException as error:
@@ -160,9 +169,15 @@ class Monitor:
         return await self._names.look(tenant, event)
 
     async def _think_and_write(
-        self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, named: list[Named]
+        self,
+        tenant: str,
+        event: AmlEvent,
+        digest: bytes,
+        sent: bytes,
+        named: list[Named],
+        past: AmlBackfill | None,
     ) -> sql.StoredEvent:
-        thought = self.think(tenant, event, digest, sent, named)
+        thought = self.think(tenant, event, digest, sent, named, past)
         if not thought.findings and not named:
             return await self._write(tenant, thought, thought.stored, ())
         async with AsyncExitStack() as locks:
@@ -173,13 +188,26 @@ class Monitor:
                 locks.callback(self._drop_lock, tenant, subject)
             return await self._alert(tenant, thought)
 
-    def think(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, named: list[Named]) -> Thought:
-        """Ask the memory about an event, record it there, and judge what the rules say of it."""
+    def think(
+        self,
+        tenant: str,
+        event: AmlEvent,
+        digest: bytes,
+        sent: bytes,
+        named: list[Named],
+        past: AmlBackfill | None = None,
+    ) -> Thought:
+        """Ask the memory about an event, record it there, and judge what the rules say of it.
+
+        What was known of an imported one at its time says its `past`; the memory records it all the same.
+        """
         active = self.rules[tenant]
-        compiled = active.compiled
         event_id = self._ids.make("evt", event.received_at_ms)
-        event, facts, answer, unknown = self._memory.take(tenant, compiled, event_id, event)
-        fired, failed = compiled.run(facts, answer.values)
+        taken = self._memory.take(tenant, active.compiled, event_id, event)
+        if past is not None:
+            active, taken = past.active, past.take(event_id, event)
+        event, facts, answer, unknown = taken
+        fired, failed = active.compiled.run(facts, answer.values)
         findings = judge(active.ruleset, fired, self.weights.get(tenant, {}), event) if fired else []
         record = sql.Record(
             ruleset_version=active.version,
@@ -193,6 +221,8 @@ class Monitor:
         if failed or unknown:
             self._meters.failed(len(failed), len(unknown))
         stored = sql.StoredEvent(event_id, event.external_id, event.received_at_ms, digest, "CLEAR", b"[]")
+        if past is not None:
+            stored = stored._replace(import_id=past.run.id)
         return Thought(event, stored, sent, record, active, findings, named)
 
     def _drop_lock(self, tenant: str, subject: str) -> None:

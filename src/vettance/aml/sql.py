@@ -39,6 +39,7 @@ class StoredEvent(NamedTuple):
     digest: bytes
     status: str
     alerts: bytes
+    import_id: str | None = None  # Which import brings it; not read back.
 
 
 _encode_record = msgspec.json.Encoder().encode
@@ -47,7 +48,7 @@ _encode_record = msgspec.json.Encoder().encode
 
 _INSERT_EVENT: Final = (
     "INSERT INTO aml_event (tenant, id, external_id, received_at_ms, occurred_at_ms, digest, status, alerts, "
-    "sent, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "sent, record, import_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _SELECT_EVENT: Final = (
     "SELECT id, external_id, received_at_ms, digest, status, alerts FROM aml_event "
@@ -71,6 +72,7 @@ def insert_event(tenant: str, event: AmlEvent, stored: StoredEvent, sent: bytes,
             stored.alerts,
             sent,
             _encode_record(record),
+            stored.import_id,
         ),
     )
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -30,15 +30,15 @@ from vettance.exchange import sql
 from vettance.exchange.file import FORMATS, FormatFault, count_rows, format_of, open_sink, rows_of
 from vettance.exchange.labels import Labels, read_labels
 from vettance.exchange.refused import Refused, reason_of
-from vettance.exchange.table import TABLES, Column, read_row
+from vettance.exchange.table import TABLES, Column, is_aml, read_aml_row, read_row
 from vettance.history.sql import count_after
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_imported
+from vettance.tenants.tenant import Tenant
 
 _ROWS: Final = 1_000
 _BATCH: Final = 500  # Events accepted in one commit, with the mark of how far the file is done.
 _LOOK_S: Final = 0.2
-_FRAUD: Final = "fraud"
 REASONS_SHOWN: Final = 10  # One can be mended after the other; the file has them all.
 _DECIDED_SOON: Final = "A running service decides them now; else the next one that starts does."
 _REFUSED_BEFORE: Final = "The refused rows were told by the run that refused them."
@@ -151,6 +151,7 @@ async def _export(
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="A file with a `label` for the `reference` (metadata.reference) or the `line` of each event.",
 )
+@click.option("--aml", is_flag=True, help="Events of AML; told by `externalEventId` in the first row, too.")
 @click.option("--dry-run", is_flag=True, help="Check every row and keep none.")
 @click.option(
     "--errors",
@@ -165,6 +166,7 @@ def import_(
     tenant: str,
     file_format: str | None,
     labels: Path | None,
+    aml: bool,
     dry_run: bool,
     errors: Path | None,
     wait: bool,
@@ -184,9 +186,10 @@ def import_(
 
     async def work() -> tuple[_Result, Refused]:
         async with open_store(data) as (store, _settings):
-            await find_tenant(store, tenant)
+            owner = await find_tenant(store, tenant)
             known = await asyncio.to_thread(read_labels, labels)
-            importer = _Importer(store, tenant, file, file_format or format_of(file), known, dry_run=dry_run)
+            chosen = file_format or format_of(file)
+            importer = _Importer(store, owner, file, chosen, known, dry_run=dry_run, aml=aml)
             done, refused = await importer.run(errors)
             if wait and not dry_run:
                 await importer.wait()
@@ -249,14 +252,24 @@ class _Importer:
     """Takes a file in batches; each one and the mark of how far the file is done are one commit."""
 
     def __init__(
-        self, store: Store, tenant: str, file: Path, file_format: str, labels: Labels, *, dry_run: bool
+        self,
+        store: Store,
+        owner: Tenant,
+        file: Path,
+        file_format: str,
+        labels: Labels,
+        *,
+        dry_run: bool,
+        aml: bool,
     ) -> None:
         self._store = store
-        self._tenant = tenant
+        self._owner = owner
+        self._tenant = owner.id
         self._file = file
         self._format = file_format
         self._labels = labels
         self._dry_run = dry_run
+        self._aml = aml
         self._ids = IdSource()
         self._digest = ""
         self._labelled = 0
@@ -278,15 +291,26 @@ class _Importer:
         with progress("Importing", total) as advance, Refused(errors, append=mark.lines > 0) as refused:
             for number, (line, row) in enumerate(rows_of(self._format, self._file), 1):
                 advance(1)
+                if number == 1:
+                    self._tell_kind(row)
                 if number <= mark.lines:
                     continue
                 reached = self._take(line, row, jobs, refused, reached._replace(lines=number))
                 if number % _BATCH == 0:
                     mark = await self._commit(jobs, mark, reached)
             mark = await self._commit(jobs, mark, reached)
-        if not self._dry_run:
+        if not self._dry_run and mark.accepted:
             await self._store.write(sql.release_import(self._tenant, self._import_id))
+        elif not self._dry_run:
+            # Nothing was taken, so that it may be tried again, as of another kind say.
+            await self._store.write(*sql.forget_import(self._tenant, self._digest, self._import_id))
         return _Result(mark, known, self._labelled), refused
+
+    def _tell_kind(self, row: Any) -> None:
+        self._aml = self._aml or (not isinstance(row, str) and is_aml(row))
+        if self._aml and not self._owner.aml:
+            on = f"vettance tenant set {self._tenant} --aml on"
+            fail(f"these are events of AML, which this tenant does not have; `{on}` turns it on")
 
     def _take(
         self, line: int, row: Any, jobs: list[Statement], refused: Refused, mark: sql.ImportMark
@@ -296,16 +320,23 @@ class _Importer:
             refused.write(line, {"row": row})
             return mark._replace(refused=mark.refused + 1)
         try:
-            one = read_row(row, now_ms)
+            moment, sent, label = self._read(line, row, now_ms)
         except Refusal as refusal:
             refused.write(line, refusal.details)
             return mark._replace(refused=mark.refused + 1)
         job_id = self._ids.make("job", now_ms)
-        label = one.label or self._labels.of(line, one.event.metadata)
         self._labelled += label is not None
-        moment = one.event.occurred_at_ms
-        jobs.append(insert_imported(self._tenant, job_id, self._import_id, now_ms, moment, one.sent, label))
+        jobs.append(insert_imported(self._tenant, job_id, self._import_id, now_ms, moment, sent, label))
         return mark._replace(accepted=mark.accepted + 1)
+
+    def _read(self, line: int, row: Mapping[str, Any], now_ms: int) -> tuple[int, bytes, str | None]:
+        """Return the moment of the event of a row, its body and its label. Raises `Refusal`."""
+        if self._aml:
+            event, sent = read_aml_row(row, now_ms)
+            return event.occurred_at_ms, sent, None
+        one = read_row(row, now_ms)
+        label = one.label or self._labels.of(line, one.event.metadata)
+        return one.event.occurred_at_ms, one.sent, label
 
     async def _commit(
         self, jobs: list[Statement], before: sql.ImportMark, after: sql.ImportMark
@@ -314,7 +345,9 @@ class _Importer:
             await asyncio.sleep(0)  # Nothing else would let Ctrl-C through.
         elif after.lines > before.lines:
             mark = sql.move_import_mark(self._tenant, self._digest, before, after)
-            run = sql.begin_import(self._tenant, self._import_id, _FRAUD, clock.now_ms())
+            run = sql.begin_import(
+                self._tenant, self._import_id, sql.AML if self._aml else sql.FRAUD, clock.now_ms()
+            )
             await self._store.write(mark, run, *jobs)
         jobs.clear()
         return after

@@ -119,6 +119,9 @@ def move_import_mark(tenant: str, digest: str, before: ImportMark, after: Import
     )
 
 
+#: Kinds of imported events, as the store names them.
+FRAUD: Final = "fraud"
+AML: Final = "aml"
 #: The state of an import whose events are all decided. First its file is `reading`, then they are `waiting`.
 DECIDED: Final = "decided"
 
@@ -143,6 +146,14 @@ def release_import(tenant: str, import_id: str) -> Statement:
         (tenant, import_id) * 3,
         tenant=tenant,
     )
+
+
+def forget_import(tenant: str, digest: str, import_id: str) -> list[Statement]:
+    """Forget a file of which no event was taken."""
+    return [
+        scoped(tenant, "DELETE FROM import_mark WHERE tenant = ? AND digest = ? AND accepted = 0", (digest,)),
+        scoped(tenant, "DELETE FROM import_run WHERE tenant = ? AND id = ? AND base IS NULL", (import_id,)),
+    ]
 
 
 class Waiting(NamedTuple):

@@ -3,9 +3,10 @@
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from vettance.aml.event import MOMENTS, AmlEvent, read_aml_event
 from vettance.decisions.decision import LOWERCASE, Outcome
 from vettance.errors import Invalid, Unprocessable
 from vettance.events.event import Event, read_event
@@ -88,6 +89,9 @@ _PLACES: Final = {
     "deviceFingerprint": "device.fingerprint",
 }
 _WHOLE_OBJECT: Final = "event"
+_AML_ID: Final = "externalEventId"
+_NO_PART_OF_AML: Final = frozenset(("label",))
+_TIMELESS: Final = "is required: history without its time cannot be replayed"
 
 
 class Labelled(NamedTuple):
@@ -117,7 +121,7 @@ def read_row(row: Mapping[str, Any], now_ms: int) -> Labelled:
     if occurred_at in (None, ""):
         body.pop("occurredAt", None)
         if not is_inside:
-            faults.shape["occurredAt"] = "is required: history without its time cannot be replayed"
+            faults.shape["occurredAt"] = _TIMELESS
     elif isinstance(occurred_at, float) and not math.isfinite(occurred_at):
         faults.shape["occurredAt"] = "must be a time"
     else:
@@ -126,13 +130,38 @@ def read_row(row: Mapping[str, Any], now_ms: int) -> Labelled:
     if label is not None and not (isinstance(label, str) and label in Label.__members__):
         faults.meaning["label"] = "must be one of " + ", ".join(Label)
     faults.raise_any()
+    sent = _encoded(body)
+    return Labelled(read_event(parse_object(sent), sent, now_ms), sent, Label(label) if label else None)
+
+
+def is_aml(row: Mapping[str, Any]) -> bool:
+    """Tell whether a row is an event of AML: those alone have an id that the tenant gave them."""
+    whole = row.get(_WHOLE_OBJECT)
+    return _AML_ID in row or (isinstance(whole, Mapping) and _AML_ID in whole)
+
+
+def read_aml_row(row: Mapping[str, Any], now_ms: int) -> tuple[AmlEvent, bytes]:
+    """Make an event of AML of a row, as `read_row` does one of fraud; return it with its body.
+
+    It has no label: what became of its alerts is said of their case.
+    """
+    whole = row.get(_WHOLE_OBJECT)
+    body = _body_of(row) if whole not in (None, "", {}) else _unflatten(row, _NO_PART_OF_AML, {})
+    sent = _encoded(body)
+    event = read_aml_event(parse_object(sent), sent, now_ms)
+    if event.occurred_at_ms == now_ms and not any(body.get(name) for name in MOMENTS):
+        raise Invalid("The row names no time.", {"occurredAt": _TIMELESS})
+    return event, sent
+
+
+def _encoded(body: JSON) -> bytes:
     try:
         sent = encode(body)
     except (TypeError, ValueError, RecursionError):
         raise Invalid("The row cannot be written as JSON.", {"row": "holds what JSON cannot"}) from None
     if len(sent) > BODY_BYTES_MAX:
         raise Unprocessable("The event is too large.", {"event": f"must not exceed {BODY_BYTES_MAX} bytes"})
-    return Labelled(read_event(parse_object(sent), sent, now_ms), sent, Label(label) if label else None)
+    return sent
 
 
 def _body_of(row: Mapping[str, Any]) -> JSON:
@@ -143,17 +172,17 @@ def _body_of(row: Mapping[str, Any]) -> JSON:
     if isinstance(whole, Mapping) and whole:
         return dict(whole)
     if whole in (None, "", {}):
-        return _unflatten(row)
+        return _unflatten(row, _RESULTS, _PLACES)
     raise Invalid("The row holds no event.", {_WHOLE_OBJECT: "must be an object, or one as JSON text"})
 
 
-def _unflatten(row: Mapping[str, Any]) -> JSON:
+def _unflatten(row: Mapping[str, Any], left_out: Collection[str], places: Mapping[str, str]) -> JSON:
     body: JSON = {}
     for name, cell in row.items():
-        if name in _RESULTS or cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
+        if name in left_out or cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
             continue
         holder = body
-        *path, last = _PLACES.get(name, name).split(".")
+        *path, last = places.get(name, name).split(".")
         for step in path:
             inner = holder.setdefault(step, {})
             holder = inner if isinstance(inner, dict) else {}

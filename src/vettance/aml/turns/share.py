@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from vettance.aml import sql
 from vettance.aml.event import AmlEvent
 from vettance.aml.find import Named
+from vettance.aml.imports.backfill import AmlBackfill
 from vettance.aml.memory import AmlMemory
 from vettance.aml.monitor import WAIT_S, Monitor
 from vettance.aml.turns import sql as turns_sql
@@ -35,6 +36,7 @@ class _Waiting(NamedTuple):
     digest: bytes
     sent: bytes
     named: list[Named]
+    past: AmlBackfill | None
     answer: "asyncio.Future[sql.StoredEvent | None]"
 
 
@@ -125,18 +127,20 @@ class Share:
         self._preparing: dict[str, asyncio.Lock] = {}
         self._followed = 0
 
-    async def watch(self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes) -> sql.StoredEvent:
+    async def watch(
+        self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, past: AmlBackfill | None = None
+    ) -> sql.StoredEvent:
         """Watch an event in a turn, and return what is stored of it.
 
         Raises `Unavailable` (503) when the store does not take it, or no turn comes in time.
         """
-        named = await self._monitor.look_up_names(tenant, event)
+        named = await self._monitor.look_up_names(tenant, event) if past is None else []
         try:
             async with asyncio.timeout(WAIT_S):
                 while True:
                     await self._make_ready(tenant)
                     await self._monitor.wait_for_gate(tenant)
-                    stored = await self._take_turn(tenant, event, digest, sent, named)
+                    stored = await self._take_turn(tenant, event, digest, sent, named, past)
                     if stored is not None:
                         return stored
         except TimeoutError:
@@ -145,12 +149,18 @@ class Share:
             raise Unavailable("The store did not take the event; nothing of it was kept.") from None
 
     async def _take_turn(
-        self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, named: list[Named]
+        self,
+        tenant: str,
+        event: AmlEvent,
+        digest: bytes,
+        sent: bytes,
+        named: list[Named],
+        past: AmlBackfill | None,
     ) -> sql.StoredEvent | None:
         if len(self._waiting) >= WAITING_MAX:
             raise Unavailable("Too many events wait.")
         answer: asyncio.Future[sql.StoredEvent | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(tenant, event, digest, sent, named, answer))
+        self._waiting.append(_Waiting(tenant, event, digest, sent, named, past, answer))
         self._monitor.begin(tenant)
         if self._running is None:
             self._running = asyncio.create_task(self._take_turns())
@@ -230,7 +240,7 @@ class Share:
                     continue
             known.add(external_id)
             try:
-                found = self._monitor.think(tenant, one.event, one.digest, one.sent, one.named)
+                found = self._monitor.think(tenant, one.event, one.digest, one.sent, one.named, one.past)
             except Exception as error:  # noqa: BLE001  The events of others in this turn must go on.
                 sheet.give_up(tenant)
                 sheet.answers[place] = error

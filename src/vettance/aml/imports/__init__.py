@@ -1,0 +1,1 @@
+"""Imports: history of AML, watched as of its own time."""
