@@ -17,6 +17,7 @@ from vettance.errors import Conflict
 from vettance.rules.rule import Rule, RuleSet, Thresholds
 
 NOW = 1_790_000_000_000
+ONE_KEY, OTHER_KEY = "key_" + "1" * 32, "key_" + "2" * 32
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
@@ -200,15 +201,15 @@ def test_the_action_says_whom_an_alert_is_about() -> None:
 def test_one_officer_closes_without_four_eyes_and_two_with_them() -> None:
     case = open_case("cas_1", "c", NOW)
     mistake = Resolution.FALSE_POSITIVE
-    assert resolve(case, mistake, "", "ann", Settings(), NOW).case.state is CaseState.CLOSED
+    assert resolve(case, mistake, "", "ann", Settings(), NOW, key=ONE_KEY).case.state is CaseState.CLOSED
     eyes = Settings(four_eyes=True)
-    proposed = resolve(case, mistake, "", "ann", eyes, NOW).case
+    proposed = resolve(case, mistake, "", "ann", eyes, NOW, key=ONE_KEY).case
     assert proposed.state is CaseState.PENDING
     with pytest.raises(Conflict):
-        resolve(proposed, mistake, "", "ann", eyes, NOW)
+        resolve(proposed, mistake, "", "bo", eyes, NOW, key=ONE_KEY)
     with pytest.raises(Conflict):
         reject(case, "", "bo", NOW)
-    assert resolve(proposed, mistake, "", "bo", eyes, NOW).case.resolved_by == "bo"
+    assert resolve(proposed, mistake, "", "bo", eyes, NOW, key=OTHER_KEY).case.resolved_by == "bo"
 
 
 def test_what_was_held_in_former_times_is_read_as_alerted() -> None:

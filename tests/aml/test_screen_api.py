@@ -308,6 +308,7 @@ def test_without_a_list_screening_is_502_and_the_service_ready(own_service: Serv
     officer = new_officer(own_service)
     answer = screen(officer)
     assert (answer.status, answer.json["error"]["code"]) == (502, "BAD_GATEWAY")
+    assert "vettance watchlist import" in answer.json["error"]["message"]
     assert officer.get(LISTS).json == {"data": [], "index": None, "rescreening": None}
     ready = own_service.get("/readyz", key=None)
     assert ready.status == 200

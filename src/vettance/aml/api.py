@@ -213,7 +213,9 @@ class AmlDoors:
         raise_all(faults)
         assert resolution is not None
         return await self._answer(
-            self._reviewer.resolve(call.tenant.id, call.path["id"], resolution, notes or "", officer)
+            self._reviewer.resolve(
+                call.tenant.id, call.path["id"], resolution, notes or "", officer, call.key.id
+            )
         )
 
     async def reject(self, call: Call) -> Reply:

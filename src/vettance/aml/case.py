@@ -7,6 +7,7 @@ import msgspec
 
 from vettance.aml.judge import SEVERITIES, Severity
 from vettance.errors import Conflict
+from vettance.ids import is_id
 
 NOTE_CHARS_MAX: Final = 4_000
 OFFICER_CHARS_MAX: Final = 200
@@ -163,22 +164,34 @@ def note(case: Case, text: str, actor: str, now_ms: int) -> Step:
 
 
 def resolve(
-    case: Case, resolution: Resolution, notes: str, actor: str, settings: Settings, now_ms: int
+    case: Case,
+    resolution: Resolution,
+    notes: str,
+    actor: str,
+    settings: Settings,
+    now_ms: int,
+    *,
+    key: str,
 ) -> Step:
     """Resolve a case; with four eyes the first officer proposes, and another one who says the same closes it.
 
-    Raises `Conflict`: `already_resolved`; `second_officer_needed` when the one who proposed confirms it;
-    `resolution_differs` when the second officer says otherwise (reject the proposal first).
+    Who signs is told by the API key (`key` is its id): `actor` is a name that anybody could send. Raises
+    `Conflict`: `already_resolved`; `second_officer_needed` when the key that proposed confirms it, or when it
+    is not known which did; `resolution_differs` when the second officer says otherwise (reject the proposal
+    first).
     """
     _require_open(case)
     said = f"{resolution.value}. {notes}".strip()
     if settings.four_eyes and case.state is CaseState.OPEN:
         after = msgspec.structs.replace(
-            case, state=CaseState.PENDING, resolution=resolution, proposed_by=actor, updated_at_ms=now_ms
+            case, state=CaseState.PENDING, resolution=resolution, proposed_by=key, updated_at_ms=now_ms
         )
         return Step(after, Entry(now_ms, EntryKind.PROPOSED, actor, said))
-    if settings.four_eyes and case.proposed_by == actor:
-        raise Conflict("Another officer must confirm this resolution.", "second_officer_needed")
+    if settings.four_eyes and (case.proposed_by == key or not is_id(case.proposed_by or "", "key")):
+        raise Conflict(
+            "Another officer must confirm this resolution, with another API key. Reject it to propose anew.",
+            "second_officer_needed",
+        )
     if settings.four_eyes and case.resolution is not resolution:
         raise Conflict("The proposed resolution is another one; reject it first.", "resolution_differs")
     after = msgspec.structs.replace(

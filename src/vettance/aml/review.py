@@ -76,12 +76,15 @@ class Reviewer:
         return await self._move(tenant, case_id, lambda case, at: reject(case, notes, officer, at))
 
     async def resolve(
-        self, tenant: str, case_id: str, resolution: Resolution, notes: str, officer: str
+        self, tenant: str, case_id: str, resolution: Resolution, notes: str, officer: str, key: str
     ) -> Case:
-        """Resolve a case, or propose it where four eyes are needed. Raises `NotFound` or `Conflict`."""
+        """Resolve a case, or propose it where four eyes are needed; `key` names the API key that signs.
+
+        Raises `NotFound` or `Conflict`.
+        """
         settings = sql.settings_of(await self._store.read(sql.select_settings(tenant)))
         return await self._move(
-            tenant, case_id, lambda case, at: resolve(case, resolution, notes, officer, settings, at)
+            tenant, case_id, lambda case, at: resolve(case, resolution, notes, officer, settings, at, key=key)
         )
 
     async def settings(self, tenant: str, settings: Settings) -> None:

@@ -47,6 +47,10 @@ THREADS: Final = 2
 WAITING_MAX: Final = 1_000
 #: The `trigger` of screenings that a change of the lists made.
 RESCREENING: Final = "LIST_CHANGE"
+#: Whoever runs the deployment can mend it, and is told how.
+NO_LIST: Final = (
+    "No watchlist is loaded, so nobody can be screened. Load one with `vettance watchlist import --source …`."
+)
 _TRIES: Final = 8
 
 
@@ -179,7 +183,7 @@ class Screener:
         """
         reach = await self._keeper.reach(tenant)
         if reach is None:
-            raise BadGateway("No watchlist is loaded, so nobody can be screened.")
+            raise BadGateway(NO_LIST)
         return Found(reach.versions, reach.id, await self._search(reach, request.subject))
 
     async def weigh(
