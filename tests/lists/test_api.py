@@ -300,3 +300,34 @@ def test_entries_survive_a_restart(own_service: Service) -> None:
     assert own_service.stop() == 0
     own_service.start()
     assert decide(tenant, ip="203.0.113.5")["decision"] == "deny"
+
+
+@pytest.mark.parametrize("network", ["0.0.0.0/0", "::/0"])
+def test_blocking_every_address_there_is_must_be_confirmed(tenant: Caller, network: str) -> None:
+    for path, body in (
+        ("/api/v1/lists", {"type": "IP", "value": network}),
+        ("/api/v1/lists/ip", {"ip": network}),
+    ):
+        refused = tenant.post(path, {**body, "listType": "block"})
+        assert refused.status == 422
+        assert '"confirm": true' in str(refused.json["error"]["details"])
+    made = tenant.post(
+        "/api/v1/lists", {"type": "IP", "value": network, "listType": "block", "confirm": True}
+    )
+    assert made.status == 201
+    assert tenant.delete(f"/api/v1/lists/{made.json['id']}").status == 200
+
+
+def test_a_range_with_an_address_inside_it_is_refused_with_what_is_wrong(tenant: Caller) -> None:
+    for value in ("203.0.113.7/24", "198.51.100.0/00024"):
+        refused = tenant.post("/api/v1/lists", {"type": "IP", "value": value, "listType": "block"})
+        assert refused.status == 422
+        assert value not in refused.body.decode()
+    assert tenant.delete("/api/v1/lists/ip/203.0.113.7%2F24").status == 404
+
+
+def test_an_entry_of_a_device_matches_its_external_id_too(tenant: Caller) -> None:
+    made = tenant.post("/api/v1/lists", {"type": "DEVICE", "value": "device-by-id", "listType": "block"})
+    event = {"eventName": "user.login", "device": {"externalId": "device-by-id", "fingerprint": "other"}}
+    assert tenant.post("/api/v1/decisions/evaluate", event).json["decision"] == "deny"
+    assert tenant.delete(f"/api/v1/lists/{made.json['id']}").status == 200

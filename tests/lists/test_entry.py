@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.events.event import Event
-from vettance.lists.entry import EntryType, ListBook, ListEntry, ListType, canonical_value, winning_list
+from vettance.lists.entry import (
+    EntryType,
+    HostBits,
+    ListBook,
+    ListEntry,
+    ListType,
+    canonical_value,
+    winning_list,
+)
 
 
 def entry(entry_id: str, value: str, kind: EntryType = EntryType.IP, **changes: object) -> ListEntry:
@@ -32,10 +40,10 @@ def entry(entry_id: str, value: str, kind: EntryType = EntryType.IP, **changes: 
         (EntryType.IP, "203.0.113.7", "203.0.113.7"),
         (EntryType.IP, "2001:DB8:0:0::1", "2001:db8::1"),
         (EntryType.IP, "::ffff:203.0.113.7", "203.0.113.7"),
-        (EntryType.IP, "203.0.113.7/24", "203.0.113.0/24"),
+        (EntryType.IP, "203.0.113.0/24", "203.0.113.0/24"),
         (EntryType.IP, "203.0.113.7/32", "203.0.113.7"),
         (EntryType.IP, "::ffff:203.0.113.0/120", "203.0.113.0/24"),
-        (EntryType.IP, "2001:db8::1/32", "2001:db8::/32"),
+        (EntryType.IP, "2001:DB8::/32", "2001:db8::/32"),
         (EntryType.IP, "0.0.0.0/0", "0.0.0.0/0"),
         (EntryType.EMAIL, "Anna@Example.COM", "anna@example.com"),
         (EntryType.EMAIL, "anna+shop@sub.example.com", "anna+shop@sub.example.com"),
@@ -57,6 +65,18 @@ def test_values_are_kept_in_canonical_form(kind: EntryType, sent: str, kept: str
         (EntryType.IP, "1.2.3.4/33"),
         (EntryType.IP, "1.2.3.4/-1"),
         (EntryType.IP, "1.2.3.4/"),
+        (EntryType.IP, "198.51.100.0/00024"),
+        (EntryType.IP, "198.51.100.0/024"),
+        (EntryType.IP, "198.51.100.0/+24"),
+        (EntryType.IP, "198.51.100.0/ 24"),
+        (EntryType.IP, "198.51.100.0/2_4"),
+        (EntryType.IP, "198.51.100.0/24/24"),
+        (EntryType.IP, "198.51.100.0/255.255.255.0"),
+        (EntryType.IP, "198.51.100.0/٢٤"),
+        (EntryType.IP, "2001:db8::/00032"),
+        (EntryType.IP, "2001:db8::/129"),
+        (EntryType.IP, "::/0000"),
+        (EntryType.IP, "１.2.3.4"),
         (EntryType.IP, "::ffff:1.2.3.4/95"),
         (EntryType.IP, "fe80::1%eth0"),
         (EntryType.IP, "1.2.3.4\x00"),
@@ -74,6 +94,31 @@ def test_values_are_kept_in_canonical_form(kind: EntryType, sent: str, kept: str
 )
 def test_what_is_no_such_value_has_no_canonical_form(kind: EntryType, sent: str) -> None:
     assert canonical_value(kind, sent) is None
+
+
+@pytest.mark.parametrize("sent", ["203.0.113.7/24", "2001:db8::1/32", "::ffff:203.0.113.7/120", "1.0.0.0/0"])
+def test_a_range_that_is_written_with_an_address_inside_it_is_refused(sent: str) -> None:
+    with pytest.raises(HostBits):
+        canonical_value(EntryType.IP, sent)
+
+
+def test_an_entry_of_a_device_matches_its_fingerprint_or_its_external_id_once() -> None:
+    entry = ListEntry(
+        id="lst_1",
+        tenant="ten_1",
+        type=EntryType.DEVICE,
+        value="fp-77",
+        list_type=ListType.BLOCK,
+        reason=None,
+        expires_at_ms=None,
+        created_at_ms=0,
+        updated_at_ms=0,
+    )
+    book = ListBook([entry])
+    for device in ({"fingerprint": "fp-77"}, {"device_id": "fp-77"}):
+        assert book.match(Event(name="x", **device), 1) == (entry,)
+    assert book.match(Event(name="x", fingerprint="fp-77", device_id="fp-77"), 1) == (entry,)
+    assert book.match(Event(name="x", fingerprint="a", device_id="b"), 1) == ()
 
 
 addresses = st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6))

@@ -9,6 +9,8 @@ from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To
 from vettance.wire import JSON, Wire, timestamp
 
+Confirm = Annotated[bool, msgspec.Meta(description="Asked for by a block of every address there is.")]
+
 
 class EntryBody(Wire, frozen=True):
     """A new list entry. `valueType` is taken for `type`, in any letter case."""
@@ -25,6 +27,7 @@ class EntryBody(Wire, frozen=True):
     list_type: ListType
     reason: str | None = None
     expires_at: Annotated[str | None, msgspec.Meta(description="ISO 8601, in the future.")] = None
+    confirm: Confirm = False
 
 
 class CustomerBody(Wire, frozen=True):
@@ -53,6 +56,7 @@ class IpBody(CustomerBody, frozen=True):
 
     ip: str | None = None
     value: str | None = None
+    confirm: Confirm = False
 
 
 class EntryAnswer(Wire, frozen=True, omit_defaults=True):

@@ -23,7 +23,15 @@ from vettance.lists.answers import (
     told_of_added,
     told_of_removed,
 )
-from vettance.lists.entry import VALUE_CHARS_MAX, EntryType, ListBook, ListEntry, ListType, canonical_value
+from vettance.lists.entry import (
+    VALUE_CHARS_MAX,
+    EntryType,
+    HostBits,
+    ListBook,
+    ListEntry,
+    ListType,
+    canonical_value,
+)
 from vettance.ops.meters import Rows
 from vettance.outbox import MessageType, enqueue
 from vettance.skipped import Skipped
@@ -37,6 +45,15 @@ _VALUE_FAULTS: Final = {
     EntryType.IP: "must be an IPv4 or IPv6 address, or a CIDR range",
     EntryType.EMAIL: "must be an e-mail address",
     EntryType.DEVICE: "must be a device fingerprint: printable text without white space around it",
+}
+_HOST_BITS: Final = (
+    "must be the first address of its range: bits beyond the prefix length are set; leave the length out if "
+    "one address is meant"
+)
+#: Ranges that would block everybody, whom few mean to block; `confirm` says that it is meant.
+_EVERY_ADDRESS: Final = {
+    network: f'would block every {family} address there is (2^{bits}); add "confirm": true if that is meant'
+    for network, family, bits in (("0.0.0.0/0", "IPv4", 32), ("::/0", "IPv6", 128))
 }
 # What a scoped add takes, and the members of its body that may hold the value; a customer's is in the path.
 _SCOPED: Final[dict[EntryType, tuple[type, tuple[str, ...]]]] = {
@@ -194,8 +211,8 @@ class ListDoors:
 
         async def remove(call: Call) -> Reply:
             query = read_query(call.query_string, ScopeQuery)
-            value = canonical_value(entry_type, call.path[name])
-            if value is None:
+            value, fault = _canonical(entry_type, call.path[name])
+            if value is None or fault is not None:
                 raise NotFound
             rows = await self._store.read(
                 sql.select_by_value(call.tenant.id, entry_type, value, self._now_ms())
@@ -222,9 +239,11 @@ class ListDoors:
         now_ms = self._now_ms()
         canonical = None
         if entry_type is not None and value is not None:
-            canonical = canonical_value(entry_type, value)
-            if canonical is None or len(value) > VALUE_CHARS_MAX:
-                faults.meaning[value_path] = _VALUE_FAULTS[entry_type]
+            canonical, fault = _canonical(entry_type, value)
+            if fault is None and list_type is ListType.BLOCK and body.get("confirm") is not True:
+                fault = _EVERY_ADDRESS.get(canonical or "")
+            if fault is not None:
+                faults.meaning[value_path] = fault
         reason = text_member(body, "reason", "reason", faults)
         expires_at_ms = _read_expiry(body, faults, now_ms)
         faults.raise_any()
@@ -290,6 +309,15 @@ class ListDoors:
 
     def _change(self, entry: ListEntry, now_ms: int) -> Statement:
         return note_change(sql.AREA, entry.tenant, entry.id, now_ms)
+
+
+def _canonical(entry_type: EntryType, value: str) -> tuple[str | None, str | None]:
+    """Return the form in which a value is stored, and what is wrong with it if anything is."""
+    try:
+        canonical = canonical_value(entry_type, value) if len(value) <= VALUE_CHARS_MAX else None
+    except HostBits:
+        return None, _HOST_BITS
+    return canonical, _VALUE_FAULTS[entry_type] if canonical is None else None
 
 
 def _read_type(body: JSON, faults: Faults) -> EntryType | None:

@@ -17,6 +17,14 @@ _EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f.]+(?:\.[^\s@\
 _DOMAIN_CHARS_MAX = 255
 
 
+# RFC 4632, section 3.1, and RFC 4291, section 2.3: a decimal number, without zeros before it.
+_PREFIX_LENGTH = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
+
+
+class HostBits(ValueError):
+    """A range is written with an address inside it, so it is not certain which of the two was meant."""
+
+
 class EntryType(enum.StrEnum):
     """What kind of value an entry holds."""
 
@@ -53,8 +61,9 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 def canonical_value(entry_type: EntryType, value: str) -> str | None:
     """Return the form in which a value is stored and matched, or None when it is no such value.
 
-    E-mail addresses are lower-cased, IP addresses and CIDR ranges brought to canonical form (host bits are
-    cleared, the IPv4-mapped form of an IPv6 address is its IPv4); fingerprints stay as they are.
+    E-mail addresses are lower-cased, IP addresses and CIDR ranges brought to canonical form (the IPv4-mapped
+    form of an IPv6 address is its IPv4); fingerprints stay as they are. Raises `HostBits` for a range that is
+    written with an address inside it.
     """
     if entry_type is EntryType.IP:
         return canonical_ip(value) or _canonical_network(value)
@@ -68,15 +77,16 @@ def canonical_value(entry_type: EntryType, value: str) -> str | None:
 def _canonical_network(value: str) -> str | None:
     address, slash, length = value.partition("/")
     packed = packed_ip(address)
-    if not slash or packed is None or not (length.isascii() and length.isdigit()):
+    if not slash or packed is None or not _PREFIX_LENGTH.fullmatch(length):
         return None
-    bits = int(length[:4])
+    bits = int(length)
     if len(packed) == 4 and ":" in address:
         bits -= 96  # An IPv4-mapped range counts its prefix from the start of the IPv6 address.
-    try:
-        network = ipaddress.ip_network((packed, bits), strict=False)
-    except ValueError:
+    if not 0 <= bits <= 8 * len(packed):
         return None
+    network = ipaddress.ip_network((packed, bits), strict=False)
+    if network.network_address.packed != packed:
+        raise HostBits
     return str(network.network_address) if network.prefixlen == network.max_prefixlen else str(network)
 
 
@@ -132,8 +142,10 @@ class ListBook:
     def _candidates(self, event: Event) -> Iterator[ListEntry]:
         if event.email is not None:
             yield from self._exact.get((EntryType.EMAIL, event.email), {}).values()
-        if event.fingerprint is not None:
-            yield from self._exact.get((EntryType.DEVICE, event.fingerprint), {}).values()
+        # An entry that is the fingerprint and the external id of one device is one match.
+        for device in {event.fingerprint, event.device_id}:
+            if device is not None:
+                yield from self._exact.get((EntryType.DEVICE, device), {}).values()
         if event.ip is None:
             return
         yield from self._exact.get((EntryType.IP, event.ip), {}).values()
