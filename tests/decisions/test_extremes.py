@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from vettance.aml.event import read_aml_event
 from vettance.aml.features import aml_schema
 from vettance.aml.figures import Teller
+from vettance.aml.find import requests_of
 from vettance.aml.judge import judge
 from vettance.aml.known import Known
 from vettance.aml.memory import AmlMemory
@@ -120,6 +121,7 @@ def test_every_transfer_is_watched_and_remembered_alike_after_a_restart(seed: in
             continue
         if number == 12:
             copy.load("t", WATCHING.plan, [b"".join(memory.dump("t"))])
+        assert all(asked is None or asked.subject.name for asked in requests_of(event))
         taken = memory.take("t", WATCHING, f"evt-{number}", event)
         if number >= 12 and "t" in copy.known:
             again = copy.take("t", WATCHING, f"evt-{number}", event)

@@ -97,6 +97,9 @@ class InlineScreener:
         except (Refusal, StoreDown) as error:
             self._complain(tenant, str(error))
             return None
+        except Exception as error:  # noqa: BLE001  No name keeps its event from being watched.
+            _log.error("name_not_screened", tenant=tenant, exc_info=error)
+            return None
         if len(self._kept) >= KEPT_MAX:
             self._kept.clear()
         self._kept[tenant, _plain(request)] = self._clock() + KEPT_S, found
@@ -124,6 +127,8 @@ class InlineScreener:
                 await self.screener.screen(tenant, request, sent_of(request))
         except (Refusal, StoreDown) as error:
             self._complain(tenant, str(error))
+        except Exception as error:  # noqa: BLE001  Nobody waits for it any more.
+            _log.error("name_not_screened", tenant=tenant, exc_info=error)
 
     def _complain(self, tenant: str, reason: str) -> None:
         """Say that names go unscreened, once a minute: with no list loaded it is every name."""

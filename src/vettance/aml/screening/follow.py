@@ -86,6 +86,8 @@ class Rescreener:
                 if tenant.aml and self._isolation.is_due(tenant.id):
                     with self._isolation.of(tenant.id):
                         await self._tenant(tenant.id)
+                    if not self._isolation.is_due(tenant.id):
+                        await self._close()  # Its process may have failed, and not its tenant.
         finally:
             await self._close()
 
