@@ -119,6 +119,7 @@ ASKED = (
     decisions_sql.select_rows("t", [1, 2, 3]),
     decisions_sql.select_imported_log("t", 0, 1),
     jobs_sql.select_queued("t", "imp", 1),
+    jobs_sql.select_accepted("t", 0, 1),
     aml_sql.select_log("t", 0, 0, 1),
     aml_sql.select_log_of_all(0, 0, 1),
     aml_sql.select_external_ids("t", ("", 0), 1),
@@ -151,6 +152,7 @@ FILES = sorted(path for path in SOURCE.rglob("*.py") if path.name in ("sql.py", 
 SMALL = {
     ("lists", "page"): "an entry is bounded at the door, and a page has a hundred",
     ("feedback", "select_feedback"): "notes are bounded at the door",
+    ("webhooks", "select_backlog"): "it counts",
 }
 
 

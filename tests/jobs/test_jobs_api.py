@@ -157,3 +157,48 @@ def test_every_acknowledged_event_is_decided_exactly_once_across_kills(own_servi
     assert len(sent) == len(set(sent)), "an event was decided twice"
     kept = {event_id for event_id, _ in log(own_service)}
     assert {one["eventId"] for one in done.values()} <= kept
+
+
+def pile_up(service: Service, tenant_id: str, count: int) -> None:
+    """Have many events of a tenant wait, as a burst leaves them."""
+    at_ms, start = time.time_ns() // 1_000_000, next(_numbers) * 10**12
+    columns = "id, tenant, received_at_ms, request_id, quiet, sent, state"
+    if service.env.get("VETTANCE_DATABASE_URL"):
+        service.rows(
+            f"INSERT INTO job ({columns}) SELECT 'job_' || lpad(({start} + n)::text, 32, '0'), "
+            f"'{tenant_id}', {at_ms}, 'r', 0, convert_to('{{\"eventName\": \"x\"}}', 'UTF8'), 'accepted' "
+            f"FROM generate_series(1, {count}) AS n RETURNING 1"
+        )
+        return
+    service.rows(
+        f"WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < {count}) "
+        f"INSERT INTO job ({columns}) SELECT 'job_' || printf('%032d', {start} + n), '{tenant_id}', {at_ms}, "
+        "'r', 0, CAST('{\"eventName\": \"x\"}' AS BLOB), 'accepted' FROM counted"
+    )
+
+
+def waiting(service: Service, tenant_id: str) -> int:
+    ((count,),) = service.rows(
+        f"SELECT COUNT(*) FROM job WHERE tenant = '{tenant_id}' AND state = 'accepted'"
+    )
+    return int(count)
+
+
+def test_a_tenants_backlog_delays_no_other_tenant(own_service: Service) -> None:
+    busy, quick = own_service.new_tenant("Busy")[0], Caller(own_service, *own_service.new_tenant("Quick"))
+    pile_up(own_service, busy, 20_000)
+    own_service.wait_for(lambda: waiting(own_service, busy) < 20_000)
+    found = settled(quick, accept(quick))
+    assert found["status"] == "completed"
+    assert waiting(own_service, busy) > 5_000
+    own_service.wait_for(lambda: waiting(own_service, busy) == 0, 100)
+
+
+def test_beyond_its_bound_a_backlog_takes_no_more(own_service: Service) -> None:
+    full, other = (Caller(own_service, *own_service.new_tenant(name)) for name in ("Full", "Other"))
+    pile_up(own_service, full.id, 130_000)
+    refused = full.post(ASYNC, {"eventName": "x"})
+    assert refused.status == 503
+    assert refused.headers["retry-after"] == "10"
+    assert refused.json["error"]["details"] == {"retryAfter": 10}
+    assert other.post(ASYNC, {"eventName": "x"}).status == 202

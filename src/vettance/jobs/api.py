@@ -1,5 +1,6 @@
 """The doors of jobs: accept an event for later, and tell what became of it."""
 
+import time
 from collections.abc import Callable
 from typing import Annotated, Any, Final
 
@@ -8,10 +9,11 @@ import msgspec
 from vettance import clock
 from vettance.db.engine import Store
 from vettance.decisions.features import known_names
-from vettance.errors import NotFound
+from vettance.errors import NotFound, Unavailable
 from vettance.events.event import EventBody, check_event
 from vettance.ids import IdSource, is_id
 from vettance.jobs import sql
+from vettance.jobs.backlog import RETRY_AFTER_S, Backlog
 from vettance.jobs.worker import Worker
 from vettance.web.routing import Call, Reply, Route
 from vettance.wire import Wire, decode, kept, timestamp
@@ -52,6 +54,7 @@ class JobDoors:
         self._store = store
         self._ids = ids
         self._worker = worker
+        self._backlog = Backlog()
         self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
@@ -86,6 +89,7 @@ class JobDoors:
         now_ms = self._now_ms()
         body = call.json()
         name = check_event(body, call.body, now_ms)
+        await self._insist_on_room(call.tenant.id)
         job_id = self._ids.make("job", now_ms)
         reply = Reply(
             JobAccepted(
@@ -103,6 +107,18 @@ class JobDoors:
         )
         self._worker.wake()
         return reply
+
+    async def _insist_on_room(self, tenant: str) -> None:
+        """Refuse what would wait behind too many others of its tenant. Raises `Unavailable` (503)."""
+        now_s = time.monotonic()
+        if self._backlog.is_stale(tenant, now_s):
+            rows = await self._store.read(sql.count_accepted(tenant, self._backlog.most))
+            self._backlog.counted(tenant, now_s, rows[0][0])
+        if not self._backlog.take(tenant):
+            raise Unavailable(
+                f"{self._backlog.most:,} of your events wait to be decided. Try again when they are fewer.",
+                RETRY_AFTER_S,
+            )
 
     async def show(self, call: Call) -> Reply:
         """GET /events/jobs/{jobId}."""

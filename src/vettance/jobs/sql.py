@@ -76,14 +76,33 @@ def select_queued(tenant: str, import_id: str, limit: int) -> Statement:
     )
 
 
-def select_accepted(after: int, limit: int) -> Statement:
-    """The jobs of all tenants that wait, in the order of their receipt."""
+def select_waiting() -> Statement:
+    """(tenant,) of every tenant with jobs that wait, in order; a step of the index for each."""
+    return everyone(
+        "WITH RECURSIVE waiting (tenant) AS (SELECT MIN(tenant) FROM job WHERE state = 'accepted' UNION ALL "
+        "SELECT (SELECT MIN(job.tenant) FROM job WHERE state = 'accepted' AND job.tenant > waiting.tenant) "
+        "FROM waiting WHERE waiting.tenant IS NOT NULL) SELECT tenant FROM waiting WHERE tenant IS NOT NULL"
+    )
+
+
+def select_accepted(tenant: str, after: int, limit: int) -> Statement:
+    """The jobs of a tenant that wait, in the order of their receipt."""
     return in_pieces(
-        everyone(
+        scoped(
+            tenant,
             "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
-            "WHERE state = 'accepted' AND seq > ? ORDER BY seq LIMIT ?",
+            "WHERE tenant = ? AND state = 'accepted' AND seq > ? ORDER BY seq LIMIT ?",
             (after, limit),
         )
+    )
+
+
+def count_accepted(tenant: str, limit: int) -> Statement:
+    """How many jobs of a tenant wait; counting stops at `limit`."""
+    return scoped(
+        tenant,
+        "SELECT COUNT(*) FROM (SELECT 1 FROM job WHERE tenant = ? AND state = 'accepted' LIMIT ?) AS waiting",
+        (limit,),
     )
 
 

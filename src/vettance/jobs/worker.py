@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from vettance import clock
-from vettance.db.engine import Lost, Store, StoreDown
+from vettance.db.engine import PIECE_BYTES, Lost, Store, StoreDown, in_pieces
 from vettance.decisions.evaluate import Evaluator
 from vettance.errors import InternalError, Refusal, Unavailable
 from vettance.events.event import Source, read_taken_event
@@ -19,7 +20,10 @@ from vettance.logs import logger
 from vettance.wire import decode, encode, error_body
 
 LOOK_S: Final = 1.0  # Jobs may also come from the command line, which cannot wake us.
-CHUNK: Final = 1_000
+#: Jobs read at a time, of all tenants that have some together: what a new tenant's first one waits behind.
+ROUND: Final = 256
+#: Tenants whose jobs are read at a time; the others follow in the next round.
+TENANTS_MAX: Final = 64
 #: Events under way at one time: enough to fill a commit, and not so many that other writes wait behind them.
 WINDOW: Final = 256
 #: Events started before other requests get their turn: about a millisecond of thinking.
@@ -41,7 +45,7 @@ _log = logger()
 
 
 class Worker:
-    """Decides jobs in the order of their receipt.
+    """Decides jobs of each tenant in the order of their receipt; tenants take turns, however many one has.
 
     Events are started in that order and thinking is synchronous, so each customer's events are seen in order
     although many wait for their commits at one time. A job is settled in the commit of its event: whatever is
@@ -63,6 +67,7 @@ class Worker:
         self._stopping = False
         self._idle = asyncio.Event()
         self._idle.set()
+        self._served = ""
         #: The jobs being decided at the moment.
         self.under_way: set[str] = set()
 
@@ -107,31 +112,58 @@ class Worker:
 
     async def drain(self) -> None:
         """Decide every job that is accepted now, but for tenants who cannot be served at the moment."""
-        after = 0
+        reached: dict[str, int] = {}
         held: set[str] = set()
-        while not self._stopping and (rows := await self._store.read(sql.select_accepted(after, CHUNK))):
-            jobs = [sql.Accepted._make(row) for row in rows]
-            await self._decide_all(jobs, held)
-            after = jobs[-1].seq
-
-    async def _decide_all(self, jobs: Sequence[sql.Accepted], held: set[str]) -> None:
         pending: set[asyncio.Task[None]] = set()
         try:
-            for number, job in enumerate(jobs, 1):
-                if self._stopping:
-                    break
-                await self._evaluator.wait_for_gate(job.tenant)
-                # Later events of a customer must not overtake one that has to be tried again.
-                if job.tenant in held:
-                    continue
-                pending.add(asyncio.create_task(self._decide(job, held)))
-                if len(pending) >= WINDOW:
-                    _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-                if number % TURN == 0:
-                    await self._give_way(job)
+            while not self._stopping and (jobs := await self._next(reached, held)):
+                pending = await self._start_all(jobs, held, pending)
         finally:
             if pending:
                 await asyncio.wait(pending)
+
+    async def _next(self, reached: dict[str, int], held: set[str]) -> list[sql.Accepted]:
+        """Return the next jobs of the tenants that have some beyond what is `reached`, by turns."""
+        waiting = [tenant for (tenant,) in await self._store.read(sql.select_waiting()) if tenant not in held]
+        # So that of very many tenants none is always the last.
+        waiting.sort(key=lambda tenant: tenant <= self._served)
+        for start in range(0, len(waiting), TENANTS_MAX):
+            chosen = waiting[start : start + TENANTS_MAX]
+            lanes = [await self._read(tenant, len(chosen), reached) for tenant in chosen]
+            self._served = chosen[-1]
+            if any(lanes):
+                return [job for turn in itertools.zip_longest(*lanes) for job in turn if job is not None]
+        return []
+
+    async def _read(self, tenant: str, tenants: int, reached: dict[str, int]) -> list[sql.Accepted]:
+        """Read the share of one of some tenants."""
+        limit = max(1, ROUND // tenants)
+        asked = sql.select_accepted(tenant, reached.get(tenant, 0), limit)
+        jobs = [
+            sql.Accepted._make(row)
+            for row in await self._store.read(in_pieces(asked, PIECE_BYTES // tenants))
+        ]
+        if jobs:
+            reached[tenant] = jobs[-1].seq
+        return jobs
+
+    async def _start_all(
+        self, jobs: Sequence[sql.Accepted], held: set[str], pending: set[asyncio.Task[None]]
+    ) -> set[asyncio.Task[None]]:
+        """Start jobs beside those that are `pending`, and return which are pending now."""
+        for number, job in enumerate(jobs, 1):
+            if self._stopping:
+                break
+            await self._evaluator.wait_for_gate(job.tenant)
+            # Later events of a customer must not overtake one that has to be tried again.
+            if job.tenant in held:
+                continue
+            pending.add(asyncio.create_task(self._decide(job, held)))
+            if len(pending) >= WINDOW:
+                _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            if number % TURN == 0:
+                await self._give_way(job)
+        return pending
 
     async def _give_way(self, job: sql.Accepted) -> None:
         """Let others have their turn: while a burst keeps the process busy, until that is over."""
