@@ -22,6 +22,7 @@ from vettance.state.port import StateDown
 from vettance.state.trail import Trail
 
 if TYPE_CHECKING:
+    from vettance.db.membership import Membership
     from vettance.state.redis_claims import SharedClaims
     from vettance.state.redis_limits import SharedLimits
     from vettance.state.redis_line import Line
@@ -109,6 +110,15 @@ def connect_shared(settings: Settings, secret: bytes) -> Shared | None:
     except ValueError as error:
         raise SettingsError(f"VETTANCE_REDIS_URL cannot be used: {error}") from None
     return Shared(line, RedisVelocity(line, secret), SharedLimits(line), SharedClaims(line, secret))
+
+
+def membership_of(settings: Settings) -> "Membership | None":
+    """Return what tells who delivers webhooks from a database; None where one process has the store alone."""
+    if settings.database_url is None:
+        return None
+    from vettance.db.membership import Membership
+
+    return Membership(settings.database_url)
 
 
 async def keep_duty(settings: Settings, work: Callable[[], Awaitable[None]]) -> None:

@@ -32,6 +32,7 @@ VERBS = {
     "rebuild.py",
     "recount.py",
     "settle.py",
+    "succeed.py",
     "refresh.py",
     "prove.py",
     "replay.py",

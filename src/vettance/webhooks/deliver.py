@@ -19,6 +19,7 @@ from vettance.webhooks.lane import READY_MAX, Lane, Lanes
 from vettance.webhooks.post import Postman
 from vettance.webhooks.settle import ROUND_S, STORE_PAUSE_S, Sent, Settler
 from vettance.webhooks.sql import AREA, unseal
+from vettance.webhooks.succeed import Members, Succession
 from vettance.webhooks.webhook import DeliveryState, Failure, Outcome, RetryPolicy, signed_headers
 
 # New deliveries are looked for this often. Half of it is what a delivery waits on average; a look costs a
@@ -41,7 +42,8 @@ _log = logger()
 
 
 class Deliverer:
-    """Sends the deliveries of every tenant. `alone` says that no other worker uses this store.
+    """Sends the deliveries of every tenant. `alone` says that no other worker uses this store; with `members`
+    it knows the others there are, and takes over from those that die.
 
     Deliveries and their attempts are forgotten when they are older than `keep_ms`; with None, never.
 
@@ -57,6 +59,7 @@ class Deliverer:
         *,
         policy: RetryPolicy | None = None,
         alone: bool = True,
+        members: Members | None = None,
         keep_ms: int | None = None,
         now_ms: Callable[[], int] = clock.now_ms,
         meters: Meters | None = None,
@@ -67,6 +70,8 @@ class Deliverer:
         self._vault = vault
         self._policy = policy or RetryPolicy()
         self._alone = alone
+        self._owner = 0 if members is None else members.number
+        self._succession = None if members is None else Succession(store, members)
         self._keep_ms = keep_ms
         self._now_ms = now_ms
         self._lanes = Lanes(ahead_ms_max=self._policy.ahead_ms_max)
@@ -93,16 +98,23 @@ class Deliverer:
     async def run(self) -> None:
         """Deliver until `stop` is called and everything under way has ended or run out of time."""
         settling = asyncio.create_task(self._settler.run())
+        succession = self._succession
+        beside = [settling] + ([asyncio.create_task(succession.keep())] if succession is not None else [])
         try:
             while not self._stopping.is_set():
                 took = await self._turn()
                 await self._pause(took=took)
             await self._drain(settling)
         finally:
-            settling.cancel()
-            await asyncio.gather(settling, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
+            if succession is not None:
+                await succession.leave()
 
     async def _start(self) -> None:
+        if self._succession is not None:
+            await self._succession.look()  # What is claimed before is taken for that of a dead one.
         if self._alone:
             await self._store.write(outbox.release_all())
         self._changes_seen = (await self._store.read(tenants_sql.select_last_change()))[0][0]
@@ -122,6 +134,9 @@ class Deliverer:
         try:
             if not self._started:
                 await self._start()
+            if self._succession is not None and self._succession.is_open:
+                self._succession.is_open = False
+                await self._refill_all()
             await self._release_doubtful()
             now = asyncio.get_running_loop().time()
             if now >= self._next_feed:
@@ -239,7 +254,7 @@ class Deliverer:
         taken = self._lanes.take(self._now_ms())
         chunks = deque(_chunks(taken, outbox.CLAIM_MAX))
         while chunks:
-            chunk, lease = chunks.popleft(), secrets.token_hex(8)
+            chunk, lease = chunks.popleft(), outbox.make_lease(self._owner, secrets.token_hex(8))
             try:
                 claimed = await self._claim(chunk, lease)
             except StoreDown:

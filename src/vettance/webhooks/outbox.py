@@ -156,6 +156,41 @@ def release_all() -> Statement:
     )
 
 
+#: How a lease begins that tells who holds it. Those of earlier versions are hexadecimal digits alone.
+_OWNED: Final = "w"
+_OWNER_DIGITS: Final = 8
+
+
+def make_lease(owner: int, token: str) -> str:
+    """Return a lease of a deliverer, by its number; `token` is hexadecimal and never the same."""
+    return f"{_owned_by(owner)}{token}"
+
+
+def _owned_by(owner: int) -> str:
+    return f"{_OWNED}{owner:0{_OWNER_DIGITS}x}"
+
+
+def owner_of(lease: str) -> int:
+    """Return the number of the deliverer that holds a lease, or of the beginning of one."""
+    return int(lease[len(_OWNED) : len(_OWNED) + _OWNER_DIGITS], 16)
+
+
+def select_lease_owners() -> Statement:
+    """(the beginning of a lease,) of every deliverer that holds one."""
+    return everyone(
+        "SELECT DISTINCT substr(lease, 1, ?) FROM delivery WHERE lease >= ? AND lease < ?",
+        (len(_OWNED) + _OWNER_DIGITS, _OWNED, chr(ord(_OWNED) + 1)),
+    )
+
+
+def release_of(owner: int) -> Statement:
+    """Give back every lease of a deliverer that is gone."""
+    return everyone(
+        "UPDATE delivery SET lease = NULL, leased_until_ms = NULL WHERE lease >= ? AND lease < ?",
+        (_owned_by(owner), f"{_owned_by(owner)}g"),  # "g" comes after every hexadecimal digit.
+    )
+
+
 class Tally(NamedTuple):
     """What a round of settlements says about one subscription. Moments are of the newest, or None."""
 

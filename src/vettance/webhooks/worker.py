@@ -8,7 +8,7 @@ import sys
 import uvloop
 
 from vettance.clock import DAY_MS
-from vettance.connect import connect_beside
+from vettance.connect import connect_beside, membership_of
 from vettance.db.engine import StoreDown
 from vettance.logs import configure_logs, logger
 from vettance.ops.meters import take_place
@@ -46,6 +46,7 @@ async def work(settings: Settings, link: socket.socket) -> None:
         postman,
         vault,
         alone=settings.database_url is None,
+        members=membership_of(settings),
         keep_ms=settings.keep.deliveries * DAY_MS or None,
         meters=take_place("webhooks").meters,
     )
