@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +22,7 @@ from vettance.history.filter import Order, Wanted
 from vettance.history.find import ChunksChanged, Finder, begun_again
 from vettance.history.relate import Relater
 from vettance.retention.erase import Eraser
+from vettance.retention.names import Names
 from vettance.retention.policy import Policy
 from vettance.retention.pseudonym import pseudonym, renamed
 from vettance.retention.retain import Retainer
@@ -304,9 +307,9 @@ def erased(past: list[Past], external_id: str, tenant: str) -> list[Past]:
         for email in seen
         if all(one.made.customer_id in (external_id, None) for one in past if named(one, email))
     }
-    names = {
-        text.casefold(): pseudonym(b"s" * 32, tenant, text, START_MS) for text in (external_id, *sorted(seen))
-    }
+    names = Names(
+        {text: pseudonym(b"s" * 32, tenant, text, START_MS) for text in (external_id, *sorted(seen))}
+    )
     fields = ("customer_id", "email", "device_id", "fingerprint", "session_id")
     left = []
     for one in past:
@@ -345,7 +348,86 @@ def test_nobody_is_erased_by_an_empty_id(service: Service) -> None:
     ],
 )
 def test_names_are_replaced_wherever_they_stand(value: Any, wanted: Any) -> None:
-    assert renamed(value, {"anna long": "P", "7": "Q"}) == wanted
+    assert renamed(value, Names({"Anna Long": "P", "7": "Q"})) == wanted
+
+
+@pytest.mark.parametrize(
+    "name", ["straße.müller+shop@bücher.example", "İpek.Öz@mail.example", "Kunde-Ünal-7"]
+)
+def test_names_are_replaced_in_every_form(name: str) -> None:
+    names = Names({name: "P"})
+    spelled = {name, name.upper(), name.lower(), name.casefold(), name.title()}
+    composed = {
+        unicodedata.normalize(kind, one) for one in spelled for kind in ("NFC", "NFD", "NFKC", "NFKD")
+    }
+    sent = {form for one in composed for form in (quote(one), quote(one, safe=""), json.dumps(one)[1:-1])}
+    for form in composed | sent:
+        assert names.replaced(form) == "P", form
+        assert names.replaced(f"see {form}, today") == "see P, today", form
+        assert (
+            names.replaced(f"https://x.example/?q={form}&n=%3D{form}#a") == "https://x.example/?q=P&n=%3DP#a"
+        ), form
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "wanted"),
+    [
+        ("a.nna+news@gmail.com", "anna@gmail.com", "P"),
+        ("anna+news@mail.example", "mail of anna@mail.example, her", "mail of P, her"),
+        ("anna@bücher.example", "anna@xn--bcher-kva.example", "P"),
+        ("c-1001", "c-10012 and abc-1001 and c-1001.", "c-10012 and abc-1001 and P."),
+        (
+            "anna@mail.example",
+            "joanna@mail.example no.anna@mail.example",
+            "joanna@mail.example no.anna@mail.example",
+        ),
+        ("2024", "in 2024 he paid", None),
+        ("2024", " 2024 ", "P"),
+    ],
+)
+def test_names_are_replaced_as_whole_words(name: str, text: str, wanted: str | None) -> None:
+    assert Names({name: "P"}).replaced(text) == (text if wanted is None else wanted)
+
+
+def test_an_erasure_of_nobody_is_refused(service: Service) -> None:
+    done = service.cli(
+        "customer", "erase", "--tenant", service.tenant_id, "--external-id", "nobody-x", ok=False
+    )
+    assert done.returncode == 1
+    assert "nothing of this tenant names nobody-x" in done.stderr
+
+
+def test_every_form_of_a_customers_names_is_gone_from_every_row(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Forms"))
+    name, email = "İpek-Straße-77", "straße.müller+shop@bücher.example"
+    planted = {
+        name,
+        email,
+        email.replace("+shop", ""),
+        email.upper(),
+        quote(email),
+        unicodedata.normalize("NFD", email),
+    }
+    body = {
+        "eventName": "user.login",
+        "customer": {"externalId": name, "email": email},
+        "metadata": {f"k{number}": f"see {form}!" for number, form in enumerate(sorted(planted))},
+    }
+    event = caller.post("/api/v1/decisions/evaluate", body).json["correlationIds"]["eventId"]
+    notes = " / ".join(sorted(planted))
+    assert caller.post(f"/api/v1/feedback/event/{event}", {"label": "FRAUD", "notes": notes}).status == 201
+    headers = {"X-Request-Id": "for-" + quote(email.upper(), safe="")}
+    job = caller.post("/api/v1/events/async", body, headers=headers)
+    assert job.status == 202
+    service.wait_for(lambda: caller.get("/api/v1/events").json["total"] == 2)
+    service.cli("customer", "erase", "--tenant", caller.id, "--external-id", name, "--json")
+    traces = ("müller", "muller", "m%c3%bcller", "m\\u00fcller", "stra", "pek-")
+    for table in ("event", "decision", "term", "feedback", "job", "change", "aml_subject"):
+        for row in service.rows(f"SELECT * FROM {table} WHERE tenant = '{caller.id}'"):
+            for value in row:
+                text = bytes(value).decode() if isinstance(value, bytes | memoryview) else str(value)
+                said = unicodedata.normalize("NFC", text).casefold()
+                assert not [trace for trace in traces if trace in said], (table, text)
 
 
 def test_pseudonyms_depend_on_the_secret_the_tenant_and_the_moment() -> None:

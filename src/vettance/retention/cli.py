@@ -81,6 +81,8 @@ def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> Non
         erased = asyncio.run(work())
     except Lost as error:
         fail(str(error))
+    if not erased.known:
+        fail(f"nothing of this tenant names {external_id}; nothing was erased")
     lines = [f"{erased.events:,} events and {erased.rows:,} other rows now say {erased.pseudonym}.", "Kept:"]
     lines += [f"  {kept.what}: {kept.why}." for kept in erased.kept]
     show(decode(encode(erased)), "\n".join(lines), as_json=as_json)

@@ -8,7 +8,8 @@ from vettance.db.engine import Store, still_asked
 from vettance.history.filter import Order, Wanted
 from vettance.history.find import Finder, Place
 from vettance.retention import sql
-from vettance.retention.pseudonym import pseudonym, renamed_event, renamed_json, renamed_text
+from vettance.retention.names import Names
+from vettance.retention.pseudonym import pseudonym, renamed_event, renamed_json
 from vettance.retention.rename import Renamer
 from vettance.tenants.sql import note_change
 
@@ -29,6 +30,8 @@ class Erased(msgspec.Struct, frozen=True, rename="camel"):
     events: int
     rows: int
     kept: list[Kept]
+    #: Whether anything of the tenant named the customer, what the law has kept included.
+    known: bool
 
 
 class Eraser:
@@ -51,17 +54,20 @@ class Eraser:
         seqs = await self._seqs(tenant, external_id)
         emails = await self._emails(tenant, external_id, seqs)
         texts = [external_id, *sorted({*emails.own, *emails.shared})]
-        names = {text.casefold(): pseudonym(self._secret, tenant, text, at_ms) for text in texts}
+        pseudonyms = {text: pseudonym(self._secret, tenant, text, at_ms) for text in texts}
+        names = Names(pseudonyms)
         for email in sorted(emails.own):
             seqs += [seq for seq in await self._seqs(tenant, email) if seq not in set(seqs)]
         await self._rewrite(tenant, sorted(seqs), names)
-        await self._renamer.rename(tenant, sorted(seqs), lambda text: renamed_text(text, names))
+        await self._renamer.rename(tenant, sorted(seqs), names.replaced)
         rows = await self._others(tenant, names)
         rows += sum(await self._store.write(sql.forget_subject(tenant, external_id)))
         kept = await self._kept(tenant, external_id, sorted(emails.own | emails.shared))
         # Running services let go of the names that they remember.
         await self._store.write(note_change(sql.DONE, tenant, subject, self._now_ms))
-        return Erased(names[external_id.casefold()], len(seqs), rows, kept)
+        aml = (await self._store.read(sql.count_aml_of(tenant, external_id)))[0]
+        known = bool(seqs or rows or aml[0] or aml[1])
+        return Erased(pseudonyms[external_id], len(seqs), rows, kept, known)
 
     async def _begin(self, tenant: str, subject: str) -> int:
         """Return the moment of the erasure: that of an earlier one when it did not come to its end."""
@@ -100,12 +106,12 @@ class Eraser:
                     break
         return _Emails(frozenset(found - shared), frozenset(shared))
 
-    async def _rewrite(self, tenant: str, seqs: Sequence[int], names: dict[str, str]) -> None:
+    async def _rewrite(self, tenant: str, seqs: Sequence[int], names: Names) -> None:
         async for events in self._events(tenant, seqs):
             statements = []
             for one in events:
                 texts = {
-                    name: renamed_text(text, names)
+                    name: names.replaced(text)
                     for name in sql.NAMING
                     if (text := getattr(one, name)) is not None
                 }
@@ -128,7 +134,7 @@ class Eraser:
                 yield [sql.Named._make(row[1:]) for row in rows]
                 asked = still_asked(asked, rows)
 
-    async def _others(self, tenant: str, names: dict[str, str]) -> int:
+    async def _others(self, tenant: str, names: Names) -> int:
         """Rewrite what names the customer beside the log; returns how many rows did."""
         count = 0
         for place in sql.PLACES:
@@ -196,9 +202,9 @@ class _Emails(msgspec.Struct, frozen=True):
     shared: frozenset[str]
 
 
-def _renamed_content(content: str | bytes, names: dict[str, str]) -> str | bytes:
+def _renamed_content(content: str | bytes, names: Names) -> str | bytes:
     if isinstance(content, str):
-        return renamed_text(content, names)
+        return names.replaced(content)
     try:
         return renamed_json(content, names)
     except (msgspec.DecodeError, UnicodeDecodeError):

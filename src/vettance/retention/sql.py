@@ -194,6 +194,9 @@ PLACES: Final = (
     Place("feedback", "id", "external_case_id", "external_case_id IS NOT NULL"),
     Place("list_entry", "id", "reason", "reason IS NOT NULL"),
     Place("job", "id", "sent", "sent IS NOT NULL"),
+    Place("job", "id", "error", "error IS NOT NULL"),
+    # The caller's own `X-Request-Id`.
+    Place("job", "id", "request_id"),
     Place("delivery", "id", "body", "state <> 'pending'"),
 )
 
