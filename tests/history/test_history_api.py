@@ -225,6 +225,11 @@ def test_events_are_counted_with_their_customers_and_devices(filled: tuple[Calle
         "eventsUnderReview": 0,
         "uniqueCustomers": 3,
         "uniqueDevices": 6,
+        "newest": {
+            "events": 6,
+            "without": {"customer": 0.0, "device": 0.0, "ip": 0.0, "session": 0.0, "amount": 1.0},
+            "unknownMembers": [],
+        },
     }
     assert page(filled[0], "/api/v1/events/stats") == counted
     now = int(time.time())

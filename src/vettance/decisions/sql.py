@@ -263,6 +263,22 @@ def select_last_evaluated() -> Statement:
     return everyone("SELECT evaluated_at_ms FROM decision ORDER BY seq DESC LIMIT 1")
 
 
+def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
+    """What stands in the newest events of a tenant, newest first: the rows of `coverage.Newest`.
+
+    Bodies beyond so many bytes are left out.
+    """
+    return scoped(
+        tenant,
+        "SELECT decision.event_category, decision.customer_id, decision.email, decision.device_id, "
+        "decision.fingerprint, decision.ip, decision.session_id, "
+        f"CASE WHEN LENGTH(event.sent) <= {bytes_max:d} THEN event.sent END "
+        "FROM decision JOIN event ON event.id = decision.id "
+        "WHERE decision.tenant = ? ORDER BY decision.seq DESC LIMIT ?",
+        (limit,),
+    )
+
+
 def select_last_event() -> Statement:
     """(seq, id) of the newest event of the log."""
     return everyone("SELECT seq, id FROM event ORDER BY seq DESC LIMIT 1")

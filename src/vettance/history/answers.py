@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from vettance.decisions.answers import CorrelationIds, RuleVersion, Score
+from vettance.decisions.coverage import Coverage
 from vettance.decisions.decision import LOWERCASE, Action, Decision, Outcome, Reason
 from vettance.decisions.sql import Listed
 from vettance.errors import Invalid
@@ -225,13 +226,14 @@ class DecisionStats(Wire, frozen=True):
 
 
 class EventStats(Wire, frozen=True):
-    """The answer of `GET /events/stats`, by event time."""
+    """The answer of `GET /events/stats`: counts by event time, and what the newest events lack."""
 
     total_events: int
     blocked_events: int
     events_under_review: int
     unique_customers: int
     unique_devices: int
+    newest: Coverage
 
 
 def decision_stats(tally: Tally) -> DecisionStats:
@@ -251,7 +253,7 @@ def decision_stats(tally: Tally) -> DecisionStats:
     )
 
 
-def event_stats(tally: Tally, uniques: Uniques) -> EventStats:
+def event_stats(tally: Tally, uniques: Uniques, newest: Coverage) -> EventStats:
     """Write what was counted as `GET /events/stats` answers it."""
     return EventStats(
         total_events=tally.totals.evaluated,
@@ -259,6 +261,7 @@ def event_stats(tally: Tally, uniques: Uniques) -> EventStats:
         events_under_review=tally.totals.review,
         unique_customers=uniques.customers,
         unique_devices=uniques.devices,
+        newest=newest,
     )
 
 

@@ -183,4 +183,5 @@ class HistoryDoors:
         """GET /events/stats."""
         query = read_query(call.query_string, SpanQuery)
         tally, uniques = await self._accountant.both(call.tenant.id, query.moment_from, query.moment_to)
-        return Reply(event_stats(tally, uniques))
+        newest = await self._accountant.cover(call.tenant.id)
+        return Reply(event_stats(tally, uniques, newest))

@@ -8,7 +8,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vettance import clock
-from vettance.db.engine import Store
+from vettance.db.engine import Store, in_pieces
+from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, Newest, cover
+from vettance.decisions.sql import select_newest_sent
 from vettance.history import sql
 from vettance.history.column import TERM, TYPES, Array, keys_of
 from vettance.history.find import ChunksChanged, Finder, begun_again
@@ -22,6 +24,9 @@ KINDS: Final = ("customer", "device")
 _READ_CHUNKS: Final = 64
 #: Spans of whole days whose customers and devices are kept in memory, an eighth of a byte for each term.
 _SPANS_KEPT: Final = 16
+#: A habit of a sender changes slowly, and looking at the newest events takes as long as counting all.
+_COVERED_MS: Final = 60_000
+_COVERED_KEPT: Final = 1_000
 _LATELY_MAX: Final = 100_000  # Texts kept with their numbers; a tail holds some thousand.
 
 
@@ -60,6 +65,7 @@ class Accountant:
         self._now_ms = now_ms
         self._lately = _Lately("", 0, {})
         self._days: OrderedDict[tuple[str, int, int], _Days] = OrderedDict()
+        self._covered: OrderedDict[str, tuple[int, Coverage]] = OrderedDict()
 
     @begun_again
     async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Tally:
@@ -136,6 +142,18 @@ class Accountant:
             self._tally(tenant, from_ms, to_ms, layout, with_codes=False),
             self._uniques(tenant, from_ms, to_ms, layout),
         )
+
+    async def cover(self, tenant: str) -> Coverage:
+        """Tell what the newest events of a tenant lack, as of the last minute."""
+        at_ms, found = self._covered.get(tenant, (0, None))
+        if found is None or not 0 <= self._now_ms() - at_ms < _COVERED_MS:
+            asked = in_pieces(select_newest_sent(tenant, NEWEST, BODY_BYTES_MAX))
+            found = cover(Newest._make(row) for row in await self._store.read(asked))
+            self._covered[tenant] = (self._now_ms(), found)
+            self._covered.move_to_end(tenant)
+            while len(self._covered) > _COVERED_KEPT:
+                self._covered.popitem(last=False)
+        return found
 
     async def _uniques(self, tenant: str, from_ms: int | None, to_ms: int | None, layout: Layout) -> Uniques:
         """Count the different customers and devices of [from, to). Raises `ChunksChanged`."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from vettance.isolate import Isolation
-from vettance.ops import beside, legible, machine, stored
+from vettance.ops import beside, legible, machine, sent, stored
 from vettance.ops.finding import Check, Finding, Patient, fault
 
 #: Every check, in the order in which faults are best mended.
@@ -22,6 +22,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     stored.check_work,
     legible.check_rules,
     legible.check_events,
+    sent.check_sent,
     machine.check_addresses,
     machine.check_server,
     machine.check_port,

@@ -1,0 +1,100 @@
+"""Coverage: what the newest events of a tenant lack, and what they carry in vain."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from vettance.decisions.features import known_names
+from vettance.decisions.members import read_amount
+from vettance.events.event import EventBody
+from vettance.nearest import unknown_members
+from vettance.wire import JSON, Wire
+
+#: Enough to tell a habit of the sender, and read in milliseconds.
+NEWEST: Final = 200
+#: Bodies beyond this are left unread: whatever is habit stands in small ones too.
+BODY_BYTES_MAX: Final = 64 * 1024
+_MEMBERS_SHOWN: Final = 10
+_SHARE_DIGITS: Final = 4
+
+
+class Newest(NamedTuple):
+    """One of the newest events: what was read of it, and its body unless that is large."""
+
+    category: str
+    customer_id: str | None
+    email: str | None
+    device_id: str | None
+    fingerprint: str | None
+    ip: str | None
+    session_id: str | None
+    sent: bytes | None
+
+
+class UnknownMember(Wire, frozen=True):
+    """A member that nothing reads, how many events carry it, and the name that was probably meant."""
+
+    name: str
+    events: int
+    nearest: str | None = None
+
+
+class Coverage(Wire, frozen=True):
+    """The newest events of a tenant: the share of them without each part, and members that nothing reads.
+
+    `without.amount` is a share of those of category TRANSACTION; it is left out where there are none.
+    """
+
+    events: int
+    without: dict[str, float]
+    unknown_members: list[UnknownMember]
+
+
+#: What rules lean on most, and how it is found.
+_PARTS: Final[Mapping[str, Callable[[Newest], bool]]] = {
+    "customer": lambda one: bool(one.customer_id or one.email),
+    "device": lambda one: bool(one.device_id or one.fingerprint),
+    "ip": lambda one: bool(one.ip),
+    "session": lambda one: bool(one.session_id),
+}
+
+
+def cover(newest: Iterable[Newest]) -> Coverage:
+    """Look at some events of a tenant, the newest of them."""
+    looked = list(newest)
+    without = {name: _share(sum(not has(one) for one in looked), len(looked)) for name, has in _PARTS.items()}
+    payments = [body for one in looked if one.category == "TRANSACTION" and (body := _body(one)) is not None]
+    without["amount"] = _share(sum(not _has_amount(body) for body in payments), len(payments))
+    unknown: Counter[tuple[str, str | None]] = Counter()
+    for one in looked:
+        if (body := _body(one)) is not None:
+            unknown.update(unknown_members(body, EventBody, known_names()))
+    return Coverage(
+        events=len(looked),
+        without={name: share for name, share in without.items() if share is not None},
+        unknown_members=[
+            UnknownMember(name=path, events=count, nearest=nearest)
+            for (path, nearest), count in unknown.most_common(_MEMBERS_SHOWN)
+        ],
+    )
+
+
+def _share(part: int, whole: int) -> float | None:
+    return round(part / whole, _SHARE_DIGITS) if whole else None
+
+
+def _body(one: Newest) -> JSON | None:
+    if one.sent is None:
+        return None
+    try:
+        body = msgspec.json.decode(one.sent)
+    except msgspec.MsgspecError:
+        return None
+    return body if type(body) is dict else None
+
+
+def _has_amount(body: JSON) -> bool:
+    holders = (body.get("metadata"), body.get("payload"))
+    return any(read_amount(holder.get("amount")) is not None for holder in holders if type(holder) is dict)

@@ -1,0 +1,31 @@
+"""Misspelt events show: the statistics and the doctor tell what the newest events lack and carry in vain."""
+
+import json
+
+from live import Service, run_cli
+
+
+def test_statistics_and_doctor_tell_of_misspelt_members(own_service: Service) -> None:
+    for number in range(30):
+        body = {
+            "eventName": "payment.attempt",
+            "eventCategory": "TRANSACTION",
+            "customer": {"id": f"c-{number}"},
+            "ip": "203.0.113.9",
+            "amount": 12.5,
+        }
+        assert own_service.post("/api/v1/events", body).status == 201
+    newest = own_service.get("/api/v1/events/stats").json["newest"]
+    assert newest["events"] == 30
+    assert newest["without"] == {"customer": 1, "device": 1, "ip": 0, "session": 1, "amount": 1}
+    assert {"name": "customer.id", "events": 30, "nearest": "customer.externalId"} in newest["unknownMembers"]
+    assert {"name": "amount", "events": 30, "nearest": "metadata.amount"} in newest["unknownMembers"]
+    done = run_cli(own_service.data, "doctor", "--json", ok=False, env=own_service.env)
+    told = [one["found"] for one in json.loads(done.stdout)["findings"] if one["check"] == "events"]
+    assert any("100% without customer" in one for one in told), told
+    assert any("customer.id (did you mean customer.externalId?)" in one for one in told), told
+
+
+def test_a_tenant_without_events_has_statistics_as_well(own_service: Service) -> None:
+    newest = own_service.get("/api/v1/events/stats").json["newest"]
+    assert newest == {"events": 0, "without": {}, "unknownMembers": []}
