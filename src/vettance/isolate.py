@@ -20,7 +20,7 @@ from vettance.logs import logger
 WORKS: Final = (
     *("configuration", "memory", "aml_memory", "snapshot", "history", "sessions", "quota"),
     *("jobs", "replays", "rescreening", "retention", "metrics", "key_use", "import", "doctor"),
-    *("webhook_lane", "webhook_change", "webhook_row", "webhook_settlement"),
+    *("webhook_lane", "webhook_change", "webhook_row", "webhook_settlement", "webhook_succession"),
 )
 #: The pause after the first failure; each further one doubles it. What failed by chance is done soon after.
 RETRY_S_MIN: Final = 1.0
