@@ -18,6 +18,7 @@ from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql as decisions_sql
 from vettance.exchange import sql as exchange_sql
 from vettance.jobs import sql as jobs_sql
+from vettance.lists import sql as lists_sql
 from vettance.retention import sql as retention_sql
 from vettance.webhooks import outbox
 from vettance.websdk import sql as websdk_sql
@@ -118,6 +119,7 @@ ASKED = (
     decisions_sql.select_listed("t", [1, 2, 3], bodies=True),
     decisions_sql.select_rows("t", [1, 2, 3]),
     decisions_sql.select_imported_log("t", 0, 1),
+    lists_sql.select_all("", 1),
     jobs_sql.select_queued("t", "imp", 1),
     jobs_sql.select_accepted("t", 0, 1),
     aml_sql.select_log("t", 0, 0, 1),

@@ -331,3 +331,29 @@ def test_an_entry_of_a_device_matches_its_external_id_too(tenant: Caller) -> Non
     event = {"eventName": "user.login", "device": {"externalId": "device-by-id", "fingerprint": "other"}}
     assert tenant.post("/api/v1/decisions/evaluate", event).json["decision"] == "deny"
     assert tenant.delete(f"/api/v1/lists/{made.json['id']}").status == 200
+
+
+def test_lists_are_bounded_by_a_setting_of_their_tenant(service: Service) -> None:
+    small = Caller(service, *service.new_tenant("Small", **{"list-entries": 3}))
+    other = Caller(service, *service.new_tenant("Other"))
+    soon = (dt.datetime.now(dt.UTC) + dt.timedelta(seconds=2)).isoformat()
+    add(small, fresh_ip(), expiresAt=soon)
+    kept = [add(small, fresh_ip())["id"] for _ in range(2)]
+    body = {"type": "IP", "value": fresh_ip(), "listType": "block"}
+    refused = small.post("/api/v1/lists", body)
+    assert refused.status == 409
+    assert refused.json["error"]["details"] == {"reason": "too_many_entries", "limit": 3}
+    scoped = small.post("/api/v1/lists/ip", {"ip": fresh_ip()})
+    assert scoped.json["error"]["details"]["reason"] == "too_many_entries"
+    known = small.get("/api/v1/lists?limit=1").json["data"][0]
+    again = small.post("/api/v1/lists", {"type": "IP", "value": known["value"], "listType": "block"})
+    assert again.json["error"]["details"] == {"reason": "duplicate_entry", "id": known["id"]}
+    add(other, fresh_ip())
+    # What has expired takes no room, and is removed when there is none left.
+    time.sleep(2)
+    add(small, fresh_ip())
+    stored = service.rows(f"SELECT COUNT(*) FROM list_entry WHERE tenant = '{small.id}'")
+    assert [tuple(row) for row in stored] == [(3,)]
+    assert small.post("/api/v1/lists", body).status == 409
+    assert small.delete(f"/api/v1/lists/{kept[0]}").status == 200
+    assert small.post("/api/v1/lists", body).status == 201

@@ -41,6 +41,7 @@ from vettance.web.routing import Call, Reply, Route
 from vettance.wire import JSON, Faults, encode, read_timestamp
 
 _TAG: Final = "Lists"
+_LOADED: Final = 5_000  # Entries read at a time at the start.
 _VALUE_FAULTS: Final = {
     EntryType.IP: "must be an IPv4 or IPv6 address, or a CIDR range",
     EntryType.EMAIL: "must be an e-mail address",
@@ -128,12 +129,15 @@ class ListDoors:
     async def load(self) -> None:
         """Fill the mirror from the store, at start."""
         self._books.clear()
-        for row in await self._store.read(sql.select_all()):
-            try:
-                entry = sql.entry_of(row)
-                self._books.setdefault(entry.tenant, ListBook()).put(entry)
-            except Exception as error:  # noqa: BLE001  One entry must not keep a process from its start.
-                self._skipped.note(Rows.LIST_ENTRY, row[1], row[0], error)
+        last = ""
+        while rows := await self._store.read(sql.select_all(last, _LOADED)):
+            last = rows[-1][0]
+            for row in rows:
+                try:
+                    entry = sql.entry_of(row)
+                    self._books.setdefault(entry.tenant, ListBook()).put(entry)
+                except Exception as error:  # noqa: BLE001  One entry must not keep a process from its start.
+                    self._skipped.note(Rows.LIST_ENTRY, row[1], row[0], error)
 
     async def reload(self, tenant: str, entry_id: str) -> None:
         """Bring one entry of the mirror in line with the store."""
@@ -261,7 +265,8 @@ class ListDoors:
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
         )
-        statements: list[Statement] = [*sql.insert_entry(entry), self._change(entry, now_ms)]
+        cleared = await self._make_room(call, entry, now_ms)
+        statements: list[Statement] = [*cleared, *sql.insert_entry(entry), self._change(entry, now_ms)]
         if entry.list_type is ListType.BLOCK:
             statements.append(
                 enqueue(
@@ -280,6 +285,24 @@ class ListDoors:
             raise await self._duplicate(entry, now_ms) from None
         self._books.setdefault(entry.tenant, ListBook()).put(entry)
         return reply
+
+    async def _make_room(self, call: Call, entry: ListEntry, now_ms: int) -> list[Statement]:
+        """Let go of expired entries where the lists are full. Raises `Conflict` where that does not help."""
+        book, most = self._books.get(entry.tenant), call.tenant.list_entries
+        if book is None or len(book) < most:
+            return []
+        book.forget(now_ms)
+        if len(book) < most:
+            return [sql.delete_expired(entry.tenant, now_ms)]
+        duplicate = await self._duplicate(entry, now_ms)
+        if "id" in duplicate.details:
+            raise duplicate
+        raise Conflict(
+            f"The lists hold {len(book):,} entries, and may hold {most:,}. Remove some, or ask your operator "
+            "for more.",
+            "too_many_entries",
+            limit=most,
+        )
 
     async def _duplicate(self, entry: ListEntry, now_ms: int) -> Conflict:
         rows = await self._store.read(sql.select_by_value(entry.tenant, entry.type, entry.value, now_ms))

@@ -133,6 +133,11 @@ class ListBook:
             if not place:
                 del self._exact[entry.type, entry.value]
 
+    def forget(self, now_ms: int) -> None:
+        """Drop the entries that have expired."""
+        for entry in [entry for entry in self._by_id.values() if not entry.live(now_ms)]:
+            self.drop(entry.id)
+
     def match(self, event: Event, now_ms: int) -> tuple[ListEntry, ...]:
         """Return every live entry that an event matches by its IP, device fingerprint or customer e-mail."""
         if not self._by_id:

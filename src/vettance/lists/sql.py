@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import Row, Statement, everyone, in_pieces, scoped
 from vettance.lists.entry import EntryType, ListEntry, ListType
 
 AREA = "list"
@@ -58,9 +58,16 @@ def select_by_value(tenant: str, entry_type: EntryType, value: str, now_ms: int)
     )
 
 
-def select_all() -> Statement:
-    """Every entry of every tenant, for the mirror."""
-    return everyone(f"SELECT {_COLUMNS} FROM list_entry ORDER BY id")
+def select_all(after: str, limit: int) -> Statement:
+    """The entries of every tenant behind an id, in the order of ids, for the mirror."""
+    return in_pieces(
+        everyone(f"SELECT {_COLUMNS} FROM list_entry WHERE id > ? ORDER BY id LIMIT ?", (after, limit))
+    )
+
+
+def delete_expired(tenant: str, now_ms: int) -> Statement:
+    """Remove the entries of a tenant that have expired."""
+    return scoped(tenant, "DELETE FROM list_entry WHERE tenant = ? AND expires_at_ms <= ?", (now_ms,))
 
 
 def entry_of(row: Row) -> ListEntry:

@@ -21,6 +21,9 @@ THROTTLE_DEFAULT = 300  # requests in any 60 seconds, for each key
 QUOTA_DEFAULT = 10_000  # requests in an hour of the clock, for each tenant
 SUBSCRIPTIONS_DEFAULT = 25  # of webhooks; each one that listens is a row in the commit of what it is told
 SUBSCRIPTIONS_MAX = 1_000  # what has been measured; a decision waits for the rows of all that listen
+#: Entries of both lists together: every process keeps all of them in memory, half a kilobyte each.
+LIST_ENTRIES_DEFAULT = 100_000
+LIST_ENTRIES_MAX = 10_000_000
 THROTTLE_WINDOW_S = 60
 QUOTA_WINDOW_S = 3600
 
@@ -37,6 +40,7 @@ class Tenant(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     require_origin: bool = False
     tell_unknown: bool | None = None  # None: for test keys
     subscriptions: int = SUBSCRIPTIONS_DEFAULT
+    list_entries: int = LIST_ENTRIES_DEFAULT
 
 
 class Setting(NamedTuple):
@@ -57,6 +61,7 @@ SETTINGS: Final[Mapping[str, Setting]] = {
     "require_origin": Setting("Refuse tokens sent without an Origin header."),
     "tell_unknown": Setting("Name unknown members in X-Vettance-Unknown; unset: for test keys."),
     "subscriptions": Setting("Webhook subscriptions at a time.", int, most=SUBSCRIPTIONS_MAX),
+    "list_entries": Setting("Entries of the allow and block lists together.", int, most=LIST_ENTRIES_MAX),
 }
 
 
