@@ -33,16 +33,35 @@ from vettance.websdk import sql as websdk_sql
 KEYS: Final = {
     "aml_alert.case_id",
     "aml_alert.id",
+    "aml_alert.origin",
+    "aml_alert.rule_id",
+    "aml_alert.severity",
+    "aml_alert.state",
     "aml_alert.tenant",
     "aml_alert.typology",
+    "aml_alert_count.origin",
+    "aml_alert_count.resolution",
+    "aml_alert_count.rule_id",
+    "aml_alert_count.severity",
+    "aml_alert_count.state",
+    "aml_alert_count.tenant",
+    "aml_alert_count.typology",
     "aml_alert_entity.alert",
     "aml_alert_entity.entity",
+    "aml_alert_entity.role",
     "aml_alert_entity.tenant",
     "aml_alert_event.alert",
     "aml_alert_event.event",
     "aml_alert_event.tenant",
+    "aml_case.assignee",
     "aml_case.id",
+    "aml_case.severity",
+    "aml_case.state",
     "aml_case.tenant",
+    "aml_case_count.assignee",
+    "aml_case_count.severity",
+    "aml_case_count.state",
+    "aml_case_count.tenant",
     "aml_case_entry.case_id",
     "aml_event.id",
     "aml_event.tenant",
@@ -69,6 +88,7 @@ KEYS: Final = {
     "decision.id",
     "decision.tenant",
     "delivery.id",
+    "delivery.lease",
     "delivery.subscription",
     "delivery.tenant",
     "event.id",
@@ -144,7 +164,13 @@ def test_both_engines_have_the_same_tables_with_the_same_columns(url: str, path:
             for (name,) in names.fetchall()
             if not name.startswith(("term_search", "id_search"))
         }
-    shared = {name: columns for name, columns in tables_of(url).items() if not name.endswith("_search")}
+    # What the embedded store looks for by a text, this one looks for by its digest.
+    digests = {table: {f"{name}_digest" for name in names} for table, names in LONG.items()}
+    shared = {
+        name: set(columns) - digests.get(name, set())
+        for name, columns in tables_of(url).items()
+        if not name.endswith("_search")
+    }
     # Whoever adds a migration adds one to each of db/schema/sqlite and db/schema/postgres.
     assert shared == embedded
 
@@ -169,7 +195,7 @@ async def test_texts_are_found_by_the_index_before_postgresql_has_counted_them(
         aml_sql.select_event("ten_a", "tx-1"),
         aml_sql.select_open_case("ten_a", "c-1"),
         aml_sql.select_customer_alerts("ten_a", "c-1", 0),
-        screening_sql.select_history("ten_a", "c-1", ""),
+        screening_sql.select_history("ten_a", "c-1", "", ["e"]),
         websdk_sql.select_batch("ten_a", "session", "batch"),
     ],
     ids=["event", "case", "alerts", "history", "batch"],
@@ -184,8 +210,9 @@ async def test_long_texts_are_found_by_their_digests(
         "'rule', 'T', 'r', 'LOW', '', '', 'OPEN', 1, 0, 0 FROM generate_series(2, 2000) AS n",
     )
     ask(emptied, "ANALYZE aml_alert")
-    plan = ask(f"{emptied}?enable_seqscan=off", f"EXPLAIN {form_of(asked.sql).text}", *asked.args)
-    assert any("Index Cond" in row[0] and "sha256" in row[0] for row in plan), plan
+    real = asked.postgres or asked
+    plan = ask(f"{emptied}?enable_seqscan=off", f"EXPLAIN {form_of(real.sql).text}", *real.args)
+    assert any("Index Cond" in row[0] and "_digest = " in row[0] for row in plan), plan
     assert await shared.read(asked) == []
 
 

@@ -59,10 +59,12 @@ _LAID_OUT: Final = "Lists and statistics read columns laid out for them; `make b
 _REMOVING: Final = "It goes through what it removes or renames, a step at a time."
 _CHANGED: Final = "It works through the subjects that a change of a watchlist concerns, a chunk at a time."
 _IMPORT: Final = "A command imports the past: it goes through what it imports, a chunk at a time."
+_FAILING: Final = "There are as many rows as kinds of work fail at the moment."
 _REPLAY: Final = "An officer sends again what was made in a span, a chunk at a time."
 _COMMAND: Final = "A command asks it, while nobody waits."
 #: What no request or background look of `go_through` reaches, and why. A whole file is named by `*`.
 COLD: Final = {
+    "aml/imports/sql.py:*": _IMPORT,
     "aml/screening/sql.py:count_rescreened": _CHANGED,
     "aml/screening/sql.py:move_subject": _CHANGED,
     "aml/screening/sql.py:move_unchanged": _CHANGED,
@@ -104,7 +106,11 @@ COLD: Final = {
     "jobs/sql.py:fail_job": "It differs from `complete_job` in what it writes only.",
     "jobs/sql.py:insert_imported": _IMPORT,
     "jobs/sql.py:select_queued": _IMPORT,
+    "lists/sql.py:delete_expired": _REMOVING,
     "lists/sql.py:select_all": _KEPT,
+    "ops/sql.py:forget_failing": _FAILING,
+    "ops/sql.py:note_failing": _FAILING,
+    "ops/sql.py:select_failing": _FAILING,
     "ops/sql.py:select_any_sealed": _COMMAND,
     "ops/sql.py:select_newest_event": _COMMAND,
     "ops/sql.py:count_listless_tenants": _COMMAND,
@@ -134,6 +140,7 @@ COLD: Final = {
     "terms/sql.py:select_terms_by_number": _LAID_OUT,
     "terms/sql.py:widen_term": "Texts are rarely seen in another field; they are found by number.",
     "watchlists/sql.py:*": _KEPT,
+    "webhooks/outbox.py:cancel_all_orphans": _START,
     "webhooks/outbox.py:release": "After a failure of the store; it finds deliveries by their numbers.",
     "webhooks/outbox.py:release_all": _START,
     "webhooks/outbox.py:select_last_delivery": _START,

@@ -304,8 +304,8 @@ def rows_of(table: str, settings: list[Setting], count: int) -> Iterator[Row]:
             yield own | open_case(one)
 
 
-def fill_sqlite(path: Path, settings: list[Setting], count: int, *, counted: bool) -> None:
-    """Put a history into the embedded store; `counted` has it know statistics of its tables."""
+def fill_sqlite(path: Path, settings: list[Setting], count: int) -> None:
+    """Put a history into the embedded store."""
     with closing(sqlite3.connect(path)) as file:
         for table in GROWING:
             rows = rows_of(table, settings, count)
@@ -315,12 +315,10 @@ def fill_sqlite(path: Path, settings: list[Setting], count: int, *, counted: boo
             file.execute(text, list(first.values()))
             file.executemany(text, (list(row.values()) for row in rows))
         file.commit()
-        if counted:
-            file.execute("ANALYZE")
 
 
-async def fill_postgres(url: str, settings: list[Setting], count: int, *, counted: bool) -> None:
-    """Put a history into a database, which is then told nothing of it unless it is `counted`."""
+async def fill_postgres(url: str, settings: list[Setting], count: int) -> None:
+    """Put a history into a database, which is told nothing of it."""
     connection = await asyncpg.connect(url)
     try:
         partitions = "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = $1::regclass"
@@ -341,7 +339,5 @@ async def fill_postgres(url: str, settings: list[Setting], count: int, *, counte
                 )
         # Thousands of changes of one row in one commit leave what no service leaves.
         await connection.execute("VACUUM aml_alert_count, aml_case_count")
-        if counted:
-            await connection.execute("ANALYZE")
     finally:
         await connection.close()

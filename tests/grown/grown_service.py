@@ -15,6 +15,7 @@ import vettance.watchlists
 from vettance.app import Service
 from vettance.connect import connect_store
 from vettance.db.engine import Store
+from vettance.decisions.sql import select_newest_sent
 from vettance.history.seal import Sealer
 from vettance.outbox import MessageType
 from vettance.rules.packs import load_pack_text
@@ -26,6 +27,7 @@ from vettance.tenants.tenant import Key, Tenant, key_digest, key_hint, make_key
 from vettance.vault import Vault
 from vettance.watchlists.reach import list_set_id
 from vettance.watchlists.refresh import IndexKeeper, import_list
+from vettance.webhooks import outbox
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.deliver import Deliverer
 from vettance.webhooks.post import Postman
@@ -140,8 +142,10 @@ async def _list_of(store: Store, data: Path) -> tuple[str, str]:
 
 
 @contextlib.asynccontextmanager
-async def grown_service(data: Path, database_url: str | None, fill: Fill) -> AsyncIterator[Grown]:
-    """Make a store, fill it, and run a service with all its background work on it until the block ends."""
+async def grown_service(
+    data: Path, database_url: str | None, fill: Fill, count: Callable[[], Awaitable[None]]
+) -> AsyncIterator[Grown]:
+    """Make a store, fill it, have it counted, and run a service with all its background work on it."""
     settings = Settings(
         data=data,
         database_url=database_url,
@@ -168,6 +172,7 @@ async def grown_service(data: Path, database_url: str | None, fill: Fill) -> Asy
         for name in names:
             while await sealer.seal(name, CHUNK):
                 pass
+        await count()
         service = Service(settings, store)
         await service.start()
         postman = Postman(unsafe=True)
@@ -194,6 +199,10 @@ async def look_around(one: Grown) -> None:
     await service.sealer.seal(tenant, CHUNK)
     await one.deliverer._sweep()
     await record_use(service.store, service.keys)
+    # What several deliverers look for, and what statistics ask once a minute.
+    await service.store.read(outbox.select_lease_owners())
+    await service.store.write(outbox.release_of(1))
+    await service.store.read(select_newest_sent(tenant, 50, 10_000))
     await one.call("GET", f"{_API}/lists", expect=401, x_api_key=make_key(live=False))
     await service.tally.save()
     await service.measurer(service.settings.data).text()

@@ -268,14 +268,21 @@ def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
 
     Bodies beyond so many bytes are left out.
     """
-    return scoped(
-        tenant,
+    text = (
         "SELECT decision.event_category, decision.customer_id, decision.email, decision.device_id, "
         "decision.fingerprint, decision.ip, decision.session_id, "
         f"CASE WHEN LENGTH(event.sent) <= {bytes_max:d} THEN event.sent END "
-        "FROM decision JOIN event ON event.id = decision.id "
-        "WHERE decision.tenant = ? ORDER BY decision.seq DESC LIMIT ?",
-        (limit,),
+        "FROM decision JOIN event ON event.id = decision.id WHERE decision."
+    )
+    # Told `tenant = ?`, PostgreSQL may sort all of a tenant's, or walk the places of all tenants.
+    rows = scoped(
+        tenant,
+        text
+        + "tenant >= ? AND decision.tenant <= ? ORDER BY decision.tenant DESC, decision.seq DESC LIMIT ?",
+        (tenant, limit),
+    )
+    return scoped(tenant, text + "tenant = ? ORDER BY decision.seq DESC LIMIT ?", (limit,))._replace(
+        postgres=rows
     )
 
 

@@ -19,7 +19,7 @@ _OF_TENANT: Final = "tenant || '' = ?"
 _LOOK_UP_TERMS: Final = (
     "SELECT found.id, found.value, found.fields FROM unnest(?::TEXT[]) AS wanted (value) CROSS JOIN LATERAL "
     "(SELECT id, value, fields FROM term WHERE tenant = ? "
-    f"AND {digest('term.value')} = {digest('wanted.value')} AND term.value = wanted.value LIMIT 1) AS found"
+    f"AND term.value_digest = {digest('wanted.value')} AND term.value = wanted.value LIMIT 1) AS found"
 )
 
 
