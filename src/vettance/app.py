@@ -204,6 +204,7 @@ class Service:
     def _reloads(self) -> dict[str, Reload]:
         return {
             tenants_sql.AREA: self.mirror.reload_keys,
+            tenants_sql.DELETED: self._forget_tenant,
             lists_sql.AREA: self.lists.reload,
             DECIDING.area: self.attendants[0].ask,
             webhooks_sql.AREA: self._reload_webhooks,
@@ -312,6 +313,18 @@ class Service:
         self.finder.forget(tenant)
         self.preserver.forget(tenant)
         self.evaluator.astray.add(tenant)
+
+    async def _forget_tenant(self, tenant: str, _subject: str) -> None:
+        """Answer no more for a tenant, whose rows are being removed, and write no snapshot of it."""
+        await self.mirror.reload_keys(tenant, "")
+        self.evaluator.rules.pop(tenant, None)
+        self.evaluator.astray.discard(tenant)
+        self.evaluator.listeners.discard(tenant)
+        self.aml.monitor.rules.pop(tenant, None)
+        self.aml.monitor.astray.discard(tenant)
+        self.aml.preserver.forget(tenant)
+        self.preserver.forget(tenant)
+        self.finder.forget(tenant)
 
     def _subscribed(self, tenant: str) -> None:
         self.evaluator.listeners.add(tenant)

@@ -17,7 +17,7 @@ COMMANDS = {
         "vettance.demo:demo",
         "Stream labelled traffic through a service of its own and show what it caught.",
     ),
-    "tenant": ("vettance.tenants.cli:tenant", "Make, change and list tenants."),
+    "tenant": ("vettance.tenants.cli:tenant", "Make, change, list and delete tenants."),
     "key": ("vettance.tenants.cli:key", "Make, revoke, rotate and list API keys."),
     "rules": ("vettance.decisions.cli:rules", "Check, test, push and pull rule sets."),
     "websdk": ("vettance.websdk.cli:websdk", "Change the key that signs the tokens of browsers."),

@@ -202,7 +202,8 @@ def write_document(document: str, told: dict[str, Any], output: Path | None, *, 
 
 def counted_word(count: int, word: str) -> str:
     """Write a count with its noun: "1 fault", "2,000 faults"."""
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+    many = f"{word[:-1]}ies" if word.endswith("y") and word[-2] not in "aeiou" else f"{word}s"
+    return f"{count:,} {word if count == 1 else many}"
 
 
 def show_table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
@@ -235,6 +236,14 @@ def read_time(_context: click.Context, _option: click.Parameter, value: str | No
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.replace(".", "", 1).isdigit()
+
+
+def confirm(said: str, *, as_json: bool, more: str = "", **details: Any) -> None:
+    """Ask whoever is at the terminal to agree to what cannot be undone; a script must have said so before."""
+    if as_json or not sys.stdin.isatty():
+        fail(f"{said}; add --yes if that is meant", more=more, **details)
+    if not click.confirm(f"{said[0].upper()}{said[1:]}. Go on?", err=True):
+        fail("nothing was changed")
 
 
 @contextmanager

@@ -17,7 +17,7 @@ LOOK_S_MAX: Final = 10.0
 
 #: What is read for all tenants together. A process that cannot do so must not answer: a key that was revoked
 #: would go on opening doors.
-OF_EVERYBODY: Final = frozenset({sql.AREA, websdk_sql.AREA})
+OF_EVERYBODY: Final = frozenset({sql.AREA, sql.DELETED, websdk_sql.AREA})
 
 #: Reads again what a change of (tenant, subject) touched.
 Reload = Callable[[str, str], Awaitable[None]]
@@ -70,7 +70,7 @@ class Refresher:
         if rows:
             self._seen = rows[-1][0]
         failed: Exception | None = None
-        for area, tenant, subject in sorted(self._due, key=lambda due: due[0] != sql.AREA):
+        for area, tenant, subject in sorted(self._due, key=lambda due: due[0] not in (sql.AREA, sql.DELETED)):
             if area not in OF_EVERYBODY:
                 await self._apply_alone(area, tenant, subject)
                 continue

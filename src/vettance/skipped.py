@@ -7,15 +7,14 @@ from being read.
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, TypeVar
 
-import structlog
-
 from vettance.db.engine import Row
+from vettance.logs import logger
 from vettance.ops.meters import Meters, Rows
 
 #: Rows of one kind that a process logs one by one: enough to find the cause, too few to fill a disk.
 LOGGED_MAX: Final = 200
 
-_log = structlog.get_logger()
+_log = logger()
 
 Made = TypeVar("Made")
 

@@ -1,6 +1,5 @@
 """The commands of rule sets, which are kept in versions: push, pull, list and compare them."""
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -9,6 +8,7 @@ import click
 
 from vettance import clock
 from vettance.commands import (
+    confirm,
     counted,
     data_option,
     fail,
@@ -263,15 +263,12 @@ def _confirm_removal(changes: list[Change], *, as_json: bool) -> None:
     removed = count_changes(changes)["removed"]
     if not removed:
         return
-    said = f"this removes {counted(removed, 'rule')}"
-    if as_json or not sys.stdin.isatty():
-        fail(
-            f"{said}; add --yes if that is meant",
-            more=", or keep the pack's rules by `extends: default` in the file",
-            changes=[change_out(change) for change in changes],
-        )
-    if not click.confirm(f"{said[0].upper()}{said[1:]}. Go on?", err=True):
-        fail("nothing was saved")
+    confirm(
+        f"this removes {counted(removed, 'rule')}",
+        as_json=as_json,
+        more=", or keep the pack's rules by `extends: default` in the file",
+        changes=[change_out(change) for change in changes],
+    )
 
 
 def change_out(change: Change) -> JSON:

@@ -43,6 +43,7 @@ VERBS = {
     "count.py",
     "retain.py",
     "erase.py",
+    "delete.py",
     "rename.py",
     "app.py",
     "running.py",
@@ -215,3 +216,13 @@ def test_the_project_speaks_of_itself_alone() -> None:
 def test_migrations_are_numbered_without_a_gap_and_each_number_is_given_once(engine: str) -> None:
     numbers = [int(path.name[:4]) for path in sorted((SOURCE / "db" / "schema" / engine).glob("*.sql"))]
     assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_structlog_is_loaded_by_the_first_line_of_a_log_only() -> None:
+    for name in NAMES:
+        tree = ast.parse((SOURCE / name).read_text("utf-8"))
+        found = {
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+        }
+        found |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        assert name == "logs.py" or not any(one.split(".")[0] == "structlog" for one in found), name

@@ -5,8 +5,6 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
-import structlog
-
 from vettance import clock
 from vettance.aml import sql
 from vettance.aml.book import OWN_MS
@@ -19,6 +17,7 @@ from vettance.db.engine import Clash, Store, StoreDown
 from vettance.decisions.active import ActiveRules, RuleCache
 from vettance.decisions.load import RuleLoader
 from vettance.errors import Unavailable
+from vettance.logs import logger
 from vettance.rules.packs import load_pack_text
 from vettance.state.port import Plan
 from vettance.tenants.sql import select_last_change
@@ -30,7 +29,7 @@ _NEXT: Final = "#next"  # The coming memory is filled under this name beside the
 
 Progress = Callable[[int], Any]
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class AmlRebuilder:

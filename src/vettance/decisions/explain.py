@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
-import structlog
 
 from vettance.db.engine import PIECE_BYTES, Store, StoreDown, in_pieces, still_asked
 from vettance.decisions import sql
@@ -17,6 +16,7 @@ from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback
 from vettance.history.relate import Link, Relater
 from vettance.ids import is_id
+from vettance.logs import logger
 from vettance.rules.compiler import compile_rules
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.schema import Schema
@@ -28,7 +28,7 @@ from vettance.wire import JSON, decode
 _NO_RULES: Final = RuleSet(name="")
 _NOTHING: Final = compile_rules((), Schema(()))
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class Explained(msgspec.Struct, frozen=True):

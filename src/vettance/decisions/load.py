@@ -2,10 +2,9 @@
 
 from typing import Final
 
-import structlog
-
 from vettance.db.engine import Store
 from vettance.decisions.active import ActiveRules, RuleCache
+from vettance.logs import logger
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import RuleSets
 
@@ -14,7 +13,7 @@ PACK_VERSION: Final = 0
 #: Versions before the newest that are tried; each takes milliseconds.
 _TRIES: Final = 10
 
-_log = structlog.get_logger()
+_log = logger()
 
 
 class RuleLoader:

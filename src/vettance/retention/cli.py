@@ -1,17 +1,25 @@
 """The command line of retention and erasure."""
 
 import asyncio
+import shutil
+from typing import Final
 
 import click
 
 from vettance import clock
-from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
-from vettance.db.engine import Lost
+from vettance.commands import counted_word, data_option, fail, find_tenant, json_option, open_store, show
+from vettance.connect import connect_shared
+from vettance.db.engine import Lost, Store
 from vettance.isolate import Failure
 from vettance.prove import prove_secret
+from vettance.retention.delete import TenantDeleter
 from vettance.retention.erase import Erased, Eraser
 from vettance.retention.retain import Retainer
+from vettance.settings import Settings
+from vettance.state.port import StateDown
 from vettance.state.shelf import Shelf
+from vettance.tenants.tenant import Tenant
+from vettance.watchlists.shelf import shelf_path
 from vettance.wire import decode, encode
 
 
@@ -86,3 +94,52 @@ def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> Non
     lines = [f"{erased.events:,} events and {erased.rows:,} other rows now say {erased.pseudonym}.", "Kept:"]
     lines += [f"  {kept.what}: {kept.why}." for kept in erased.kept]
     show(decode(encode(erased)), "\n".join(lines), as_json=as_json)
+
+
+#: How the confirmation of a deletion calls what most tables of a tenant hold; it adds up all others.
+_NOUNS: Final = {
+    "event": "event",
+    "feedback": "label",
+    "list_entry": "list entry",
+    "aml_event": "AML event",
+    "aml_case": "AML case",
+    "aml_screening": "screening",
+    "delivery": "webhook",
+    "job": "job",
+    "watchlist_version": "watchlist version",
+    "api_key": "API key",
+}
+
+
+async def count_tenant(store: Store, tenant_id: str) -> tuple[Tenant, dict[str, int]]:
+    """Return a tenant with how many rows of each table are its own, or end the command."""
+    found = await find_tenant(store, tenant_id)
+    return found, await TenantDeleter(store, clock.now_ms).count(tenant_id)
+
+
+async def delete_tenant(store: Store, settings: Settings, tenant_id: str) -> dict[str, int]:
+    """Delete a tenant from the store, from the data folder and from Redis; return the rows of each table."""
+    await find_tenant(store, tenant_id)
+    shared = connect_shared(settings, b"") if settings.redis is not None else None
+
+    async def clear() -> None:
+        for folder in ("memory", "memory/aml"):
+            Shelf(settings.data / folder).remove(tenant_id)
+        shutil.rmtree(shelf_path(settings.data, tenant_id), ignore_errors=True)
+        if shared is not None:
+            await shared.velocity.forget(tenant_id)
+
+    try:
+        return await TenantDeleter(store, clock.now_ms, clear).delete(tenant_id)
+    except StateDown:
+        fail("Redis cannot be reached; call it again when it can, to delete the rest")
+    finally:
+        if shared is not None:
+            await shared.line.close()
+
+
+def shown_rows(counts: dict[str, int]) -> str:
+    """Write how many rows there are of what a tenant has."""
+    said = [counted_word(counts[name], noun) for name, noun in _NOUNS.items() if counts.get(name)]
+    others = sum(count for name, count in counts.items() if name not in _NOUNS)
+    return ", ".join([*said, counted_word(others, "row") + " of other tables"])

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, bounded_key, everyone, in_list, in_pieces, scoped
+from vettance.db.engine import (
+    EVERYBODY,
+    Row,
+    Statement,
+    bounded_key,
+    everyone,
+    in_list,
+    in_pieces,
+    scoped,
+)
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -269,3 +278,110 @@ def count_aml_of(tenant: str, external_id: str) -> Statement:
         (tenant, external_id, tenant, external_id, tenant),
         tenant=tenant,
     )
+
+
+class Table(NamedTuple):
+    """A table with rows of tenants, and the columns of its primary key."""
+
+    name: str
+    keys: tuple[str, ...]
+
+
+def select_tables_of_tenants() -> Statement:
+    """(table, column of its primary key) of every table with a column `tenant`, as the schema has it."""
+    return everyone(
+        "SELECT tables.name, columns.name FROM sqlite_master AS tables "
+        "JOIN pragma_table_info(tables.name) AS columns ON columns.pk > 0 WHERE tables.type = 'table' "
+        "AND EXISTS (SELECT 1 FROM pragma_table_info(tables.name) AS one WHERE one.name = 'tenant') "
+        "ORDER BY tables.name, columns.pk"
+    )._replace(
+        postgres=everyone(
+            "SELECT pg_class.relname::text, pg_attribute.attname::text FROM pg_class "
+            "JOIN pg_index ON pg_index.indrelid = pg_class.oid AND pg_index.indisprimary "
+            "CROSS JOIN LATERAL unnest(pg_index.indkey::int2[]) WITH ORDINALITY AS part (number, place) "
+            "JOIN pg_attribute ON pg_attribute.attrelid = pg_class.oid AND pg_attribute.attnum = part.number "
+            "WHERE pg_class.relkind IN ('r', 'p') AND NOT pg_class.relispartition "
+            "AND pg_class.relnamespace = 'public'::regnamespace AND EXISTS ("
+            "SELECT 1 FROM pg_attribute AS one WHERE one.attrelid = pg_class.oid AND one.attname = 'tenant' "
+            "AND NOT one.attisdropped) ORDER BY 1, part.place"
+        )
+    )
+
+
+def count_of_tenant(tenant: str, table: str) -> Statement:
+    """How many rows of a table are a tenant's."""
+    return scoped(tenant, f"SELECT COUNT(*) FROM {table} WHERE tenant = ?")
+
+
+def remove_of_tenant(tenant: str, table: Table, limit: int) -> Statement:
+    """Remove some rows of a tenant from a table."""
+    keys = ", ".join(table.keys)
+    text = f"SELECT {keys} FROM {table.name} WHERE tenant = ? LIMIT {limit}"
+    return scoped(tenant, f"DELETE FROM {table.name} WHERE tenant = ? AND ({keys}) IN ({text})", (tenant,))
+
+
+def select_log_of(tenant: str, limit: int) -> Statement:
+    """(seq, id) of the oldest events in the log of a tenant."""
+    return scoped(tenant, "SELECT seq, id FROM decision WHERE tenant = ? ORDER BY seq LIMIT ?", (limit,))
+
+
+def remove_deliveries_of(tenant: str) -> list[Statement]:
+    """Remove some deliveries of a tenant with their attempts; the last statement tells how many."""
+    some = f"SELECT seq FROM delivery WHERE tenant = ? ORDER BY seq LIMIT {STEP}"
+    return [
+        scoped(tenant, f"DELETE FROM attempt WHERE delivery IN ({some})"),
+        scoped(tenant, f"DELETE FROM delivery WHERE tenant = ? AND seq IN ({some})", (tenant,)),
+    ]
+
+
+def remove_terms_of(tenant: str, ids: Sequence[int]) -> Statement:
+    """Remove some terms of a tenant."""
+    places, args = in_list(ids)
+    return scoped(tenant, f"DELETE FROM term WHERE tenant = ? AND id IN ({places})", args)
+
+
+#: Where processes read on from the newest place they have seen, and name snapshots by what stands there.
+PLACED: Final = ("event", "decision", "aml_event", "delivery")
+
+
+def select_columns(table: str) -> Statement:
+    """(column, whether it must have a value) of the texts of a table, where its places could be given again.
+
+    PostgreSQL gives each number once, so there are none.
+    """
+    return Statement(
+        "SELECT name, \"notnull\" FROM pragma_table_info(?) WHERE type IN ('TEXT', 'BLOB') "
+        "AND name NOT IN ('id', 'tenant')",
+        (table,),
+        postgres=Statement("SELECT '', 0 WHERE ?::text IS NULL", (table,)),
+    )
+
+
+def empty_newest(tenant: str, table: str, columns: Sequence[Row]) -> list[Statement]:
+    """Have the newest row of a table hold nothing but its place and id, if it is the tenant's.
+
+    The embedded store would give the place again, which others have read past.
+    """
+    texts = "".join(f", {name} = {chr(39) * 2 if needed else 'NULL'}" for name, needed in columns)
+    newest = f"(SELECT MAX(seq) FROM {table})"
+    statements = [everyone(f"DELETE FROM {table} WHERE tenant = '' AND seq < {newest}")]
+    if table == "delivery":
+        mine = f"SELECT seq FROM delivery WHERE tenant = ? AND seq = {newest}"
+        statements.append(scoped(tenant, f"DELETE FROM attempt WHERE delivery IN ({mine})"))
+    changed = f"UPDATE {table} SET tenant = ''{texts} WHERE tenant = ? AND seq = {newest}"
+    return [*statements, scoped(tenant, changed)._replace(tenant=EVERYBODY)]
+
+
+def end_subscriptions(tenant: str) -> list[Statement]:
+    """Remove the subscriptions of a tenant; nothing is delivered for it any more."""
+    return [scoped(tenant, f"DELETE FROM {table} WHERE tenant = ?") for table in ("interest", "subscription")]
+
+
+def remove_failing_of(tenant: str) -> Statement:
+    """Forget what has failed for a tenant."""
+    return everyone("DELETE FROM failing_work WHERE subject LIKE ?", (f"%{tenant}%",))
+
+
+def remove_tenant(tenant: str) -> Statement:
+    """Remove the tenant itself."""
+    return Statement("DELETE FROM tenant WHERE id = ?", (tenant,), tenant=tenant)

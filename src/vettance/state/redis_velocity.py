@@ -251,6 +251,10 @@ class RedisVelocity:
         """Delete what was filled of a coming memory; return how many keys. Raises `StateDown`."""
         return await self._unlink(self._names(coming)[1] + _generation(coming))
 
+    async def forget(self, tenant: str) -> int:
+        """Delete everything of a tenant, its limits and claims too; return how many keys."""
+        return await self._unlink(b"%b:{%b}:" % (PREFIX, tenant.encode()))
+
     async def _unlink(self, beginning: bytes) -> int:
         cursor, gone = b"0", 0
         while True:

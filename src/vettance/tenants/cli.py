@@ -8,6 +8,7 @@ import msgspec
 
 from vettance import clock
 from vettance.commands import (
+    confirm,
     data_option,
     fail,
     find_tenant,
@@ -32,7 +33,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group()
 def tenant() -> None:
-    """Make, change and list tenants.
+    """Make, change, list and delete tenants.
 
     Example: vettance tenant create "Corner Shop"
     """
@@ -194,6 +195,35 @@ def list_tenants(as_json: bool, data: str | None) -> None:
 
     rows = [_described(one) for one in run_with_store(data, work)]
     show_table("Tenants", rows, as_json=as_json)
+
+
+@tenant.command("delete")
+@click.argument("tenant_id", metavar="ID")
+@click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
+@json_option
+@data_option
+def delete_tenant(tenant_id: str, yes: bool, as_json: bool, data: str | None) -> None:
+    """Delete tenant ID with everything stored of it, for good; safe beside running servers.
+
+    Its keys stop working within 5 seconds. Interrupted, it is ended by calling it again.
+
+    Example: vettance tenant delete ten_0190… --yes
+    """
+    from vettance.retention import cli as retention
+
+    found, counts = run_with_store(data, lambda store, _: retention.count_tenant(store, tenant_id))
+    if not yes:
+        confirm(
+            f"this deletes {found.name} ({tenant_id}) with {retention.shown_rows(counts)}", as_json=as_json
+        )
+    removed = run_with_store(
+        data, lambda store, settings: retention.delete_tenant(store, settings, tenant_id)
+    )
+    show(
+        {"tenantId": tenant_id, "deleted": True, "rows": removed},
+        f"Tenant {found.name} is deleted, with {retention.shown_rows(removed)}.",
+        as_json=as_json,
+    )
 
 
 @key.command("create")

@@ -10,6 +10,8 @@ from vettance.tenants.tenant import SETTINGS, Key, Tenant
 from vettance.wire import encode
 
 AREA = "tenant"
+#: What the change table calls the deletion of a tenant, when it begins.
+DELETED = "tenant_deleted"
 
 #: Settings with a column of their own; the others stand in one JSON object.
 _COLUMNS = ("aml", "throttle", "quota", "collect_key", "require_origin")
@@ -81,6 +83,15 @@ def revoke_key(key_id: str, now_ms: int) -> Statement:
         "UPDATE api_key SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL",
         (now_ms, key_id),
         rows=1,
+    )
+
+
+def revoke_keys_of(tenant_id: str, now_ms: int) -> Statement:
+    """Revoke every key of a tenant that still works."""
+    return Statement(
+        "UPDATE api_key SET revoked_at_ms = ? WHERE tenant = ? AND revoked_at_ms IS NULL",
+        (now_ms, tenant_id),
+        tenant=tenant_id,
     )
 
 

@@ -60,7 +60,10 @@ class OwnTally:
     async def save(self) -> None:
         """Write down what was counted."""
         hour, used = self._quota.used()
-        await _save(self._store, self._isolation, hour, used)
+        # Of a tenant that was deleted, nothing is written again.
+        rows = await self._store.read(sql.select_tenants())
+        there = {row[0]: used[row[0]] for row in rows if row[0] in used}
+        await _save(self._store, self._isolation, hour, there)
 
 
 async def _save(store: Store, isolation: Isolation, hour: int, used: Mapping[str, int]) -> None:
@@ -107,6 +110,7 @@ class SharedTally:
     async def save(self) -> None:
         """Write down what was counted since; first mend what was lost."""
         tenants = [row[0] for row in await self._store.read(sql.select_tenants())]
+        self._saved = {tenant: self._saved[tenant] for tenant in tenants if tenant in self._saved}
         counted = {tenant: (hour, used) for tenant, hour, used in await self._quota.used(tenants)}
         for tenant, saved in tuple(self._saved.items()):
             if tenant in counted and counted[tenant][0] < saved[0] - 1:
