@@ -18,6 +18,9 @@ BODY_BYTES_MAX = 1024 * 1024
 #: How deep anything in a body may be nested. Whatever walks through a body, or reads it back from the store,
 #: stays far from the interpreter's own bound with it; what people send has less than twenty levels.
 BODY_DEPTH_MAX = 200
+#: More arrays and objects than all bounded members of a body can hold together, eight of 32 KiB with nothing
+#: else in them: what is made of each takes longer than a hundred times as many letters.
+BODY_BRACKETS_MAX = 131_072
 OBJECT_BYTES_MAX = 32 * 1024
 OBJECT_DEPTH_MAX = 10
 OBJECT_KEYS_MAX = 500
@@ -63,12 +66,18 @@ class Faults:
             raise Unprocessable("The request cannot be processed; see details.", self.meaning)
 
 
+_TOO_MANY_BRACKETS: Final = f"must not hold more than {BODY_BRACKETS_MAX:,} arrays and objects"
+
+
 def parse_object(body: bytes) -> JSON:
     """Parse a request body that must be one JSON object.
 
-    Refuses with 400 what no store can keep: NUL characters, lone surrogates, NaN, Infinity, numbers out of
-    range, trailing data and a byte order mark. Of duplicate keys the last wins.
+    Refuses with 422 what holds too many arrays and objects or nests them too deeply, and with 400 what no
+    store can keep: NUL characters, lone surrogates, NaN, Infinity, numbers out of range, trailing data and a
+    byte order mark. Of duplicate keys the last wins.
     """
+    if len(body) > OBJECT_BYTES_MAX and _brackets(body) > BODY_BRACKETS_MAX:
+        raise Unprocessable("The request cannot be processed; see details.", {"body": _TOO_MANY_BRACKETS})
     try:
         value = _decoder.decode(body)
     except RecursionError:

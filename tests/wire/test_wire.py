@@ -182,7 +182,14 @@ def test_faults_of_a_body_are_named_up_to_a_bound_of_their_own() -> None:
         parse_object((b'{"' + name + b'":') * 90 + b"99999999999999999999" + b"}" * 90)
     assert sum(map(len, refused.value.details)) < 1000
     with pytest.raises(Invalid) as refused:
-        parse_object(b'{"a":[' + b"[]," * 300_000 + b'"\\u0000"]}')
+        parse_object(b'{"a":[' + b"[]," * 100_000 + b'"\\u0000"]}')
+    assert list(refused.value.details) == ["body"]
+
+
+@pytest.mark.parametrize("brackets", [b"[]," * 300_000 + b"[]", b"[" * 200_000 + b"]" * 200_000])
+def test_a_body_of_nothing_but_brackets_is_refused_before_it_is_parsed(brackets: bytes) -> None:
+    with pytest.raises(Unprocessable) as refused:
+        parse_object(b'{"a":[' + brackets + b"]}")
     assert list(refused.value.details) == ["body"]
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -23,9 +22,20 @@ from vettance.errors import (
 from vettance.ids import IdSource
 from vettance.ops.meters import Meters
 from vettance.web.access import Admission, Gate, Header, SharedGate
-from vettance.web.body import ARRIVAL_S_MAX, HELD_BYTES_MAX, Arrivals, Body, Disconnected, Message, Receive
+from vettance.web.body import (
+    ARRIVAL_S_MAX,
+    HELD_BYTES_MAX,
+    SMALL_BYTES_MAX,
+    Arrivals,
+    Body,
+    Disconnected,
+    Message,
+    Receive,
+)
 from vettance.web.browser import client_address, is_preflight, preflight_headers, sharing_headers
 from vettance.web.hints import is_told, unknown_header
+from vettance.web.lifespan import Lifespan, live
+from vettance.web.pace import Pace
 from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Page, Reply, Route, RouteTable, refuse_path
 from vettance.web.server import ARRIVED_BODY, CONNECTION_OWNER, WHOLE_ANSWER
 from vettance.web.shares import EqualShares, Shares
@@ -35,7 +45,6 @@ from vettance.wire import encode, error_body
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 LogError = Callable[[str, BaseException], None]
-Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 
 #: Requests at work at one time: enough for many patient clients, few enough to be answered within seconds.
 #: Those whose bodies still arrive do not count: slow clients hold up nobody, and `web.body` bounds them.
@@ -62,6 +71,8 @@ _JSON_TYPE: Final = (b"content-type", b"application/json")
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _NO_EXTENSIONS: Final[dict[str, Any]] = {}
 _CLOSE: Final = (b"connection", b"close")
+#: Refusals that are charged to nobody, and so would be asked for as fast as they are answered.
+_HELD_BACK: Final = (LimitReached.status, Unauthorized.status)
 _UNREAD: Final = "You have not read as many large answers as can be held for you. Read them, or ask for less."
 
 
@@ -132,6 +143,7 @@ class Edge:
         self._answered = (meters or Meters()).answered
         self._proxies = proxies
         self._arrivals = Arrivals(body_arrival_s_max, body_bytes_held_max)
+        self._pace = Pace()
         self._unread = Shares(unread_bytes_max)
         self._admitted = EqualShares(in_flight_max)
 
@@ -144,7 +156,7 @@ class Edge:
             finally:
                 self.in_flight -= 1
         elif scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await live(self._lifespan, receive, send, self._log_error)
         else:
             await send({"type": "websocket.close"})
 
@@ -170,7 +182,7 @@ class Edge:
             body.release()
             if body.holders:
                 self._admitted.give(body.holders[0])
-        if answer.status == LimitReached.status and self.held < self._held_max:
+        if answer.status in _HELD_BACK and self.held < self._held_max:
             await self._hold()
         size = len(answer.content) if answer.pieces is None else STREAM_BYTES
         size = size if size > SMALL_ANSWER_BYTES_MAX else 0
@@ -263,7 +275,7 @@ class Edge:
                 raw_path += b"#" + claims.sdk_session.encode()
         if route.idempotent and b"idempotency-key" in headers:
             return await self._replay(route, call, raw_path, body, answering)
-        return await _handle(route, call, body, answering)
+        return await self._handle(route, call, body, answering)
 
     def _share(self, scope: Message, body: Body, tenant: str, caller: str, at_work: int) -> None:
         """Have a request count for its tenant; raises `Unavailable` where that has more than its share."""
@@ -310,17 +322,30 @@ class Edge:
             )
         call.idempotency_key = sent.decode()
         if self._replays is None:
-            return await _handle(route, call, body, answering)
+            return await self._handle(route, call, body, answering)
 
         async def work() -> Answer:
             try:
-                return await _handle(route, call, body, answering)
+                return await self._handle(route, call, body, answering)
             except Disconnected:
                 raise
             except Exception as error:  # noqa: BLE001  A refusal is an answer too, and is replayed.
                 return self._refuse(call.request_id, error)
 
         return await self._replays.answer(call, raw_path, work)
+
+    async def _handle(self, route: Route, call: Call, body: Body, answering: list[Header]) -> Answer:
+        """Read the body if the route takes one, run the handler, and put its reply into bytes."""
+        if route.takes is not None:
+            call.body = await body.read()
+            if len(call.body) > SMALL_BYTES_MAX:
+                await self._pace.run(call.tenant.id, call.parse_ahead)
+        try:
+            reply = await route.handler(call)
+        finally:
+            if is_told(call):
+                answering += unknown_header(route, call)
+        return answer_of(reply) if isinstance(reply, Reply) else _page_answer(reply)
 
     def _refuse(self, request_id: str, error: Exception) -> Answer:
         """Turn any exception into the answer that tells of it."""
@@ -347,38 +372,6 @@ class Edge:
             # The answer went out at once; the connection ends after the rest of the body was dropped.
             await body.drain()
             await send({"type": "http.response.body", "body": b""})
-
-    async def _live(self, receive: Receive, send: Send) -> None:
-        """Run the process's own start and stop around its life, as the ASGI lifespan protocol asks."""
-        await receive()
-        if self._lifespan is None:
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
-        else:
-            started = False
-            try:
-                async with self._lifespan():
-                    started = True
-                    await send({"type": "lifespan.startup.complete"})
-                    await receive()
-            except Exception as error:  # noqa: BLE001  The server is told, and decides what to do.
-                self._log_error("lifespan", error)
-                kind = "shutdown" if started else "startup"
-                await send({"type": f"lifespan.{kind}.failed", "message": type(error).__name__})
-                return
-        await send({"type": "lifespan.shutdown.complete"})
-
-
-async def _handle(route: Route, call: Call, body: Body, answering: list[Header]) -> Answer:
-    """Read the body if the route takes one, run the handler, and put its reply into bytes."""
-    if route.takes is not None:
-        call.body = await body.read()
-    try:
-        reply = await route.handler(call)
-    finally:
-        if is_told(call):
-            answering += unknown_header(route, call)
-    return answer_of(reply) if isinstance(reply, Reply) else _page_answer(reply)
 
 
 def answer_of(reply: Reply) -> Answer:

@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from vettance.db.engine import Statement
-from vettance.errors import Invalid, NotFound
+from vettance.errors import Invalid, NotFound, Refusal
 from vettance.nearest import NO_NAMES, KnownNames
 from vettance.tenants.tenant import Key, Tenant
 from vettance.web.stream import Pieces
@@ -80,7 +80,8 @@ class Call(msgspec.Struct, gc=False):
     claims: Claims | None = None
     client: str | None = None
     keeper: Keeper | None = None
-    parsed: JSON | None = None  # the body, once a handler has parsed it
+    parsed: JSON | None = None  # the body, once it is parsed
+    unreadable: Refusal | None = None  # why it could not be, when that was found out before the handler asked
 
     def keep(self, reply: Reply) -> tuple[Statement, ...]:
         """Return what must be written in the commit of this call's effect, so that a retry gets this reply.
@@ -91,8 +92,18 @@ class Call(msgspec.Struct, gc=False):
 
     def json(self) -> JSON:
         """Parse the body, which must be one JSON object. Raises `Invalid` (400)."""
-        self.parsed = parse_object(self.body)
+        if self.unreadable is not None:
+            raise self.unreadable
+        if self.parsed is None:
+            self.parsed = parse_object(self.body)
         return self.parsed
+
+    def parse_ahead(self) -> None:
+        """Parse the body before the handler asks for it, which is told then what is wrong with it."""
+        try:
+            self.json()
+        except Refusal as refusal:
+            self.unreadable = refusal
 
 
 Handler = Callable[[Call], Awaitable[Reply | Page]]

@@ -1,0 +1,68 @@
+"""Pace: work that takes long at a time gets a small part of the loop's time, in turns by who asks for it."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+#: The part of the loop's time that large bodies may take to be read: a megabyte of brackets keeps everybody
+#: else waiting for tens of milliseconds, and must not do so often.
+PART: Final = 0.05
+
+Result = TypeVar("Result")
+
+
+class Pace:
+    """Runs pieces of work one at a time; after each, the next waits so long that `part` of the time is taken.
+
+    Holders (tenants) take turns, so that what one has waiting delays another by one piece of work.
+    """
+
+    def __init__(self, part: float = PART) -> None:
+        self._pause = 1 / part - 1
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._free_at_s = 0.0
+        self._is_taken = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def run(self, holder: str, work: Callable[[], Result]) -> Result:
+        """Do a piece of work when it is the holder's turn, and return what it returned."""
+        loop = asyncio.get_running_loop()
+        if self._is_taken or self._waiting or loop.time() < self._free_at_s:
+            turn = loop.create_future()
+            self._waiting.setdefault(holder, deque()).append(turn)
+            self._look(loop)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._leave(loop, 0.0)
+                raise
+        self._is_taken = True
+        started_s = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self._leave(loop, time.perf_counter() - started_s)
+
+    def _leave(self, loop: asyncio.AbstractEventLoop, took_s: float) -> None:
+        self._is_taken = False
+        self._free_at_s = loop.time() + took_s * self._pause
+        self._look(loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._waiting and not self._is_taken and self._timer is None:
+            self._timer = loop.call_at(self._free_at_s, self._give_turn)
+
+    def _give_turn(self) -> None:
+        self._timer = None
+        while self._waiting and not self._is_taken:
+            holder = next(iter(self._waiting))
+            turns = self._waiting.pop(holder)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[holder] = turns  # Behind all others.
+            if not turn.done():
+                self._is_taken = True
+                turn.set_result(None)

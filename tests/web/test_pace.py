@@ -1,0 +1,62 @@
+"""Work that takes long at a time is spread out, and holders take turns."""
+
+import asyncio
+import time
+
+from vettance.web.pace import Pace
+
+
+async def test_holders_take_turns_whatever_each_has_waiting() -> None:
+    pace, done = Pace(part=0.5), []
+
+    def work(name: str) -> None:
+        time.sleep(0.002)
+        done.append(name)
+
+    waiting = [asyncio.create_task(pace.run("loud", lambda: work("loud"))) for _ in range(10)]
+    await asyncio.sleep(0)
+    waiting += [asyncio.create_task(pace.run("quiet", lambda: work("quiet")))]
+    await asyncio.gather(*waiting)
+    assert done.index("quiet") <= 2
+    assert done.count("loud") == 10
+
+
+async def test_the_loop_is_free_for_its_part_of_the_time() -> None:
+    pace = Pace(part=0.1)
+    started = time.perf_counter()
+    worked = [0.0]
+
+    def work() -> None:
+        begun = time.perf_counter()
+        time.sleep(0.005)
+        worked[0] += time.perf_counter() - begun
+
+    await asyncio.gather(*(pace.run("one", work) for _ in range(5)))
+    # Behind each but the last there is a pause nine times as long as the work.
+    assert time.perf_counter() - started >= 0.8 * 9 * worked[0] * 4 / 5
+
+
+async def test_who_leaves_while_waiting_keeps_nobody_waiting() -> None:
+    pace = Pace(part=0.5)
+    first = asyncio.create_task(pace.run("a", lambda: time.sleep(0.005)))
+    await asyncio.sleep(0)
+    leaving = [asyncio.create_task(pace.run("a", lambda: "left")) for _ in range(3)]
+    staying = asyncio.create_task(pace.run("b", lambda: "stayed"))
+    await asyncio.sleep(0)
+    for task in leaving:
+        task.cancel()
+    assert await asyncio.wait_for(staying, 5) == "stayed"
+    await asyncio.gather(first, *leaving, return_exceptions=True)
+    assert await pace.run("c", lambda: "next") == "next"
+
+
+async def test_what_fails_gives_its_turn_away() -> None:
+    pace = Pace(part=0.5)
+
+    def fail() -> None:
+        raise ValueError("bad")
+
+    results = await asyncio.gather(
+        pace.run("a", fail), pace.run("a", lambda: 1), pace.run("b", lambda: 2), return_exceptions=True
+    )
+    assert [str(results[0]), *results[1:]] == ["bad", 1, 2]
