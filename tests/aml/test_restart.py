@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from live import Service
+from vettance.aml.sql import Record
 
 EVENTS = "/api/v1/aml/events"
 
@@ -75,3 +77,27 @@ def test_windows_and_circles_survive_a_restart(own_service: Service, end: Callab
     assert any(alert["ruleId"] == "cycle" for alert in closed["alerts"])
     circle = next(alert for alert in closed["alerts"] if alert["ruleId"] == "cycle")
     assert "a → b → c → a" in circle["summary"]
+
+
+def test_what_was_received_too_long_ago_to_be_read_makes_late_answers_inexact(own_service: Service) -> None:
+    service = own_service
+    service.cli("tenant", "set", service.tenant_id, "--aml", "on", "--json")
+    service.wait_for(lambda: service.get("/api/v1/aml/cases").status == 200)
+
+    def inexact_of(name: str, days_ago: float) -> int:
+        body = {
+            "eventName": "transfer.sent",
+            "externalEventId": name,
+            "customer": {"externalId": "c"},
+            "sourceReportedAt": time.time() - days_ago * 86_400,
+        }
+        assert service.post(EVENTS, body).status == 200
+        ((record,),) = service.rows(f"SELECT record FROM aml_event WHERE external_id = '{name}'")
+        return msgspec.json.decode(bytes(record), type=Record).inexact
+
+    assert inexact_of("old", 0) == 0
+    service.rows(f"UPDATE aml_event SET received_at_ms = received_at_ms - {410 * 86_400_000}")
+    die(service)
+    service.start()
+    assert inexact_of("late", 399.9) != 0
+    assert inexact_of("live", 0) == 0

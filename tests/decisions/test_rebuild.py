@@ -91,9 +91,18 @@ class House:
         done = await self.evaluator.evaluate(tenant, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
         return done.id
 
-    async def answers(self, event_id: str) -> list[Any]:
+    async def record(self, event_id: str) -> Record:
         rows = await self.store.read(Statement("SELECT record FROM decision WHERE id = ?", (event_id,)))
-        return list(msgspec.json.decode(rows[0][0], type=Record).answers)
+        return msgspec.json.decode(rows[0][0], type=Record)
+
+    async def answers(self, event_id: str) -> list[Any]:
+        return list((await self.record(event_id)).answers)
+
+    async def grow_older(self, days: int) -> None:
+        """Have all events of the log be received so many days earlier."""
+        await self.store.write(
+            Statement("UPDATE event SET received_at_ms = received_at_ms - ?", (days * 86_400_000,))
+        )
 
 
 @asynccontextmanager
@@ -248,3 +257,43 @@ async def test_the_k_th_of_many_simultaneous_events_sees_all_before_it(tmp_path:
         ids = await asyncio.gather(*(one.decide(PROBE) for _ in range(100)))
         counts = [(await one.answers(event_id))[0] for event_id in ids]
     assert sorted(counts) == list(range(100))
+
+
+def probe_of(days_ago: float) -> dict[str, Any]:
+    return {**PROBE, "occurredAt": time.time() - days_ago * 86_400}
+
+
+@pytest.mark.parametrize("by", ["a restart", "new rules", "an outdated snapshot"])
+async def test_a_late_event_is_never_answered_zero_as_exact_where_the_log_was_not_read(
+    tmp_path: Path, by: str
+) -> None:
+    async with house(tmp_path) as first:
+        if by == "an outdated snapshot":
+            await first.decide(probe_of(100.01))
+            await first.preserver.save_all()
+        for _ in range(5):
+            await first.decide(PROBE)
+        await first.grow_older(100)
+    async with house(tmp_path) as second:
+        if by == "new rules":
+            await second.push(2, SUMMING)
+            await second.rebuilder.reload(TENANT)
+        late = await second.record(await second.decide(probe_of(99.99)))
+        assert late.inexact == 0b11
+        # Nothing is left out that was received in the last 92 days, and windows of live events begin there.
+        for days_ago in (1.5, 0):
+            live = await second.record(await second.decide(probe_of(days_ago)))
+            assert live.inexact == 0
+        await second.preserver.save_all()
+    async with house(tmp_path) as third:
+        assert (await third.record(await third.decide(probe_of(99.99)))).inexact == 0b11
+
+
+async def test_a_late_event_is_exact_where_the_log_holds_nothing_older_than_was_read(tmp_path: Path) -> None:
+    async with house(tmp_path) as first:
+        for _ in range(5):
+            await first.decide(PROBE)
+        await first.grow_older(85)
+    async with house(tmp_path) as second:
+        late = await second.record(await second.decide(probe_of(84.99)))
+        assert (late.answers[0], late.inexact) == (5, 0)

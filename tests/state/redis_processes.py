@@ -109,10 +109,13 @@ class Process:
         event = read_taken_event(body, time.time_ns() // 1_000_000 - waited_ms)
         return await self.evaluator.evaluate(TENANT, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
 
-    async def answers(self, evaluated: Evaluated) -> list[Any]:
+    async def record(self, evaluated: Evaluated) -> Record:
         read = Statement("SELECT record FROM decision WHERE id = ?", (evaluated.id,))
         rows: list[Row] = await self.store.read(read)
-        return list(msgspec.json.decode(rows[0][0], type=Record).answers)
+        return msgspec.json.decode(rows[0][0], type=Record)
+
+    async def answers(self, evaluated: Evaluated) -> list[Any]:
+        return list((await self.record(evaluated)).answers)
 
     async def until_exact(self) -> Evaluated:
         """Decide until the memory is whole again."""

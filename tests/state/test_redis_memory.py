@@ -8,12 +8,14 @@ import pytest
 from redis_processes import LOGIN, SUMMING, TENANT, processes, until
 from velocity_plans import HOUR
 
+from vettance.clock import DAY_MS
 from vettance.db.engine import Statement
 from vettance.decisions.recount import HOLD_S
 from vettance.errors import Unavailable
 from vettance.events.event import read_taken_event
 from vettance.ids import IdSource
 from vettance.rules.sql import DECIDING
+from vettance.state.port import Condition
 from vettance.websdk import sql as websdk_sql
 
 
@@ -40,6 +42,20 @@ async def test_a_flushed_memory_answers_as_degraded_and_is_filled_from_the_log(t
         assert count == stored - 1 >= 31
         again = await one.decide()
         assert await one.answers(again) == [count + 1]
+
+
+async def test_a_late_event_is_never_answered_zero_as_exact_where_the_log_was_not_read(tmp_path, server):
+    async with processes(tmp_path, server.url, 1) as (one,):
+        for _ in range(5):
+            await one.decide(waited_ms=100 * DAY_MS)
+        await one.line.call(b"FLUSHALL")
+        one.memory.follow(TENANT)
+        plan = one.memory.rules[TENANT].compiled.plan
+        async with asyncio.timeout(20):
+            while await one.velocity.condition(TENANT, plan) is not Condition.READY:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        assert (await one.record(await one.decide(waited_ms=100 * DAY_MS - 60_000))).inexact == 1
+        assert (await one.record(await one.decide())).inexact == 0
 
 
 async def test_without_redis_an_event_is_refused_and_soon_taken_when_it_is_back(tmp_path, server):

@@ -70,6 +70,10 @@ class AmlMemory:
         self._velocity.install(tenant, plan)
         self._books[tenant] = Book()
 
+    def forget_before(self, tenant: str, moment_ms: int) -> None:
+        """Take note that a tenant's memory may lack events before a moment."""
+        self._velocity.forget_before(tenant, moment_ms)
+
     def share_known(self, tenant: str, coming: str) -> None:
         """Let a tenant know the ids that came with the memory `coming`, if it knows none yet."""
         known = self.known.pop(coming, None)

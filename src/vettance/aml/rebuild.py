@@ -16,6 +16,7 @@ from vettance.aml.turns.place import Place
 from vettance.db.engine import Clash, Store, StoreDown
 from vettance.decisions.active import ActiveRules, RuleCache
 from vettance.decisions.load import RuleLoader
+from vettance.decisions.recount import find_lacking
 from vettance.errors import Unavailable
 from vettance.logs import logger
 from vettance.rules.packs import load_pack_text
@@ -65,14 +66,16 @@ class AmlRebuilder:
         # What stands up to here and is not read below is too old to matter; nobody must read it again.
         newest = await self._store.read(sql.select_last_event())
         seq_max = newest[0][0] if newest else 0
+        since_ms, looked = self._now_ms() - OWN_MS, 0
         found: dict[str, tuple[ActiveRules, int]] = {}
         for tenant, version, document in await self._store.read(sql.RULE_SETS.select_newest_of_all()):
             active = await self._loader.load(tenant, version, document)
-            found[tenant] = active, await self._restore(tenant, active.compiled.plan, tenant)
+            reached = await self._restore(tenant, active.compiled.plan, tenant)
+            found[tenant] = active, reached
+            await self._note_lacking(tenant, tenant, reached, since_ms)
             await self._load_settings(tenant)
             await self._load_known(tenant)
         after = min((reached for _, reached in found.values()), default=0)
-        since_ms, looked = self._now_ms() - OWN_MS, 0
         while rows := await self._store.read(sql.select_log_of_all(after, since_ms, CHUNK)):
             for seq, tenant, *row in rows:
                 if tenant in found and seq > found[tenant][1]:
@@ -138,10 +141,12 @@ class AmlRebuilder:
         reached = await self._restore(tenant, active.compiled.plan, coming)
         self._memory.share_known(tenant, coming)
         await self._load_known(tenant)
-        replayed, after = await self._catch_up(tenant, coming, active, reached)
+        since_ms = self._now_ms() - OWN_MS
+        await self._note_lacking(tenant, coming, reached, since_ms)
+        replayed, after = await self._catch_up(tenant, coming, active, reached, since_ms)
         await self._monitor.pause(tenant)
         try:
-            more, after = await self._catch_up(tenant, coming, active, after)
+            more, after = await self._catch_up(tenant, coming, active, after, since_ms)
             self._memory.adopt(tenant, coming)
             self._monitor.rules[tenant] = active
             self._monitor.places[tenant] = Place(max(after, seq_max), changed)
@@ -171,8 +176,15 @@ class AmlRebuilder:
             for rule_id, counts in closed.items()
         }
 
-    async def _catch_up(self, tenant: str, coming: str, active: ActiveRules, after: int) -> tuple[int, int]:
-        since_ms = self._now_ms() - OWN_MS
+    async def _note_lacking(self, tenant: str, memory: str, after: int, since_ms: int) -> None:
+        """Have a memory know what it lacks of the log behind a place, if that is too old to be read."""
+        lacking_ms = await find_lacking(self._store, sql.select_log(tenant, after, 0, 1), since_ms)
+        if lacking_ms is not None:
+            self._memory.forget_before(memory, lacking_ms)
+
+    async def _catch_up(
+        self, tenant: str, coming: str, active: ActiveRules, after: int, since_ms: int
+    ) -> tuple[int, int]:
         replayed, known = 0, self._memory.known[tenant]
         while rows := await self._store.read(sql.select_log(tenant, after, since_ms, LIVE_CHUNK)):
             for row in rows:

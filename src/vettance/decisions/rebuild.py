@@ -9,8 +9,8 @@ from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, RuleCache, observation_of
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.load import RuleLoader
+from vettance.decisions.recount import REPLAYED_MS, find_lacking
 from vettance.ops.meters import Rows
-from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.rules.sql import DECIDING
 from vettance.skipped import Skipped
 from vettance.state.port import Plan, Velocity
@@ -45,13 +45,14 @@ class Rebuilder:
 
     async def start(self, progress: Progress | None = None) -> int:
         """Load every tenant's rules and memory, and replay the log beyond; returns how many events."""
+        since_ms = self._now_ms() - REPLAYED_MS
         reached: dict[str, int] = {}
         for tenant, version, document in await self._store.read(DECIDING.select_newest_of_all()):
             active = await self._loader.load(tenant, version, document)
             reached[tenant] = await self._restore(tenant, active.compiled.plan, tenant)
+            await self._note_lacking(tenant, tenant, reached[tenant], since_ms)
             self._evaluator.rules[tenant] = active
         rules = self._evaluator.rules
-        since_ms = self._now_ms() - WINDOW_MS_MAX
         after = min(reached.values(), default=0)
         replayed = 0
         while rows := await self._store.read(sql.select_log(after, since_ms, CHUNK)):
@@ -92,26 +93,35 @@ class Rebuilder:
         coming = tenant + _NEXT
         # Also for a memory that is astray: its snapshots were written while it was equal to the log.
         reached = await self._restore(tenant, active.compiled.plan, coming)
-        after = await self._catch_up(tenant, coming, active, reached)
+        since_ms = self._now_ms() - REPLAYED_MS
+        await self._note_lacking(tenant, coming, reached, since_ms)
+        after = await self._catch_up(tenant, coming, active, reached, since_ms)
         await self._evaluator.pause(tenant)
         try:
-            await self._catch_up(tenant, coming, active, after)
+            await self._catch_up(tenant, coming, active, after, since_ms)
             self._velocity.adopt(tenant, coming)
             self._evaluator.rules[tenant] = active
             self._evaluator.astray.discard(tenant)
         finally:
             self._evaluator.resume(tenant)
 
-    async def _catch_up(self, tenant: str, coming: str, active: ActiveRules, after: int) -> int:
-        since_ms = self._now_ms() - WINDOW_MS_MAX
+    async def _note_lacking(self, tenant: str, memory: str, after: int, since_ms: int) -> None:
+        """Have a memory know what it lacks of the log behind a place, if that is too old to be read."""
+        lacking_ms = await find_lacking(self._store, self._select(tenant, after, 0, 1), since_ms)
+        if lacking_ms is not None:
+            self._velocity.forget_before(memory, lacking_ms)
+
+    async def _catch_up(
+        self, tenant: str, coming: str, active: ActiveRules, after: int, since_ms: int
+    ) -> int:
         while rows := await self._store.read(self._select(tenant, after, since_ms)):
             for row in rows:
                 self._replay(coming, active, row)
             after = rows[-1][0]
         return after
 
-    def _select(self, tenant: str, after: int, since_ms: int) -> Statement:
-        return sql.select_tenant_log(tenant, after, since_ms, LIVE_CHUNK)
+    def _select(self, tenant: str, after: int, since_ms: int, limit: int = LIVE_CHUNK) -> Statement:
+        return sql.select_tenant_log(tenant, after, since_ms, limit)
 
     def _replay(self, memory: str, active: ActiveRules, row: Row) -> None:
         """Observe an event of the log; one that cannot be read again is left out."""

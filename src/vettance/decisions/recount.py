@@ -7,13 +7,19 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from vettance.db.engine import Row, Store
+from vettance.clock import DAY_MS
+from vettance.db.engine import Row, Statement, Store
 from vettance.decisions import sql
 from vettance.decisions.active import ActiveRules, observation_of
+from vettance.events.event import AHEAD_MS_MAX
 from vettance.ops.meters import Rows
+from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.skipped import Skipped
 from vettance.state.port import SharedVelocity, StateDown, Unready
 
+#: How far back the log is read: the longest window, and two days, so that a caller who reports the day before
+#: in one go is answered exactly after a start as well.
+REPLAYED_MS: Final = WINDOW_MS_MAX + 2 * DAY_MS
 #: Events are held back while a memory is exchanged, for as long at the most, and for the shorter time when
 #: whoever exchanges it dies.
 HOLD_S_MAX: Final = 6.0
@@ -22,6 +28,18 @@ HOLD_S: Final = 1.5
 #: numbers say.
 _OVERLAP: Final = 2_000
 _CHUNK: Final = 200  # Events read at a time: some milliseconds of a process that decides.
+
+
+async def find_lacking(store: Store, first: Statement, since_ms: int) -> int | None:
+    """Return the moment before which a memory lacks events, when only those received since one are read.
+
+    `first` asks for the first event behind what the memory holds, its receipt being the fourth column. None
+    when nothing is left out.
+    """
+    rows = await store.read(first)
+    if not rows or rows[0][3] >= since_ms:
+        return None
+    return since_ms + AHEAD_MS_MAX  # What was received before may have been dated so far ahead.
 
 
 class Recount:
@@ -51,7 +69,9 @@ class Recount:
 
         Returns how many events were recorded. Raises as `go_on` does.
         """
-        await self._velocity.install(self.coming, self._active.compiled.plan)
+        first = sql.select_tenant_log(self._tenant, 0, 0, 1)
+        lacking_ms = await find_lacking(self._store, first, since_ms)
+        await self._velocity.install(self.coming, self._active.compiled.plan, lacking_ms)
         tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
         count = await self.go_on(0, since_ms, tail)
         await self._velocity.hold(self._tenant, HOLD_S)

@@ -11,11 +11,10 @@ from vettance.decisions import sql
 from vettance.decisions.active import MEMORY, ActiveRules, Asked, RuleCache
 from vettance.decisions.doubts import Doubts
 from vettance.decisions.load import RuleLoader
-from vettance.decisions.recount import Recount
+from vettance.decisions.recount import REPLAYED_MS, Recount
 from vettance.errors import Unavailable
 from vettance.events.event import Event
 from vettance.logs import logger
-from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.rules.sql import DECIDING
 from vettance.rules.unknown import failures_of, message_of
 from vettance.skipped import Skipped
@@ -335,7 +334,7 @@ class SharedMemory:
         self._lacking.discard(tenant)
         try:
             recount = Recount(self._store, self._velocity, active, tenant, holder, LEASE_S, self._skipped)
-            since_ms = self._now_ms() - WINDOW_MS_MAX
+            since_ms = self._now_ms() - REPLAYED_MS
             count = await recount.exchange(since_ms, lambda: self._wait_for_pending(tenant))
         except BaseException:
             if was_lacking:

@@ -76,6 +76,13 @@ class MemoryVelocity:
         """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped."""
         self._memories[tenant] = self._memories.pop(coming)
 
+    def forget_before(self, tenant: str, moment_ms: int) -> None:
+        """Take note that a tenant's memory may lack events before a moment (Unix milliseconds).
+
+        Answers whose windows may reach them are then inexact.
+        """
+        self._memories[tenant].forget_before(moment_ms)
+
     def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
         """Read every aggregate as of the events observed before, then record this event.
 

@@ -121,8 +121,11 @@ class SharedVelocity(Protocol):
     async def settle_all(self) -> set[str]:
         """Say which events are settled; return the tenants whose memory may lack one of them."""
 
-    async def install(self, tenant: str, plan: Plan) -> None:
-        """Give a tenant an empty memory; one to be filled aside is named tenant + `#` + token of a lease."""
+    async def install(self, tenant: str, plan: Plan, lacking_before_ms: int | None = None) -> None:
+        """Give a tenant an empty memory; one to be filled aside is named tenant + `#` + token of a lease.
+
+        It may lack events before a moment, as `Velocity.forget_before` says it.
+        """
 
     async def found(self, tenant: str, plan: Plan) -> None:
         """Give a tenant that has none an empty memory that answers nothing as exact."""
@@ -175,6 +178,9 @@ class Velocity(Protocol):
 
     def adopt(self, tenant: str, coming: str) -> None:
         """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped."""
+
+    def forget_before(self, tenant: str, moment_ms: int) -> None:
+        """Note that a memory may lack events before a moment; answers that may reach them are inexact."""
 
 
 class Claims(Protocol):

@@ -76,14 +76,15 @@ class RedisVelocity:
         self._known: dict[Value, int] = {}
         self._plain = fingerprinter(shared_modulus(secret))
 
-    async def install(self, tenant: str, plan: Plan) -> None:
+    async def install(self, tenant: str, plan: Plan, lacking_before_ms: int | None = None) -> None:
         """Give a tenant an empty memory for a plan; what was remembered for it before is dropped.
 
+        Answers whose windows may reach what lies before `lacking_before_ms` are inexact.
         Raises `ValueError` when the plan asks what cannot be answered, `StateDown`.
         """
         names = self._names(tenant)
         self._plans[names[0]] = plan
-        meta = self._empty(plan, await self._line.server(), 0, _generation(tenant))
+        meta = self._empty(plan, await self._line.server(), 0, _generation(tenant), lacking_before_ms)
         await self._line.run(_EXCHANGE, names, (meta, b""))
 
     async def found(self, tenant: str, plan: Plan) -> None:
@@ -277,12 +278,23 @@ class RedisVelocity:
             self._placed[id(plan)] = placed
         return placed
 
-    def _empty(self, plan: Plan, server: bytes, flags: int, generation: bytes = b"") -> bytes:
+    def _empty(
+        self,
+        plan: Plan,
+        server: bytes,
+        flags: int,
+        generation: bytes = b"",
+        lacking_before_ms: int | None = None,
+    ) -> bytes:
         """Return what stands for a memory in which nothing is remembered yet."""
-        none = float("-inf")
+        placed = self._place(plan)
+        none = reach = float("-inf")
+        if lacking_before_ms is not None:
+            # As if so much had been forgotten: every series is treated as the longest kept one.
+            reach = lacking_before_ms + max((group.group.kept_ms for group in placed.groups), default=0)
         generation = generation or _new_generation()
         assert len(generation) == _GENERATION
-        return _META.pack(generation, self._place(plan).digest, server, flags, none, -none, none, none)
+        return _META.pack(generation, placed.digest, server, flags, none, -none, reach, none)
 
     def _fingerprint(self, value: Value) -> int | None:
         made = self._plain(value)

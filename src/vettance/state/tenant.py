@@ -74,6 +74,14 @@ class TenantMemory:
         self._keep(event_id, answer)
         return answer
 
+    def forget_before(self, moment_ms: int) -> None:
+        """Take note that events before a moment may be missing, as if they had been forgotten.
+
+        Every series is treated as the longest kept one, so that one number says it, in snapshots too.
+        """
+        kept_ms = max((keys.group.kept_ms for keys in self.keys), default=0)
+        self.reach_ms = max(self.reach_ms, moment_ms + kept_ms)
+
     def _bound(self, at_ms: int, now_ms: int) -> int:
         """Keep the high water near the clock; return when an event counts as observed.
 
