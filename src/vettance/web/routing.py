@@ -93,7 +93,11 @@ class Call(msgspec.Struct, gc=False):
     def json(self) -> JSON:
         """Parse the body, which must be one JSON object. Raises `Invalid` (400)."""
         if self.unreadable is not None:
-            raise self.unreadable
+            try:
+                raise self.unreadable
+            finally:
+                # Its traceback leads back to this call: a circle, and calls are unknown to the collector.
+                self.unreadable = None
         if self.parsed is None:
             self.parsed = parse_object(self.body)
         return self.parsed
@@ -103,7 +107,7 @@ class Call(msgspec.Struct, gc=False):
         try:
             self.json()
         except Refusal as refusal:
-            self.unreadable = refusal
+            self.unreadable = refusal.with_traceback(None)
 
 
 Handler = Callable[[Call], Awaitable[Reply | Page]]
