@@ -179,7 +179,7 @@ class Service:
         if self.shared is None:
             return Gate(self.keys, connect_throttle(self.settings), self.quota, tokens=self.tokens)
         self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache, skipped=self.skipped)
-        self.evaluator.share(self.rebuilder, self.follower.freshen)
+        self.evaluator.share(self.rebuilder)
         self.follower.marks = self.shared.limits
         self.tally = SharedTally(self.store, self.shared.limits)
         return SharedGate(self.keys, self.shared.limits, tokens=self.tokens)
@@ -245,6 +245,7 @@ class Service:
             _log.info("aml_memory_rebuilt", events=replayed)
         progress.begin("opening signals and watchlists")
         await self.follower.catch_up()
+        self.evaluator.follow(self.follower.freshen)
         await self.watchlists.reload()
         if self.watchlists.current is not None and self.settings.role is not Role.WORKER:
             self.searchers.ensure(self.watchlists.current.folder)

@@ -131,7 +131,7 @@ ASKED = (
     retention_sql.select_events("t", [1, 2, 3]),
     # What people wrote, and what is delivered, is small.
     *(retention_sql.select_place("t", place, "") for place in retention_sql.PLACES if place.column == "sent"),
-    websdk_sql.select_batches(0, 0, 1),
+    websdk_sql.select_signals("ten", [1]),
     outbox.select_claimed([1, 2], "lease"),
 )
 

@@ -90,7 +90,8 @@ class Process:
         self.limits = SharedLimits(self.line)
         self.follower = Follower(store, self.evaluator.sessions)
         self.follower.marks = self.limits
-        self.evaluator.share(self.memory, self.follower.freshen)
+        self.evaluator.share(self.memory)
+        self.evaluator.follow(self.follower.freshen)
         self.running: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

@@ -104,15 +104,15 @@ class Evaluator:
         self._turnstile = Turnstile()
         self._newest_ms = 0
         self._shared: SharedMemory | None = None
-        self._freshen: Callable[[str], Awaitable[None]] | None = None
+        self._freshen: Callable[[str, str], Awaitable[None]] | None = None
 
-    def share(self, shared: SharedMemory, freshen: Callable[[str], Awaitable[None]]) -> None:
-        """Ask a memory that other processes ask too, and leave the rules in force to it.
-
-        `freshen` takes in what other processes were told of a tenant's sessions.
-        """
-        self._shared = shared
+    def follow(self, freshen: Callable[[str, str], Awaitable[None]]) -> None:
+        """Before an event of a session, take in the signals of it that any process has acknowledged."""
         self._freshen = freshen
+
+    def share(self, shared: SharedMemory) -> None:
+        """Ask a memory that other processes ask too, and leave the rules in force to it."""
+        self._shared = shared
         self.rules = shared.rules
         self.astray = shared.astray
         self.impaired = shared.impaired
@@ -143,7 +143,7 @@ class Evaluator:
             await self._wait_for_rules(tenant)
         event_id = self._ids.make("evt", self._now_ms())
         if self._freshen is not None and event.session_id is not None:
-            await self._freshen(tenant)
+            await self._freshen(tenant, event.session_id)
         event, signals = self._with_signals(tenant, event)
         entries = self.lists.get(tenant, _NO_LISTS).match(event, event.received_at_ms)
         if self._shared is None:

@@ -3,22 +3,25 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol
+from weakref import WeakValueDictionary
 
 from vettance import clock
-from vettance.db.engine import Store, StoreDown
+from vettance.db.engine import Row, Store, StoreDown, still_asked
 from vettance.isolate import Isolation
 from vettance.ops.meters import Rows
 from vettance.skipped import Skipped
 from vettance.state.port import StateDown
 from vettance.websdk import sql
-from vettance.websdk.session import SESSION_MS, SessionBook
-from vettance.wire import decode
+from vettance.websdk.session import BATCH_MS, SessionBook, counts_since, merge
+from vettance.wire import JSON, decode
 
 #: How long another process may take to see a batch; the one that took it sees it at once.
 LOOK_S: Final = 0.5
 _CHUNK: Final = 2_000
+#: Batches merged at a time: at most 2 MB of them, which take some milliseconds of the thread that decides.
+_MERGED_AT_ONCE: Final = 64
 _TIDY_S: Final = 60.0
 _TIDY_ROWS: Final = 2_000  # A few milliseconds of the writer's time.
 
@@ -33,7 +36,10 @@ class Marks(Protocol):
 
 
 class Follower:
-    """Reads batches in the order in which they were stored, each of them once."""
+    """Notes batches in the order in which they were stored, each once; merges those of a session when asked.
+
+    A start therefore reads no signals at all, however many are stored.
+    """
 
     def __init__(
         self,
@@ -53,6 +59,7 @@ class Follower:
         #: Where processes tell each other of batches; None in a process that is alone.
         self.marks: Marks | None = None
         self._known: dict[str, int] = {}
+        self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._isolation = Isolation("sessions")
 
     async def announce(self, tenant: str) -> None:
@@ -61,40 +68,66 @@ class Follower:
             with contextlib.suppress(StateDown):
                 await self.marks.announce(tenant)
 
-    async def freshen(self, tenant: str) -> None:
-        """Take in the batches of a tenant that any process has acknowledged. Raises `StoreDown`."""
+    async def freshen(self, tenant: str, session: str) -> None:
+        """Take in the batches of a session that any process has acknowledged. Raises `StoreDown`."""
         if self.marks is not None and (mark := self.marks.marks.get(tenant, 0)) != self._known.get(tenant, 0):
             await self.catch_up()
             self._known[tenant] = mark
+        if self._book.waiting(tenant, session, self._now_ms(), 1) is not None:
+            await self._merge(tenant, session)
 
     async def catch_up(self) -> None:
-        """Take in every batch stored before this call. Calls that wait for each other share one look."""
+        """Note every batch stored before this call. Calls that wait for each other share one look."""
         self._asked += 1
         asked = self._asked
         async with self._turn:
             if self._done >= asked:
                 return
             covered = self._asked
-            since_ms = self._now_ms() - SESSION_MS
+            since_ms = counts_since(self._now_ms())
             while rows := await self._store.read(sql.select_batches(self._seen, since_ms, _CHUNK)):
                 for row in rows:
-                    self._take(sql.batch_of(row))
+                    batch = sql.batch_of(row)
+                    names = {batch.sdk_session, batch.tenant_session or batch.sdk_session}
+                    self._book.note(batch.tenant, names, batch.seq, batch.received_at_ms)
                 self._seen = rows[-1][0]
             self._done = covered
 
-    def _take(self, batch: sql.Batch) -> None:
-        try:
-            names = {batch.sdk_session, batch.tenant_session or batch.sdk_session}
-            self._book.take(batch.tenant, names, decode(batch.signals), batch.received_at_ms)
-        except Exception as error:  # noqa: BLE001  One batch must not keep those after it from being seen.
-            self._skipped.note(Rows.SIGNALS, batch.tenant, str(batch.seq), error)
+    async def _merge(self, tenant: str, session: str) -> None:
+        """Merge the batches of a session that wait for it. Evaluations that wait for each other share it."""
+        turn = self._turns.setdefault((tenant, session), asyncio.Lock())
+        async with turn:
+            while waiting := self._book.waiting(tenant, session, self._now_ms(), _MERGED_AT_ONCE):
+                rows: list[Row] = []
+                asked = waiting.seqs
+                while asked:
+                    piece = await self._store.read(sql.select_signals(tenant, asked))
+                    rows += piece
+                    asked = still_asked(asked, piece)
+                signals = merge(waiting.signals, self._legible(tenant, sorted(rows)))
+                self._book.settle(tenant, session, waiting, signals)
+
+    def _legible(self, tenant: str, rows: list[Row]) -> Iterator[JSON]:
+        for seq, signals in rows:
+            try:
+                batch = decode(signals)
+                batch.items()
+            except Exception as error:  # noqa: BLE001  One batch must not keep the others from being seen.
+                self._skipped.note(Rows.SIGNALS, tenant, str(seq), error)
+            else:
+                yield batch
+
+    async def settle(self) -> None:
+        """Merge sessions for which many batches wait, so that no evaluation has to."""
+        for tenant, session in self._book.crowded():
+            await self._merge(tenant, session)
 
     async def tidy(self) -> None:
         """Forget sessions that are over, here and in the store."""
         now_ms = self._now_ms()
         self._book.forget(now_ms)
         while True:
-            deleted = await self._store.write(sql.delete_batches(now_ms - SESSION_MS, _TIDY_ROWS))
+            deleted = await self._store.write(sql.delete_batches(now_ms - BATCH_MS, _TIDY_ROWS))
             if deleted[0] < _TIDY_ROWS:
                 return
             await asyncio.sleep(LOOK_S)  # Others want the writer too.
@@ -106,6 +139,7 @@ class Follower:
             await asyncio.sleep(LOOK_S)
             with contextlib.suppress(StoreDown), self._isolation.of(""):
                 await self.catch_up()
+                await self.settle()
                 if time.monotonic() >= tidy_at_s:
                     tidy_at_s = time.monotonic() + _TIDY_S
                     await self.tidy()

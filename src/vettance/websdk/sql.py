@@ -1,8 +1,9 @@
 """What the store remembers for browsers: the names of signing keys, and queued batches of signals."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, in_pieces, scoped
+from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
 from vettance.websdk.token import SigningKey
 
 AREA: Final = "websdk"
@@ -32,14 +33,13 @@ def signing_key_of(row: Row) -> SigningKey:
 
 
 class Batch(NamedTuple):
-    """A queued batch; `signals` is JSON, `received_at_ms` Unix milliseconds."""
+    """Where a queued batch is in the store, and whose it is; `received_at_ms` is Unix milliseconds."""
 
     seq: int
     tenant: str
     sdk_session: str
     tenant_session: str | None
     received_at_ms: int
-    signals: bytes
 
 
 def insert_batch(
@@ -71,12 +71,18 @@ def select_batch(tenant: str, sdk_session: str, batch_id: str) -> Statement:
 def select_batches(after: int, since_ms: int, limit: int) -> Statement:
     """The batches stored after one, received since a moment, in the order in which they were stored."""
     # The index by age would find all of them, each time.
+    return everyone(
+        "SELECT seq, tenant, sdk_session, tenant_session, received_at_ms FROM signal_batch "
+        "WHERE seq > ? AND received_at_ms + 0 >= ? ORDER BY seq LIMIT ?",
+        (after, since_ms, limit),
+    )
+
+
+def select_signals(tenant: str, seqs: Sequence[int]) -> Statement:
+    """(seq, signals) of batches by their places, in any order, in pieces."""
+    places, args = in_list(seqs)
     return in_pieces(
-        everyone(
-            "SELECT seq, tenant, sdk_session, tenant_session, received_at_ms, signals FROM signal_batch "
-            "WHERE seq > ? AND received_at_ms + 0 >= ? ORDER BY seq LIMIT ?",
-            (after, since_ms, limit),
-        )
+        scoped(tenant, f"SELECT seq, signals FROM signal_batch WHERE tenant = ? AND seq IN ({places})", args)
     )
 
 
