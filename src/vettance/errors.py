@@ -139,6 +139,10 @@ class Unavailable(Refusal):
         super().__init__(message, {"retryAfter": retry_after_s}, (("retry-after", str(retry_after_s)),))
 
 
+class ShareUsedUp(Unavailable):
+    """503: the tenant has its share of work, connections or room already. Such a request costs nothing."""
+
+
 class GatewayTimeout(Refusal):
     """504: an engine this endpoint depends on did not answer in time."""
 

@@ -14,7 +14,7 @@ from vettance.state.redis_claims import SharedClaims
 from vettance.state.redis_line import Line
 from vettance.tenants.tenant import Key, Tenant
 from vettance.vault import Vault
-from vettance.web.edge import Answer, answer_of
+from vettance.web.answer import Answer, answer_of
 from vettance.web.routing import Call, Reply
 
 #: Longer than any test may take.

@@ -11,7 +11,7 @@ from vettance.db.sqlite import SqliteStore
 from vettance.replays.replay import StoredReplays
 from vettance.tenants.tenant import Key, Tenant
 from vettance.vault import Vault
-from vettance.web.edge import Answer, answer_of
+from vettance.web.answer import Answer, answer_of
 from vettance.web.routing import Call, Reply
 
 VAULT = Vault(b"v" * 32)

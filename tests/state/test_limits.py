@@ -127,9 +127,17 @@ def test_a_restart_does_not_give_the_hour_back():
 def test_a_refunded_request_leaves_no_trace_in_the_quota():
     quota = Quota()
     quota.admit("tenant", 3, 5.0)
-    quota.refund("tenant")
-    quota.refund("other")
+    quota.refund("tenant", QUOTA_WINDOW_S)
+    quota.refund("other", QUOTA_WINDOW_S)
     assert quota.look("tenant", 3, 5.0).remaining == 3
+
+
+def test_what_was_charged_in_an_hour_that_is_over_is_not_given_back_to_the_next():
+    quota = Quota()
+    charged = quota.admit("tenant", 3, 5.0)
+    quota.admit("tenant", 3, QUOTA_WINDOW_S + 5.0)
+    quota.refund("tenant", charged.reset_s)
+    assert quota.look("tenant", 3, QUOTA_WINDOW_S + 5.0).remaining == 2
 
 
 def test_a_clock_set_back_across_the_hour_gives_nothing_back():

@@ -86,6 +86,20 @@ async def test_a_refused_request_costs_nothing_and_is_told_when_to_come_back(lin
     assert 0 < spent.use.retry_after_s <= 3600
 
 
+async def test_what_is_refunded_leaves_no_trace_in_either_limit(line):
+    limits = SharedLimits(line)
+    for _ in range(2):
+        charge = await limits.charge("T", "key", 2, 2)
+    assert charge.rate.remaining == charge.use.remaining == 0
+    refunded = await limits.refund("T", "key", 2, 2, charge.use.reset_s)
+    assert refunded.rate.remaining == refunded.use.remaining == 1
+    assert (await limits.charge("T", "key", 2, 2)).use.admitted
+    assert await limits.used(["T"]) == [("T", int(time.time() // 3600), 2)]
+    # Nothing is given back to an hour that was not charged, nor to who was charged nothing.
+    assert (await limits.refund("T", "key", 2, 2, charge.use.reset_s - 3600)).use.remaining == 0
+    assert (await limits.refund("U", "other", 2, 2, charge.use.reset_s)).use.remaining == 2
+
+
 async def test_looking_counts_nothing(line):
     limits = SharedLimits(line)
     for _ in range(3):

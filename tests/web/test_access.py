@@ -132,6 +132,15 @@ def test_a_request_refused_by_the_quota_is_not_charged_to_the_throttle():
         assert asker.numbers()["ratelimit-remaining"] == 9
 
 
+async def test_what_a_later_check_refuses_is_given_back_and_the_headers_say_so():
+    asker = Asker(throttle=3, quota=3)
+    asker.ask()
+    admission = asker.ask()
+    headers = dict(await asker.gate.refund(admission))
+    assert (headers[b"x-ratelimit-remaining"], headers[b"x-quota-remaining"]) == (b"2", b"2")
+    assert asker.numbers()["quota-remaining"] == 1
+
+
 def test_a_request_refused_by_the_throttle_is_not_charged_to_the_quota():
     asker = Asker(throttle=1, quota=10)
     assert asker.numbers()["quota-remaining"] == 9

@@ -427,8 +427,13 @@ def test_large_bodies_beyond_the_share_of_a_tenant_are_turned_away_and_no_small_
             assert (answer.status, answer.error["code"]) == (503, "SERVICE_UNAVAILABLE")
         large = b'{"text":"note","metadata":' + b" " * 200_000 + b"{}}"
         own, other = RawClient(port, slow[0].api_key), RawClient(port, notebook.new_key())
-        assert own.ask("POST", NOTES, large).status == 503
-        own.close()
+        costs = []
+        for headers in ([], [("idempotency-key", "k")]) * 2:
+            answer = own.ask("POST", NOTES, large, headers=headers)
+            assert answer.status == 503
+            costs.append((answer.headers["x-quota-remaining"], answer.headers["x-ratelimit-remaining"]))
+            own.close()
+        assert len(set(costs)) == 1, "a refused request costs nothing"
         assert [own.ask("POST", NOTES, GOOD).status for _ in range(20)] == [201] * 20
         assert [other.ask("POST", NOTES, body).status for body in (large, GOOD) * 10] == [201] * 20
         for client in (*slow, own, other):
@@ -452,7 +457,12 @@ def test_a_tenant_that_fills_the_service_leaves_room_for_others():
         while notebook.edge.in_flight < 4 and time.monotonic() < deadline:
             time.sleep(0.005)
         own, other = RawClient(port, key), RawClient(port, notebook.new_key())
-        assert own.ask("GET", NOTES).status == 503
+        costs = []
+        for _ in range(3):
+            refused = own.ask("GET", NOTES)
+            assert refused.status == 503
+            costs.append((refused.headers["x-quota-remaining"], refused.headers["x-ratelimit-remaining"]))
+        assert len(set(costs)) == 1, "a refused request costs nothing"
         assert [other.ask("GET", NOTES).status for _ in range(5)] == [200] * 5
         notebook.gate_open.set()
         assert sorted(client.read().status for client in waiting) == [200, 200, 200, 200, 503]

@@ -121,8 +121,10 @@ def test_connections_of_one_tenant_leave_some_for_others(notebook):
 
     with serving(notebook.edge, http=Shared) as port:
         greedy = [RawClient(port, key) for key in [notebook.new_key()] * 12]
-        statuses = [client.ask("GET", NOTES).status for client in greedy]
-        assert statuses == [200] * 10 + [503] * 2
+        answers = [client.ask("GET", NOTES) for client in greedy]
+        assert [answer.status for answer in answers] == [200] * 10 + [503] * 2
+        # A refused request costs nothing.
+        assert len({answer.headers["x-quota-remaining"] for answer in answers[9:]}) == 1
         assert greedy[-1].is_closed()
         other = RawClient(port, notebook.new_key())
         assert other.ask("GET", NOTES).status == 200

@@ -13,7 +13,7 @@ from vettance.logs import logger
 from vettance.replays import sql
 from vettance.state.port import Claims, StateDown
 from vettance.vault import Vault
-from vettance.web.edge import Answer, answer_of
+from vettance.web.answer import Answer, answer_of
 from vettance.web.routing import Call, Reply
 
 KEPT_MS: Final = 24 * 3600 * 1000

@@ -2,19 +2,22 @@
 --
 -- KEYS: the throttle's log (a list of admitted moments, oldest first), the quota (hash: hour, used), the mark
 -- (how many batches of browser signals were announced).
--- ARGV: limit of the throttle, limit of the quota, 1 only to look. Moments are microseconds of this server.
+-- ARGV: limit of the throttle, limit of the quota, 1 only to look, 2 to take back what was charged in the hour
+-- that the next says (hours since 1970) and look. Moments are microseconds of this server.
 -- Answers: what refuses (0 nothing, 1 throttle, 2 quota), requests in the window, microseconds until a slot is
 -- free, requests of the hour, the second at which the hour ends, microseconds until it does, the mark.
 
 local WINDOW, HOUR, HELD = 60000000, 3600, 1000000
 local call, floor = redis.call, math.floor
 local log, quota = KEYS[1], KEYS[2]
-local limit, allowed, looking = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] == '1'
+local limit, allowed, looking = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3] ~= '0'
+local refunding = ARGV[3] == '2'
 
 local time = call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local now = clock
 
+if refunding then call('RPOP', log) end
 local newest = tonumber(call('LINDEX', log, -1) or 0)
 if newest > now + HELD then
   -- The clock was set back. What it admitted before counts as admitted now, so that nothing is given back.
@@ -38,6 +41,10 @@ local held = call('HMGET', quota, 'hour', 'used')
 local counted, spent = tonumber(held[1] or -1), tonumber(held[2] or 0)
 -- A clock set back across the hour goes on counting in the later one.
 if hour > counted or hour < counted - 1 then counted, spent = hour, 0 end
+if refunding and spent > 0 and counted == tonumber(ARGV[4]) then
+  spent = spent - 1
+  call('HSET', quota, 'used', spent)
+end
 
 local refused = 0
 if used >= limit then refused = 1 elseif spent >= allowed then refused = 2 end

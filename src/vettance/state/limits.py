@@ -177,9 +177,13 @@ class Quota:
             return Verdict(admitted=False, limit=limit, remaining=0, reset_s=reset_s, retry_after_s=wait_s)
         return Verdict(admitted=True, limit=limit, remaining=remaining, reset_s=reset_s, retry_after_s=0.0)
 
-    def refund(self, tenant: str) -> None:
-        """Take back one request counted for `tenant` in this hour, because a later check refused it."""
-        if used := self._used.get(tenant, 0):
+    def refund(self, tenant: str, reset_s: float) -> None:
+        """Take back one request counted for `tenant`, because a later check refused it.
+
+        `reset_s` is that of its verdict: of an hour that is over nothing is left to be given back.
+        """
+        used = self._used.get(tenant, 0)
+        if used and reset_s == (self._hour + 1) * QUOTA_WINDOW_S:
             self._used[tenant] = used - 1
 
     def used(self) -> tuple[int, dict[str, int]]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
-from vettance.state.limits import Charge, Verdict
+from vettance.state.limits import QUOTA_WINDOW_S, Charge, Verdict
 from vettance.state.redis_line import Line, Script
 
 PREFIX: Final = "vettance"
@@ -41,8 +41,22 @@ class SharedLimits:
 
         A refused request costs nothing. Raises `StateDown` when Redis does not answer.
         """
-        keys = (_throttle_key(tenant, caller), _quota_key(tenant), _mark_key(tenant))
         args = (b"%d" % throttle, b"%d" % quota, b"1" if looking else b"0")
+        return await self._ask(tenant, caller, args, looking=looking)
+
+    async def refund(self, tenant: str, caller: str, throttle: int, quota: int, reset_s: float) -> Charge:
+        """Take back a request that was charged, from both limits at once, and tell what they then would say.
+
+        `reset_s` is that of its quota: of an hour that is over nothing is left to be given back. Raises
+        `StateDown`.
+        """
+        hour = int(reset_s // QUOTA_WINDOW_S) - 1
+        args = (b"%d" % throttle, b"%d" % quota, b"2", b"%d" % hour)
+        return await self._ask(tenant, caller, args, looking=True)
+
+    async def _ask(self, tenant: str, caller: str, args: tuple[bytes, ...], *, looking: bool) -> Charge:
+        throttle, quota = int(args[0]), int(args[1])
+        keys = (_throttle_key(tenant, caller), _quota_key(tenant), _mark_key(tenant))
         refused, used, free, spent, ends_s, left, mark = await self._line.run(_CHARGE, keys, args)
         self.marks[tenant] = mark
         wait_s = free / _MICRO

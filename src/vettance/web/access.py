@@ -50,6 +50,9 @@ class SharedLimits(Protocol):
     ) -> Charge:
         """Count a request if both limits let it in. Raises `StateDown`."""
 
+    async def refund(self, tenant: str, caller: str, throttle: int, quota: int, reset_s: float) -> Charge:
+        """Take back a request counted in the hour that ends at `reset_s`. Raises `StateDown`."""
+
 
 class Admission(msgspec.Struct, frozen=True, gc=False):
     """What the gate said: who calls, the limit headers of the answer, and the refusal if there is one."""
@@ -59,6 +62,8 @@ class Admission(msgspec.Struct, frozen=True, gc=False):
     headers: list[Header]
     refusal: Refusal | None = None
     claims: Claims | None = None
+    caller: str = ""  # whose throttle is charged
+    quota_reset_s: float = 0.0  # Unix second at which the hour ends that is charged
 
 
 class _Who(NamedTuple):
@@ -109,6 +114,15 @@ class Gate:
             throttle.refund(caller)
             rate = throttle.look(caller, tenant.throttle, mono_s)
         return _admission(who, rate, use, now_s)
+
+    async def refund(self, admission: Admission) -> list[Header]:
+        """Take back what a request was charged that a later check refused; return the limit headers then."""
+        now_s, mono_s = self._unix_s(), self._mono_s()
+        tenant, caller = admission.tenant, admission.caller
+        self._throttle.refund(caller)
+        self._quota.refund(tenant.id, admission.quota_reset_s)
+        use = self._quota.look(tenant.id, tenant.quota, now_s)
+        return _limit_headers(use, self._throttle.look(caller, tenant.throttle, mono_s), now_s)
 
     def _find_out(
         self, route: Route, headers: Mapping[bytes, bytes], sent: Sequence[Header], now_s: float
@@ -184,6 +198,17 @@ class SharedGate(Gate):
             raise Unavailable("The limits cannot be counted at the moment. Try again.") from None
         return _admission(who, charge.rate, charge.use, now_s)
 
+    async def refund(self, admission: Admission) -> list[Header]:
+        """Take back what a request was charged, as far as the counters can be reached."""
+        tenant = admission.tenant
+        try:
+            charge = await self._limits.refund(
+                tenant.id, admission.caller, tenant.throttle, tenant.quota, admission.quota_reset_s
+            )
+        except StateDown:
+            return admission.headers
+        return _limit_headers(charge.use, charge.rate, self._unix_s())
+
 
 def _admission(who: _Who, rate: Verdict, use: Verdict, now_s: float) -> Admission:
     refusal: Refusal | None = None
@@ -194,7 +219,8 @@ def _admission(who: _Who, rate: Verdict, use: Verdict, now_s: float) -> Admissio
         refusal = _limit_reached(f"The {whose} has made too many requests.", rate, THROTTLE_WINDOW_S)
     elif not use.admitted:
         refusal = _limit_reached("The quota of this hour is used up.", use, QUOTA_WINDOW_S)
-    return Admission(who.tenant, who.key, _limit_headers(use, rate, now_s), refusal, who.claims)
+    headers = _limit_headers(use, rate, now_s)
+    return Admission(who.tenant, who.key, headers, refusal, who.claims, who.caller, use.reset_s)
 
 
 def _comes_with_key(route: Route, headers: Mapping[bytes, bytes]) -> bool:

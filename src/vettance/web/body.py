@@ -3,11 +3,14 @@
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from vettance.errors import Invalid, PayloadTooLarge, Unavailable, UnsupportedMediaType
+from vettance.errors import Invalid, PayloadTooLarge, ShareUsedUp, UnsupportedMediaType
 from vettance.web.shares import Shares
 from vettance.wire import BODY_BYTES_MAX
+
+if TYPE_CHECKING:
+    from vettance.web.access import Admission
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -113,7 +116,7 @@ class Arrivals:
 class Body:
     """The body of one request, read at most once and only when its turn in the order of checks has come."""
 
-    __slots__ = ("_arrivals", "_arrived", "_headers", "_held", "_receive", "complete", "holders")
+    __slots__ = ("_arrivals", "_arrived", "_headers", "_held", "_receive", "admission", "complete", "holders")
 
     def __init__(
         self,
@@ -130,13 +133,15 @@ class Body:
         self._held = 0
         #: Who holds the room that a large body takes, from the outermost inwards: a tenant, one of its keys.
         self.holders: tuple[str, ...] = ()
+        #: How its request was let in: what it was charged is given back where it is refused for want of room.
+        self.admission: Admission | None = None
         self.complete = False
 
     async def read(self) -> bytes:
         """Return the whole body.
 
         Raises `UnsupportedMediaType` (415) for a body that is not JSON, `PayloadTooLarge` (413) before more
-        than the limit is read, `Invalid` (400) when it takes too long, `Unavailable` (503) when it is large
+        than the limit is read, `Invalid` (400) when it takes too long, `ShareUsedUp` (503) when it is large
         and its sender has too much under way, `Disconnected` when the client leaves. The room it takes is
         given back by `release`.
         """
@@ -236,5 +241,5 @@ def _too_large() -> PayloadTooLarge:
     )
 
 
-def _no_room() -> Unavailable:
-    return Unavailable("You have as many large bodies under way as you can have. Send fewer at a time.")
+def _no_room() -> ShareUsedUp:
+    return ShareUsedUp("You have as many large bodies under way as you can have. Send fewer at a time.")

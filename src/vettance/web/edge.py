@@ -5,8 +5,6 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
-import msgspec
-
 from vettance import clock
 from vettance.db.engine import StoreDown
 from vettance.errors import (
@@ -16,12 +14,14 @@ from vettance.errors import (
     MethodNotAllowed,
     NotFound,
     Refusal,
+    ShareUsedUp,
     Unauthorized,
     Unavailable,
 )
 from vettance.ids import IdSource
 from vettance.ops.meters import Meters
 from vettance.web.access import Admission, Gate, Header, SharedGate
+from vettance.web.answer import JSON_TYPE, Answer, answer_of, answer_of_page, encoded
 from vettance.web.body import (
     ARRIVAL_S_MAX,
     HELD_BYTES_MAX,
@@ -36,10 +36,10 @@ from vettance.web.browser import client_address, is_preflight, preflight_headers
 from vettance.web.hints import is_told, unknown_header
 from vettance.web.lifespan import Lifespan, live
 from vettance.web.pace import Pace
-from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Page, Reply, Route, RouteTable, refuse_path
+from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Reply, Route, RouteTable, refuse_path
 from vettance.web.server import ARRIVED_BODY, CONNECTION_OWNER, WHOLE_ANSWER
 from vettance.web.shares import EqualShares, Shares
-from vettance.web.stream import STREAM_BYTES, Pieces, send_stream
+from vettance.web.stream import STREAM_BYTES, send_stream
 from vettance.wire import encode, error_body
 
 Send = Callable[[Message], Awaitable[None]]
@@ -66,7 +66,6 @@ HELD_MAX: Final = 512
 
 _REQUEST_ID: Final = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _IDEMPOTENCY_KEY: Final = re.compile(rb"[\x20-\x7e]{1,255}")
-_JSON_TYPE: Final = (b"content-type", b"application/json")
 # Answers are one tenant's and of one moment: no cache between here and the caller may keep them.
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _NO_EXTENSIONS: Final[dict[str, Any]] = {}
@@ -74,15 +73,6 @@ _CLOSE: Final = (b"connection", b"close")
 #: Refusals that are charged to nobody, and so would be asked for as fast as they are answered.
 _HELD_BACK: Final = (LimitReached.status, Unauthorized.status)
 _UNREAD: Final = "You have not read as many large answers as can be held for you. Read them, or ask for less."
-
-
-class Answer(msgspec.Struct, frozen=True, gc=False):
-    """An answer: status, body as bytes, and the headers that belong to it alone."""
-
-    status: int
-    content: bytes
-    headers: tuple[Header, ...] = (_JSON_TYPE,)
-    pieces: Pieces | None = None  # makes the body, where it is too large to be held whole
 
 
 class Replays(Protocol):
@@ -133,6 +123,7 @@ class Edge:
         self._hold_s = hold_s
         self._held_max = held_max
         self._find = routes.find
+        self._gate = gate
         self._admit = gate.admit
         self._admit_shared = gate.admit_shared if isinstance(gate, SharedGate) else None
         self._is_new_key = is_new_key
@@ -176,6 +167,9 @@ class Edge:
             answer = await self._check(scope, sent, headers, request_id, body, answering)
         except Disconnected:
             return
+        except ShareUsedUp as refusal:
+            await self._refund(body, answering)
+            answer = self._refuse(request_id, refusal)
         except Exception as error:  # noqa: BLE001  Whatever goes wrong, the caller gets an answer.
             answer = self._refuse(request_id, error)
         finally:
@@ -254,6 +248,7 @@ class Edge:
             answering += admission.headers
             if admission.refusal is not None:
                 raise admission.refusal
+            body.admission = admission
             tenant, key, claims = admission.tenant, admission.key, admission.claims
             self._share(scope, body, tenant.id, key.id if claims is None else claims.sdk_session, at_work)
         if match.unreadable:
@@ -278,15 +273,21 @@ class Edge:
         return await self._handle(route, call, body, answering)
 
     def _share(self, scope: Message, body: Body, tenant: str, caller: str, at_work: int) -> None:
-        """Have a request count for its tenant; raises `Unavailable` where that has more than its share."""
+        """Have a request count for its tenant; raises `ShareUsedUp` where that has more."""
         if not self._admitted.take(tenant, at_work):
-            raise Unavailable("You have as many requests at work as you can have now. Try again.")
+            raise ShareUsedUp("You have as many requests at work as you can have now. Try again.")
         body.holders = tenant, caller
         owns = scope.get("extensions", _NO_EXTENSIONS).get(CONNECTION_OWNER)
         if owns is not None and not owns(tenant):
-            refusal = Unavailable("You hold as many connections as you can have. Use fewer, and keep them.")
+            refusal = ShareUsedUp("You hold as many connections as you can have. Use fewer, and keep them.")
             refusal.headers = (*refusal.headers, ("connection", "close"))
             raise refusal
+
+    async def _refund(self, body: Body, answering: list[Header]) -> None:
+        """Take back what a request was charged that is refused for want of room."""
+        if (admission := body.admission) is not None:
+            limits = await self._gate.refund(admission)
+            answering[:] = [header for header in answering if header not in admission.headers] + limits
 
     async def _hold(self) -> None:
         """Hold back a refusal. It takes no place among the requests at work."""
@@ -327,7 +328,7 @@ class Edge:
         async def work() -> Answer:
             try:
                 return await self._handle(route, call, body, answering)
-            except Disconnected:
+            except (Disconnected, ShareUsedUp):
                 raise
             except Exception as error:  # noqa: BLE001  A refusal is an answer too, and is replayed.
                 return self._refuse(call.request_id, error)
@@ -345,7 +346,7 @@ class Edge:
         finally:
             if is_told(call):
                 answering += unknown_header(route, call)
-        return answer_of(reply) if isinstance(reply, Reply) else _page_answer(reply)
+        return answer_of(reply) if isinstance(reply, Reply) else answer_of_page(reply)
 
     def _refuse(self, request_id: str, error: Exception) -> Answer:
         """Turn any exception into the answer that tells of it."""
@@ -356,7 +357,7 @@ class Edge:
         else:
             self._log_error(request_id, error)
             refusal = InternalError(request_id)
-        return Answer(refusal.status, encode(error_body(refusal)), (_JSON_TYPE, *_encoded(refusal.headers)))
+        return Answer(refusal.status, encode(error_body(refusal)), (JSON_TYPE, *encoded(refusal.headers)))
 
     async def _send(self, status: int, content: bytes, headers: list[Header], body: Body, send: Send) -> None:
         """Send an answer in pieces, each when the client has read enough of those before it."""
@@ -372,18 +373,3 @@ class Edge:
             # The answer went out at once; the connection ends after the rest of the body was dropped.
             await body.drain()
             await send({"type": "http.response.body", "body": b""})
-
-
-def answer_of(reply: Reply) -> Answer:
-    """Put a reply into bytes, always the same for the same reply."""
-    headers = (_JSON_TYPE, *_encoded(reply.headers)) if reply.headers else (_JSON_TYPE,)
-    return Answer(reply.status, encode(reply.payload), headers)
-
-
-def _page_answer(page: Page) -> Answer:
-    kind = ((b"content-type", page.content_type.encode("latin-1")),) if page.content_type else ()
-    return Answer(page.status, page.content, (*kind, *_encoded(page.headers)), page.pieces)
-
-
-def _encoded(headers: tuple[tuple[str, str], ...]) -> tuple[Header, ...]:
-    return tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers)
