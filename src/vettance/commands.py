@@ -30,6 +30,21 @@ data_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer as one JSON object or array.")
 
 
+class _Output(click.Option):
+    """The option `--output`, known by its former name `--out` too, which help does not show."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the row of the help without the former name."""
+        record = super().get_help_record(ctx)
+        return record and (record[0].replace(", --out", ""), record[1])
+
+
+def output_option(help_text: str, **how: Any) -> Callable[[Any], Any]:
+    """Give a command the option that names what it writes to, by default a file."""
+    how.setdefault("type", click.Path(path_type=Path, dir_okay=False))
+    return click.option("--output", "--out", "out", cls=_Output, help=help_text, **how)
+
+
 class CommandFailed(click.ClickException):
     """A command that ended with a fault: said on standard error, and on standard output for `--json`."""
 
@@ -232,6 +247,15 @@ def read_time(_context: click.Context, _option: click.Parameter, value: str | No
     if moment is None:
         raise click.BadParameter("must be an ISO 8601 time or Unix seconds")
     return moment
+
+
+def _time_option(name: str, help_text: str) -> Callable[[Any], Any]:
+    return click.option(f"--{name}", f"{name}_ms", callback=read_time, metavar="TIME", help=help_text)
+
+
+#: The options of every command over a part of time.
+from_option: Final = _time_option("from", "The first event time, inclusive: ISO 8601 or Unix seconds.")
+to_option: Final = _time_option("to", "The last event time, exclusive: ISO 8601 or Unix seconds.")
 
 
 def _is_number(text: str) -> bool:

@@ -4,9 +4,6 @@ import hashlib
 import secrets
 from typing import Final
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 # The deployment's one secret has several uses; BLAKE2b's personalisation (RFC 7693, section 2.8) gives each
 # a key of its own, so that nothing learnt from one helps with another.
 _PERSON: Final = b"vettance-sealing"
@@ -31,6 +28,11 @@ class Vault:
     """Seals and opens with AES-256-GCM. A place is the kind of row and whatever names it."""
 
     def __init__(self, secret: bytes) -> None:
+        # Here, as most commands seal nothing and loading it takes long.
+        from cryptography.exceptions import InvalidTag
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        self._refused = InvalidTag
         self._cipher = AESGCM(hashlib.blake2b(key=secret, digest_size=32, person=_PERSON).digest())
         # Every delivery needs the same few secrets again; what opened once is kept by its sealed form.
         self._opened: dict[tuple[bytes, tuple[str, ...]], str] = {}
@@ -47,7 +49,7 @@ class Vault:
         nonce, content = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
         try:
             return self._cipher.decrypt(nonce, content, _bound(place))
-        except InvalidTag:
+        except self._refused:
             raise Sealed("what is stored does not open with this deployment's key") from None
 
     def open_again(self, sealed: bytes, *place: str) -> str:

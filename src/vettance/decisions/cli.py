@@ -1,8 +1,10 @@
 """The command line of rule sets: check and test files, push and pull versions."""
 
+from __future__ import annotations
+
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -11,29 +13,29 @@ from vettance.commands import (
     counted,
     data_option,
     force_option,
+    from_option,
     json_option,
     keep_existing,
+    output_option,
     progress,
-    read_time,
     run_for_tenant,
     show,
     show_table,
+    to_option,
     whole_file,
 )
 from vettance.db.engine import Store
-from vettance.decisions.active import ActiveRules
-from vettance.decisions.backtest import Backtest, Change
 from vettance.decisions.decision import LOWERCASE, Outcome, decide
 from vettance.decisions.features import fraud_schema
-from vettance.events.event import read_event
-from vettance.history.sql import count_after
 from vettance.rulefile import admit_file, file_argument
 from vettance.rules.gate import Context
 from vettance.rules.packs import default_pack
 from vettance.rules.sql import DECIDING
-from vettance.state.memory import MemoryVelocity
 from vettance.versions import Versions, tenant_option
 from vettance.wire import JSON, encode, timestamp
+
+if TYPE_CHECKING:
+    from vettance.decisions.backtest import Backtest, Change
 
 PACK = "fraud"
 END_MS = 2**62  # Later than anything happens.
@@ -48,27 +50,23 @@ def rules() -> None:
 
 
 def _parse(body: JSON, now_ms: int) -> Any:
+    from vettance.events.event import read_event
+
     return read_event(body, encode(body), now_ms)
 
 
 def _context(_data: str | None = None) -> Context:
+    from vettance.state.memory import MemoryVelocity
+
     return Context(fraud_schema(), _parse, MemoryVelocity, default_pack(PACK))
 
 
 @rules.command("backtest")
 @file_argument
 @tenant_option
-@click.option(
-    "--from", "from_ms", callback=read_time, metavar="TIME", help="The first event time, inclusive."
-)
-@click.option("--to", "to_ms", callback=read_time, metavar="TIME", help="The last time, exclusive.")
-@click.option(
-    "--output",
-    "--out",
-    "out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A file for the events that would be decided otherwise, as JSON lines.",
-)
+@from_option
+@to_option
+@output_option("A file for the events that would be decided otherwise, as JSON lines.")
 @force_option
 @json_option
 @data_option
@@ -88,6 +86,11 @@ def backtest_file(
 
     Example: vettance rules backtest rules.yaml --tenant ten_0190… --from 2026-01-01 --output changed.ndjson
     """
+    from vettance.decisions.active import ActiveRules
+    from vettance.decisions.backtest import Backtest
+    from vettance.history.sql import count_after
+    from vettance.state.memory import MemoryVelocity
+
     keep_existing(out, force=force)
     admitted = admit_file(file, _context())
     ruleset, compiled = admitted.ruleset, admitted.compiled

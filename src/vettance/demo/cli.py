@@ -1,5 +1,7 @@
 """`vettance demo`: a service of its own, labelled traffic through its HTTP door, and what it caught."""
 
+from __future__ import annotations
+
 import contextlib
 import signal
 import sys
@@ -7,21 +9,19 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import click
-import uvloop
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from vettance.commands import json_option
-from vettance.demo.client import ClientFault
-from vettance.demo.drive import Run, drive
 from vettance.demo.feed import Feed, FeedFault, generated, parquet
-from vettance.demo.launch import Launched, LaunchFault, command, launched, make_fresh
-from vettance.demo.money import EVENTS_A_DAY, money, money_record, show_money, watch_money
-from vettance.demo.shop import open_shop
-from vettance.demo.show import curl_line, run_record, show_run
 from vettance.wire import JSON, encode
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from vettance.demo.drive import Run
+    from vettance.demo.launch import Launched
 
 _PLAIN_EVERY_S = 2.0
 _SEED = 2  # The first whose traffic has every kind of attack at the default size.
@@ -85,6 +85,12 @@ def demo(
       vettance demo --input payments.parquet
       vettance demo --aml --days 60
     """
+    from rich.console import Console
+
+    from vettance.demo.client import ClientFault
+    from vettance.demo.launch import LaunchFault, launched, make_fresh
+    from vettance.demo.show import run_record, show_run
+
     # Shells have what they start in the background ignore it, and then nothing would end the demo.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _leave)
@@ -124,6 +130,9 @@ def _whose(to: Launched, folder: Path) -> JSON:
 def _watch_money(
     console: Console, size: tuple[int, int, int], connections: int, folder: Path, port: int, *, stay: bool
 ) -> JSON:
+    from vettance.demo.launch import command, launched, make_fresh
+    from vettance.demo.money import EVENTS_A_DAY, money, money_record, show_money, watch_money
+
     make_fresh(folder)
     console.print(f"Setting up a service in {folder}/ …")
     with launched(folder, port) as to:
@@ -131,6 +140,8 @@ def _watch_money(
         console.print(f"It listens on {to.target.base_url}. Now come {size[1]} days of {size[0]} customers.")
         began = time.monotonic()
         with _progress(console, round(size[0] * size[1] * EVENTS_A_DAY)) as advance:
+            import uvloop
+
             outcome = uvloop.run(watch_money(money(*size), to.target, connections, advance))
         took_s = time.monotonic() - began
         show_money(console, outcome, to.target, took_s)
@@ -140,13 +151,19 @@ def _watch_money(
 
 
 def _run(console: Console, feed: Feed, to: Launched, connections: int) -> Run:
+    from vettance.demo.drive import drive
+
     with _progress(console, feed.expected) as advance:
+        import uvloop
+
         return uvloop.run(drive(feed.samples, to.target, connections, advance))
 
 
 @contextlib.contextmanager
 def _progress(console: Console, expected: int) -> Iterator[Callable[[int], None]]:
     """Show how far the run is: a bar for a person, a line now and then for a file."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     if console.is_terminal:
         columns = (TextColumn("Deciding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress(*columns, console=console, transient=True) as bar:
@@ -165,6 +182,8 @@ def _progress(console: Console, expected: int) -> Iterator[Callable[[int], None]
 
 
 def _say_next(console: Console, to: Launched, folder: Path, *, stay: bool) -> None:
+    from vettance.demo.show import curl_line
+
     console.print("\n[bold]Try it yourself[/]" + ("" if stay else ", after starting the service again:"))
     if not stay:
         console.print(start_line(folder), soft_wrap=True, markup=False)
@@ -183,6 +202,9 @@ def start_line(folder: Path) -> str:
 
 def _serve_on(console: Console, to: Launched) -> None:
     """Keep serving until Ctrl-C, or until the service itself ends."""
+    from vettance.demo.launch import LaunchFault
+    from vettance.demo.shop import open_shop
+
     address = to.target.base_url
     console.print(f"\nThe service runs on at {address} (all endpoints: {address}/docs). Ctrl-C ends it.")
     try:

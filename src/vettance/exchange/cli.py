@@ -1,11 +1,13 @@
 """The command line of files: export what was decided, import labelled events."""
 
+from __future__ import annotations
+
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -16,25 +18,29 @@ from vettance.commands import (
     file_digest,
     find_tenant,
     force_option,
+    from_option,
     json_option,
     keep_existing,
     open_store,
+    output_option,
     progress,
-    read_time,
     show,
+    to_option,
     whole_file,
 )
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Refusal
 from vettance.exchange import sql
 from vettance.exchange.file import FORMATS, FormatFault, count_rows, format_of, open_sink, rows_of
-from vettance.exchange.labels import Labels, read_labels
 from vettance.exchange.refused import Refused, reason_of
-from vettance.exchange.table import TABLES, Column, is_aml, read_aml_row, read_row
-from vettance.history.sql import count_after
+from vettance.exchange.table import TABLES, is_aml, read_aml_row, read_row
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_imported
 from vettance.tenants.tenant import Tenant
+
+if TYPE_CHECKING:
+    from vettance.exchange.labels import Labels
+    from vettance.exchange.table import Column
 
 _ROWS: Final = 1_000
 _BATCH: Final = 500  # Events accepted in one commit, with the mark of how far the file is done.
@@ -49,23 +55,15 @@ _tenant_option = click.option("--tenant", required=True, metavar="ID", help="Who
 @click.command("export")
 @click.argument("what", type=click.Choice(list(TABLES)))
 @_tenant_option
-@click.option(
-    "--from", "from_ms", callback=read_time, metavar="TIME", help="The first event time, inclusive."
-)
-@click.option("--to", "to_ms", callback=read_time, metavar="TIME", help="The last time, exclusive.")
+@from_option
+@to_option
 @click.option(
     "--format",
     "file_format",
     type=click.Choice(FORMATS),
     help="Told by the name of the file if left out; ndjson on standard output.",
 )
-@click.option(
-    "--output",
-    "--out",
-    "out",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A file; standard output if left out.",
-)
+@output_option("A file; standard output if left out.")
 @force_option
 @json_option
 @data_option
@@ -88,6 +86,7 @@ def export(
 
     Example: vettance export decisions --tenant ten_0190… --from 2026-01-01 --output january.csv
     """
+
     if as_json and out is None:
         fail("--json goes with --output; without it, standard output takes the rows")
     keep_existing(out, force=force)
@@ -122,6 +121,8 @@ async def _export(
     file_format: str,
     file: IO[bytes],
 ) -> int:
+    from vettance.history.sql import count_after
+
     sink = open_sink(file_format, file, columns)
     after, count = 0, 0
     if span[0] is not None:
@@ -182,6 +183,8 @@ def import_(
 
     Example: vettance import traffic/events.ndjson --labels traffic/truth.ndjson --tenant ten_0190…
     """
+    from vettance.exchange.labels import read_labels
+
     errors = errors or file.with_name(file.name + ".errors.ndjson")
 
     async def work() -> tuple[_Result, Refused]:
@@ -224,6 +227,7 @@ class _Result(NamedTuple):
 
 
 def _words(done: _Result, refused: Refused, file: Path, *, dry_run: bool, waited: bool) -> str:
+
     mark = done.mark
     if not mark.lines:
         return f"{file} holds no rows: there was nothing to import."

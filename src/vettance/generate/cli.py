@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
-from vettance.commands import json_option, whole_file
+from vettance.commands import json_option, output_option, whole_file
 from vettance.generate.aml import START_DEFAULT_MS as AML_START_MS
 from vettance.generate.aml import Watch, write_aml
 from vettance.generate.attacks import ATTACKS
@@ -38,8 +38,8 @@ Scenarios: {", ".join(_SCENARIOS)}.
 
 \b
 Example:
-  vettance generate fraud --customers 500 --days 30 --seed 7 --out traffic/
-  vettance generate fraud --customers 500 --days 30 --weight bot=0 --fraud-share 0.02 --out traffic/
+  vettance generate fraud --customers 500 --days 30 --seed 7 --output traffic/
+  vettance generate fraud --customers 500 --days 30 --weight bot=0 --fraud-share 0.02 --output traffic/
 """
 
 
@@ -117,14 +117,11 @@ def generate() -> None:
     help="More (2) or less (0.5) of one scenario, none with 0; may be given for each.",
 )
 @click.option("--labelled", is_flag=True, help="Write each label into the line of its event, too.")
-@click.option(
-    "--output",
-    "--out",
-    "out",
+@output_option(
+    "The folder to write to.",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="The folder to write to.",
 )
 @json_option
 def fraud(
@@ -169,7 +166,7 @@ typology and the case. The same options and seed write the same bytes.
 
 \b
 Example:
-  vettance generate aml --customers 500 --days 60 --seed 7 --out money/
+  vettance generate aml --customers 500 --days 60 --seed 7 --output money/
 """
 
 
@@ -185,14 +182,11 @@ Example:
     type=click.IntRange(0, 1_000_000),
     help="Planted cases of each typology; 3 per 1,000 customers.",
 )
-@click.option(
-    "--output",
-    "--out",
-    "out",
+@output_option(
+    "The folder to write to.",
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     metavar="DIR",
-    help="The folder to write to.",
 )
 @json_option
 def aml(

@@ -1,26 +1,23 @@
 """The command line of retention and erasure."""
 
+from __future__ import annotations
+
 import asyncio
 import shutil
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from vettance import clock
 from vettance.commands import counted_word, data_option, fail, find_tenant, json_option, open_store, show
-from vettance.connect import connect_shared
 from vettance.db.engine import Lost, Store
-from vettance.isolate import Failure
-from vettance.prove import prove_secret
-from vettance.retention.delete import TenantDeleter
-from vettance.retention.erase import Erased, Eraser
-from vettance.retention.retain import Retainer
 from vettance.settings import Settings
-from vettance.state.port import StateDown
-from vettance.state.shelf import Shelf
-from vettance.tenants.tenant import Tenant
-from vettance.watchlists.shelf import shelf_path
 from vettance.wire import decode, encode
+
+if TYPE_CHECKING:
+    from vettance.isolate import Failure
+    from vettance.retention.erase import Erased
+    from vettance.tenants.tenant import Tenant
 
 
 @click.group()
@@ -40,6 +37,7 @@ def run(dry_run: bool, as_json: bool, data: str | None) -> None:
 
     Example: vettance retention run --dry-run
     """
+    from vettance.retention.retain import Retainer
 
     async def work() -> tuple[dict[str, int], tuple[Failure, ...]]:
         async with open_store(data) as (store, settings):
@@ -73,6 +71,10 @@ def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> Non
 
     Example: vettance customer erase --tenant ten_0190… --external-id c-1001
     """
+    from vettance.prove import prove_secret
+    from vettance.retention.erase import Eraser
+    from vettance.state.shelf import Shelf
+
     if not external_id.strip():
         fail("--external-id is empty; nothing was erased")
 
@@ -113,12 +115,20 @@ _NOUNS: Final = {
 
 async def count_tenant(store: Store, tenant_id: str) -> tuple[Tenant, dict[str, int]]:
     """Return a tenant with how many rows of each table are its own, or end the command."""
+    from vettance.retention.delete import TenantDeleter
+
     found = await find_tenant(store, tenant_id)
     return found, await TenantDeleter(store, clock.now_ms).count(tenant_id)
 
 
 async def delete_tenant(store: Store, settings: Settings, tenant_id: str) -> dict[str, int]:
     """Delete a tenant from the store, from the data folder and from Redis; return the rows of each table."""
+    from vettance.connect import connect_shared
+    from vettance.retention.delete import TenantDeleter
+    from vettance.state.port import StateDown
+    from vettance.state.shelf import Shelf
+    from vettance.watchlists.shelf import shelf_path
+
     await find_tenant(store, tenant_id)
     shared = connect_shared(settings, b"") if settings.redis is not None else None
 

@@ -19,11 +19,9 @@ from vettance.commands import (
 )
 from vettance.db.engine import Lost, Store
 from vettance.ids import IdSource
-from vettance.prove import prove_secret
 from vettance.settings import Environment, Settings, load_secret
 from vettance.tenants import sql
 from vettance.tenants.tenant import SETTINGS, Key, Tenant, key_digest, key_hint, make_key
-from vettance.vault import secret_digest
 from vettance.wire import timestamp
 
 _NAME_CHARS_MAX = 200
@@ -241,6 +239,8 @@ def create_key(tenant_id: str, other_secret: bool, name: str, as_json: bool, dat
 
     Example: vettance key create --tenant ten_0190… --name checkout
     """
+    from vettance.prove import prove_secret
+    from vettance.vault import secret_digest
 
     async def work(store: Store, settings: Settings) -> tuple[str, str]:
         await find_tenant(store, tenant_id)
@@ -354,6 +354,7 @@ def rotate_key(key_id: str, as_json: bool, data: str | None) -> None:
 
     Example: vettance key rotate key_0190…
     """
+    from vettance.prove import prove_secret
 
     async def work(store: Store, settings: Settings) -> tuple[str, str]:
         found = await _find_key(store, key_id)

@@ -1,9 +1,12 @@
 """The command line of watchlists: import, refresh, list, compare and evaluate them."""
 
+from __future__ import annotations
+
+import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -21,31 +24,18 @@ from vettance.commands import (
     show,
     show_table,
 )
-from vettance.db.engine import Store
-from vettance.settings import Settings
-from vettance.watchlists import labelled, sql
-from vettance.watchlists.index import Index, IndexFault
-from vettance.watchlists.refresh import (
-    Imported,
-    Progress,
-    Refusal,
-    import_list,
-    refresh_list,
-    remove_list,
-)
-from vettance.watchlists.screening import REVIEW_BOUNDS, Profile
-from vettance.watchlists.shelf import (
-    EVERYBODY,
-    Version,
-    difference,
-    ensure_index,
-    index_path,
-    shelf_of,
-    take,
-)
+from vettance.watchlists import sql
+from vettance.watchlists.screening import Profile
 from vettance.watchlists.sources.reading import SourceFault
 from vettance.watchlists.sources.table import OWN, SOURCES
 from vettance.wire import timestamp
+
+if TYPE_CHECKING:
+    from vettance.db.engine import Store
+    from vettance.settings import Settings
+    from vettance.watchlists.index import Index
+    from vettance.watchlists.refresh import Imported, Progress
+    from vettance.watchlists.shelf import Version
 
 _files = click.argument(
     "paths", nargs=-1, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -56,8 +46,6 @@ _source_option = click.option(
 _smaller_option = click.option(
     "--accept-smaller", "smaller", is_flag=True, help="Take a list over although it lost many entities."
 )
-
-
 _tenant_option = click.option(
     "--tenant", metavar="ID", help="The tenant whose own list it is, screened and seen by nobody else."
 )
@@ -74,8 +62,6 @@ def watchlist() -> None:
 @contextmanager
 def _progress(*, as_json: bool) -> Iterator[Progress]:
     """Show a line of progress on standard error, where a person watches."""
-    import sys
-
     from rich.console import Console
     from rich.progress import Progress as Bar
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -91,6 +77,9 @@ def _progress(*, as_json: bool) -> Iterator[Progress]:
 def _run(
     data: str | None, work: Callable[[Store, Settings], Coroutine[Any, Any, Result]], *, make: bool = False
 ) -> Result:
+    from vettance.watchlists.index import IndexFault
+    from vettance.watchlists.refresh import Refusal
+
     try:
         return run_with_store(data, work, make=make)
     except (SourceFault, Refusal, IndexFault) as error:
@@ -126,6 +115,8 @@ def _words(done: Imported) -> str:
 
 async def _owned(store: Store, source: str, tenant: str | None) -> tuple[str, str]:
     """Return (source, owner) of what the options name; a tenant's own list is a source of its own."""
+    from vettance.watchlists.shelf import EVERYBODY
+
     if tenant is None:
         if source == OWN:
             fail(f"--source {OWN} goes with --tenant")
@@ -158,6 +149,8 @@ def import_files(
 
     Example: vettance watchlist import --source us_ofac_sdn sdn.csv alt.csv add.csv sdn_comments.csv
     """
+    from vettance.watchlists.refresh import import_list
+
     if source == "sample" and not paths:
         paths = (Path(__file__).parent / "sample" / "sample.csv",)
     if not paths:
@@ -185,6 +178,7 @@ def remove(source: str, tenant: str | None, as_json: bool, data: str | None) -> 
 
     Example: vettance watchlist remove --source sample
     """
+    from vettance.watchlists.refresh import remove_list
 
     async def work(store: Store, settings: Settings) -> Version | None:
         name, owner = await _owned(store, source, tenant)
@@ -214,6 +208,8 @@ def refresh(
 
     Example: vettance watchlist refresh --source un_sc
     """
+    from vettance.watchlists.refresh import Refusal, refresh_list
+
     if urls and len(sources) != 1:
         fail("--url goes with exactly one --source")
     faults: list[str] = []
@@ -252,6 +248,7 @@ def list_versions(every: bool, as_json: bool, data: str | None) -> None:
 
     Example: vettance watchlist list --data ./vettance-data
     """
+    from vettance.watchlists.shelf import EVERYBODY
 
     async def work(store: Store, _settings: Settings) -> list[sql.StoredVersion]:
         statement = sql.select_versions() if every else sql.select_all_current()
@@ -289,6 +286,7 @@ def diff(
 
     Example: vettance watchlist diff un_sc
     """
+    from vettance.watchlists.shelf import difference, shelf_of, take
 
     async def work(store: Store, settings: Settings) -> Any:
         name, owner = await _owned(store, source, tenant)
@@ -356,7 +354,9 @@ def evaluate(
 
     Example: vettance watchlist evaluate cases.jsonl --search --profile CONSERVATIVE
     """
+    from vettance.watchlists import labelled
     from vettance.watchlists.evaluation import Evaluation, report
+    from vettance.watchlists.screening import REVIEW_BOUNDS
 
     if not paths:
         fail("name the files of cases")
@@ -376,6 +376,9 @@ def evaluate(
 
 
 def _open_index(data: str | None) -> Index | None:
+    from vettance.watchlists.index import Index, IndexFault
+    from vettance.watchlists.shelf import ensure_index, index_path, shelf_of
+
     settings = settings_of(data)
     if not has_store(settings):
         return None  # Pairs can be compared without any list.

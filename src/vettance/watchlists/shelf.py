@@ -23,9 +23,7 @@ from pathlib import Path
 
 import msgspec
 
-from vettance.watchlists.build import FORMAT, build_index
 from vettance.watchlists.entity import Entity
-from vettance.watchlists.match import ALGORITHM
 from vettance.watchlists.sources.reading import SourceFault
 
 FOLDER = "watchlists"
@@ -148,6 +146,10 @@ def take(shelf: Path, source: str, version: str) -> Iterator[Entity]:
 
 def index_id(versions: Mapping[str, str], owner: str = EVERYBODY) -> str:
     """Return the name of the index over these versions, made by this code."""
+    # Numpy and all of matching: too much for commands that build nothing.
+    from vettance.watchlists.build import FORMAT
+    from vettance.watchlists.match import ALGORITHM
+
     text = f"{FORMAT}|{ALGORITHM}|" + "|".join(f"{name}={versions[name]}" for name in sorted(versions))
     if owner != EVERYBODY:
         text = f"{owner}|{text}"
@@ -166,6 +168,8 @@ def ensure_index(
     owner: str = EVERYBODY,
 ) -> str:
     """Build the index over these versions unless it is there; return its name."""
+    from vettance.watchlists.build import build_index
+
     identity = index_id(versions, owner)
     folder = index_path(shelf, identity)
     if not folder.is_dir():

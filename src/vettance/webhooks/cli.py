@@ -1,5 +1,7 @@
 """The command line of webhooks, for whoever writes a receiver: listen to deliveries, verify one."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import signal
@@ -8,7 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable, MutableMapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
@@ -18,15 +20,14 @@ from vettance.commands import data_option, fail, find_tenant, json_option, open_
 from vettance.db.engine import Store
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
-from vettance.prove import prove_secret
 from vettance.settings import Environment, Settings
 from vettance.tenants.sql import note_change
-from vettance.vault import Vault
 from vettance.webhooks import sql
-from vettance.webhooks.address import Forbidden, read_target
-from vettance.webhooks.post import Postman
 from vettance.webhooks.webhook import Subscription, Unverified, free_slot, make_secret, verify
 from vettance.wire import BODY_BYTES_MAX, decode, encode, timestamp
+
+if TYPE_CHECKING:
+    from vettance.webhooks.post import Postman
 
 #: The headers of a delivery that are passed on; the rest belongs to the connection it came by.
 _PASSED: Final = ("content-type", "user-agent")
@@ -72,6 +73,8 @@ def listen(
 
     Example: vettance webhooks listen --tenant ten_0190… --forward-to http://localhost:3000/hooks
     """
+    from vettance.webhooks.address import Forbidden, read_target
+
     types = tuple(MessageType(name) for name in events) or tuple(MessageType)
     if forward_to is not None:
         try:
@@ -116,6 +119,9 @@ async def _subscribed(
     store: Store, settings: Settings, tenant: str, url: str, types: tuple[MessageType, ...]
 ) -> AsyncIterator[str]:
     """Subscribe a local address until the block ends; yields the signing secret."""
+    from vettance.prove import prove_secret
+    from vettance.vault import Vault
+
     if settings.environment is Environment.PRODUCTION:
         fail("a production server does not deliver to local addresses")
     vault = Vault(await prove_secret(store, settings))
@@ -163,6 +169,8 @@ class _Received(msgspec.Struct, frozen=True, rename="camel"):
 
 async def _serve(listener: socket.socket, secret: str, forward_to: str | None, *, as_json: bool) -> None:
     import uvicorn
+
+    from vettance.webhooks.post import Postman
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()

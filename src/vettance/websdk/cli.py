@@ -7,8 +7,6 @@ import click
 from vettance import clock
 from vettance.commands import data_option, json_option, open_store, show
 from vettance.tenants import sql as tenants_sql
-from vettance.websdk import sql
-from vettance.websdk.token import FIRST_KID, GRACE_MS, new_kid
 
 
 @click.group()
@@ -30,6 +28,8 @@ def rotate(at_once: bool, as_json: bool, data: str | None) -> None:
 
     Example: vettance websdk rotate --data ./vettance-data
     """
+    from vettance.websdk import sql
+    from vettance.websdk.token import FIRST_KID, GRACE_MS, new_kid
 
     async def work() -> str:
         async with open_store(data) as (store, _settings):

@@ -29,6 +29,7 @@ from vettance.commands import (
     find_tenant,
     json_option,
     open_store,
+    output_option,
     show,
     whole_file,
 )
@@ -67,9 +68,7 @@ class _Row(msgspec.Struct, frozen=True):
     "--tenant", metavar="ID", help="Whose subjects these are: screenings, alerts and cases are kept."
 )
 @click.option("--profile", type=click.Choice(list(Profile)), help="Of rows that name none.")
-@click.option(
-    "--output", "--out", "out", type=_PATH, help="Where the results go; FILE.screened.csv if left out."
-)
+@output_option("Where the results go; FILE.screened.csv if left out.")
 @click.option(
     "--format", "file_format", type=click.Choice(FORMATS), help="Of the results; told by their name."
 )

@@ -1,0 +1,89 @@
+"""The help of every command: quick, with an example, and in one vocabulary."""
+
+import re
+import subprocess
+import sys
+
+import click
+import pytest
+
+from vettance.cli import COMMANDS, main
+
+#: What takes a tenth of a second or more to load, and no help needs.
+HEAVY = (
+    *(
+        "asyncpg",
+        "cryptography",
+        "httptools",
+        "numpy",
+        "pyarrow",
+        "redis",
+        "rich",
+        "structlog",
+        "uvicorn",
+        "uvloop",
+    ),
+    *("vettance.app", "vettance.connect"),
+)
+#: Screening a file is nothing but searching and reading columns.
+NEEDED = {"screen": {"numpy"}}
+
+
+def commands() -> dict[str, click.Command]:
+    """Return every command and subcommand by its words."""
+    found: dict[str, click.Command] = {}
+
+    def look(words: str, command: click.Command) -> None:
+        found[words] = command
+        if isinstance(command, click.Group):
+            for name, below in command.commands.items():
+                look(f"{words} {name}", below)
+
+    for name in COMMANDS:
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        look(name, command)
+    return found
+
+
+@pytest.mark.parametrize("name", list(COMMANDS))
+def test_help_loads_nothing_heavy(name: str) -> None:
+    text = (
+        "import sys\nfrom vettance.cli import main\n"
+        f"try:\n    main([{name!r}, '--help'])\nexcept SystemExit:\n    pass\n"
+        f"print(*sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "Usage:" in done.stdout
+    assert set(done.stderr.split()) <= NEEDED.get(name, set())
+
+
+@pytest.mark.parametrize("words", list(commands()))
+def test_every_command_shows_an_example(words: str) -> None:
+    command = commands()[words]
+    assert re.search(rf"Examples?:\s+vettance {words.split(maxsplit=1)[0]}\b", command.help or "")
+
+
+def test_options_of_one_name_are_explained_alike() -> None:
+    helps: dict[str, dict[str | None, list[str]]] = {}
+    for words, command in commands().items():
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                helps.setdefault(option.opts[0], {}).setdefault(option.help, []).append(words)
+    # A stream of messages is no one object, and the places of a copy are no moments.
+    others = {"--json": {"webhooks listen"}, "--from": {"copy"}, "--to": {"copy", "rules diff"}}
+    for name in ("--data", "--json", "--force", "--from", "--to"):
+        texts = {text for text, words in helps[name].items() if not set(words) & others.get(name, set())}
+        assert len(texts) == 1, helps[name]
+
+
+def test_what_a_command_writes_to_is_named_by_one_option() -> None:
+    for words, command in commands().items():
+        assert "--out" not in re.findall(r"--[a-z-]+", command.get_help(click.Context(command))), words
+
+
+def test_the_former_name_of_that_option_is_still_understood() -> None:
+    for words in ("export", "generate fraud", "screen", "rules backtest"):
+        assert any("--out" in option.opts for option in commands()[words].params), words
