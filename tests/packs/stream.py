@@ -64,7 +64,9 @@ class Stream:
         event = parse({"eventName": name, **members}, int(at_ms))
         facts = compiled().facts(event)
         number = str(self.outcomes.total())
-        answer = self._velocity.observe("t", number, int(at_ms), compiled().observe(facts))
+        seen = compiled().observe(facts)
+        assert compiled().seen(event) == seen, "a replay does not see what was seen live"
+        answer = self._velocity.observe("t", number, int(at_ms), seen)
         fired, failures = compiled().run(facts, answer.values)
         assert not failures
         decision = decide(ruleset(), 1, fired, ())

@@ -264,6 +264,7 @@ def test_a_field_that_raises_is_unknown_and_named_and_the_others_are_read() -> N
         seen = compiled.observe(facts)
         assert facts == (5, None, None if message else 1)
         assert seen.keys == (None,)
+        assert compiled.seen({"good": 5, "own": own}) == seen
         failures = dict(failures_of(facts, seen))
         assert failures.pop("bad") == "OverflowError: too large"
         assert [text.partition(":")[0] for text in failures.values()] == ([message] if message else [])
@@ -271,6 +272,22 @@ def test_a_field_that_raises_is_unknown_and_named_and_the_others_are_read() -> N
         fired, failed = compiled.run(facts, (None,))
         assert not failed
         assert [texts[index] for index in fired] == expected
+
+
+def test_a_replay_reads_only_what_the_memory_asks_for() -> None:
+    read: list[str] = []
+
+    def reader(name: str) -> Any:
+        return lambda event: read.append(name) or event.get(name)
+
+    schema = Schema([Field(name, Type.NUMBER, reader(name), "") for name in ("who", "worth", "when", "dear")])
+    texts = ["dear > 1", 'sum(worth, by=who, within="1h", where=when > 3 or missing(when)) > dear']
+    compiled = compile_rules([(text, check(text, schema)) for text in texts], schema)
+    for event in ({"who": 1, "worth": 2, "when": 4, "dear": 3}, {"who": 1, "when": 1}, {}):
+        expected = compiled.observe(compiled.facts(event))
+        read.clear()
+        assert compiled.seen(event) == expected
+        assert sorted(read) == ["when", "who", "worth"]
 
 
 def test_a_part_of_an_observation_that_raises_leaves_the_others() -> None:
@@ -295,6 +312,8 @@ def test_a_part_of_an_observation_that_raises_leaves_the_others() -> None:
     assert part.keys == (None, whole.keys[1])
     assert part.mask == whole.mask & ~(1 << 2)
     assert part.values == (None, 5)
+    assert compiled.seen({"good": 5, "bad": "a"}) == whole
+    assert compiled.seen({"good": 5, "bad": 5}) == part
     memory = MemoryVelocity()
     memory.install("t", compiled.plan)
     for number in range(2):

@@ -115,5 +115,4 @@ def legible_event(row: Row) -> Event | None:
 def observation_of(active: ActiveRules, row: Row) -> tuple[int, Observation]:
     """Return what a row of the log means to the memory, and when. Raises as `logged_event` does."""
     event = logged_event(row)
-    compiled = active.compiled
-    return event.occurred_at_ms, compiled.observe(compiled.facts(event))
+    return event.occurred_at_ms, active.compiled.seen(event)

@@ -5,12 +5,13 @@ a rule's text gets into it but literals, written by `repr`. Rules are read once 
 what can be decided here is not decided again at run time.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from vettance.rules.expression import Expression
+from vettance.rules.expression import Expression, facts_in
 from vettance.rules.keys import composite_key, digest_key, scalar, single_key
 from vettance.rules.language import Checked
 from vettance.rules.remember import Memory, read_memory
@@ -31,9 +32,10 @@ class Compiled(msgspec.Struct, frozen=True):
 
     `facts(event)` extracts every field that any rule reads, in the order of `fact_names`. `observe(facts)`
     says what the event means to the state engine. `run(facts, answers)` gives the rules that fire, in order,
-    and those that failed with a message; answers stand in the order of the plan's aggregates.
+    and those that failed with a message; answers stand in the order of the plan's aggregates. `seen(event)`
+    is `observe(facts(event))` for replays, which want no other facts than those that the memory asks for.
 
-    None of the three raises: what cannot be computed is unknown, and `unknown.failures_of` names it.
+    None of them raises: what cannot be computed is unknown, and `unknown.failures_of` names it.
     """
 
     plan: Plan
@@ -41,6 +43,7 @@ class Compiled(msgspec.Struct, frozen=True):
     rule_ids: tuple[str, ...]
     facts: Callable[[Any], Facts]
     observe: Callable[[Facts], Observation]
+    seen: Callable[[Any], Observation]
     run: Callable[[Facts, Answers], Fired]
     doubtful: tuple[str, ...]  # the rules with a comparison that no event fulfils
     cost: int  # in units of about 20 ns; what rules share is counted once for aggregates only
@@ -61,6 +64,7 @@ def compile_rules(rules: Sequence[tuple[str, Checked]], schema: Schema) -> Compi
         rule_ids=tuple(rule_id for rule_id, _ in rules),
         facts=facts,
         observe=observe,
+        seen=_compile_seen(fact_names, memory, schema),
         run=run,
         doubtful=tuple(
             rule_id for rule_id, checked in rules if any(not doubt.warning for doubt in checked.doubts)
@@ -181,6 +185,27 @@ def _compile_observe(fact_names: Sequence[str], memory: Memory) -> tuple[str, Ca
     scope["Exception"] = Exception
     source = _guard(source, "facts")
     return source, _define("observe", source, scope)
+
+
+def _compile_seen(fact_names: Sequence[str], memory: Memory, schema: Schema) -> Callable[[Any], Observation]:
+    """Compile both steps for the facts that the memory asks for; when first called, as most rules are not."""
+    asked = {name for key in memory.keys for part in key for name in facts_in(part)}
+    for expression in (
+        *memory.values,
+        *(condition for condition, _ in memory.masks if condition is not None),
+    ):
+        asked.update(facts_in(expression))
+    names = [name for name in fact_names if name in asked]
+
+    @functools.cache
+    def steps() -> tuple[Callable[[Any], Facts], Callable[[Facts], Observation]]:
+        return _compile_facts(names, schema)[1], _compile_observe(names, memory)[1]
+
+    def seen(event: Any) -> Observation:
+        facts, observe = steps()
+        return observe(facts(event))
+
+    return seen
 
 
 def _isolate_observe(fact_names: Sequence[str], memory: Memory) -> Callable[[Facts], Observation]:

@@ -5,7 +5,7 @@ compiler shares work by it, and the state engine recognises unchanged keys, seri
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -133,6 +133,16 @@ class Remembered(Expression, frozen=True, kw_only=True):
         if len(self.keys) == 1:
             return self.keys[0].text
         return "(" + ", ".join(key.text for key in self.keys) + ")"
+
+
+def facts_in(expression: Expression) -> Iterator[str]:
+    """Yield the name of each fact that an expression reads, as often as it does."""
+    if isinstance(expression, Fact):
+        yield expression.text
+    for part in msgspec.structs.astuple(expression):
+        for inner in part if isinstance(part, tuple) else (part,):
+            if isinstance(inner, Expression):
+                yield from facts_in(inner)
 
 
 _OPEN: Final = (Logic, Not, Compare, Member, Choice, Arithmetic)
