@@ -143,6 +143,23 @@ def test_an_event_from_the_future_says_that_the_clock_is_wrong(data: Path) -> No
     assert "ahead of the clock" in found["clock"]["found"]
 
 
+@pytest.mark.parametrize(
+    ("state", "mend"), [("reading", "same file again"), ("waiting", "Start a server"), ("decided", None)]
+)
+def test_an_import_that_stands_still_is_told_with_its_mend(data: Path, state: str, mend: str | None) -> None:
+    with closing(sqlite3.connect(data / "vettance.db")) as store:
+        store.execute(
+            "INSERT INTO import_run (tenant, id, kind, state, begun_at_ms) "
+            "VALUES ('ten_1', 'imp_1', 'fraud', ?, ?)",
+            (state, (time.time() - 2 * 3600) * 1000),
+        )
+        store.commit()
+    code, found = ask(data)
+    assert code == 0
+    assert (mend is None) == ("imports" not in found)
+    assert mend is None or mend in found["imports"]["mend"]
+
+
 def test_screening_without_a_list_is_a_fault_and_a_stale_list_a_warning(data: Path) -> None:
     tenant = run_cli(data, "tenant", "list", "--json")[0]["tenantId"]
     run_cli(data, "tenant", "set", tenant, "--aml", "on", "--json")

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,6 +80,24 @@ def test_every_metric_of_the_tables_is_there_and_no_other(measured: Service) -> 
     without = {name for name in names if name.startswith("vettance_watchlist")} | {"vettance_redis_up"}
     assert names - set(kinds) <= without
     assert set(kinds) <= names
+
+
+def test_imported_events_that_wait_are_counted(measured: Service) -> None:
+    begun_ms = int(time.time() - 3600) * 1000
+    measured.rows(
+        "INSERT INTO import_run (tenant, id, kind, state, begun_at_ms) "
+        f"VALUES ('{measured.tenant_id}', 'imp_1', 'fraud', 'reading', {begun_ms})"
+    )
+    measured.rows(
+        "INSERT INTO job (id, tenant, received_at_ms, request_id, quiet, sent, state, import_id, "
+        f"occurred_at_ms) VALUES ('job_1', '{measured.tenant_id}', 1, 'r', 1, '{{}}', 'queued', 'imp_1', 1)"
+    )
+    found = scrape(measured)
+    measured.rows("DELETE FROM job WHERE import_id = 'imp_1'")
+    measured.rows("DELETE FROM import_run")
+    assert found['vettance_import_events_waiting{state="reading"}'] == 1
+    assert found['vettance_import_events_waiting{state="waiting"}'] == 0
+    assert 3600 <= found['vettance_import_oldest_seconds{state="reading"}'] < 3900
 
 
 async def test_attempts_of_the_worker_process_are_counted(measured: Service) -> None:

@@ -19,6 +19,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     beside.check_redis,
     stored.check_watchlists,
     stored.check_queues,
+    stored.check_imports,
     stored.check_work,
     legible.check_rules,
     legible.check_events,

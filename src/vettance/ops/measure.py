@@ -45,6 +45,8 @@ GAUGES: Final = {
         Gauge("vettance_draining", "1 while the service is about to stop."),
         Gauge("vettance_jobs_waiting", "Accepted events that wait for their decision."),
         Gauge("vettance_jobs_oldest_seconds", "How long the oldest of them has waited."),
+        Gauge("vettance_import_events_waiting", "Imported events without a decision.", "state"),
+        Gauge("vettance_import_oldest_seconds", "Since the oldest undecided import was begun.", "state"),
         Gauge("vettance_webhook_deliveries_waiting", "Deliveries that are not settled."),
         Gauge("vettance_webhook_overdue_seconds", "How long the delivery longest due has been due."),
         Gauge(
@@ -59,6 +61,8 @@ GAUGES: Final = {
     )
 }
 
+#: What an import goes through before it is decided.
+IMPORT_STATES: Final = ("reading", "waiting")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
@@ -111,6 +115,7 @@ class Measurer:
         found: dict[str, Figures] = {}
         questions: tuple[Callable[[], Awaitable[dict[str, Figures]]], ...] = (
             self._jobs,
+            self._imports,
             self._deliveries,
             self._watchlists,
         )
@@ -139,6 +144,17 @@ class Measurer:
         return {
             "jobs_waiting": [("", waiting)],
             "jobs_oldest_seconds": [("", self._age_s(oldest[0][0]) if oldest else 0)],
+        }
+
+    async def _imports(self) -> dict[str, Figures]:
+        """An import is `reading` until its file is read to the end, then `waiting` until all is decided."""
+        events: dict[str, int] = dict(await self._store.read(sql.count_imported_events()))
+        begun = {state: at_ms for state, _, at_ms in await self._store.read(sql.select_waiting_imports())}
+        return {
+            "import_events_waiting": [(state, events.get(state, 0)) for state in IMPORT_STATES],
+            "import_oldest_seconds": [
+                (state, self._age_s(begun[state]) if state in begun else 0) for state in IMPORT_STATES
+            ],
         }
 
     async def _deliveries(self) -> dict[str, Figures]:

@@ -19,6 +19,23 @@ def select_oldest_job() -> Statement:
     return everyone("SELECT received_at_ms FROM job WHERE state = 'accepted' ORDER BY seq LIMIT 1")
 
 
+def select_waiting_imports() -> Statement:
+    """(state, how many, when the first was begun) of the imports that are `reading` or `waiting`."""
+    return everyone(
+        "SELECT state, COUNT(*), MIN(begun_at_ms) FROM import_run WHERE state <> 'decided' GROUP BY state"
+    )
+
+
+def count_imported_events() -> Statement:
+    """(state of their import, how many) of the imported events without a decision, at most `COUNT_MAX`."""
+    return everyone(
+        "SELECT state, COUNT(*) FROM (SELECT import_run.state FROM import_run JOIN job "
+        "ON job.tenant = import_run.tenant AND job.import_id = import_run.id AND job.state = 'queued' "
+        "WHERE import_run.state <> 'decided' LIMIT ?) AS queued GROUP BY state",
+        (COUNT_MAX,),
+    )
+
+
 def count_waiting_deliveries() -> Statement:
     """(how many deliveries wait, at most `COUNT_MAX`; when the one longest due was due, or null)."""
     return everyone(

@@ -30,6 +30,8 @@ from vettance.webhooks.sql import unseal
 _CLOCK_MIN_MS: Final = 1_767_225_600_000
 _AHEAD_MS: Final = 5 * 60_000
 _OVERDUE_MS: Final = 10 * 60_000
+#: A million events are read, and decided, in less.
+_IMPORT_MS: Final = 60 * 60_000
 _ASK_S_MAX: Final = 10.0
 _SHOWN_MAX: Final = 10
 _SCHEMA_MEND: Final = (
@@ -236,6 +238,27 @@ def check_queues(patient: Patient) -> Iterator[Finding]:
             f"{waiting:,} deliveries wait, the oldest for more than ten minutes",
             "Start a server; if one runs, look at the health of the subscriptions and at its log.",
         )
+
+
+#: By the state of an import: what is amiss when it stays so, and the mend.
+_IMPORTS: Final = {
+    "reading": (
+        "was begun more than an hour ago. What a file brought is decided when it is read to the end",
+        "Run `vettance import` with the same file again: it goes on where it stopped.",
+    ),
+    "waiting": (
+        "was begun more than an hour ago",
+        "Start a server; if one runs, see that `vettance_import_events_waiting` falls, and read its log.",
+    ),
+}
+
+
+def check_imports(patient: Patient) -> Iterator[Finding]:
+    """Look for imports that stand still, which nobody else tells of."""
+    for state, count, begun_at_ms in ask(patient, sql.select_waiting_imports()) or ():
+        if patient.now_ms - begun_at_ms > _IMPORT_MS:
+            found, mend = _IMPORTS[state]
+            yield warning("imports", f"{count:,} imports are {state}; the oldest {found}", mend)
 
 
 def check_work(patient: Patient) -> Iterator[Finding]:
