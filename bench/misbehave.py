@@ -118,7 +118,7 @@ async def stalled_bodies(attack: Attack) -> None:
                 head = await reader.read(1024)
                 attack.statuses[head[9:12].decode() or "0"] += 1
                 writer.close()
-            await asyncio.sleep(1)
+            await asyncio.sleep(5)
 
     await asyncio.gather(*(stall() for _ in range(STALLED)))
 

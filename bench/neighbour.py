@@ -51,7 +51,7 @@ from vettance.webhooks.webhook import Subscription, make_secret
 FLOOD = "flood"
 WAYS = (FLOOD, *misbehave.WAYS)
 BODIES = 5_000
-BEFORE_S = 1.0  # The neighbour is at work before the first request counts.
+BEFORE_S = 2.0  # The neighbour is at work before the first request counts.
 ARRIVE_S_MAX = 10.0  # What has not arrived by then counts as lost.
 NAMES = 700  # Subscriptions to names whose server keeps silent.
 DEAD = ("hang", "drip", "failing", "refuse")
