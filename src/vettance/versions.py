@@ -1,8 +1,10 @@
 """The commands of rule sets, which are kept in versions: push, pull, list and compare them."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
@@ -19,7 +21,7 @@ from vettance.commands import (
     write_document,
 )
 from vettance.db.engine import Clash, Store
-from vettance.rulefile import Admitted, RuleFiles, admit_file, fault_out, file_argument, read_rules, refuse
+from vettance.rulefile import RuleFiles, admit_file, fault_out, file_argument, read_rules, refuse
 from vettance.rules.difference import Change, change_lines, count_changes, diff
 from vettance.rules.gate import read_extended
 from vettance.rules.packs import default_pack, load_pack_text
@@ -28,6 +30,9 @@ from vettance.rules.ruleset import RuleSetRefused, read_ruleset
 from vettance.rules.sql import RuleSets
 from vettance.tenants.sql import note_change
 from vettance.wire import JSON, timestamp
+
+if TYPE_CHECKING:
+    from vettance.rulefile import Admitted
 
 tenant_option = click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose rules.")
 

@@ -1,15 +1,16 @@
 """The command line of AML: how a tenant's officers work, and its rule sets."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 import msgspec
 
 from vettance import clock
 from vettance.aml import sql
-from vettance.aml.case import Settings
-from vettance.aml.features import aml_schema
 from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.screening.cli import set_screening
-from vettance.aml.trial import Trial
 from vettance.commands import (
     data_option,
     json_option,
@@ -18,11 +19,12 @@ from vettance.commands import (
     show,
 )
 from vettance.db.engine import Store
-from vettance.rules.gate import Context
-from vettance.rules.packs import default_pack
-from vettance.state.memory import MemoryVelocity
 from vettance.tenants.sql import note_change
 from vettance.versions import Versions, tenant_option
+
+if TYPE_CHECKING:
+    from vettance.aml.case import Settings
+    from vettance.rules.gate import Context
 
 _SWITCH = click.Choice(["on", "off"])
 
@@ -81,6 +83,12 @@ def set_settings(
 
 
 def _context(data: str | None) -> Context:
+    from vettance.aml.features import aml_schema
+    from vettance.aml.trial import Trial
+    from vettance.rules.gate import Context
+    from vettance.rules.packs import default_pack
+    from vettance.state.memory import MemoryVelocity
+
     settings = settings_of(data)
     countries = Jurisdictions(settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned)
     trial = Trial(MemoryVelocity())

@@ -25,14 +25,13 @@ from vettance.commands import (
     whole_file,
 )
 from vettance.db.engine import Store
-from vettance.decisions.decision import LOWERCASE, Outcome, decide
-from vettance.decisions.features import fraud_schema
-from vettance.rulefile import admit_file, file_argument
-from vettance.rules.gate import Context
-from vettance.rules.packs import default_pack
+from vettance.rulefile import file_argument
 from vettance.rules.sql import DECIDING
 from vettance.versions import Versions, tenant_option
 from vettance.wire import JSON, encode, timestamp
+
+if TYPE_CHECKING:
+    from vettance.rules.gate import Context
 
 if TYPE_CHECKING:
     from vettance.decisions.backtest import Backtest, Change
@@ -56,6 +55,9 @@ def _parse(body: JSON, now_ms: int) -> Any:
 
 
 def _context(_data: str | None = None) -> Context:
+    from vettance.decisions.features import fraud_schema
+    from vettance.rules.gate import Context
+    from vettance.rules.packs import default_pack
     from vettance.state.memory import MemoryVelocity
 
     return Context(fraud_schema(), _parse, MemoryVelocity, default_pack(PACK))
@@ -88,7 +90,9 @@ def backtest_file(
     """
     from vettance.decisions.active import ActiveRules
     from vettance.decisions.backtest import Backtest
+    from vettance.decisions.decision import LOWERCASE, Outcome, decide
     from vettance.history.sql import count_after
+    from vettance.rulefile import admit_file
     from vettance.state.memory import MemoryVelocity
 
     keep_existing(out, force=force)
@@ -139,6 +143,8 @@ def backtest_file(
 
 
 def _line_of(change: Change) -> bytes:
+    from vettance.decisions.decision import LOWERCASE
+
     return (
         encode(
             {

@@ -31,7 +31,7 @@ from vettance.commands import (
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Refusal
 from vettance.exchange import sql
-from vettance.exchange.file import FORMATS, FormatFault, count_rows, format_of, open_sink, rows_of
+from vettance.exchange.file import FORMATS, count_rows, rows_of
 from vettance.exchange.refused import Refused, reason_of
 from vettance.exchange.table import TABLES, is_aml, read_aml_row, read_row
 from vettance.ids import IdSource
@@ -86,6 +86,7 @@ def export(
 
     Example: vettance export decisions --tenant ten_0190… --from 2026-01-01 --output january.csv
     """
+    from vettance.exchange.file import FormatFault, format_of
 
     if as_json and out is None:
         fail("--json goes with --output; without it, standard output takes the rows")
@@ -121,6 +122,7 @@ async def _export(
     file_format: str,
     file: IO[bytes],
 ) -> int:
+    from vettance.exchange.file import open_sink
     from vettance.history.sql import count_after
 
     sink = open_sink(file_format, file, columns)
@@ -183,6 +185,7 @@ def import_(
 
     Example: vettance import traffic/events.ndjson --labels traffic/truth.ndjson --tenant ten_0190…
     """
+    from vettance.exchange.file import FormatFault, format_of
     from vettance.exchange.labels import read_labels
 
     errors = errors or file.with_name(file.name + ".errors.ndjson")

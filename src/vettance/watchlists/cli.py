@@ -27,7 +27,7 @@ from vettance.commands import (
 from vettance.watchlists import sql
 from vettance.watchlists.screening import Profile
 from vettance.watchlists.sources.reading import SourceFault
-from vettance.watchlists.sources.table import OWN, SOURCES
+from vettance.watchlists.sources.table import SOURCES
 from vettance.wire import timestamp
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def _words(done: Imported) -> str:
 async def _owned(store: Store, source: str, tenant: str | None) -> tuple[str, str]:
     """Return (source, owner) of what the options name; a tenant's own list is a source of its own."""
     from vettance.watchlists.shelf import EVERYBODY
+    from vettance.watchlists.sources.table import OWN
 
     if tenant is None:
         if source == OWN:

@@ -1,14 +1,18 @@
 """The command line of screening: the profile and the review bounds of a tenant."""
 
+from __future__ import annotations
+
 import asyncio
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from vettance.aml.screening import sql
-from vettance.aml.screening.alert import Settings
 from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
 from vettance.watchlists.screening import SHOWN_MIN, Profile
+
+if TYPE_CHECKING:
+    from vettance.aml.screening.alert import Settings
 
 _BOUND: Final = click.IntRange(SHOWN_MIN, 100)
 
@@ -34,6 +38,8 @@ def set_screening(
 
     Example: vettance aml screening --tenant ten_0190… --profile CONSERVATIVE --balanced 80
     """
+    from vettance.aml.screening.alert import Settings
+
     wanted = {Profile.CONSERVATIVE: conservative, Profile.BALANCED: balanced, Profile.LIBERAL: liberal}
     new_bounds = {name: bound for name, bound in wanted.items() if bound is not None}
 

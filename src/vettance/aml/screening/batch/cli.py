@@ -1,5 +1,7 @@
 """The command line of batches: screen everybody in a file."""
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import hashlib
@@ -10,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
@@ -18,9 +20,8 @@ import msgspec
 from vettance import clock
 from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql
-from vettance.aml.screening.batch.journal import Journal, JournalBusy, Line
-from vettance.aml.screening.batch.row import COLUMNS, cells_of, details_of, request_of
-from vettance.aml.screening.request import ScreenRequest
+from vettance.aml.screening.batch.journal import Journal, Line
+from vettance.aml.screening.batch.row import COLUMNS, cells_of
 from vettance.aml.screening.screen import Found, Screener, saving
 from vettance.commands import (
     data_option,
@@ -35,17 +36,21 @@ from vettance.commands import (
 )
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Unprocessable
-from vettance.exchange.file import FORMATS, FormatFault, format_of, open_sink, rows_of
+from vettance.exchange.file import FORMATS, open_sink
 from vettance.exchange.sql import ImportMark, move_import_mark, select_import_mark
 from vettance.ids import IdSource
 from vettance.settings import Settings
-from vettance.watchlists.match import Match
 from vettance.watchlists.reach import Reach
 from vettance.watchlists.refresh import IndexKeeper
-from vettance.watchlists.screening import SHOWN_MIN, Decision, Profile, screen, screening_record
+from vettance.watchlists.screening import SHOWN_MIN, Profile
 from vettance.watchlists.shelf import EVERYBODY
-from vettance.watchlists.supervise import SearchFault, SearchProcess, searching
+from vettance.watchlists.supervise import searching
 from vettance.wire import JSON, decode, encode
+
+if TYPE_CHECKING:
+    from vettance.aml.screening.request import ScreenRequest
+    from vettance.watchlists.match import Match
+    from vettance.watchlists.supervise import SearchProcess
 
 #: Rows searched by one process at a time, and written in one commit.
 _CHUNK: Final = 100
@@ -98,6 +103,10 @@ def screen_file(
 
     Example: vettance screen customers.csv --tenant ten_0190… --output results.parquet
     """
+    from vettance.aml.screening.batch.journal import JournalBusy
+    from vettance.exchange.file import FormatFault, format_of
+    from vettance.watchlists.supervise import SearchFault
+
     out = out or file.with_name(f"{file.stem}.screened.csv")
     errors = errors or file.with_name(file.name + ".errors.ndjson")
 
@@ -212,7 +221,7 @@ class _Batch:
         name: str,
         reach: Reach,
         rows: Sequence[_Row],
-        search: "asyncio.Task[list[list[Match] | None]]",
+        search: asyncio.Task[list[list[Match] | None]],
     ) -> int:
         """Keep a chunk once it is searched: its rows in the journal first, then all of it in one commit."""
         found = [
@@ -265,6 +274,8 @@ class _Batch:
 
 
 def _record(request: ScreenRequest, found: Found) -> JSON:
+    from vettance.watchlists.screening import screen, screening_record
+
     screening = screen(found, request.subject, request.profile or Profile.BALANCED)
     return screening_record(screening, "", request.external_id, 0.0)
 
@@ -276,6 +287,9 @@ async def _search(process: SearchProcess, rows: Sequence[_Row]) -> list[list[Mat
 
 
 def _rows(file: Path, done: int, profile: str | None) -> Iterator[_Row]:
+    from vettance.aml.screening.batch.row import details_of, request_of
+    from vettance.exchange.file import format_of, rows_of
+
     for number, (line, row) in enumerate(rows_of(format_of(file), file), 1):
         if number <= done:
             continue
@@ -306,6 +320,8 @@ def _chunks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
 
 def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
     """Write the results and, where there are any, the refused rows, and count them."""
+    from vettance.watchlists.screening import Decision
+
     counts = dict.fromkeys(Decision, 0)
     alerts: set[object] = set()
     refused = 0
@@ -338,6 +354,8 @@ def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
 @contextlib.contextmanager
 def _progress(file: Path, done: int) -> Iterator[Callable[[int], None]]:
     """Show a bar on standard error while it is a terminal; yields what to call with each number of rows."""
+    from vettance.exchange.file import format_of, rows_of
+
     if not sys.stderr.isatty():
         yield lambda _count: None
         return
