@@ -81,7 +81,7 @@ async def tell(world: World, number: int) -> None:
     now_ms = BEGIN_MS + int(world.now_s() * 1000)
     data = b'{"id":"%d"}' % number
     world.apply(
-        [enqueue(TENANT, MessageType.BLOCKLIST_ENTRY_ADDED, f"msg_{number:028x}0000", "x", now_ms, data)]
+        enqueue(TENANT, MessageType.BLOCKLIST_ENTRY_ADDED, f"msg_{number:028x}0000", "x", now_ms, data)
     )
 
 

@@ -21,6 +21,7 @@ WORKS: Final = (
     *("configuration", "memory", "aml_memory", "snapshot", "history", "sessions", "quota"),
     *("jobs", "replays", "rescreening", "retention", "metrics", "key_use", "import", "doctor"),
     *("webhook_lane", "webhook_change", "webhook_row", "webhook_settlement", "webhook_succession"),
+    "webhook_backlog",
 )
 #: The pause after the first failure; each further one doubles it. What failed by chance is done soon after.
 RETRY_S_MIN: Final = 1.0

@@ -31,6 +31,7 @@ VERBS = {
     "mirror.py",
     "rebuild.py",
     "recount.py",
+    "bound.py",
     "settle.py",
     "succeed.py",
     "refresh.py",

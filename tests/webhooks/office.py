@@ -77,7 +77,7 @@ class Office:
         tenant: str = TENANT,
     ) -> None:
         now_ms = time.time_ns() // 1_000_000
-        await self.store.write(enqueue(tenant, kind, self.ids.make("msg", now_ms), "lst_x", now_ms, data))
+        await self.store.write(*enqueue(tenant, kind, self.ids.make("msg", now_ms), "lst_x", now_ms, data))
 
     async def states(self, tenant: str = TENANT) -> list[tuple[str, int]]:
         """(state, attempts) of every delivery of the tenant, in order."""

@@ -154,7 +154,7 @@ async def test_a_settlement_without_its_lease_changes_nothing(office: Office) ->
         office.begin()
         await office.tell()
         await receiver.wait_for_arrival()
-        await office.store.write(sql.Statement("UPDATE delivery SET lease = 'another'"))
+        await office.store.write(sql.Statement("UPDATE delivery SET lease = 'wanother'"))
         await receiver.wait_for(1)
         await asyncio.sleep(0.2)
         assert await office.states() == [("pending", 0)]
@@ -189,9 +189,9 @@ async def test_old_deliveries_are_forgotten_with_their_attempts_but_never_the_ne
         await office.until(*[("delivered", 1)] * 5)
     first = (await office.store.read(outbox.select_first_delivery()))[0][0]
     assert (await office.store.write(*outbox.forget(first, 0, 100)))[1] == 0
-    assert await office.store.write(*outbox.forget(first, 2**53, 3)) == [3, 3]
-    assert await office.store.write(*outbox.forget(first + 3, 2**53, 100)) == [1, 1]
-    assert await office.store.write(*outbox.forget(first + 4, 2**53, 100)) == [0, 0]
+    assert await office.store.write(*outbox.forget(first, 2**53, 3)) == [3, 3, 3]
+    assert await office.store.write(*outbox.forget(first + 3, 2**53, 100)) == [1, 1, 1]
+    assert await office.store.write(*outbox.forget(first + 4, 2**53, 100)) == [0, 0, 0]
     assert await office.states() == [("delivered", 1)]
 
 

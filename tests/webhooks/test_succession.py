@@ -168,7 +168,7 @@ async def test_a_lease_of_an_earlier_version_is_waited_for(office: Office, deliv
     async with receiving() as receiver:
         await office.subscribe(receiver.url)
         await office.tell()
-        ask(deliverers.url, f"UPDATE delivery SET lease = 'abcdef0123456789', "
+        ask(deliverers.url, f"UPDATE delivery SET body = 'x', lease = 'abcdef0123456789', "
             f"leased_until_ms = {time.time_ns() // 1_000_000 + LEASE_MS}")  # fmt: skip
         await deliverers.start()
         await asyncio.sleep(2)

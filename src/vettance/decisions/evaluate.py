@@ -164,15 +164,8 @@ class Evaluator:
                 request_id,
                 evaluated.evaluated_at_ms,
             )
-            statements.append(
-                enqueue(
-                    tenant,
-                    MessageType.EVENT_RISK_EVALUATED,
-                    event_id,
-                    event_id,
-                    evaluated.evaluated_at_ms,
-                    told,
-                )
+            statements += enqueue(
+                tenant, MessageType.EVENT_RISK_EVALUATED, event_id, event_id, evaluated.evaluated_at_ms, told
             )
         if also is not None:
             statements += also(evaluated)

@@ -66,7 +66,7 @@ class FeedbackDoors:
             reply = Reply(answer(feedback), 201)
             await self._store.write(
                 sql.insert_feedback(feedback),
-                enqueue(
+                *enqueue(
                     tenant,
                     MessageType.EVENT_FEEDBACK_SUBMITTED,
                     feedback.id,

@@ -268,15 +268,13 @@ class ListDoors:
         cleared = await self._make_room(call, entry, now_ms)
         statements: list[Statement] = [*cleared, *sql.insert_entry(entry), self._change(entry, now_ms)]
         if entry.list_type is ListType.BLOCK:
-            statements.append(
-                enqueue(
-                    entry.tenant,
-                    MessageType.BLOCKLIST_ENTRY_ADDED,
-                    self._ids.make("msg", now_ms),
-                    entry.id,
-                    now_ms,
-                    encode(told_of_added(entry)),
-                )
+            statements += enqueue(
+                entry.tenant,
+                MessageType.BLOCKLIST_ENTRY_ADDED,
+                self._ids.make("msg", now_ms),
+                entry.id,
+                now_ms,
+                encode(told_of_added(entry)),
             )
         reply = Reply(answer(entry), 201)
         try:
@@ -318,7 +316,7 @@ class ListDoors:
             if entry.list_type is ListType.BLOCK:
                 removed = encode(told_of_removed(entry, now_ms))
                 kind, message_id = MessageType.BLOCKLIST_ENTRY_REMOVED, self._ids.make("msg", now_ms)
-                statements.append(enqueue(entry.tenant, kind, message_id, entry.id, now_ms, removed))
+                statements += enqueue(entry.tenant, kind, message_id, entry.id, now_ms, removed)
         try:
             await self._store.write(*statements)
         except Lost:

@@ -104,6 +104,9 @@ METERS: Final = (
     Meter("vettance_webhook_attempts_total", "Attempts to deliver, by how they ended.", "result", RESULTS),
     Meter("vettance_webhook_attempt_seconds", "How long attempts took.", "", ("",), LATENCY_S, 1e-3),
     Meter("vettance_webhook_exhausted_total", "Deliveries given up after their last attempt."),
+    Meter(
+        "vettance_webhook_overflowed_total", "Deliveries given up because too much waited for their tenant."
+    ),
     Meter("vettance_webhook_leases_lost_total", "Attempts that were not recorded: another worker had it."),
     Meter(
         "vettance_state_rebuild_seconds", "What filling the memory took at the start.", unit=_NS, level="max"
@@ -190,6 +193,7 @@ _FAILURES_AT: Final = PLACES["vettance_store_failures_total", ""]
 _RESULT_AT: Final = _places("vettance_webhook_attempts_total")
 _ATTEMPT_AT: Final = PLACES["vettance_webhook_attempt_seconds", ""]
 _EXHAUSTED_AT: Final = PLACES["vettance_webhook_exhausted_total", ""]
+_OVERFLOWED_AT: Final = PLACES["vettance_webhook_overflowed_total", ""]
 _LEASES_AT: Final = PLACES["vettance_webhook_leases_lost_total", ""]
 _REBUILD_AT: Final = PLACES["vettance_state_rebuild_seconds", ""]
 _REBUILT_AT: Final = PLACES["vettance_state_rebuilt_events", ""]
@@ -276,6 +280,10 @@ class Meters:
     def exhausted(self) -> None:
         """A delivery was given up."""
         self._words[_EXHAUSTED_AT] += 1
+
+    def overflowed(self, count: int) -> None:
+        """Deliveries were given up because too much waited."""
+        self._words[_OVERFLOWED_AT] += count
 
     def lease_lost(self) -> None:
         """An attempt could not be recorded, because its lease had run out."""

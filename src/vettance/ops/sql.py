@@ -45,6 +45,14 @@ def count_waiting_deliveries() -> Statement:
     )
 
 
+def count_overflowed(since_ms: int) -> Statement:
+    """(subscriptions that deliveries were given up of since a moment, how many in all their time)."""
+    return everyone(
+        "SELECT COUNT(*), COALESCE(SUM(overflowed), 0) FROM subscription WHERE overflowed_at_ms >= ?",
+        (since_ms,),
+    )
+
+
 def select_newest_event() -> Statement:
     """(received_at_ms,) of the newest event, if there is one."""
     return everyone("SELECT received_at_ms FROM event ORDER BY seq DESC LIMIT 1")

@@ -10,6 +10,7 @@ from contextlib import closing
 from typing import Final
 
 from vettance.aml.screening.freshness import is_stale
+from vettance.clock import DAY_MS
 from vettance.db.connection import LOG_BYTES_MAX, failure, open_reader
 from vettance.db.engine import Misuse, Row, Statement, StoreDown
 from vettance.db.migrate import SchemaRefused
@@ -237,6 +238,14 @@ def check_queues(patient: Patient) -> Iterator[Finding]:
             "webhooks",
             f"{waiting:,} deliveries wait, the oldest for more than ten minutes",
             "Start a server; if one runs, look at the health of the subscriptions and at its log.",
+        )
+    ((subscriptions, given_up),) = ask(patient, sql.count_overflowed(patient.now_ms - DAY_MS)) or ((0, 0),)
+    if subscriptions:
+        yield warning(
+            "webhooks",
+            f"too much waited for their tenants: {given_up:,} deliveries of {subscriptions} subscriptions "
+            "were given up, the last within a day",
+            "Look at the health of the subscriptions; replay what was exhausted once their receivers answer.",
         )
 
 

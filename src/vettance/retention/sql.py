@@ -13,6 +13,7 @@ from vettance.db.engine import (
     in_pieces,
     scoped,
 )
+from vettance.outbox import DELIVERY_OF_MESSAGE, remove_deliveries
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -59,14 +60,13 @@ def count_old(one: Class, before: int) -> Statement:
 def remove_old(one: Class, before: int) -> list[Statement]:
     """Remove some rows of a class that are too old; the last statement tells how many."""
     keys = _KEYS[one.table]
-    # Both statements must mean the same rows, and only an order makes sure of that.
-    order = " ORDER BY seq" if one.table == "delivery" else ""
-    some = f"SELECT {keys} FROM {one.table} WHERE {one.old}{order} LIMIT {STEP}"
-    statements = []
     if one.table == "delivery":
-        statements.append(everyone(f"DELETE FROM attempt WHERE delivery IN ({some})", (before,)))
-    statements.append(everyone(f"DELETE FROM {one.table} WHERE ({keys}) IN ({some})", (before,)))
-    return statements
+        # All statements must mean the same rows, and only an order makes sure of that.
+        return remove_deliveries(
+            f"SELECT seq FROM delivery WHERE {one.old} ORDER BY seq LIMIT {STEP}", (before,)
+        )
+    some = f"SELECT {keys} FROM {one.table} WHERE {one.old} LIMIT {STEP}"
+    return [everyone(f"DELETE FROM {one.table} WHERE ({keys}) IN ({some})", (before,))]
 
 
 def select_newest() -> Statement:
@@ -206,7 +206,13 @@ PLACES: Final = (
     Place("job", "id", "error", "error IS NOT NULL"),
     # The caller's own `X-Request-Id`.
     Place("job", "id", "request_id"),
-    Place("delivery", "id", "body", "state <> 'pending'"),
+    Place("delivery", "id", "body", "state <> 'pending' AND length(body) > 0"),
+    Place(
+        "message",
+        "id",
+        "body",
+        f"NOT EXISTS (SELECT 1 FROM delivery WHERE {DELIVERY_OF_MESSAGE} AND delivery.state = 'pending')",
+    ),
 )
 
 

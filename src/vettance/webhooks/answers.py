@@ -45,7 +45,10 @@ class SubscriptionMade(SubscriptionAnswer, frozen=True, kw_only=True):
 
 
 class Health(Wire, frozen=True):
-    """How deliveries have gone. `state` is `idle` before the first, `failing` after a failed attempt."""
+    """How deliveries have gone. `state` is `idle` before the first, `failing` after a failed attempt.
+
+    `overflowed` counts those given up because too much waited for the tenant; they can be replayed.
+    """
 
     state: str
     pending: int
@@ -54,6 +57,8 @@ class Health(Wire, frozen=True):
     last_success_at: str | None
     last_failure_at: str | None
     last_error: str | None
+    overflowed: int
+    last_overflow_at: str | None
 
 
 class Rotation(Wire, frozen=True):
@@ -201,6 +206,8 @@ def detail(
             last_success_at=moment(one.last_success_at_ms),
             last_failure_at=moment(one.last_failure_at_ms),
             last_error=one.last_error,
+            overflowed=one.overflowed,
+            last_overflow_at=moment(one.overflowed_at_ms),
         ),
         rotation=Rotation(prepared=one.rotating, former_secret_expires_at=moment(former)),
     )

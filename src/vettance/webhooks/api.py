@@ -63,7 +63,9 @@ _TESTS_MAX: Final = 64
 _TESTS_OF_TENANT_MAX: Final = 4
 _TEST_S_MAX: Final = 15
 _REPLAY_ROWS: Final = 1_000
-_REPLAY_ROUNDS: Final = 100
+#: A replay queues no more than that so many deliveries wait for its tenant, about what is sent in ten
+#: seconds. It is called again when they are gone.
+_REPLAY_WAITING_MAX: Final = 10_000
 _SLOT_TRIES: Final = 5
 
 
@@ -341,20 +343,26 @@ class WebhookDoors:
         """POST /webhooks/subscriptions/{id}/replay."""
         span, state = read_replay(call.json() if call.body else {})
         found, now_ms = await self._find(call), self._now_ms()
-        again = sql.replay_many(found.tenant, found.id, state, span, now_ms, _REPLAY_ROWS)
         change = note_change(sql.AREA, found.tenant, found.id, now_ms)
+        waiting = sql.count_waiting(found.tenant, _REPLAY_WAITING_MAX)
+        room = _REPLAY_WAITING_MAX - (await self._store.read(waiting))[0][0]
         replayed, complete = 0, False
-        for _ in range(_REPLAY_ROUNDS):
+        while replayed < room and not complete:
+            rows = min(_REPLAY_ROWS, room - replayed)
+            again = sql.replay_many(found.tenant, found.id, state, span, now_ms, rows)
             queued = (await self._store.write(again, change))[0]
             replayed += queued
-            if complete := queued < _REPLAY_ROWS:
-                break
+            complete = queued < rows
         return Reply(
             Replayed(
                 success=True,
                 replayed=replayed,
                 complete=complete,
-                message="The deliveries are queued again.",
+                message=(
+                    "The deliveries are queued again."
+                    if complete
+                    else f"{_REPLAY_WAITING_MAX:,} deliveries wait by now. Call again when they are sent."
+                ),
             )
         )
 

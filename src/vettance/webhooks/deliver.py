@@ -15,6 +15,7 @@ from vettance.ops.meters import Meters
 from vettance.tenants import sql as tenants_sql
 from vettance.vault import Sealed, Vault
 from vettance.webhooks import outbox
+from vettance.webhooks.bound import bound_backlogs
 from vettance.webhooks.lane import READY_MAX, Lane, Lanes
 from vettance.webhooks.post import Postman
 from vettance.webhooks.settle import ROUND_S, STORE_PAUSE_S, Sent, Settler
@@ -89,6 +90,7 @@ class Deliverer:
         self._lane_work = Isolation("webhook_lane", _loop_s)
         self._changes_work = Isolation("webhook_change", _loop_s)
         self._rows_work = Isolation("webhook_row", _loop_s)
+        self._backlog_work = Isolation("webhook_backlog", _loop_s)
         self._next_feed = self._next_changes = self._next_sweep = 0.0
 
     def stop(self) -> None:
@@ -240,6 +242,7 @@ class Deliverer:
         overdue = outbox.select_overdue_lanes(now_ms, _OVERDUE_MS, self._policy.ahead_ms_max)
         for tenant, subscription in await self._store.read(overdue):
             self._lanes.lane(tenant, subscription).more = True
+        await bound_backlogs(self._store, self._backlog_work, self._meters, now_ms)
         if self._keep_ms is None:
             return
         first = (await self._store.read(outbox.select_first_delivery()))[0][0]

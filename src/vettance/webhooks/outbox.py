@@ -5,7 +5,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces
+from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
+from vettance.outbox import MESSAGE_OF_DELIVERY, remove_deliveries
 from vettance.webhooks.sql import SECRETS, Secrets
 from vettance.webhooks.webhook import DeliveryState, Outcome
 
@@ -95,8 +96,11 @@ def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
     places, args = in_list(numbers)
     return in_pieces(
         everyone(
-            "SELECT seq, delivery.id, delivery.tenant, subscription, type, attempts, attempts_ever, body, "
-            f"url, {SECRETS} FROM delivery JOIN subscription ON subscription.id = delivery.subscription "
+            "SELECT seq, delivery.id, delivery.tenant, subscription, type, attempts, attempts_ever, "
+            f"COALESCE(message.body, delivery.body), url, {SECRETS} "
+            "FROM delivery JOIN subscription ON subscription.id = delivery.subscription "
+            "LEFT JOIN message ON message.tenant = delivery.tenant "
+            f"AND message.id = {MESSAGE_OF_DELIVERY} "
             f"WHERE seq IN ({places}) AND lease = ?",
             (*args, lease),
         )
@@ -221,6 +225,52 @@ def note_health(tally: Tally) -> Statement:
     )
 
 
+#: What may wait for one tenant: some hundred thousand deliveries, minutes of the most that is sent at all.
+#: Beyond it the oldest is given up.
+BACKLOG_BYTES_MAX: Final = 256 * 1024 * 1024
+#: What a delivery takes beside its body: its row and its places in four indexes.
+_ROW_BYTES: Final = 512
+
+
+def select_overfull() -> Statement:
+    """(tenant,) of those for whom more waits than may."""
+    return everyone(
+        "SELECT tenant FROM delivery WHERE state = 'pending' GROUP BY tenant "
+        f"HAVING SUM(body_bytes) + COUNT(*) * {_ROW_BYTES} > ?",
+        (BACKLOG_BYTES_MAX,),
+    )
+
+
+def select_beyond(tenant: str, limit: int) -> Statement:
+    """(seq, subscription) of the oldest that waits for a tenant beyond what may, and is not being sent."""
+    return scoped(
+        tenant,
+        "SELECT seq, subscription FROM delivery WHERE seq IN (SELECT seq FROM (SELECT seq, "
+        f"SUM(body_bytes + {_ROW_BYTES}) OVER (ORDER BY seq DESC) AS waiting FROM delivery "
+        "WHERE tenant = ? AND state = 'pending') AS queue WHERE waiting > ?) AND lease IS NULL "
+        "ORDER BY seq LIMIT ?",
+        (BACKLOG_BYTES_MAX, limit),
+    )
+
+
+def give_up(numbers: Sequence[int], now_ms: int) -> Statement:
+    """Exhaust deliveries that wait and are not being sent; they can be replayed."""
+    places, args = in_list(numbers)
+    return everyone(
+        "UPDATE delivery SET state = 'exhausted', settled_at_ms = ? "
+        f"WHERE seq IN ({places}) AND state = 'pending' AND lease IS NULL",
+        (now_ms, *args),
+    )
+
+
+def note_overflow(subscription: str, count: int, now_ms: int) -> Statement:
+    """Add to a subscription's health that deliveries of it were given up because too much waited."""
+    return everyone(
+        "UPDATE subscription SET overflowed = overflowed + ?, overflowed_at_ms = ? WHERE id = ?",
+        (count, now_ms, subscription),
+    )
+
+
 def cancel_all_orphans(now_ms: int, limit: int) -> Statement:
     """Cancel what waits for whichever subscription is gone, `limit` rows at a time; reads all that waits."""
     return everyone(
@@ -258,8 +308,4 @@ def forget(first: int, before_ms: int, limit: int) -> list[Statement]:
         "SELECT seq FROM delivery WHERE seq >= ? AND seq < ? AND seq < (SELECT MAX(seq) FROM delivery) "
         "AND created_at_ms < ? AND lease IS NULL"
     )
-    args = (first, first + limit, before_ms)
-    return [
-        everyone(f"DELETE FROM attempt WHERE delivery IN ({old})", args),
-        everyone(f"DELETE FROM delivery WHERE seq IN ({old})", args),
-    ]
+    return remove_deliveries(old, (first, first + limit, before_ms))

@@ -14,7 +14,7 @@ AREA: Final = "webhook"
 _SUBSCRIPTION: Final = (
     "id, tenant, slot, url, event_types, created_at_ms, updated_at_ms, next_secret IS NOT NULL, "
     "old_until_ms, last_triggered_at_ms, last_success_at_ms, last_failure_at_ms, failures_in_a_row, "
-    "last_error"
+    "last_error, overflowed, overflowed_at_ms"
 )
 
 
@@ -69,6 +69,8 @@ def subscription_of(row: Row) -> Subscription:
         last_failure_at_ms=row[11],
         failures_in_a_row=row[12],
         last_error=row[13],
+        overflowed=row[14],
+        overflowed_at_ms=row[15],
     )
 
 
@@ -247,6 +249,18 @@ def select_backlog(tenant: str, subscription_id: str) -> Statement:
 
 
 BACKLOG_MAX: Final = 10_000
+
+
+def count_waiting(tenant: str, limit: int) -> Statement:
+    """How many deliveries wait for a tenant; counting stops at a limit."""
+    return scoped(
+        tenant,
+        "SELECT COUNT(*) FROM (SELECT seq FROM delivery WHERE tenant = ? AND state = 'pending' LIMIT ?) "
+        "AS waiting",
+        (limit,),
+    )
+
+
 _AGAIN: Final = (
     "UPDATE delivery SET tenant = ?, state = 'pending', due_at_ms = ?, attempts = 0, settled_at_ms = NULL "
 )

@@ -134,6 +134,8 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     last_failure_at_ms: int | None = None
     failures_in_a_row: int = 0
     last_error: str | None = None
+    overflowed: int = 0
+    overflowed_at_ms: int | None = None
 
 
 def make_secret() -> str:
