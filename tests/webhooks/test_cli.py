@@ -13,11 +13,14 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from sink import Sink, sinking
 
 from live import Caller, Service, started
-from vettance.webhooks.webhook import make_secret, signed_headers, verify
+from vettance.outbox import MessageType
+from vettance.webhooks.listening import hindrance
+from vettance.webhooks.webhook import Subscription, make_secret, signed_headers, verify
 
 ROOT = "/api/v1/webhooks/subscriptions"
 
@@ -156,3 +159,59 @@ def test_verify_tells_a_good_signature_from_a_bad_one(tmp_path: Path) -> None:
         assert done.returncode == code, done.stderr
     assert run_verify(body + b" ", "--secret", secret, "--any-time", *headers).returncode == 1
     assert b"there is no signature" in run_verify(body, "--secret", secret).stderr
+
+
+def test_listening_says_what_it_does_not_receive_and_why_nothing_comes(service: Service) -> None:
+    """The server of this test does not run with VETTANCE_UNSAFE_WEBHOOKS."""
+    process = listening(service, "--event", "EVENT_RISK_EVALUATED")
+    said: list[str] = []
+    assert process.stderr is not None
+    reader = threading.Thread(target=lambda: said.extend(process.stderr), daemon=True)
+    reader.start()
+    try:
+        ask_until(service, lambda: any(line.startswith("Deliveries do not come") for line in said))
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(15) == 0
+        reader.join(5)
+        process.stderr.close()
+        assert process.stdout is not None
+        process.stdout.close()
+    hello = "".join(said)
+    assert "Not received here: Left out by --event: EVENT_FEEDBACK_SUBMITTED" in hello
+    assert "AML (which has no webhooks)" in hello
+    why = [line for line in said if line.startswith("Deliveries do not come")]
+    assert len(why) == 1
+    assert "start it with VETTANCE_UNSAFE_WEBHOOKS=1" in why[0]
+
+
+SUBSCRIBED = Subscription(
+    id="whs_1", tenant="ten_1", slot="0000", url="http://127.0.0.1:1/", event_types=tuple(MessageType),
+    created_at_ms=0, updated_at_ms=0,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("error", "oldest_at_ms", "expected"),
+    [
+        (None, None, None),
+        (None, 98_000, None),
+        (None, 90_000, "nobody sends them"),
+        ("refused", 99_000, "another machine or in a container"),
+        ("forbidden_address", 99_000, "VETTANCE_UNSAFE_WEBHOOKS=1"),
+        ("timeout", 99_000, "--forward-to"),
+        ("internal", 99_000, "vettance doctor"),
+        ("status 500", 99_000, None),
+        ("something_new", 99_000, "something_new"),
+    ],
+)
+def test_each_reason_why_nothing_comes_has_a_sentence(
+    error: str | None, oldest_at_ms: int | None, expected: str | None
+) -> None:
+    found = msgspec.structs.replace(SUBSCRIBED, last_error=error, failures_in_a_row=int(error is not None))
+    why = hindrance(found, oldest_at_ms, 100_000)
+    assert why is None if expected is None else expected in (why or "")
+
+
+def test_a_subscription_that_was_removed_meanwhile_is_said() -> None:
+    assert "was removed" in (hindrance(None, None, 0) or "")

@@ -17,12 +17,13 @@ import msgspec
 
 from vettance import clock
 from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
-from vettance.db.engine import Store
+from vettance.db.engine import Store, StoreDown
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
 from vettance.settings import Environment, Settings
 from vettance.tenants.sql import note_change
 from vettance.webhooks import sql
+from vettance.webhooks.listening import hindrance, unheard
 from vettance.webhooks.webhook import Subscription, Unverified, free_slot, make_secret, verify
 from vettance.wire import BODY_BYTES_MAX, decode, encode, timestamp
 
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 #: The headers of a delivery that are passed on; the rest belongs to the connection it came by.
 _PASSED: Final = ("content-type", "user-agent")
 _PASSED_PREFIXES: Final = ("x-webhook-", "webhook-")
+
+#: How often it is looked whether deliveries come.
+_WATCH_S: Final = 1.0
 
 Message = MutableMapping[str, Any]
 
@@ -87,9 +91,16 @@ def listen(
             await find_tenant(store, tenant_id)
             with _bound(port) as listener:
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-                async with _subscribed(store, settings, tenant_id, url, types) as secret:
+                async with _subscribed(store, settings, tenant_id, url, types) as (made, secret):
                     _say_hello(url, secret, forward_to, as_json=as_json)
-                    await _serve(listener, secret, forward_to, as_json=as_json)
+                    for line in unheard(types, tuple(MessageType), forward_to):
+                        click.echo(f"Not received here: {line}", err=True)
+                    watching = asyncio.create_task(_watch(store, tenant_id, made))
+                    try:
+                        await _serve(listener, secret, forward_to, as_json=as_json)
+                    finally:
+                        watching.cancel()
+                        await asyncio.gather(watching, return_exceptions=True)
 
     asyncio.run(whole())
 
@@ -117,8 +128,8 @@ def _say_hello(url: str, secret: str, forward_to: str | None, *, as_json: bool) 
 @contextlib.asynccontextmanager
 async def _subscribed(
     store: Store, settings: Settings, tenant: str, url: str, types: tuple[MessageType, ...]
-) -> AsyncIterator[str]:
-    """Subscribe a local address until the block ends; yields the signing secret."""
+) -> AsyncIterator[tuple[str, str]]:
+    """Subscribe a local address until the block ends; yields the subscription's id and its signing secret."""
     from vettance.prove import prove_secret
     from vettance.vault import Vault
 
@@ -140,9 +151,27 @@ async def _subscribed(
     change = note_change(sql.AREA, tenant, made.id, now_ms)
     await store.write(*sql.insert_subscription(made, sealed), change)
     try:
-        yield secret
+        yield made.id, secret
     finally:
         await store.write(*sql.delete_subscription(tenant, made.id), change)
+
+
+async def _watch(store: Store, tenant: str, subscription_id: str) -> None:
+    """Say what keeps deliveries from coming, once for each reason, for ever."""
+    said: str | None = None
+    while True:
+        await asyncio.sleep(_WATCH_S)
+        try:
+            rows = await store.read(sql.select_subscription(tenant, subscription_id))
+            _, oldest_at_ms = (await store.read(sql.select_backlog(tenant, subscription_id)))[0]
+        except StoreDown as error:
+            why: str | None = f"the store cannot be read ({error})"
+        else:
+            found = sql.subscription_of(rows[0]) if rows else None
+            why = hindrance(found, oldest_at_ms, clock.now_ms())
+        if why is not None and why != said:
+            click.echo(f"Deliveries do not come: {why}.", err=True)
+        said = why
 
 
 class _Received(msgspec.Struct, frozen=True, rename="camel"):
