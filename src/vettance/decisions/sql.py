@@ -281,9 +281,8 @@ def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
         + "tenant >= ? AND decision.tenant <= ? ORDER BY decision.tenant DESC, decision.seq DESC LIMIT ?",
         (tenant, limit),
     )
-    return scoped(tenant, text + "tenant = ? ORDER BY decision.seq DESC LIMIT ?", (limit,))._replace(
-        postgres=rows
-    )
+    newest = scoped(tenant, text + "tenant = ? ORDER BY decision.seq DESC LIMIT ?", (limit,))
+    return in_pieces(newest._replace(postgres=in_pieces(rows)))
 
 
 def select_last_event() -> Statement:

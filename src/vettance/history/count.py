@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vettance import clock
-from vettance.db.engine import Store, in_pieces
+from vettance.db.engine import Store
 from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, Newest, cover
 from vettance.decisions.sql import select_newest_sent
 from vettance.history import sql
@@ -147,7 +147,7 @@ class Accountant:
         """Tell what the newest events of a tenant lack, as of the last minute."""
         at_ms, found = self._covered.get(tenant, (0, None))
         if found is None or not 0 <= self._now_ms() - at_ms < _COVERED_MS:
-            asked = in_pieces(select_newest_sent(tenant, NEWEST, BODY_BYTES_MAX))
+            asked = select_newest_sent(tenant, NEWEST, BODY_BYTES_MAX)
             found = cover(Newest._make(row) for row in await self._store.read(asked))
             self._covered[tenant] = (self._now_ms(), found)
             self._covered.move_to_end(tenant)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from vettance.db.engine import in_pieces
 from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, Newest, cover
 from vettance.decisions.sql import select_newest_sent
 from vettance.ops.finding import Finding, Patient, ok, warning
@@ -25,7 +24,7 @@ def check_sent(patient: Patient) -> Iterator[Finding]:
     rows = ask(patient, select_tenants()) or ()
     looked = 0
     for tenant, name, *_ in rows[:_TENANTS_MAX]:
-        newest = ask(patient, in_pieces(select_newest_sent(tenant, NEWEST, BODY_BYTES_MAX))) or ()
+        newest = ask(patient, select_newest_sent(tenant, NEWEST, BODY_BYTES_MAX)) or ()
         covered = cover(Newest._make(row) for row in newest)
         if covered.events < _EVENTS_MIN:
             continue
