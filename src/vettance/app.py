@@ -212,6 +212,7 @@ class Service:
             aml_sql.AREA: self.attendants[1].ask,
             watchlists_sql.AREA: self.watchlists.reload,
             retention_sql.DONE: self._forget_names,
+            retention_sql.DONE_AML: self._forget_aml_names,
         }
 
     async def start(self, progress: StartProgress | None = None) -> None:
@@ -314,6 +315,12 @@ class Service:
         self.finder.forget(tenant)
         self.preserver.forget(tenant)
         self.evaluator.astray.add(tenant)
+        await self.follower.begin_again(tenant)
+
+    async def _forget_aml_names(self, tenant: str, _subject: str) -> None:
+        """The same of AML, whose records are erased only where that is asked for."""
+        self.aml.preserver.forget(tenant)
+        self.aml.monitor.astray.add(tenant)
 
     async def _forget_tenant(self, tenant: str, _subject: str) -> None:
         """Answer no more for a tenant, whose rows are being removed, and write no snapshot of it."""

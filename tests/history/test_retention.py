@@ -296,28 +296,26 @@ def uniques_of(past: list[Past]) -> tuple[int, int]:
 
 
 def erased(past: list[Past], external_id: str, tenant: str) -> list[Past]:
-    """Rename by hand what an erasure renames: events of the customer and of addresses nobody else has."""
+    """Rename by hand what an erasure renames: all names in the customer's events, its own in others."""
 
-    def named(one: Past, text: str) -> bool:
-        return text == one.made.customer_id or text.strip().lower() == one.made.email
+    def is_same(customer: str | None) -> bool:
+        return customer is not None and customer.strip().lower() == external_id.lower()
 
-    seen = {one.made.email for one in past if one.made.customer_id == external_id} - {None}
-    own = {
-        email
-        for email in seen
-        if all(one.made.customer_id in (external_id, None) for one in past if named(one, email))
-    }
-    names = Names(
-        {text: pseudonym(b"s" * 32, tenant, text, START_MS) for text in (external_id, *sorted(seen))}
-    )
-    fields = ("customer_id", "email", "device_id", "fingerprint", "session_id")
+    seen = {one.made.email for one in past if is_same(one.made.customer_id)} - {None}
+    theirs = {one.made.email for one in past if one.made.customer_id and not is_same(one.made.customer_id)}
+    called = {email for email in seen if any(one.made.customer_id == email for one in past)}
+    own = seen - theirs - called
+    pseudonyms = {text: pseudonym(b"s" * 32, tenant, text, START_MS) for text in (external_id, *seen)}
+    every = Names(pseudonyms)
+    others = Names({text: name for text, name in pseudonyms.items() if text == external_id or text in own})
+    fields = ("customer_id", "email", "device_id", "fingerprint", "session_id", "name", "country")
     left = []
     for one in past:
-        if not any(named(one, text) for text in (external_id, *own)):
-            left.append(one)
-            continue
+        who = one.made.customer_id if one.made.customer_id is not None else one.made.email
+        names = every if who is not None and others.is_name(who) else others
         texts = {name: renamed(getattr(one.made, name), names) for name in fields}
-        left.append(one._replace(made=one.made._replace(**texts)))
+        made = one.made._replace(**texts)
+        left.append(one if made == one.made else one._replace(made=made))
     return left
 
 

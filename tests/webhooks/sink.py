@@ -10,11 +10,12 @@ from typing import Any
 
 
 class Sink:
-    """A receiver in a thread: keeps (headers, body) of what it gets and answers with `status`."""
+    """A receiver in a thread: keeps (headers, body) of what it gets; answers with `status` and `answer`."""
 
     def __init__(self) -> None:
         self.got: list[tuple[dict[str, str], bytes]] = []
         self.status = 200
+        self.answer = b"taken"
         sink = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -24,9 +25,9 @@ class Sink:
                 body = self.rfile.read(int(self.headers["content-length"]))
                 sink.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
                 self.send_response(sink.status)
-                self.send_header("Content-Length", "5")
+                self.send_header("Content-Length", str(len(sink.answer)))
                 self.end_headers()
-                self.wfile.write(b"taken")
+                self.wfile.write(sink.answer)
 
             def log_message(self, *_: Any) -> None:
                 pass

@@ -11,6 +11,7 @@ import click
 from vettance import clock
 from vettance.commands import counted_word, data_option, fail, find_tenant, json_option, open_store, show
 from vettance.db.engine import Lost, Store
+from vettance.retention.place import AML, OPTIONS
 from vettance.settings import Settings
 from vettance.wire import decode, encode
 
@@ -64,10 +65,33 @@ def customer() -> None:
 @customer.command("erase")
 @click.option("--tenant", required=True, metavar="ID", help="Whose customer.")
 @click.option("--external-id", required=True, help="The customer, as events name them.")
+@click.option(
+    "--also",
+    multiple=True,
+    type=click.Choice(OPTIONS),
+    help="What is kept otherwise: `aml` records too, by your own judgement of the law; entries of `lists`.",
+)
+@click.option(
+    "--email",
+    "emails",
+    multiple=True,
+    metavar="ADDRESS",
+    help="An address of the customer that no event tells any more, after an earlier erasure say.",
+)
 @json_option
 @data_option
-def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> None:
+def erase(
+    tenant: str,
+    external_id: str,
+    also: tuple[str, ...],
+    emails: tuple[str, ...],
+    as_json: bool,
+    data: str | None,
+) -> None:
     """Replace a customer's id and e-mail addresses by pseudonyms everywhere, for good.
+
+    AML records, which the law has kept, and entries of lists stay and are counted in the answer, unless
+    --also names them.
 
     Example: vettance customer erase --tenant ten_0190… --external-id c-1001
     """
@@ -82,9 +106,11 @@ def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> Non
         async with open_store(data) as (store, settings):
             await find_tenant(store, tenant)
             eraser = Eraser(store, await prove_secret(store, settings), clock.now_ms())
-            erased = await eraser.erase(tenant, external_id)
+            erased = await eraser.erase(tenant, external_id, also, emails)
             # A running service does so itself, too; without one, the next start makes its memory of the log.
-            Shelf(settings.data / "memory").remove(tenant)
+            memory = settings.data / "memory"
+            for folder in (memory, *([memory / "aml"] if AML in also else [])):
+                Shelf(folder).remove(tenant)
             return erased
 
     try:
@@ -94,7 +120,9 @@ def erase(tenant: str, external_id: str, as_json: bool, data: str | None) -> Non
     if not erased.known:
         fail(f"nothing of this tenant names {external_id}; nothing was erased")
     lines = [f"{erased.events:,} events and {erased.rows:,} other rows now say {erased.pseudonym}.", "Kept:"]
-    lines += [f"  {kept.what}: {kept.why}." for kept in erased.kept]
+    lines += [
+        f"  {'' if one.count is None else f'{one.count:,} '}{one.what}: {one.why}." for one in erased.kept
+    ]
     show(decode(encode(erased)), "\n".join(lines), as_json=as_json)
 
 

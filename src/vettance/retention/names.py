@@ -38,14 +38,26 @@ class Names:
             for form in forms_of(name):
                 forms.setdefault(fold(form), other)
         self._forms = forms
+        self._hint = re.compile("|".join(map(_hint, forms)).encode())
         inside = [form for form in forms if _is_found_inside(form)]
         # The longest first: an address before the id that it begins with.
         parts = (_pattern(form) for form in sorted(inside, key=len, reverse=True))
         self._inside = re.compile("|".join(parts)) if inside else None
 
+    def is_name(self, text: str) -> bool:
+        """Tell whether a text is one of the names, in any form."""
+        return fold(text).strip() in self._forms
+
+    def may_stand_in(self, content: bytes) -> bool:
+        """Tell, of JSON as it is stored, whether it is worth reading; nearly always not.
+
+        Without escapes and letters beyond ASCII, names stand there byte by byte but for their case.
+        """
+        return _is_coded(content) or self._hint.search(content.lower()) is not None
+
     def replaced(self, text: str) -> str:
         """Return a text with pseudonyms in the place of names."""
-        folded, spans = _read(text)
+        folded, spans = (text.lower(), None) if _is_plain(text) else _read(text)
         whole = self._forms.get(folded.strip())
         if whole is not None:
             return whole
@@ -53,7 +65,9 @@ class Names:
             return text
         pieces, done = [], 0
         for found in self._inside.finditer(folded):
-            start, end = spans[found.start()][0], spans[found.end() - 1][1]
+            start, end = found.span()
+            if spans is not None:
+                start, end = spans[start][0], spans[end - 1][1]
             if start < done:
                 continue
             pieces += [text[done:start], self._forms[found[0]]]
@@ -63,7 +77,16 @@ class Names:
 
 def fold(text: str) -> str:
     """Return a text as names are compared: letters of every case, width and composition alike."""
-    return _read(text)[0]
+    return text.lower() if _is_plain(text) else _read(text)[0]
+
+
+def _is_plain(text: str) -> bool:
+    """Tell whether each letter of a text is read as itself in lower case; nearly all texts are so."""
+    return text.isascii() and "%" not in text and "\\" not in text
+
+
+def _is_coded(content: bytes) -> bool:
+    return b"%" in content or b"\\" in content or not content.isascii()
 
 
 def _read(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -137,3 +160,8 @@ def _pattern(form: str) -> str:
     # A name that itself ends in a sign needs nothing behind it to be whole.
     behind = _BEHIND if form[-1:].isalnum() else ""
     return f"{before if form[:1].isalnum() else ''}{re.escape(form)}{behind}"
+
+
+def _hint(form: str) -> str:
+    # Shorter names count as whole texts only, which stand in quotes.
+    return re.escape(form) if _is_found_inside(form) else rf'"\s*{re.escape(form)}\s*"'

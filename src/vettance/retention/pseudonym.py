@@ -3,6 +3,8 @@
 import hashlib
 from typing import Any, Final
 
+import msgspec
+
 from vettance.retention.names import Names
 from vettance.wire import JSON, decode, encode
 
@@ -40,6 +42,29 @@ def renamed_event(sent: bytes, names: Names) -> bytes:
     return encode(body)
 
 
-def renamed_json(content: bytes, names: Names) -> bytes:
-    """Return JSON without the customer's names."""
-    return encode(renamed(decode(content), names))
+def renamed_content(content: Any, names: Names) -> Any:
+    """Return what a column holds without the customer's names: the same value where none stands in it.
+
+    JSON is read member by member; other bytes (what a receiver answered) as text that may be cut anywhere.
+    """
+    if isinstance(content, str):
+        return _renamed_text(content, names)
+    if not isinstance(content, bytes) or not names.may_stand_in(content):
+        return content
+    try:
+        value = decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return names.replaced(content.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+    other = renamed(value, names)
+    return content if other == value else encode(other)
+
+
+def _renamed_text(text: str, names: Names) -> str:
+    if text[:1] in ("{", "["):
+        try:
+            value = decode(text.encode())
+        except msgspec.DecodeError:
+            return names.replaced(text)
+        other = renamed(value, names)
+        return text if other == value else encode(other).decode()
+    return names.replaced(text)

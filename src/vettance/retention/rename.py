@@ -12,6 +12,7 @@ from vettance.history.find import Finder
 from vettance.history.seal import Sealer
 from vettance.history.shelf import Layout
 from vettance.retention import sql
+from vettance.retention.place import NAMING
 from vettance.terms import sql as terms_sql
 
 _TRIES: Final = 20
@@ -57,7 +58,7 @@ class Renamer:
         whether there are terms that stand elsewhere too.
         """
         columns = {name: await self._finder.column(tenant, name, layout) for name in TEXTS}
-        numbers = np.unique(np.concatenate([columns[name][places] for name in sql.NAMING])).tolist()
+        numbers = np.unique(np.concatenate([columns[name][places] for name in NAMING])).tolist()
         alone: dict[str, terms_sql.Term] = {}
         twins: list[terms_sql.Term] = []
         shared = False
@@ -112,9 +113,9 @@ def _day_of(moment_ms: int) -> int:
 
 def _stands_elsewhere(term: terms_sql.Term, columns: dict[str, Array], places: Array) -> bool:
     """Tell whether a term stands in other decisions, or in a field that is never renamed."""
-    if term.fields & ~sum(BITS[name] for name in sql.NAMING):
+    if term.fields & ~sum(BITS[name] for name in NAMING):
         return True
-    for name in sql.NAMING:
+    for name in NAMING:
         if term.fields & BITS[name] and not np.isin(np.flatnonzero(columns[name] == term.id), places).all():
             return True
     return False

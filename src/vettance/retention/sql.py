@@ -1,6 +1,6 @@
 """What is removed from the store, and rewritten in it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import (
@@ -13,7 +13,8 @@ from vettance.db.engine import (
     in_pieces,
     scoped,
 )
-from vettance.outbox import DELIVERY_OF_MESSAGE, remove_deliveries
+from vettance.outbox import remove_deliveries
+from vettance.retention.place import NAMING, Place
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -129,23 +130,38 @@ def raise_epoch(tenant: str, epoch: int, newest_chunk: int) -> Statement:
     )
 
 
+_NAMED: Final = (
+    f"SELECT decision.seq, decision.id, {', '.join(f'decision.{name}' for name in NAMING)}, event.sent, "
+    "decision.record, event.signals FROM decision JOIN event ON event.id = decision.id WHERE "
+)
+
+
 def select_events(tenant: str, seqs: Sequence[int]) -> Statement:
     """(place, and what `Named` has) of some events by their places, in any order."""
     places, args = in_list(seqs)
+    return in_pieces(scoped(tenant, f"{_NAMED}decision.tenant = ? AND decision.seq IN ({places})", args))
+
+
+def select_log(tenant: str, after: int) -> Statement:
+    """The same of the next events behind a place of the log."""
+    text = f"{_NAMED}decision.tenant = ? AND decision.seq > ? ORDER BY decision.seq LIMIT {STEP}"
+    return in_pieces(scoped(tenant, text, (after,)))
+
+
+def select_customers(tenant: str, after: int) -> Statement:
+    """(place, customer, e-mail address) of the next decisions behind a place of the log."""
     return in_pieces(
         scoped(
             tenant,
-            "SELECT decision.seq, decision.id, decision.customer_id, decision.email, decision.device_id, "
-            "decision.fingerprint, decision.session_id, event.sent, decision.record, event.signals "
-            "FROM decision JOIN event ON event.id = decision.id "
-            f"WHERE decision.tenant = ? AND decision.seq IN ({places})",
-            args,
+            "SELECT seq, customer_id, email FROM decision WHERE tenant = ? AND seq > ? "
+            f"ORDER BY seq LIMIT {10 * STEP}",
+            (after,),
         )
     )
 
 
 class Named(NamedTuple):
-    """An event with everything in it that may name its customer."""
+    """An event with everything in it that may name its customer; first what `NAMING` has, in its order."""
 
     id: str
     customer_id: str | None
@@ -153,13 +169,12 @@ class Named(NamedTuple):
     device_id: str | None
     fingerprint: str | None
     session_id: str | None
+    event_name: str
+    country: str | None
+    ip: str | None
     sent: bytes
     record: bytes
     signals: bytes | None
-
-
-#: The columns of a decision that may name a customer.
-NAMING: Final = ("customer_id", "email", "device_id", "fingerprint", "session_id")
 
 
 def rewrite_event(tenant: str, event: Named) -> list[Statement]:
@@ -168,7 +183,7 @@ def rewrite_event(tenant: str, event: Named) -> list[Statement]:
     return [
         Statement(
             f"UPDATE decision SET {texts}, record = ? WHERE tenant = ? AND id = ?",
-            (*event[1:6], event.record, tenant, event.id),
+            (*event[1 : 1 + len(NAMING)], event.record, tenant, event.id),
             tenant=tenant,
         ),
         Statement(
@@ -188,53 +203,36 @@ def rename_term(tenant: str, term_id: int, value: str) -> Statement:
     )
 
 
-class Place(NamedTuple):
-    """Where texts or bytes of a tenant stand that may name a customer."""
-
-    table: str
-    key: str
-    column: str
-    only: str = "1 = 1"
-
-
-#: Beside the log: what people wrote, waiting and failed jobs, settled deliveries.
-PLACES: Final = (
-    Place("feedback", "id", "notes", "notes IS NOT NULL"),
-    Place("feedback", "id", "external_case_id", "external_case_id IS NOT NULL"),
-    Place("list_entry", "id", "reason", "reason IS NOT NULL"),
-    Place("job", "id", "sent", "sent IS NOT NULL"),
-    Place("job", "id", "error", "error IS NOT NULL"),
-    # The caller's own `X-Request-Id`.
-    Place("job", "id", "request_id"),
-    Place("delivery", "id", "body", "state <> 'pending' AND length(body) > 0"),
-    Place(
-        "message",
-        "id",
-        "body",
-        f"NOT EXISTS (SELECT 1 FROM delivery WHERE {DELIVERY_OF_MESSAGE} AND delivery.state = 'pending')",
-    ),
-)
-
-
-def select_place(tenant: str, place: Place, after: str) -> Statement:
-    """(key, content) of the next rows of a place."""
+def select_place(tenant: str, place: Place, after: Sequence[Any]) -> Statement:
+    """(keys, columns) of the next rows of a place, those behind the keys `after`."""
+    keys = ", ".join(place.keys)
     return in_pieces(
         scoped(
             tenant,
-            f"SELECT {place.key}, {place.column} FROM {place.table} WHERE tenant = ? AND {place.only} "
-            f"AND {place.key} > ? ORDER BY {place.key} LIMIT {STEP}",
-            (after,),
+            f"SELECT {keys}, {', '.join(place.columns)} FROM {place.table} WHERE {place.whose} "
+            f"AND ({keys}) > ({', '.join('?' * len(place.keys))}) ORDER BY {keys} LIMIT {STEP}",
+            after,
         )
     )
 
 
-def rewrite_place(tenant: str, place: Place, key: str, content: Any) -> Statement:
-    """Store a row of a place anew."""
+def rewrite_row(tenant: str, place: Place, keys: Sequence[Any], changed: Mapping[str, Any]) -> Statement:
+    """Store some columns of a row of a place anew."""
+    texts = ", ".join(f"{name} = ?" for name in changed)
     return Statement(
-        f"UPDATE {place.table} SET {place.column} = ? WHERE tenant = ? AND {place.key} = ?",
-        (content, tenant, key),
+        f"UPDATE {place.table} SET {texts} WHERE {place.whose} AND {_row_of(place)}",
+        (*changed.values(), tenant, *keys),
         tenant=tenant,
     )
+
+
+def remove_row(tenant: str, place: Place, keys: Sequence[Any]) -> Statement:
+    """Remove a row of a place."""
+    return scoped(tenant, f"DELETE FROM {place.table} WHERE {place.whose} AND {_row_of(place)}", keys)
+
+
+def _row_of(place: Place) -> str:
+    return " AND ".join(f"{key} = ?" for key in place.keys)
 
 
 def forget_subject(tenant: str, external_id: str) -> Statement:
@@ -244,25 +242,16 @@ def forget_subject(tenant: str, external_id: str) -> Statement:
     return scoped(tenant, "DELETE FROM aml_subject WHERE tenant = ? AND external_id IN (?, ?)", names)
 
 
-def select_entries_of(tenant: str, emails: Sequence[str]) -> Statement:
-    """(list, how many entries) that name an e-mail address of a customer."""
-    places, args = in_list(emails)
-    return scoped(
-        tenant,
-        "SELECT list_type, COUNT(*) FROM list_entry WHERE tenant = ? AND type = 'EMAIL' "
-        f"AND value IN ({places}) GROUP BY list_type",
-        args,
-    )
-
-
-def count_pending_of(tenant: str) -> Statement:
-    """How many deliveries of a tenant are still to be sent, byte by byte as they are."""
-    return scoped(tenant, "SELECT COUNT(*) FROM delivery WHERE tenant = ? AND state = 'pending'")
+def remove_empty_counts(tenant: str) -> Statement:
+    """Remove the counts of AML cases that have come to nothing, which name an officer still."""
+    return scoped(tenant, "DELETE FROM aml_case_count WHERE tenant = ? AND cases = 0")
 
 
 #: What the change table calls the beginning and the end of an erasure; its subject stands for the customer.
 BEGUN: Final = "erasing"
 DONE: Final = "erased"
+#: That AML records were rewritten too, whose memory is one of its own.
+DONE_AML: Final = "erased_aml"
 
 
 def select_erasure(tenant: str, subject: str) -> Statement:
@@ -272,17 +261,6 @@ def select_erasure(tenant: str, subject: str) -> Statement:
         f"SELECT area, at_ms FROM change WHERE tenant = ? AND subject = ? AND area IN ('{BEGUN}', '{DONE}') "
         "ORDER BY seq DESC LIMIT 1",
         (subject,),
-    )
-
-
-def count_aml_of(tenant: str, external_id: str) -> Statement:
-    """How many AML cases and screenings name a customer, and whether the tenant has AML events at all."""
-    return Statement(
-        "SELECT (SELECT COUNT(*) FROM aml_case WHERE tenant = ? AND customer = ?), "
-        "(SELECT COUNT(*) FROM aml_screening WHERE tenant = ? AND external_id = ?), "
-        "(SELECT COUNT(*) FROM (SELECT 1 FROM aml_event WHERE tenant = ? LIMIT 1) AS one)",
-        (tenant, external_id, tenant, external_id, tenant),
-        tenant=tenant,
     )
 
 

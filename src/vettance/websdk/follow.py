@@ -87,11 +87,24 @@ class Follower:
             since_ms = counts_since(self._now_ms())
             while rows := await self._store.read(sql.select_batches(self._seen, since_ms, _CHUNK)):
                 for row in rows:
-                    batch = sql.batch_of(row)
-                    names = {batch.sdk_session, batch.tenant_session or batch.sdk_session}
-                    self._book.note(batch.tenant, names, batch.seq, batch.received_at_ms)
+                    self._note(sql.batch_of(row))
                 self._seen = rows[-1][0]
             self._done = covered
+
+    async def begin_again(self, tenant: str) -> None:
+        """Note the batches of a tenant anew, which are not what they were. Raises `StoreDown`."""
+        async with self._turn:
+            self._book.drop(tenant)
+            after, since_ms = 0, counts_since(self._now_ms())
+            while rows := await self._store.read(sql.select_batches(after, since_ms, _CHUNK)):
+                after = rows[-1][0]
+                for batch in map(sql.batch_of, rows):
+                    if batch.tenant == tenant and batch.seq <= self._seen:
+                        self._note(batch)
+
+    def _note(self, batch: sql.Batch) -> None:
+        names = {batch.sdk_session, batch.tenant_session or batch.sdk_session}
+        self._book.note(batch.tenant, names, batch.seq, batch.received_at_ms)
 
     async def _merge(self, tenant: str, session: str) -> None:
         """Merge the batches of a session that wait for it. Evaluations that wait for each other share it."""

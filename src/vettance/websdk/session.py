@@ -269,6 +269,10 @@ class SessionBook:
             return None
         return kept.signals
 
+    def drop(self, tenant: str) -> None:
+        """Let go of every session of a tenant."""
+        self._sessions.drop(tenant)
+
     def forget(self, now_ms: int) -> None:
         """Let go of the sessions that are over."""
         since_ms = counts_since(now_ms)

@@ -1,0 +1,133 @@
+"""Places: every column of the store in which a text can stand, and what an erasure does there.
+
+A test holds these tables against the schema: whoever adds a column says here what becomes of it.
+"""
+
+from typing import Final, NamedTuple
+
+#: Keys that count; all others are texts.
+_NUMBERS: Final = frozenset({"seq", "delivery", "number"})
+_OF_DELIVERY: Final = "delivery IN (SELECT seq FROM delivery WHERE tenant = ?)"
+
+
+class Place(NamedTuple):
+    """Columns of a table that may name a customer, by the keys of its rows.
+
+    `whose` finds the rows of a tenant.
+    """
+
+    table: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    whose: str = "tenant = ?"
+    has_numbers: bool = False
+
+    @property
+    def start(self) -> tuple[int | str, ...]:
+        """What stands before the keys of every row."""
+        return tuple(-1 if self.has_numbers or key in _NUMBERS else "" for key in self.keys)
+
+
+class Kept(NamedTuple):
+    """Records that stay unless they are asked for by `option` (never without one), and why."""
+
+    what: str
+    why: str
+    place: Place
+    option: str | None = None
+
+
+#: Rewritten by every erasure. Events and decisions are too, by `erase.py`, and the answers kept for retries.
+REWRITTEN: Final = (
+    Place("feedback", ("id",), ("notes", "external_case_id")),
+    Place("list_entry", ("id",), ("reason",)),
+    # `request_id` is the caller's own `X-Request-Id`.
+    Place("job", ("seq",), ("sent", "error", "request_id")),
+    Place("delivery", ("seq",), ("body",)),
+    Place("message", ("id",), ("body",)),
+    Place("attempt", ("delivery", "number"), ("answer",), _OF_DELIVERY),
+    Place("signal_batch", ("seq",), ("signals", "tenant_session", "sdk_session", "batch_id")),
+    Place("subscription", ("id",), ("last_error",)),
+)
+ANSWERS: Final = Place("answer", ("path", "key"), ("content", "headers"))
+#: Removed, not rewritten, where they are asked for: an entry of a list works by its value alone, and the
+#: store counts cases by their officer itself.
+ENTRIES: Final = Place("list_entry", ("id",), ("value",))
+COUNTS: Final = Place("aml_case_count", ("state", "severity", "assignee"), ("assignee",))
+
+AML: Final = "aml"
+LISTS: Final = "lists"
+#: What `vettance customer erase --also` takes.
+OPTIONS: Final = (AML, LISTS)
+
+_LAW: Final = (
+    "the law against money laundering has them kept, in the EU for five years after the relationship ends "
+    "(Directive (EU) 2015/849, Article 40; GDPR, Article 17(3)(b)); --also aml rewrites them too"
+)
+_OWN_WORDS: Final = "it is the tenant's own configuration, which works by these words; change it there"
+
+_TEXTS_OF_RULES: Final = ("document", "note", "pushed")
+
+KEPT: Final = (
+    Kept("AML events", _LAW, Place("aml_event", ("seq",), ("external_id", "sent", "record", "alerts")), AML),
+    Kept(
+        "AML cases",
+        _LAW,
+        Place("aml_case", ("id",), ("customer", "assignee", "proposed_by", "resolved_by")),
+        AML,
+    ),
+    Kept("AML alerts", _LAW, Place("aml_alert", ("id",), ("customer", "summary", "figures", "subject")), AML),
+    Kept("notes of AML cases", _LAW, Place("aml_case_entry", ("seq",), ("text", "actor")), AML),
+    Kept("screenings", _LAW, Place("aml_screening", ("seq",), ("external_id", "sent", "answer")), AML),
+    Kept(
+        "links of AML alerts to listed entities",
+        _LAW,
+        Place("aml_alert_entity", ("alert", "entity"), ("customer", "role")),
+        AML,
+    ),
+    Kept(
+        "subjects screened again",
+        _LAW,
+        Place("aml_subject", ("external_id", "role"), ("external_id", "role", "sent")),
+        AML,
+    ),
+    Kept("counts of AML cases by officer", _LAW, COUNTS, AML),
+    Kept(
+        "entries of the allow and block lists",
+        "a list works only by the value itself, and keeps fraud away for as long as it is there; "
+        "--also lists removes them",
+        ENTRIES,
+        LISTS,
+    ),
+    Kept("names of the tenant", _OWN_WORDS, Place("tenant", ("id",), ("name", "settings"), "id = ?")),
+    Kept("names of API keys", _OWN_WORDS, Place("api_key", ("id",), ("name",))),
+    Kept("rule sets", _OWN_WORDS, Place("ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True)),
+    Kept("AML rule sets", _OWN_WORDS, Place("aml_ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True)),
+    Kept("URLs of webhooks", _OWN_WORDS, Place("subscription", ("id",), ("url",))),
+    Kept(
+        "own watchlists",
+        _OWN_WORDS,
+        Place("watchlist_version", ("source", "version"), ("files",)),
+    ),
+)
+
+#: The columns of a decision that may name a customer; what is laid out behind the log has the same.
+NAMING: Final = (
+    "customer_id",
+    "email",
+    "device_id",
+    "fingerprint",
+    "session_id",
+    "event_name",
+    "country",
+    # What was sent as one, be it one or not.
+    "ip",
+)
+#: Rewritten by `erase.py` and `rename.py`, each in a way of its own.
+LOG: Final = {
+    "decision": (*NAMING, "record"),
+    "event": ("sent", "signals"),
+    "term": ("value", "folded"),
+    # Of texts in the indexes of searches the store keeps parts, which go with the terms.
+    "term_search": ("value",),
+}
