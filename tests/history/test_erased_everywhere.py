@@ -6,6 +6,7 @@ import re
 import time
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -261,7 +262,7 @@ def test_names_planted_everywhere_are_gone_but_for_what_the_answer_counts(
     sink.wait(3)
     before = names_in(service)
     assert before.keys() >= {
-        *("event", "decision", "feedback", "list_entry", "delivery", "attempt", "answer", "signal_batch"),
+        *("event", "decision", "feedback", "list_entry", "message", "attempt", "answer", "signal_batch"),
         *("aml_event", "aml_case", "aml_alert", "aml_case_entry", "aml_screening", "aml_subject"),
     }
     erase = ("customer", "erase", "--tenant", caller.id, "--external-id", NAME, "--json")
@@ -274,3 +275,47 @@ def test_names_planted_everywhere_are_gone_but_for_what_the_answer_counts(
     for path in caller.get("/openapi.json").json["paths"]:
         if "{" not in path and "webhooks" not in path and (answer := caller.get(path)).status == 200:
             assert not [trace for trace in TRACES if trace in said(answer.body)], path
+
+
+def files_that_name(data: Path) -> set[str]:
+    """The files of a data folder in which a trace of the customer stands, be it in freed space."""
+    files = [path for path in data.rglob("*") if path.is_file()]
+    return {path.name for path in files if any(trace in said(path.read_bytes()) for trace in TRACES)}
+
+
+def fill(caller: Caller) -> None:
+    """Store rows of many sizes, so that pages are split, and texts that take pages of their own."""
+    for number in range(150):
+        who = {"externalId": NAME, "email": EMAIL} if number % 3 else {"externalId": f"c-{number}"}
+        metadata = {"note": f"{NAME} " + "x" * (37 * number % 3_000)}
+        body = {"eventName": "user.login", "customer": who, "metadata": metadata}
+        event = caller.post("/api/v1/events", body).json["eventId"]
+        if number % 10 == 0:
+            notes = {"label": "FRAUD", "notes": f"{EMAIL} " + "y" * 1_000}
+            assert caller.post(f"/api/v1/feedback/event/{event}", notes).status == 201
+
+
+@pytest.mark.parametrize("is_running", [False, True])
+def test_no_file_of_the_store_holds_a_name_once_it_is_compact(tmp_path: Path, is_running: bool) -> None:
+    own_service = Service(tmp_path)  # On the embedded store, whatever the others are on.
+    own_service.tenant_id, own_service.api_key = own_service.new_tenant()
+    own_service.start()
+    caller = Caller(own_service, own_service.tenant_id, own_service.api_key)
+    fill(caller)
+    own_service.stop()
+    assert "vettance.db" in files_that_name(own_service.data)
+    if is_running:
+        own_service.start()
+    done = own_service.cli("customer", "erase", "--tenant", caller.id, "--external-id", NAME, "--json")
+    assert (done["compactedAt"] is None) == is_running
+    if is_running:
+        refused = own_service.cli("retention", "compact", ok=False)
+        assert refused.returncode == 1
+        assert "stop it first" in refused.stderr
+        own_service.stop()
+        assert own_service.cli("retention", "compact", "--json")["compactedAt"]
+    assert files_that_name(own_service.data) == set()
+    own_service.start()
+    assert caller.get("/api/v1/events").json["total"] == 150
+    assert caller.get(f"/api/v1/decisions?customer={done['pseudonym']}").json["total"] == 100
+    own_service.stop()

@@ -70,6 +70,8 @@ def open_writer(path: Path) -> sqlite3.Connection:
     connection = _connect(path, "rw")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
+    # What is removed is overwritten with zeros: an erasure is one of the file too. Some builds do so anyway.
+    connection.execute("PRAGMA secure_delete=ON")
     connection.execute("PRAGMA wal_autocheckpoint=0")
     connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES_MAX}")
     connection.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")

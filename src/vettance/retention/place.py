@@ -7,19 +7,14 @@ from typing import Final, NamedTuple
 
 #: Keys that count; all others are texts.
 _NUMBERS: Final = frozenset({"seq", "delivery", "number"})
-_OF_DELIVERY: Final = "delivery IN (SELECT seq FROM delivery WHERE tenant = ?)"
 
 
 class Place(NamedTuple):
-    """Columns of a table that may name a customer, by the keys of its rows.
-
-    `whose` finds the rows of a tenant.
-    """
+    """Columns of a table that may name a customer, by the keys of its rows."""
 
     table: str
     keys: tuple[str, ...]
     columns: tuple[str, ...]
-    whose: str = "tenant = ?"
     has_numbers: bool = False
 
     @property
@@ -45,7 +40,7 @@ REWRITTEN: Final = (
     Place("job", ("seq",), ("sent", "error", "request_id")),
     Place("delivery", ("seq",), ("body",)),
     Place("message", ("id",), ("body",)),
-    Place("attempt", ("delivery", "number"), ("answer",), _OF_DELIVERY),
+    Place("attempt", ("delivery", "number"), ("answer",)),
     Place("signal_batch", ("seq",), ("signals", "tenant_session", "sdk_session", "batch_id")),
     Place("subscription", ("id",), ("last_error",)),
 )
@@ -99,7 +94,7 @@ KEPT: Final = (
         ENTRIES,
         LISTS,
     ),
-    Kept("names of the tenant", _OWN_WORDS, Place("tenant", ("id",), ("name", "settings"), "id = ?")),
+    Kept("names of the tenant", _OWN_WORDS, Place("tenant", ("id",), ("name", "settings"))),
     Kept("names of API keys", _OWN_WORDS, Place("api_key", ("id",), ("name",))),
     Kept("rule sets", _OWN_WORDS, Place("ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True)),
     Kept("AML rule sets", _OWN_WORDS, Place("aml_ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True)),

@@ -203,13 +203,21 @@ def rename_term(tenant: str, term_id: int, value: str) -> Statement:
     )
 
 
+#: How the rows of a tenant are found in tables without a column of that name.
+_WHOSE: Final = {"attempt": "delivery IN (SELECT seq FROM delivery WHERE tenant = ?)", "tenant": "id = ?"}
+
+
+def _whose(place: Place) -> str:
+    return _WHOSE.get(place.table, "tenant = ?")
+
+
 def select_place(tenant: str, place: Place, after: Sequence[Any]) -> Statement:
     """(keys, columns) of the next rows of a place, those behind the keys `after`."""
     keys = ", ".join(place.keys)
     return in_pieces(
         scoped(
             tenant,
-            f"SELECT {keys}, {', '.join(place.columns)} FROM {place.table} WHERE {place.whose} "
+            f"SELECT {keys}, {', '.join(place.columns)} FROM {place.table} WHERE {_whose(place)} "
             f"AND ({keys}) > ({', '.join('?' * len(place.keys))}) ORDER BY {keys} LIMIT {STEP}",
             after,
         )
@@ -220,7 +228,7 @@ def rewrite_row(tenant: str, place: Place, keys: Sequence[Any], changed: Mapping
     """Store some columns of a row of a place anew."""
     texts = ", ".join(f"{name} = ?" for name in changed)
     return Statement(
-        f"UPDATE {place.table} SET {texts} WHERE {place.whose} AND {_row_of(place)}",
+        f"UPDATE {place.table} SET {texts} WHERE {_whose(place)} AND {_row_of(place)}",
         (*changed.values(), tenant, *keys),
         tenant=tenant,
     )
@@ -228,7 +236,7 @@ def rewrite_row(tenant: str, place: Place, keys: Sequence[Any], changed: Mapping
 
 def remove_row(tenant: str, place: Place, keys: Sequence[Any]) -> Statement:
     """Remove a row of a place."""
-    return scoped(tenant, f"DELETE FROM {place.table} WHERE {place.whose} AND {_row_of(place)}", keys)
+    return scoped(tenant, f"DELETE FROM {place.table} WHERE {_whose(place)} AND {_row_of(place)}", keys)
 
 
 def _row_of(place: Place) -> str:
