@@ -14,6 +14,7 @@ import click
 
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import Store, StoreDown
+from vettance.exact import is_decimal, read_whole
 from vettance.settings import Settings, SettingsError, open_data_folder, read_settings
 from vettance.tenants.sql import select_tenant, tenant_of
 from vettance.tenants.tenant import Tenant
@@ -243,10 +244,30 @@ def read_time(_context: click.Context, _option: click.Parameter, value: str | No
     """Read the moment that an option names, in Unix milliseconds; for `callback` of the option."""
     if value is None:
         return None
-    moment = read_moment(float(value) if _is_number(value) else value)
+    moment = read_moment(float(value) if is_decimal(value) else value)
     if moment is None:
         raise click.BadParameter("must be an ISO 8601 time or Unix seconds")
     return moment
+
+
+class Whole(click.IntRange):
+    """A whole number within bounds, written as `read_whole` reads it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Refuse what `int` would read in its own way, such as `1_000`."""
+        if isinstance(value, str) and read_whole(value, -(2**63)) is None:
+            self.fail(f"{value!r} is not a whole number in plain digits.", param, ctx)
+        return int(super().convert(value, param, ctx))
+
+
+class Decimal(click.FloatRange):
+    """A decimal number within bounds, written as `is_decimal` says."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Refuse what `float` would read in its own way, such as `nan`, which no bounds hold."""
+        if isinstance(value, str) and not is_decimal(value):
+            self.fail(f"{value!r} is not a decimal number in plain digits.", param, ctx)
+        return float(super().convert(value, param, ctx))
 
 
 def _time_option(name: str, help_text: str) -> Callable[[Any], Any]:
@@ -256,10 +277,6 @@ def _time_option(name: str, help_text: str) -> Callable[[Any], Any]:
 #: The options of every command over a part of time.
 from_option: Final = _time_option("from", "The first event time, inclusive: ISO 8601 or Unix seconds.")
 to_option: Final = _time_option("to", "The last event time, exclusive: ISO 8601 or Unix seconds.")
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.replace(".", "", 1).isdigit()
 
 
 def confirm(said: str, *, as_json: bool, more: str = "", **details: Any) -> None:

@@ -9,12 +9,13 @@ import urllib.parse
 from ipaddress import ip_address
 from typing import Final
 
-_PORT: Final = re.compile(r"[0-9]{1,5}")
+from vettance.exact import read_whole
+
 _PORT_MAX: Final = 65535
 #: A path that is no number would be taken for database 0. Redis counts them in 32 bits.
-_REDIS_NUMBER: Final = re.compile(r"/?[0-9]{0,9}")
+_REDIS_NUMBER_MAX: Final = 2**31 - 1
 #: An address with a port, that of IPv6 in brackets.
-_NAME_SERVER: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::[0-9]{1,5})?", re.ASCII)
+_NAME_SERVER: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::([0-9]{1,5}))?", re.ASCII)
 _ESCAPES: Final = "in user and password write / as %2F, ? as %3F, # as %23 and @ as %40"
 
 
@@ -76,7 +77,7 @@ def read_redis_url(text: str) -> str:
         if not parts.hostname:
             raise ValueError("must name a host, as in redis://redis.internal:6379/0")
         number = number or parts.path
-    if not _REDIS_NUMBER.fullmatch(number):
+    if number.strip("/") and read_whole(number.removeprefix("/"), 0, _REDIS_NUMBER_MAX) is None:
         raise ValueError(f"must end with the number of a database, as in /0 ({_ESCAPES})")
     return text
 
@@ -97,6 +98,7 @@ def read_name_servers(text: str) -> str:
         parts = _NAME_SERVER.fullmatch(server)
         try:
             ip_address((parts[1] or parts[2]) if parts else server)
+            _insist_on_ports([(parts[3] if parts else None) or ""])
         except ValueError:
             raise ValueError(
                 "must list IP addresses, each with or without a port, such as 10.0.0.53 or [fd00::53]:5353"
@@ -105,6 +107,9 @@ def read_name_servers(text: str) -> str:
 
 
 def _parts(text: str) -> urllib.parse.SplitResult:
+    if not text.isprintable():
+        # Python's parser drops line breaks and tabs without a word; what is given on would still have them.
+        raise ValueError("must hold no line breaks or other control characters")
     try:
         return urllib.parse.urlsplit(text)
     except ValueError:
@@ -117,5 +122,5 @@ def _port_of(host: str) -> str:
 
 def _insist_on_ports(ports: list[str]) -> None:
     for port in ports:
-        if port and not (_PORT.fullmatch(port) and 0 < int(port) <= _PORT_MAX):
+        if port and read_whole(port, 1, _PORT_MAX) is None:
             raise ValueError(f"must name a port from 1 to {_PORT_MAX} ({_ESCAPES})")

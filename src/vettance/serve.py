@@ -10,7 +10,7 @@ import msgspec
 
 from vettance import __version__
 from vettance.allocator import give_back_early
-from vettance.commands import data_option, fail, settings_of
+from vettance.commands import Whole, data_option, fail, settings_of
 from vettance.crew import Child, Crew
 from vettance.db.engine import StoreDown
 from vettance.logs import configure_logs
@@ -24,14 +24,12 @@ WORKERS_MAX = 31  # Each has two places on the board of figures (see `ops.board`
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option(
-    "--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="0 takes a free one."
-)
+@click.option("--port", default=8080, show_default=True, type=Whole(0, 65535), help="0 takes a free one.")
 @click.option(
     "--workers",
     default=1,
     show_default=True,
-    type=click.IntRange(1, WORKERS_MAX),
+    type=Whole(1, WORKERS_MAX),
     help="How many processes answer; more than one needs PostgreSQL and Redis.",
 )
 @click.option(

@@ -11,12 +11,14 @@ import msgspec
 
 from vettance.aml.jurisdiction import Jurisdictions, read_codes
 from vettance.endpoint import read_collector_url, read_database_url, read_name_servers, read_redis_url
+from vettance.exact import read_whole
 from vettance.ops.board import SEARCHERS_MAX
 from vettance.retention.policy import Policy
 
 SECRET_FILE = "secret.key"  # noqa: S105  The name of a file.
 SECRET_BYTES = 32
-_DAYS_DIGITS_MAX = 6
+#: More than 270 years is a slip of the keyboard.
+_DAYS_MAX = 99_999
 _PORT_MAX = 65535
 
 
@@ -206,7 +208,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
     if unsafe == "1" and named == Environment.PRODUCTION:
         raise SettingsError("VETTANCE_UNSAFE_WEBHOOKS must not be set in production")
     proxies = environ.get("VETTANCE_PROXIES") or "0"
-    if len(proxies) != 1 or proxies not in "0123456789":
+    if (hops := read_whole(proxies, 0, 9)) is None:
         raise SettingsError("VETTANCE_PROXIES must be a number from 0 to 9")
     return Settings(
         data=Path(data or environ.get("VETTANCE_DATA") or "vettance-data"),
@@ -220,7 +222,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         redis=_read_url(environ, "VETTANCE_REDIS_URL", read_redis_url),
         metrics=_address(environ, "VETTANCE_METRICS"),
         traces=_collector(environ),
-        proxies=int(proxies),
+        proxies=hops,
         unsafe_webhooks=unsafe == "1",
         name_servers=_name_servers(environ),
         searchers=_read_searchers(environ),
@@ -236,9 +238,9 @@ def _read_searchers(environ: Mapping[str, str]) -> int:
         # On PostgreSQL there may be as many processes that answer as there are processors.
         many = (os.cpu_count() or 1) >= 4 and not environ.get("VETTANCE_DATABASE_URL")
         return 2 if many else 1
-    if not (text.isascii() and text.isdigit() and len(text) < 3 and int(text) <= SEARCHERS_MAX):
+    if (searchers := read_whole(text, 0, SEARCHERS_MAX)) is None:
         raise SettingsError(f"VETTANCE_SEARCHERS must be a number from 0 to {SEARCHERS_MAX}")
-    return int(text)
+    return searchers
 
 
 def _name_servers(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -267,10 +269,11 @@ def _address(environ: Mapping[str, str], variable: str) -> tuple[str, int] | Non
     text = environ.get(variable)
     if not text:
         return None
-    host, colon, port = text.rpartition(":")
-    if not (colon and port.isascii() and port.isdigit() and len(port) < 6 and int(port) <= _PORT_MAX):
+    host, colon, digits = text.rpartition(":")
+    port = read_whole(digits, 0, _PORT_MAX)
+    if not colon or port is None:
         raise SettingsError(f"{variable} must be an address and a port, such as 127.0.0.1:9464")
-    return host.strip("[]") or "127.0.0.1", int(port)
+    return host.strip("[]") or "127.0.0.1", port
 
 
 def _read_policy(environ: Mapping[str, str]) -> Policy:
@@ -279,9 +282,9 @@ def _read_policy(environ: Mapping[str, str]) -> Policy:
         variable = f"VETTANCE_KEEP_{name.upper()}"
         text = environ.get(variable)
         if text:
-            if not (text.isascii() and text.isdigit() and len(text) < _DAYS_DIGITS_MAX):
+            if (count := read_whole(text, 0, _DAYS_MAX)) is None:
                 raise SettingsError(f"{variable} must be a number of days, 0 for ever")
-            days[name] = int(text)
+            days[name] = count
     return Policy(**days)
 
 

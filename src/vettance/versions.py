@@ -10,6 +10,7 @@ import click
 
 from vettance import clock
 from vettance.commands import (
+    Whole,
     confirm,
     counted,
     data_option,
@@ -38,7 +39,7 @@ tenant_option = click.option("--tenant", "tenant_id", required=True, metavar="ID
 
 _COLOURS: Final = {"+": "green", "-": "red", "~": "yellow"}
 #: A version on the command line; both engines number them in 32 bits or more.
-_VERSION = click.IntRange(1, 2**31 - 1)
+_VERSION = Whole(1, 2**31 - 1)
 
 
 class Stored(NamedTuple):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from vettance.events.address import packed_ip
+from vettance.exact import read_whole
 
 _CACHED_ADDRESSES: Final = 8192
 
@@ -44,6 +45,9 @@ def _first_bits(block: str) -> tuple[int, int, int]:
     shift = network.max_prefixlen - network.prefixlen
     return network.version, shift, int(network.network_address) >> shift
 
+
+#: Numbers of autonomous systems have 32 bits (RFC 6793).
+_AS_NUMBER_MAX: Final = 2**32 - 1
 
 _BLOCKS: Final = tuple((kind, *_first_bits(block)) for kind, block in SPECIAL_BLOCKS)
 
@@ -166,8 +170,8 @@ def _country_code(record: dict[str, Any]) -> str | None:
 def _autonomous_system(record: dict[str, Any]) -> tuple[int | None, str | None]:
     """Read number and organisation of the network, in the form of MaxMind or that of other publishers."""
     number = record.get("autonomous_system_number", record.get("asn"))
-    if isinstance(number, str) and number.upper().removeprefix("AS").isdecimal():
-        number = int(number.upper().removeprefix("AS"))
+    if isinstance(number, str):
+        number = read_whole(number.upper().removeprefix("AS"), 0, _AS_NUMBER_MAX)
     organisation = next(
         (record[key] for key in ("autonomous_system_organization", "as_name", "name") if record.get(key)),
         None,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from vettance.commands import json_option
+from vettance.commands import Decimal, Whole, json_option
 from vettance.demo.feed import Feed, FeedFault, generated, parquet
 from vettance.wire import JSON, encode
 
@@ -29,13 +29,11 @@ _WAIT_S = 0.5
 
 
 @click.command()
+@click.option("--customers", type=Whole(1), default=500, show_default=True, help="How many to invent.")
+@click.option("--days", type=Whole(1), default=30, show_default=True, help="How many days of them.")
+@click.option("--seed", type=Whole(), default=_SEED, show_default=True, help="Same seed, same traffic.")
 @click.option(
-    "--customers", type=click.IntRange(1), default=500, show_default=True, help="How many to invent."
-)
-@click.option("--days", type=click.IntRange(1), default=30, show_default=True, help="How many days of them.")
-@click.option("--seed", type=int, default=_SEED, show_default=True, help="Same seed, same traffic.")
-@click.option(
-    "--fraud-share", type=click.FloatRange(0, 0.5), default=0.01, show_default=True, help="The planted part."
+    "--fraud-share", type=Decimal(0, 0.5), default=0.01, show_default=True, help="The planted part."
 )
 @click.option(
     "--input",
@@ -43,9 +41,7 @@ _WAIT_S = 0.5
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Labelled card payments in a parquet file, instead of inventing traffic.",
 )
-@click.option(
-    "--connections", type=click.IntRange(1, 256), default=24, show_default=True, help="Requests at a time."
-)
+@click.option("--connections", type=Whole(1, 256), default=24, show_default=True, help="Requests at a time.")
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -53,9 +49,7 @@ _WAIT_S = 0.5
     show_default=True,
     help="Made anew each time.",
 )
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Where to listen; a free port when left out."
-)
+@click.option("--port", type=Whole(0, 65535), default=0, help="Where to listen; a free port when left out.")
 @click.option("--aml", is_flag=True, help="Watch for money laundering instead of deciding on fraud.")
 @click.option("--once", is_flag=True, help="Stop after the results instead of serving on.")
 @json_option

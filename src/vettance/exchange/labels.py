@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from vettance.exact import read_whole
 from vettance.exchange.file import FormatFault, format_of, rows_of
 from vettance.feedback.label import Label
 
@@ -30,10 +31,15 @@ class Labels:
         if row.get(_REFERENCE) not in (None, ""):
             self._by_reference[str(row[_REFERENCE])] = label
             return None
-        try:
-            self._by_line[int(row.get(_LINE) or line)] = label
-        except (TypeError, ValueError):
-            return "line must be a whole number"
+        stated = row.get(_LINE)
+        if stated in (None, ""):
+            stated = line
+        number = read_whole(stated, 1) if isinstance(stated, str) else stated
+        if isinstance(number, float) and number.is_integer():
+            number = int(number)  # Of a column of numbers with gaps.
+        if type(number) is not int or number < 1:
+            return "line must be a whole number from 1"
+        self._by_line[number] = label
         return None
 
     def of(self, line: int, metadata: Mapping[str, Any]) -> Label | None:

@@ -10,6 +10,7 @@ from vettance.aml.event import MOMENTS, AmlEvent, read_aml_event
 from vettance.decisions.decision import LOWERCASE, Outcome
 from vettance.errors import Invalid, Unprocessable
 from vettance.events.event import Event, read_event
+from vettance.exact import is_decimal
 from vettance.exchange.sql import Exported
 from vettance.feedback.label import Label
 from vettance.wire import BODY_BYTES_MAX, JSON, Faults, decode, encode, parse_object, timestamp
@@ -116,7 +117,7 @@ def read_row(row: Mapping[str, Any], now_ms: int) -> Labelled:
     occurred_at = row.get("occurredAt") or body.get("occurredAt")
     if isinstance(occurred_at, dt.datetime):
         occurred_at = occurred_at.isoformat()
-    elif isinstance(occurred_at, str) and occurred_at.replace(".", "", 1).isdigit():
+    elif isinstance(occurred_at, str) and is_decimal(occurred_at):
         occurred_at = float(occurred_at)  # Unix seconds in a format that has no numbers.
     if occurred_at in (None, ""):
         body.pop("occurredAt", None)
@@ -199,6 +200,8 @@ def _typed(name: str, cell: Any) -> Any:
             number = float(cell)
         except ValueError:
             return cell
+        if not math.isfinite(number):
+            return cell  # JSON has no `nan` and no `inf`.
         # A number that does not survive the way there and back (an account number, say) stays a text.
         shown = repr(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
         return decode(cell.encode()) if shown == cell else cell

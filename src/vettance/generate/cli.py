@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
-from vettance.commands import json_option, output_option, whole_file
+from vettance.commands import Decimal, Whole, json_option, output_option, whole_file
+from vettance.exact import is_decimal
 from vettance.generate.aml import START_DEFAULT_MS as AML_START_MS
 from vettance.generate.aml import Watch, write_aml
 from vettance.generate.attacks import ATTACKS
@@ -44,7 +45,7 @@ Example:
 
 
 #: All customers are held in memory while their traffic is made.
-_CUSTOMERS: Final = click.IntRange(1, 10_000_000)
+_CUSTOMERS: Final = Whole(1, 10_000_000)
 
 
 class Moment(click.ParamType[int]):
@@ -74,11 +75,8 @@ class Weight(click.ParamType[tuple[str, float]]):
         if isinstance(value, tuple):
             return value
         scenario, _, factor_text = str(value).partition("=")
-        try:
-            factor = float(factor_text)
-        except ValueError:
-            factor = -1.0
-        if scenario not in _SCENARIOS or not 0 <= factor < float("inf"):
+        factor = float(factor_text) if is_decimal(factor_text) else -1.0
+        if scenario not in _SCENARIOS or factor < 0:
             self.fail(f"must be SCENARIO=FACTOR with a scenario out of {', '.join(_SCENARIOS)}", param, ctx)
         return scenario, factor
 
@@ -93,8 +91,10 @@ def generate() -> None:
 
 @generate.command(help=_FRAUD_HELP)
 @click.option("--customers", type=_CUSTOMERS, required=True, metavar="N", help="How many customers.")
-@click.option("--days", type=click.IntRange(1), required=True, metavar="D", help="How many days.")
-@click.option("--seed", type=int, default=1, show_default=True, metavar="S", help="Same seed, same bytes.")
+@click.option("--days", type=Whole(1), required=True, metavar="D", help="How many days.")
+@click.option(
+    "--seed", type=Whole(), default=1, show_default=True, metavar="S", help="Same seed, same bytes."
+)
 @click.option(
     "--start",
     type=Moment(),
@@ -104,7 +104,7 @@ def generate() -> None:
 )
 @click.option(
     "--fraud-share",
-    type=click.FloatRange(0, 0.5),
+    type=Decimal(0, 0.5),
     default=FRAUD_SHARE_DEFAULT,
     show_default=True,
     help="The part of all events that is planted, on average.",
@@ -172,14 +172,16 @@ Example:
 
 @generate.command(help=_AML_HELP)
 @click.option("--customers", type=_CUSTOMERS, required=True, metavar="N", help="How many customers.")
-@click.option("--days", type=click.IntRange(1), required=True, metavar="D", help="How many days.")
-@click.option("--seed", type=int, default=1, show_default=True, metavar="S", help="Same seed, same bytes.")
+@click.option("--days", type=Whole(1), required=True, metavar="D", help="How many days.")
+@click.option(
+    "--seed", type=Whole(), default=1, show_default=True, metavar="S", help="Same seed, same bytes."
+)
 @click.option(
     "--start", type=Moment(), default=AML_START_MS, show_default="2026-01-01", help="The first moment."
 )
 @click.option(
     "--cases",
-    type=click.IntRange(0, 1_000_000),
+    type=Whole(0, 1_000_000),
     help="Planted cases of each typology; 3 per 1,000 customers.",
 )
 @output_option(

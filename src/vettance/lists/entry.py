@@ -9,16 +9,13 @@ import msgspec
 
 from vettance.events.address import canonical_ip, packed_ip
 from vettance.events.event import Event
+from vettance.exact import read_whole
 
 VALUE_CHARS_MAX = 512
 
 # RFC 5321 allows 64 octets before the @ and 255 after it; what stands there is left to the mail system.
 _EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f.]+(?:\.[^\s@\x00-\x1f\x7f.]+)*")
 _DOMAIN_CHARS_MAX = 255
-
-
-# RFC 4632, section 3.1, and RFC 4291, section 2.3: a decimal number, without zeros before it.
-_PREFIX_LENGTH = re.compile(r"0|[1-9][0-9]{0,2}", re.ASCII)
 
 
 class HostBits(ValueError):
@@ -77,9 +74,10 @@ def canonical_value(entry_type: EntryType, value: str) -> str | None:
 def _canonical_network(value: str) -> str | None:
     address, slash, length = value.partition("/")
     packed = packed_ip(address)
-    if not slash or packed is None or not _PREFIX_LENGTH.fullmatch(length):
+    # RFC 4632, section 3.1, and RFC 4291, section 2.3: a decimal number, without zeros before it.
+    bits = read_whole(length, 0, 128)
+    if not slash or packed is None or bits is None:
         return None
-    bits = int(length)
     if len(packed) == 4 and ":" in address:
         bits -= 96  # An IPv4-mapped range counts its prefix from the start of the IPv6 address.
     if not 0 <= bits <= 8 * len(packed):

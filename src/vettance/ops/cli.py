@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from vettance import clock
-from vettance.commands import counted_word, data_option, fail, has_store, json_option, settings_of, show
+from vettance.commands import (
+    Whole,
+    counted_word,
+    data_option,
+    fail,
+    has_store,
+    json_option,
+    settings_of,
+    show,
+)
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import StoreDown
 from vettance.settings import Settings, SettingsError, known_secret, load_secret, read_settings
@@ -170,7 +179,7 @@ def _progress() -> Progress:
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Where the server listens, or would.")
-@click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="Its port.")
+@click.option("--port", default=8080, show_default=True, type=Whole(1, 65535), help="Its port.")
 @click.option("--strict", is_flag=True, help="Exit 1 for warnings too.")
 @json_option
 @data_option

@@ -6,6 +6,7 @@ input.
 """
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -33,6 +34,8 @@ PATTERN_CHARS_MAX: Final = 256  # Longer patterns cannot be reviewed; a list of 
 PATTERN_BYTES_MAX: Final = 1 << 20  # Memory RE2 may use for one pattern. It refuses patterns that need more.
 NUMBERS_MAX: Final = 10  # How many numbers `min_of` and `max_of` take.
 SIMILARITY_CHARS_MAX: Final = 64  # Similarity looks at this many characters; its cost grows with them.
+#: Banks write amounts with a sign and with zeros in front; neither makes another number of them.
+_NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 _NUMBER_CHARS_MAX: Final = 40
 _NUMBER_MAX: Final = 1e15
 
@@ -271,12 +274,9 @@ def number(text: Any) -> int | float | None:
     if not isinstance(text, str):
         return text
     digits = text.strip()
-    if len(digits) > _NUMBER_CHARS_MAX or not digits.isascii() or "_" in digits:
+    if len(digits) > _NUMBER_CHARS_MAX or not _NUMBER.fullmatch(digits):
         return None
-    try:
-        value = float(digits)
-    except ValueError:
-        return None
+    value = float(digits)
     return value if -_NUMBER_MAX <= value <= _NUMBER_MAX else None
 
 

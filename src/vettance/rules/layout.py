@@ -31,7 +31,7 @@ BACK_MS_MAX: Final = 400 * DAY_MS  # As far back as an event may lie.
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
 _CODE = re.compile(r"[A-Z][A-Z0-9_]{0,63}", re.ASCII)
-_SPAN = re.compile(r"(-?)([0-9]{1,9})(ms|s|m|h|d)", re.ASCII)
+_SPAN = re.compile(r"(-?)(0|[1-9][0-9]{0,8})(ms|s|m|h|d)", re.ASCII)
 _UNITS_MS: Final = {"d": DAY_MS, "h": HOUR_MS, "m": MINUTE_MS, "s": 1_000, "ms": 1}
 _LIKE_ID: Final = "must be small letters, digits, dots and dashes, at most 64"
 _LIKE_CODE: Final = "must be capital letters, digits and underscores, at most 64"

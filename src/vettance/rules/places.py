@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from vettance.clock import DAY_MS, HOUR_MS
+from vettance.exact import read_whole
 from vettance.rules.domain import HOUR, WEEKDAY, Domain
 from vettance.rules.schema import Type
 from vettance.rules.word import Word, entering
@@ -36,12 +37,13 @@ def _network_test(networks: Any) -> Callable[[str], bool | None]:
     """Group networks by size, so that an address is looked up once for each size, however many there are."""
     found: dict[tuple[int, int], set[int]] = {}
     for text in (networks,) if isinstance(networks, str) else networks:
-        address, _, size = str(text).partition("/")
+        address, slash, size = str(text).partition("/")
         packed = _packed(address)
-        if packed is None or (size and not (size.isascii() and size.isdigit() and len(size) <= 3)):
+        length = read_whole(size, 0, 128) if slash else packed and packed[0]
+        if packed is None or length is None:
             raise ValueError('a network is written like "10.0.0.0/8" or "2001:db8::/32"')
         bits, base = packed
-        shift = bits - (int(size) if size else bits)
+        shift = bits - length
         if shift < 0 or base >> shift << shift != base:
             raise ValueError('the address of a network has no bits beyond its size, as in "10.0.0.0/8"')
         found.setdefault((bits, shift), set()).add(base >> shift)

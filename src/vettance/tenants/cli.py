@@ -8,6 +8,7 @@ import msgspec
 
 from vettance import clock
 from vettance.commands import (
+    Whole,
     confirm,
     data_option,
     fail,
@@ -103,7 +104,7 @@ def _setting_options(command: Command) -> Command:
     for name, setting in reversed(list(SETTINGS.items())):
         kind: click.ParamType[Any] = click.Choice(["on", "off"])
         if setting.kind is int:
-            kind = click.IntRange(setting.least, setting.most)
+            kind = Whole(setting.least, setting.most)
         command = click.option(f"--{name.replace('_', '-')}", name, type=kind, help=setting.help)(command)
     return command
 

@@ -14,6 +14,7 @@ import msgspec
 from vettance import clock
 from vettance.commands import (
     Result,
+    Whole,
     data_option,
     fail,
     find_tenant,
@@ -334,7 +335,7 @@ def _pick(kept: list[sql.StoredVersion], prefix: str) -> Version:
     show_default=True,
     help="Whose review bound counts.",
 )
-@click.option("--bound", type=click.IntRange(0, 100), help="A review bound to try instead of the profile's.")
+@click.option("--bound", type=Whole(0, 100), help="A review bound to try instead of the profile's.")
 @click.option("--search", is_flag=True, help="Search the imported lists instead of comparing each pair.")
 @click.option("--misses", default=20, show_default=True, help="How many of the cases that failed to show.")
 @json_option

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from vettance.db.engine import Statement, Store
+from vettance.exact import read_whole
 from vettance.tenants.sql import note_change
 from vettance.watchlists import sql
 from vettance.watchlists.index import Index, IndexFault
@@ -233,7 +234,7 @@ def fetch(url: str, path: Path, trust: ssl.SSLContext | None = None) -> None:
                     file.write(chunk)
     except (urllib.error.URLError, http.client.HTTPException, OSError, ValueError) as error:
         raise SourceFault(f"{url} cannot be fetched: {error}") from None
-    if expected is not None and expected.isdigit() and written < int(expected):
+    if expected is not None and written < (read_whole(expected) or 0):
         raise SourceFault(f"{url} was cut short")
 
 

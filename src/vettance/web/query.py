@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec import inspect
 
+from vettance.exact import is_decimal, read_whole
 from vettance.nearest import Unknown, unknown_parameters
 from vettance.wire import JSON, STRING_CHARS_MAX, Faults
 
@@ -30,8 +31,6 @@ class SortOrder(enum.StrEnum):
     DESC = "desc"
 
 
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
-_DECIMAL: Final = re.compile(r"[+-]?[0-9]{1,19}(?:\.[0-9]{1,19})?", re.ASCII)
 _BAD_ESCAPE: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _MOMENT_S_MAX: Final = 100_000_000_000  # The year 5138; beyond it a value is surely in milliseconds.
 
@@ -194,7 +193,8 @@ def _choice_reader(choices: type[enum.Enum], extra: JSON) -> tuple[Callable[[str
 
 
 def _read_integer(low: int, high: int, text: str) -> int:
-    if not _INTEGER.fullmatch(text) or not low <= (value := int(text)) <= high:
+    value = read_whole(text, low, high)
+    if value is None:
         if high == 2**63 - 1:
             raise _Fault(f"must be an integer not below {low}")
         raise _Fault(f"must be an integer from {low} to {high}")
@@ -202,7 +202,7 @@ def _read_integer(low: int, high: int, text: str) -> int:
 
 
 def _read_moment(text: str) -> int:
-    if not _DECIMAL.fullmatch(text) or not 0 <= float(text) < _MOMENT_S_MAX:
+    if not is_decimal(text) or not 0 <= float(text) < _MOMENT_S_MAX:
         raise _Fault("must be Unix seconds, as an integer or a decimal number")
     return int(decimal.Decimal(text) * 1000)
 

@@ -9,6 +9,7 @@ import msgspec
 from vettance import clock
 from vettance.db.engine import Clash, Lost, Row, Store
 from vettance.errors import Conflict, LimitReached, NotFound, Unavailable, Unprocessable
+from vettance.exact import read_whole
 from vettance.ids import IdSource, is_id
 from vettance.outbox import envelope
 from vettance.tenants.sql import note_change
@@ -370,9 +371,9 @@ class WebhookDoors:
 def _read_cursor(cursor: str | None) -> int | None:
     if cursor is None:
         return None
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+    if (place := read_whole(cursor)) is None:
         raise bad_cursor()
-    return int(cursor)
+    return place
 
 
 def _tried(outcome: Outcome) -> Tried:

@@ -16,8 +16,9 @@ import click
 import msgspec
 
 from vettance import clock
-from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
+from vettance.commands import Whole, data_option, fail, find_tenant, json_option, open_store, show
 from vettance.db.engine import Store, StoreDown
+from vettance.exact import read_whole
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
 from vettance.settings import Environment, Settings
@@ -58,7 +59,7 @@ def webhooks() -> None:
     type=click.Choice([kind.value for kind in MessageType]),
     help="Only this type; may be repeated. Default: all.",
 )
-@click.option("--port", default=0, type=click.IntRange(0, 65535), help="Where to listen; default a free one.")
+@click.option("--port", default=0, type=Whole(0, 65535), help="Where to listen; default a free one.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object on each line.")
 @data_option
 def listen(
@@ -281,7 +282,7 @@ async def _handle(
         status,
         fault,
         event_type=headers.get("x-webhook-event-type", "?"),
-        attempt=int(attempt) if attempt.isascii() and attempt.isdigit() else None,
+        attempt=read_whole(attempt),
         delivery_id=headers.get("webhook-id"),
         body=decode(body),
     )
@@ -313,7 +314,8 @@ def verify_command(secret: str, headers: tuple[str, ...], any_time: bool, file: 
         name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in headers)
     }
     stamp = received.get("webhook-timestamp", "")
-    now_s = int(stamp) if any_time and stamp.isascii() and stamp.isdigit() else int(time.time())
+    sent_s = read_whole(stamp) if any_time else None
+    now_s = sent_s if sent_s is not None else int(time.time())
     try:
         verify(secret, received, body, now_s)
     except Unverified as unverified:

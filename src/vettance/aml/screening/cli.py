@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from vettance.aml.screening import sql
-from vettance.commands import data_option, fail, find_tenant, json_option, open_store, show
+from vettance.commands import Whole, data_option, fail, find_tenant, json_option, open_store, show
 from vettance.watchlists.screening import SHOWN_MIN, Profile
 
 if TYPE_CHECKING:
     from vettance.aml.screening.alert import Settings
 
-_BOUND: Final = click.IntRange(SHOWN_MIN, 100)
+_BOUND: Final = Whole(SHOWN_MIN, 100)
 
 
 @click.command("screening")

@@ -24,6 +24,7 @@ from vettance.aml.screening.batch.journal import Journal, Line
 from vettance.aml.screening.batch.row import COLUMNS, cells_of
 from vettance.aml.screening.screen import Found, Screener, saving
 from vettance.commands import (
+    Whole,
     data_option,
     fail,
     file_digest,
@@ -78,7 +79,7 @@ class _Row(msgspec.Struct, frozen=True):
     "--format", "file_format", type=click.Choice(FORMATS), help="Of the results; told by their name."
 )
 @click.option("--errors", type=_PATH, help="Where refused rows go; FILE.errors.ndjson if left out.")
-@click.option("--workers", type=click.IntRange(1, 64), help="Processes that search; one for each processor.")
+@click.option("--workers", type=Whole(1, 64), help="Processes that search; one for each processor.")
 @click.option("--restart", is_flag=True, help="Begin anew instead of going on with a run that was cut off.")
 @json_option
 @data_option
