@@ -9,7 +9,12 @@ from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To
 from vettance.wire import JSON, Wire, timestamp
 
-Confirm = Annotated[bool, msgspec.Meta(description="Asked for by a block of every address there is.")]
+Confirm = Annotated[
+    bool,
+    msgspec.Meta(
+        description="A block of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true."
+    ),
+]
 
 
 class EntryBody(Wire, frozen=True):
