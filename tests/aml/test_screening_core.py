@@ -3,11 +3,12 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vettance.aml.screening.freshness import STALE_MS, is_stale, stale_reason
+from vettance.aml.screening.freshness import DATA_OLD_MS, STALE_MS, is_stale, stale_reason
 from vettance.aml.screening.request import party_request, read_screen_request, sent_of
 from vettance.aml.screening.screen import Screener
 from vettance.aml.screening.sql import history_of
@@ -61,6 +62,16 @@ def test_only_a_list_with_a_publisher_grows_stale() -> None:
     assert stale_reason(versions, NOW_MS) == "not refreshed for 7 days: un_sc"
     assert stale_reason(versions[1:], NOW_MS) is None
     assert stale_reason([], NOW_MS) is None
+
+
+def test_old_data_is_named_however_lately_it_was_imported() -> None:
+    stored = listed("un_sc", NOW_MS)
+    version = msgspec.structs.replace(stored.version, data_as_of_ms=NOW_MS - DATA_OLD_MS)
+    of_old = msgspec.structs.replace(stored, version=version)
+    assert stale_reason([of_old], NOW_MS) is None
+    assert (stale_reason([stored, of_old], NOW_MS + 1) or "").startswith(
+        "data older than 30 days: un_sc (of 20"
+    )
 
 
 def test_of_several_resolutions_of_a_pair_the_last_counts() -> None:

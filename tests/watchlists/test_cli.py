@@ -23,6 +23,24 @@ def test_a_list_is_imported_listed_and_compared(tmp_path: Path) -> None:
     assert (found["added"], found["removed"], found["changed"]) == ({"csv:9": "Ada Example"}, {}, {})
 
 
+def test_the_age_of_the_data_is_not_that_of_the_import(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    for source, name, text in (("un_sc", "un.xml", publishers.UN), ("csv", "own.csv", publishers.OWN)):
+        run_cli(data, "watchlist", "import", "--source", source, str(write(tmp_path, name, text)), "--json")
+    own, nations = run_cli(data, "watchlist", "list", "--json")
+    assert (own["dataAsOf"], own["dataAgeHours"]) == (None, None)
+    assert nations["dataAsOf"] == "2026-01-01T00:00:00.000Z"
+    assert nations["dataAgeHours"] > 24 * 30 > 1 > nations["ageHours"]
+    header, first = run_cli(data, "watchlist", "list", ok=False).stdout.splitlines()[2:4]
+    assert "importAgeHours" in header
+    assert first.split().count("unknown") == 2
+    # The same entities in a file of a later day are the same version, and of that day.
+    later = write(tmp_path, "un.xml", publishers.UN.replace("2026-01-01T", "2026-02-01T"))
+    assert not run_cli(data, "watchlist", "import", "--source", "un_sc", str(later), "--json")["changed"]
+    assert run_cli(data, "watchlist", "list", "--json")[1]["dataAsOf"].startswith("2026-02-01")
+    assert "un_sc (of 2026-02-01)" in run_cli(data, "doctor", "--json", ok=False).stdout
+
+
 def test_the_sample_needs_no_file_and_says_that_it_is_one(tmp_path: Path) -> None:
     made = run_cli(tmp_path, "watchlist", "import", "--source", "sample", ok=False)
     assert made.returncode == 0

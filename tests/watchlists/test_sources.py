@@ -7,8 +7,10 @@ import pytest
 from publishers import read, write
 
 from vettance.watchlists.entity import BirthDate, Document, DocumentKind, EntityType, ListedName, NameQuality
+from vettance.watchlists.sources.dated import data_as_of_ms
 from vettance.watchlists.sources.reading import SourceFault
 from vettance.watchlists.sources.table import SOURCES
+from vettance.wire import timestamp
 
 PRIMARY, STRONG, WEAK = NameQuality.PRIMARY, NameQuality.STRONG, NameQuality.WEAK
 
@@ -253,3 +255,46 @@ def test_xml_that_declares_entities_is_refused(tmp_path: Path) -> None:
 def test_a_workbook_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceFault, match="XLSX"):
         read("au_dfat", write(tmp_path, "list.xlsx", "PK nothing"))
+
+
+PUBLISH_DATE = (
+    '<sdnList xmlns="x"><publshInformation><Publish_Date>02/13/2026</Publish_Date>'
+    "</publshInformation></sdnList>"
+)
+DATE_OF_ISSUE = (
+    '<Sanctions xmlns="x"><DateOfIssue CalendarTypeID="1"><Year>2026</Year><Month>2</Month><Day>13</Day>'
+    "</DateOfIssue></Sanctions>"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "text", "as_of"),
+    [
+        ("un_sc", publishers.UN, "2026-01-01T00:00:00.000Z"),
+        ("eu_fsf", publishers.EU_XML, "2025-12-31T23:00:00.000Z"),
+        ("eu_fsf", publishers.EU_CSV, "2026-01-01T00:00:00.000Z"),
+        ("eu_fsf", publishers.EU_JSON, None),
+        ("uk_ofsi", publishers.OFSI, "2026-01-01T00:00:00.000Z"),
+        ("uk_ofsi", publishers.OFSI.replace("01/01/2026", "13/02/2026"), "2026-02-13T00:00:00.000Z"),
+        ("uk_ofsi", publishers.UKSL, "2026-01-01T00:00:00.000Z"),
+        ("uk_ofsi", publishers.UKSL_XML, "2026-01-01T00:00:00.000Z"),
+        ("us_ofac_sdn", PUBLISH_DATE, "2026-02-13T00:00:00.000Z"),
+        ("us_ofac_cons", DATE_OF_ISSUE, "2026-02-13T00:00:00.000Z"),
+        ("us_ofac_sdn", publishers.OFAC_ADVANCED, None),
+        ("un_sc", publishers.UN.replace("2026-01-01T", "2026-13-01T"), None),
+        ("csv", publishers.OWN, None),
+    ],
+)
+def test_the_day_of_the_data_is_what_the_publisher_states(
+    tmp_path: Path, source: str, text: str, as_of: str | None
+) -> None:
+    found = data_as_of_ms(source, [write(tmp_path, "list", text)])
+    assert (timestamp(found) if found is not None else None) == as_of
+
+
+def test_of_several_files_the_oldest_counts(tmp_path: Path) -> None:
+    newer = write(tmp_path, "newer.xml", publishers.UN.replace("2026-01-01T", "2026-03-01T"))
+    older = write(tmp_path, "older.xml", publishers.UN)
+    found = data_as_of_ms("un_sc", [newer, older])
+    assert found is not None
+    assert timestamp(found).startswith("2026-01-01")

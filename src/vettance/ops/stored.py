@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Final
 
-from vettance.aml.screening.freshness import is_stale
+from vettance.aml.screening.freshness import DATA_OLD_MS, days_of, is_of_old, is_stale
 from vettance.clock import DAY_MS
 from vettance.db.connection import LOG_BYTES_MAX, failure, open_reader
 from vettance.db.engine import Misuse, Row, Statement, StoreDown
@@ -308,7 +308,13 @@ def check_watchlists(patient: Patient) -> Iterator[Finding]:
             f"not compared for a week: {', '.join(stale)}",
             "`vettance watchlist refresh`, daily, from a timer.",
         )
-    else:
+    if old := [days_of(one) for one in versions if is_of_old(one, patient.now_ms)]:
+        yield warning(
+            name,
+            f"data older than {DATA_OLD_MS // DAY_MS} days, by what its publisher states: {', '.join(old)}",
+            "Look whether the publisher offers newer files, then `vettance watchlist refresh` or `import`.",
+        )
+    if not stale and not old:
         yield ok(name, f"{len(versions)} lists, {sum(one.version.entities for one in versions):,} entities")
 
 

@@ -29,7 +29,6 @@ from vettance.watchlists import sql
 from vettance.watchlists.screening import Profile
 from vettance.watchlists.sources.reading import SourceFault
 from vettance.watchlists.sources.table import SOURCES
-from vettance.wire import timestamp
 
 if TYPE_CHECKING:
     from vettance.db.engine import Store
@@ -246,32 +245,21 @@ def refresh(
 @json_option
 @data_option
 def list_versions(every: bool, as_json: bool, data: str | None) -> None:
-    """List the lists with their versions, counts and age.
+    """List the lists with their versions, counts, the day of their data and the age of their import.
+
+    Where a publisher states no day in its files, that is unknown.
 
     Example: vettance watchlist list --data ./vettance-data
     """
-    from vettance.watchlists.shelf import EVERYBODY
+    from vettance.watchlists.listing import for_people, listed
 
     async def work(store: Store, _settings: Settings) -> list[sql.StoredVersion]:
         statement = sql.select_versions() if every else sql.select_all_current()
         return [sql.version_of(row) for row in await store.read(statement)]
 
     now_ms = clock.now_ms()
-    rows = [
-        {
-            "source": stored.version.source,
-            "tenant": stored.owner if stored.owner != EVERYBODY else None,
-            "code": SOURCES[stored.version.source].code,
-            "version": stored.version.version,
-            "current": stored.current,
-            "entities": stored.version.entities,
-            "names": stored.version.names,
-            "importedAt": timestamp(stored.imported_at_ms),
-            "ageHours": round((now_ms - stored.checked_at_ms) / clock.HOUR_MS, 1),
-        }
-        for stored in _run(data, work)
-    ]
-    show_table("Watchlists", rows, as_json=as_json)
+    rows = [listed(stored, now_ms) for stored in _run(data, work)]
+    show_table("Watchlists", rows if as_json else [for_people(row) for row in rows], as_json=as_json)
 
 
 @watchlist.command("diff")

@@ -33,6 +33,7 @@ from vettance.watchlists.shelf import (
     put,
     shelf_of,
 )
+from vettance.watchlists.sources.dated import data_as_of_ms
 from vettance.watchlists.sources.reading import SourceFault
 from vettance.watchlists.sources.table import SOURCES
 
@@ -106,7 +107,8 @@ async def import_list(
 
     def read() -> Version:
         entities = SOURCES[source].read(source, paths)
-        return put(shelf, source, entities, paths, lambda count: progress("reading", count))
+        version = put(shelf, source, entities, paths, lambda count: progress("reading", count))
+        return msgspec.structs.replace(version, data_as_of_ms=data_as_of_ms(source, paths))
 
     with locked(shelf):
         version = await _quietly(read)

@@ -46,6 +46,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     names: int
     #: File name → SHA-256 of what was read, in hexadecimal.
     files: Mapping[str, str] = {}
+    #: The moment that the publisher states its data to be of; None where its files state none.
+    data_as_of_ms: int | None = None
 
 
 def shelf_path(data: Path, owner: str = EVERYBODY) -> Path:

@@ -9,7 +9,9 @@ from vettance.watchlists.shelf import EVERYBODY, Version
 
 AREA = "watchlist"
 
-_COLUMNS = "tenant, source, version, current, entities, names, files, imported_at_ms, checked_at_ms"
+_COLUMNS = (
+    "tenant, source, version, current, entities, names, files, imported_at_ms, checked_at_ms, data_as_of_ms"
+)
 
 
 class StoredVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,9 +38,9 @@ def upsert_version(owner: str, version: Version, now_ms: int) -> Statement:
     """Make a version the current one of its list; one that was there before keeps its first date."""
     return scoped(
         owner,
-        f"INSERT INTO watchlist_version ({_COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?) "
+        f"INSERT INTO watchlist_version ({_COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?) "
         "ON CONFLICT (tenant, source, version) DO UPDATE SET current = 1, "
-        "checked_at_ms = excluded.checked_at_ms",
+        "checked_at_ms = excluded.checked_at_ms, data_as_of_ms = excluded.data_as_of_ms",
         (
             version.source,
             version.version,
@@ -47,6 +49,7 @@ def upsert_version(owner: str, version: Version, now_ms: int) -> Statement:
             msgspec.json.encode(version.files).decode(),
             now_ms,
             now_ms,
+            version.data_as_of_ms,
         ),
     )
 
@@ -75,7 +78,14 @@ def version_of(row: Row) -> StoredVersion:
     """Make a version of a row."""
     files: dict[str, str] = msgspec.json.decode(row[6], type=dict[str, str])
     return StoredVersion(
-        version=Version(source=row[1], version=row[2], entities=row[4], names=row[5], files=files),
+        version=Version(
+            source=row[1],
+            version=row[2],
+            entities=row[4],
+            names=row[5],
+            files=files,
+            data_as_of_ms=row[9],
+        ),
         owner=row[0],
         current=bool(row[3]),
         imported_at_ms=row[7],

@@ -87,6 +87,10 @@ class WatchlistAnswer(Wire, frozen=True):
     names: int
     imported_at: str
     checked_at: str
+    data_as_of: Annotated[
+        str | None,
+        msgspec.Meta(description="As its publisher states it in the files; else null."),
+    ]
     age_seconds: Annotated[int, msgspec.Meta(description="Since `checkedAt`.")]
     stale: bool
 
@@ -239,6 +243,7 @@ def _watchlist(stored: StoredVersion, now_ms: int) -> WatchlistAnswer:
         names=version.names,
         imported_at=timestamp(stored.imported_at_ms),
         checked_at=timestamp(stored.checked_at_ms),
+        data_as_of=timestamp(version.data_as_of_ms) if version.data_as_of_ms is not None else None,
         age_seconds=age_s(stored, now_ms),
         stale=is_stale(stored, now_ms),
     )
