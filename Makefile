@@ -28,6 +28,7 @@ serve: $(READY)  ## Run the service on http://127.0.0.1:8080, its data in ./vett
 
 bench: $(READY)  ## The figures of docs/benchmarks.md that need no more than a few minutes
 	$(BIN)/python bench/evaluate.py $(BENCH_ARGS)
+	$(BIN)/python bench/grown_bench.py $(GROWN_ARGS)
 
 bench-history: $(READY)  ## Lists and statistics over five million decisions (filling the store takes a while)
 	$(BIN)/python bench/history_bench.py $(BENCH_ARGS)

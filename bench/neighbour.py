@@ -103,11 +103,12 @@ def _made_s(event_id: str) -> float:
     return int(event_id.partition("_")[2][:12], 16) / 1000
 
 
-async def subscribe(folder: Path, tenant: str, urls: list[str]) -> None:
-    """Put subscriptions into the store past the API, which would look up every name first."""
+async def subscribe(folder: Path, tenant: str, urls: list[str]) -> list[str]:
+    """Put subscriptions into the store past the API, which would look up every name; returns their ids."""
     settings = read_settings(data=str(folder))
     vault, ids, now_ms = Vault(load_secret(settings)), IdSource(), clock.now_ms()
     store = await connect_store(settings, writer="thread")
+    made: list[str] = []
     try:
         statements = [note_change(sql.AREA, tenant, tenant, now_ms)]
         for number, url in enumerate(urls):
@@ -120,8 +121,10 @@ async def subscribe(folder: Path, tenant: str, urls: list[str]) -> None:
                 created_at_ms=now_ms,
                 updated_at_ms=now_ms,
             )
+            made.append(one.id)
             statements += sql.insert_subscription(one, sql.seal(vault, make_secret(), tenant, one.id))
         await store.write(*statements)
+        return made
     finally:
         await store.close()
 

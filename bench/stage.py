@@ -20,7 +20,6 @@ from vettance.demo.drive import PATH
 from vettance.demo.launch import READY_S_MAX, Launched, command
 
 BODY_BYTES = 1024
-TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -109,9 +108,9 @@ def processes_of(pid: int) -> list[int]:
 
 
 def cpu_s(pid: int) -> float:
-    """Return the processor seconds a process has used, its ended children left out."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    """Return the processor seconds a process has used, its ended children left out. Raises `OSError`."""
+    # The clock that Linux keeps of each process (clock_getcpuclockid); /proc counts hundredths only.
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def say(line: str) -> None:

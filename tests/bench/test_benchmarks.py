@@ -82,6 +82,22 @@ def test_the_classes_of_names_are_made_of_the_sample_list_and_judged() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_the_benchmark_of_grown_stores_compares_every_kind_of_request(tmp_path: Path, store: str) -> None:
+    if store == "postgres" and (why := absence()):
+        pytest.skip(why)
+    size = ("--rows", "300", "--times", "2", "--rounds", "1", "--count", "3", "--store", store)
+    found = run("grown_bench.py", *size, "--folder", str(tmp_path / "bench"), timeout_s=280)
+    assert found["rows"] == [300, 600]
+    assert {"evaluate", "screening with match", "AML event with alert", "list add"} <= found["kinds"].keys()
+    for one in found["kinds"].values():
+        assert one["requests"] == 3
+        assert min(*one["cpuUs"], *one["p50Ms"], *one["p95Ms"]) > 0
+    assert not (tmp_path / "bench").exists()
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
 def test_whatever_is_sent_no_answer_is_500_and_every_start_succeeds(tmp_path: Path, store: str) -> None:
     if store == "postgres" and (why := absence()):

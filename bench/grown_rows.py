@@ -314,7 +314,7 @@ def fill_sqlite(path: Path, settings: list[Setting], count: int) -> None:
             text = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(first))})"
             file.execute(text, list(first.values()))
             file.executemany(text, (list(row.values()) for row in rows))
-        file.commit()
+            file.commit()  # Each table for itself, so that the log of the store stays small.
 
 
 async def fill_postgres(url: str, settings: list[Setting], count: int) -> None:
