@@ -20,6 +20,7 @@ from vettance.exchange import sql as exchange_sql
 from vettance.jobs import sql as jobs_sql
 from vettance.lists import sql as lists_sql
 from vettance.retention import sql as retention_sql
+from vettance.retention.place import REWRITTEN
 from vettance.webhooks import outbox
 from vettance.websdk import sql as websdk_sql
 
@@ -130,7 +131,7 @@ ASKED = (
     exchange_sql.select_exported("t", 0, "occurred_at_ms", 1, 2, 1),
     retention_sql.select_events("t", [1, 2, 3]),
     # What people wrote, and what is delivered, is small.
-    *(retention_sql.select_place("t", place, "") for place in retention_sql.PLACES if place.column == "sent"),
+    *(retention_sql.select_place("t", one, one.start) for one in REWRITTEN if "sent" in one.columns),
     websdk_sql.select_signals("ten", [1]),
     outbox.select_claimed([1, 2], "lease"),
 )

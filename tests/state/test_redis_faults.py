@@ -14,8 +14,9 @@ from vettance.db.engine import Row, Statement
 from vettance.decisions import share
 from vettance.errors import Unavailable
 from vettance.state.redis_line import Line
-from vettance.tenants.sql import save_quota_use
+from vettance.tenants.sql import insert_tenant, save_quota_use
 from vettance.tenants.tally import SharedTally
+from vettance.tenants.tenant import Tenant
 
 
 async def test_what_redis_refused_for_a_while_is_settled_when_it_takes_it_again(tmp_path, server):
@@ -126,7 +127,9 @@ async def test_a_quota_that_was_written_down_is_given_back_though_redis_was_away
 ):
     async with processes(tmp_path, server.url, 1) as (one,):
         hour = int(time.time() // 3600)
-        await one.store.write(*save_quota_use(hour, [(TENANT, 7)]))
+        await one.store.write(
+            insert_tenant(Tenant(id=TENANT, name="Shop"), 1), *save_quota_use(hour, [(TENANT, 7)])
+        )
         server.stop()
         other = Process(one.store, server.url)
         tally = SharedTally(one.store, other.limits)

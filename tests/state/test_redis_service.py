@@ -81,7 +81,7 @@ def test_each_of_simultaneous_events_sees_those_before_it(on_redis: Service) -> 
 def test_history_is_imported_beside_the_shared_memory_and_joins_it(on_redis: Service, tmp_path: Path) -> None:
     caller = Caller(on_redis, *on_redis.new_tenant("History"))
     (tmp_path / "rules.yaml").write_text(RULES, "utf-8")
-    on_redis.cli("rules", "push", str(tmp_path / "rules.yaml"), "--tenant", caller.id)
+    on_redis.cli("rules", "push", str(tmp_path / "rules.yaml"), "--yes", "--tenant", caller.id)
     decided = "/api/v1/decisions/evaluate"
     on_redis.wait_for(lambda: caller.post(decided, LOGIN).json["ruleVersion"]["version"] == "2")
     now = time.time()

@@ -35,7 +35,8 @@ def tables_of(service_rows: Any, engine: str) -> dict[str, list[tuple[str, str]]
         rows = service_rows(
             "SELECT relname::text, attname::text, format_type(atttypid, NULL) FROM pg_class "
             "JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped "
-            "WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition"
+            "WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition "
+            "AND attgenerated = ''"
         )
     else:
         rows = service_rows(
