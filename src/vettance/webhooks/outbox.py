@@ -251,7 +251,7 @@ def select_overfull() -> Statement:
 
 
 def select_beyond(tenant: str, limit: int) -> Statement:
-    """(seq, subscription) of the oldest that waits for a tenant beyond what may, and is not being sent."""
+    """(seq, subscription) of the oldest that waits for a tenant beyond what may, and has no lease."""
     return scoped(
         tenant,
         "SELECT seq, subscription FROM delivery WHERE seq IN (SELECT seq FROM (SELECT seq, "
