@@ -256,6 +256,8 @@ class Whole(click.IntRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Refuse what `int` would read in its own way, such as `1_000`."""
         if isinstance(value, str) and read_whole(value, -(2**63)) is None:
+            if value.isascii() and value.isdigit() and not value.startswith("0"):
+                self.fail(f"a number of {len(value)} digits is not in the range of any setting.", param, ctx)
             self.fail(f"{value!r} is not a whole number in plain digits.", param, ctx)
         return int(super().convert(value, param, ctx))
 

@@ -105,6 +105,8 @@ KEYS: Final = {
     "interest.subscription",
     "interest.tenant",
     "interest.type",
+    "message.id",
+    "message.tenant",
     "job.id",
     "job.import_id",
     "job.tenant",
