@@ -38,7 +38,7 @@ bench-history: $(READY)  ## Lists and statistics over five million decisions (fi
 soak: $(READY)  ## Mixed traffic for 40 minutes, and what grows meanwhile
 	$(BIN)/python bench/soak.py $(SOAK_ARGS)
 
-neighbour: $(READY)  ## What a tenant suffers while another one knocks far beyond its limit
+neighbour: $(READY)  ## What a tenant suffers while another one misbehaves in each of a dozen ways
 	$(BIN)/python bench/neighbour.py $(BENCH_ARGS)
 
 faults: $(READY)  ## Break the service in every way, for about an hour, and look for what was lost
