@@ -28,25 +28,25 @@ from stage import cpu_s, machine
 
 from vettance import clock
 from vettance.aml import sql
+from vettance.aml.alerting import REPEAT_MS
+from vettance.aml.aml_event import read_taken_aml_event
+from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.assemble import Aml, assemble
-from vettance.aml.desk import REPEAT_MS
-from vettance.aml.event import read_taken_aml_event
 from vettance.aml.features import aml_schema
+from vettance.aml.findings import Finding, judge
 from vettance.aml.graph import Graph
-from vettance.aml.judge import Finding, judge
-from vettance.aml.memory import AmlMemory
 from vettance.aml.screening.screen import Screener
 from vettance.clock import HOUR_MS
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.demo.launch import command, launched, make_fresh
-from vettance.generate.aml import Watch, aml_events
+from vettance.generate.aml_stream import Watch, aml_events
 from vettance.ids import IdSource
 from vettance.rules.packs import load_pack, load_pack_text
 from vettance.rules.ruleset import compile_ruleset
-from vettance.state.memory import MemoryVelocity
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.watchlists.refresh import IndexKeeper
-from vettance.wire import encode, read_timestamp
+from vettance.wire.payload import encode, read_timestamp
 
 DAY_MS = 24 * HOUR_MS
 START_MS = 1_767_225_600_000

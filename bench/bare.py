@@ -12,7 +12,7 @@ import msgspec
 import uvicorn
 import uvloop
 
-from vettance.serving import server_config
+from vettance.server.web_process import server_config
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode

@@ -39,7 +39,7 @@ from vettance.demo.shop import open_shop
 from vettance.events.event import read_taken_event
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import compile_ruleset
-from vettance.state.memory import MemoryVelocity
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 AGENT = (
     "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"

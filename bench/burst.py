@@ -17,7 +17,7 @@ from load import measure_apart
 from stage import cpu_s, machine, payment_bodies, put_fifty_rules_in_force
 
 from vettance.demo.launch import launched, make_fresh, serving
-from vettance.history.column import CHUNK
+from vettance.history.segment import CHUNK
 
 SYNC, ASYNC = "/api/v1/events", "/api/v1/events/async"
 CONNECTIONS = 64

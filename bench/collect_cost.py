@@ -21,8 +21,8 @@ from typing import Any
 import uvloop
 
 from vettance.demo.launch import QUOTA, THROTTLE, command
-from vettance.running import running
-from vettance.settings import Settings
+from vettance.server.lifecycle import running
+from vettance.settings.settings import Settings
 
 ABREAST = 32
 ROUNDS = 30

@@ -17,20 +17,20 @@ from fault_stores import Redis
 from stage import machine, payment_bodies
 
 from vettance import clock
-from vettance.connect import connect_store
 from vettance.decisions import sql
-from vettance.decisions.active import RuleCache
 from vettance.decisions.features import fraud_schema
-from vettance.decisions.share import SharedMemory
+from vettance.deployment.connect import connect_store
 from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
+from vettance.redis_link.redis_connection import Line
+from vettance.rules.active_rulesets import RuleCache
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
-from vettance.settings import Settings
-from vettance.state.redis_line import Line
-from vettance.state.redis_velocity import RedisVelocity
-from vettance.wire import parse_object
+from vettance.settings.settings import Settings
+from vettance.velocity.redis.redis_velocity import RedisVelocity
+from vettance.velocity.sync.shared_velocity import SharedMemory
+from vettance.wire.payload import parse_object
 
 TENANT = "ten_fill"
 AT_ONCE = 500

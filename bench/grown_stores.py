@@ -17,16 +17,16 @@ from neighbour import subscribe
 from stage import cpu_s, processes_of, say
 
 from vettance import clock
-from vettance.connect import connect_store
 from vettance.db.engine import Store
 from vettance.db.sqlite import store_path
 from vettance.demo.launch import QUOTA, THROTTLE, Launched, command, serving
-from vettance.history.column import CHUNK
-from vettance.history.seal import Sealer
-from vettance.settings import read_settings
+from vettance.deployment.connect import connect_store
+from vettance.history.compaction import Sealer
+from vettance.history.segment import CHUNK
+from vettance.settings.settings import read_settings
 from vettance.watchlists.match import Subject
-from vettance.watchlists.reach import list_set_id
 from vettance.watchlists.refresh import IndexKeeper
+from vettance.watchlists.tenant_index import list_set_id
 
 #: Tenants of a store. The first is asked; the others have as much, which nobody must read.
 TENANTS: Final = 3

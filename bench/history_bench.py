@@ -34,15 +34,15 @@ from vettance.decisions import sql as decisions_sql
 from vettance.decisions.decision import Outcome, Record
 from vettance.demo.launch import command, make_fresh
 from vettance.history import sql
-from vettance.history.column import CHUNK, SEARCHED_BITS, Row, describe, keys_of, layout, texts_of
-from vettance.history.find import Finder
-from vettance.history.relate import Relater
+from vettance.history.decision_search import Finder
+from vettance.history.entity_links import Relater
+from vettance.history.segment import CHUNK, SEARCHED_BITS, Row, describe, keys_of, layout, texts_of
 from vettance.ids import IdSource
-from vettance.settings import read_settings
+from vettance.settings.settings import read_settings
 from vettance.tenants.tenant import Tenant
 from vettance.terms import sql as terms_sql
 from vettance.web.routing import NO_KEY, Call
-from vettance.wire import encode
+from vettance.wire.payload import encode
 
 SPAN_MS = 60 * 86_400_000
 DONE = "filled"
@@ -301,8 +301,8 @@ def opened(folder: Path) -> Any:
     """Open a service on the folder without starting what would first read the whole log."""
     from contextlib import asynccontextmanager
 
-    from vettance.app import Service
     from vettance.db.sqlite import SqliteStore
+    from vettance.server.application import Service
 
     @asynccontextmanager
     async def open_() -> Any:

@@ -26,8 +26,8 @@ from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql
 from vettance.decisions.decision import Decision, Outcome, Reason, Record
 from vettance.events.event import Category, Event, Source
-from vettance.history.column import Row
-from vettance.history.seal import Sealer
+from vettance.history.compaction import Sealer
+from vettance.history.segment import Row
 from vettance.history.sql import count_decision
 
 TENANT = "ten_" + "0" * 32

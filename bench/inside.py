@@ -17,8 +17,8 @@ from vettance import clock
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import Event, read_taken_event
 from vettance.rules.ruleset import RuleSetRefused, admit, read_ruleset
-from vettance.state.memory import MemoryVelocity
-from vettance.wire import parse_object
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.wire.payload import parse_object
 
 HOT_EVENTS = 100_000
 BATCH = 2_000

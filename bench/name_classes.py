@@ -26,9 +26,9 @@ from name_people import people
 from screen_bench import newest_index
 
 import vettance.watchlists
-from vettance.watchlists.build import build_index
 from vettance.watchlists.entity import Entity
 from vettance.watchlists.index import Index
+from vettance.watchlists.index_build import build_index
 from vettance.watchlists.labelled import Case, entity_of, judge_pair, subject_of
 from vettance.watchlists.sources import own
 

@@ -37,14 +37,14 @@ from stage import cpu_s, machine, payment_bodies, processes_of, proportional_mb,
 from webhook_receivers import Receivers
 
 from vettance import clock
-from vettance.connect import connect_store
 from vettance.demo.drive import PATH
 from vettance.demo.launch import Launched, LaunchFault, command, launched, make_fresh
+from vettance.deployment.connect import connect_store
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
-from vettance.settings import load_secret, read_settings
+from vettance.settings.settings import load_secret, read_settings
 from vettance.tenants.sql import note_change
-from vettance.vault import Vault
+from vettance.tenants.vault import Vault
 from vettance.webhooks import sql
 from vettance.webhooks.webhook import Subscription, make_secret
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from vettance.db.engine import Statement
-from vettance.webhooks import deliver, outbox
-from vettance.webhooks.settle import Settler
+from vettance.webhooks import deliver, delivery_queue
+from vettance.webhooks.attempt_results import Settler
 
 
 class Fault(NamedTuple):
@@ -40,10 +40,10 @@ def _forgetful(_release_all: Callable[[], Statement]) -> Callable[[], Statement]
 
 FAULTS = {
     "none": (),
-    "claim regardless": (Fault(outbox, "claim", _greedy),),
+    "claim regardless": (Fault(delivery_queue, "claim", _greedy),),
     "retry early": (Fault(Settler, "_judge", _sooner),),
     "forget leases": (
-        Fault(outbox, "release_all", _forgetful),
+        Fault(delivery_queue, "release_all", _forgetful),
         Fault(deliver, "LEASE_MS", lambda _lease_ms: 10**12),
     ),
 }

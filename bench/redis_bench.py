@@ -26,13 +26,13 @@ import uvloop
 
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_taken_event
+from vettance.redis_link.redis_connection import Line
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
-from vettance.state.memory import MemoryVelocity
-from vettance.state.port import Observation, Plan
-from vettance.state.redis_line import Line
-from vettance.state.redis_velocity import RedisVelocity
-from vettance.wire import parse_object
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.port import Observation, Plan
+from vettance.velocity.redis.redis_velocity import RedisVelocity
+from vettance.wire.payload import parse_object
 
 CUSTOMERS, DAYS = 1_000, 30
 ALONE, TOGETHER, AT_ONCE = 5_000, 10_000, 16

@@ -21,12 +21,12 @@ from load import post
 from stage import machine, payment_bodies
 from uvicorn.server import ServerState
 
-from vettance.app import Service
 from vettance.demo.launch import QUOTA, THROTTLE, command, make_fresh
 from vettance.events.event import EventBody, check_event
-from vettance.running import running
-from vettance.serving import server_config
-from vettance.settings import read_settings
+from vettance.server.application import Service
+from vettance.server.lifecycle import running
+from vettance.server.web_process import server_config
+from vettance.settings.settings import read_settings
 from vettance.web.routing import Call, Reply, Route
 from vettance.web.server import WHOLE_ANSWER, EdgeProtocol
 

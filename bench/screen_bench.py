@@ -32,13 +32,13 @@ from load import Result, measure_apart
 from stage import ask
 
 from vettance.demo.launch import command, launched, make_fresh
-from vettance.watchlists.build import build_index
 from vettance.watchlists.entity import Entity, EntityType, ListedName, NameQuality
 from vettance.watchlists.index import Index
+from vettance.watchlists.index_build import build_index
 from vettance.watchlists.labelled import read_cases, subject_of
+from vettance.watchlists.list_store import shelf_of
 from vettance.watchlists.match import Subject
-from vettance.watchlists.screening import screen
-from vettance.watchlists.shelf import shelf_of
+from vettance.watchlists.subject_screening import screen
 
 _SYLLABLES = [a + b + c for a in ("", "b", "k", "m", "r", "s") for b in "aeio" for c in ("", "n", "r")]
 SWAP_EVERY_S = 3.0  # Lists change once a day; what is seen here is the swap, and not the start of programs.

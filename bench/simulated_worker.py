@@ -6,8 +6,8 @@ from typing import Any
 from simulated_day import FAULTS_S
 from simulated_world import BEGIN_MS, SimulatedNetwork, SimulatedStore, World
 
-from vettance.ops.meters import Meters
-from vettance.webhooks import deliver, settle
+from vettance.telemetry.meters import Meters
+from vettance.webhooks import attempt_results, deliver
 from vettance.webhooks.deliver import Deliverer
 from vettance.webhooks.webhook import RetryPolicy
 
@@ -27,7 +27,7 @@ def set_pace() -> None:
     """Have the workers of this process look and sweep as much faster as their policy is."""
     for name, value in PACE.items():
         setattr(deliver, name, value)
-        setattr(settle, name, value)
+        setattr(attempt_results, name, value)
 
 
 class Worker:

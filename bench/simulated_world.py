@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 from simulated_day import day_of
 
-from vettance.db.batch import Committer
 from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, StoreDown
 from vettance.db.migrate import migrations
-from vettance.vault import Vault
+from vettance.db.sqlite_batch import Committer
+from vettance.tenants.vault import Vault
 from vettance.webhooks.webhook import Failure, Outcome
 
 BEGIN_MS = 1_800_000_000_000

@@ -15,7 +15,7 @@ from typing import Any
 
 from fifty_rules import fifty_rules
 
-from vettance.demo.client import Target
+from vettance.demo.demo_client import Target
 from vettance.demo.drive import PATH
 from vettance.demo.launch import READY_S_MAX, Launched, command
 

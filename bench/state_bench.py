@@ -16,8 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from vettance.state.memory import MemoryVelocity
-from vettance.state.port import Aggregate, Observation, Plan, Series
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.port import Aggregate, Observation, Plan, Series
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

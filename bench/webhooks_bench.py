@@ -38,10 +38,10 @@ from vettance.ids import IdSource
 from vettance.outbox import MessageType
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING
-from vettance.settings import load_secret, read_settings
+from vettance.settings.settings import load_secret, read_settings
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Key, Tenant, key_digest, make_key
-from vettance.vault import Vault
+from vettance.tenants.vault import Vault
 from vettance.webhooks import sql
 from vettance.webhooks.webhook import Subscription, make_secret
 

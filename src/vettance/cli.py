@@ -12,14 +12,14 @@ from vettance import __version__
 
 #: Command → where it is defined (`module:attribute`) and what it does, in one line.
 COMMANDS = {
-    "serve": ("vettance.serve:serve", "Run the service."),
+    "serve": ("vettance.server.cli:serve", "Run the service."),
     "demo": (
         "vettance.demo:demo",
         "Stream labelled traffic through a service of its own and show what it caught.",
     ),
-    "tenant": ("vettance.tenants.cli:tenant", "Make, change, list and delete tenants."),
-    "key": ("vettance.tenants.cli:key", "Make, revoke, rotate and list API keys."),
-    "rules": ("vettance.decisions.cli:rules", "Check, test, push and pull rule sets."),
+    "tenant": ("vettance.ops.tenant_cli:tenant", "Make, change, list and delete tenants."),
+    "key": ("vettance.ops.tenant_cli:key", "Make, revoke, rotate and list API keys."),
+    "rules": ("vettance.history.cli:rules", "Check, test, push and pull rule sets."),
     "websdk": ("vettance.websdk.cli:websdk", "Change the key that signs the tokens of browsers."),
     "watchlist": ("vettance.watchlists.cli:watchlist", "Import, refresh and evaluate watchlists."),
     "screen": ("vettance.aml.screening.batch.cli:screen_file", "Screen everybody in a file."),
@@ -33,8 +33,11 @@ COMMANDS = {
     "doctor": ("vettance.ops.cli:doctor", "Look for faults and say the mend for each."),
     "backup": ("vettance.ops.cli:backup", "Copy store and watchlists into a folder, while running."),
     "restore": ("vettance.ops.cli:restore", "Verify a backup and put it into a new data folder."),
-    "copy": ("vettance.db.cli:copy", "Copy the embedded store into a PostgreSQL database."),
-    "migrate": ("vettance.db.cli:migrate", "Bring the store to the newest schema, or tell what is pending."),
+    "copy": ("vettance.ops.store_cli:copy", "Copy the embedded store into a PostgreSQL database."),
+    "migrate": (
+        "vettance.ops.store_cli:migrate",
+        "Bring the store to the newest schema, or tell what is pending.",
+    ),
 }
 
 

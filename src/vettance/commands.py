@@ -14,11 +14,11 @@ import click
 
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import Store, StoreDown
-from vettance.exact import is_decimal, read_whole
-from vettance.settings import Settings, SettingsError, open_data_folder, read_settings
+from vettance.settings.settings import Settings, SettingsError, open_data_folder, read_settings
 from vettance.tenants.sql import select_tenant, tenant_of
 from vettance.tenants.tenant import Tenant
-from vettance.wire import encode, read_moment
+from vettance.wire.numbers import is_decimal, read_whole
+from vettance.wire.payload import encode, read_moment
 
 Result = TypeVar("Result")
 
@@ -102,7 +102,9 @@ async def open_store(data: str | None, *, make: bool = False) -> AsyncIterator[t
     Only with `make` is a store made where there is none: a folder's name that was mistyped must not answer
     that there are no tenants.
     """
-    from vettance.connect import connect_store  # Every engine: too much for a command that asks no store.
+    from vettance.deployment.connect import (
+        connect_store,  # Every engine: too much for a command that asks no store.
+    )
 
     settings = settings_of(data, make=make)
     if not make and not has_store(settings):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from vettance.db.engine import Statement, everyone, scoped
-from vettance.wire import timestamp
+from vettance.wire.payload import timestamp
 
 
 class MessageType(enum.StrEnum):

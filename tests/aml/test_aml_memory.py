@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.aml.event import AmlEvent, read_taken_aml_event
+from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
+from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.features import aml_schema
-from vettance.aml.known import Known
-from vettance.aml.memory import AmlMemory
-from vettance.generate.aml import Watch, aml_events
+from vettance.aml.used_ids import Known
+from vettance.generate.aml_stream import Watch, aml_events
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import compile_ruleset
-from vettance.state.memory import MemoryVelocity
-from vettance.state.port import Answer
-from vettance.state.snapshot import SnapshotRefused
-from vettance.wire import read_timestamp
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.port import Answer
+from vettance.velocity.sync.snapshot_format import SnapshotRefused
+from vettance.wire.payload import read_timestamp
 
 COMPILED = compile_ruleset(load_pack("aml"), aml_schema())
 PLAN = COMPILED.plan

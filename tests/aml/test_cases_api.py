@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from live import Caller
-from vettance.aml.report import figure
+from vettance.aml.case_report import figure
 
 EVENTS = "/api/v1/aml/events"
 CASES = "/api/v1/aml/cases"

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from vettance.aml.cli import aml
+from vettance.ops.tenant_cli import tenant
 from vettance.rules.packs import load_pack_text
-from vettance.tenants.cli import tenant
 
 RULES = """
 name: Own

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vettance.aml.aml_event import AmlEvent, Trail, payload_digest, read_taken_aml_event
 from vettance.aml.case import CaseState, Resolution, Settings, open_case, reject, resolve
-from vettance.aml.event import AmlEvent, Trail, payload_digest, read_taken_aml_event
-from vettance.aml.judge import COMBINED, judge, rule_weight
-from vettance.aml.jurisdiction import iso_code, read_codes
+from vettance.aml.findings import COMBINED, judge, rule_weight
 from vettance.aml.sql import stored_of
 from vettance.aml.transfer import KNOWN_MEMBERS
 from vettance.errors import Conflict
 from vettance.rules.rule import Rule, RuleSet, Thresholds
+from vettance.settings.jurisdictions import iso_code, read_codes
 
 NOW = 1_790_000_000_000
 ONE_KEY, OTHER_KEY = "key_" + "1" * 32, "key_" + "2" * 32

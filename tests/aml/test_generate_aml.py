@@ -6,10 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from vettance.aml.event import read_aml_event
-from vettance.generate.aml import Watch, write_aml
+from vettance.aml.aml_event import read_aml_event
+from vettance.generate.aml_stream import Watch, write_aml
 from vettance.generate.laundering import TYPOLOGIES
-from vettance.wire import read_timestamp
+from vettance.wire.payload import read_timestamp
 
 WATCH = Watch(customers=60, days=60, seed=5, cases=2)
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from live import Caller, Service, started
-from vettance.aml.event import AmlEvent, read_taken_aml_event
-from vettance.aml.find import KEPT_S, InlineScreener, requests_of
-from vettance.aml.screening.request import ScreenRequest
+from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
+from vettance.aml.party_screening import KEPT_S, InlineScreener, requests_of
 from vettance.aml.screening.screen import Found, Screener
+from vettance.aml.screening.screening_request import ScreenRequest
 from vettance.db.sqlite import SqliteStore
 from vettance.ids import IdSource
 from vettance.watchlists.match import Subject

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from vettance.aml.features import aml_schema
-from vettance.aml.manual import CATALOGUE_RULES, TYPOLOGY_RULES, aml_pack_page
-from vettance.aml.trial import Trial
+from vettance.aml.pack_manual import CATALOGUE_RULES, TYPOLOGY_RULES, aml_pack_page
+from vettance.aml.rule_trial import Trial
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
 from vettance.rules.ruleset import admit, compile_ruleset
-from vettance.state.memory import MemoryVelocity
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 PACK = load_pack("aml")
 PAGE = Path(__file__).parents[2] / "docs" / "aml-pack.md"

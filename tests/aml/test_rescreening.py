@@ -9,17 +9,17 @@ import pytest
 
 from live import Caller, Service, started
 from vettance.aml.screening import sql
-from vettance.aml.screening.follow import Rescreener
-from vettance.aml.screening.request import read_screen_request
+from vettance.aml.screening.rescreening import Rescreener
 from vettance.aml.screening.screen import Screener
+from vettance.aml.screening.screening_request import read_screen_request
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.ids import IdSource
 from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
-from vettance.watchlists.reach import list_set_id
 from vettance.watchlists.refresh import IndexKeeper, import_list, remove_list
-from vettance.wire import decode, encode
+from vettance.watchlists.tenant_index import list_set_id
+from vettance.wire.payload import decode, encode
 
 ROSALIND = "1,Rosalind Achterberg,INDIVIDUAL,1969-10-11,{remarks}\n"
 OTHERS = "2,Quillon Vandermeersch,INDIVIDUAL,1971-02-03,\n3,Ottoline Brakspear,INDIVIDUAL,1980-05-06,\n"

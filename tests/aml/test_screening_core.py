@@ -9,18 +9,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vettance.aml.screening.freshness import DATA_OLD_MS, STALE_MS, is_stale, stale_reason
-from vettance.aml.screening.request import party_request, read_screen_request, sent_of
 from vettance.aml.screening.screen import Screener
+from vettance.aml.screening.screening_request import party_request, read_screen_request, sent_of
 from vettance.aml.screening.sql import history_of
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.errors import GatewayTimeout, Unprocessable
 from vettance.ids import IdSource
 from vettance.watchlists.entity import BirthDate, EntityType
+from vettance.watchlists.list_store import Version
 from vettance.watchlists.refresh import IndexKeeper, import_list
-from vettance.watchlists.shelf import Version
 from vettance.watchlists.sql import StoredVersion
-from vettance.wire import decode
+from vettance.wire.payload import decode
 
 NOW_MS = 1_790_000_000_000
 BODY = {"inputName": "Rosalind Achterberg", "externalId": "r"}

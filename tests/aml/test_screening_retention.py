@@ -5,19 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from vettance.aml.screening.request import read_screen_request
 from vettance.aml.screening.screen import Screener
+from vettance.aml.screening.screening_request import read_screen_request
 from vettance.clock import DAY_MS
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.ids import IdSource
-from vettance.retention.erase import Eraser
-from vettance.retention.policy import Policy
-from vettance.retention.retain import Retainer
+from vettance.retention.erasure import Eraser
+from vettance.retention.expiry import Retainer
+from vettance.settings.retention_policy import Policy
 from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
 from vettance.watchlists.refresh import IndexKeeper, import_list
-from vettance.wire import decode, encode
+from vettance.wire.payload import decode, encode
 
 NOW_MS = 1_790_000_000_000
 

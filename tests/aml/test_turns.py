@@ -9,22 +9,22 @@ import msgspec
 import pytest
 
 from databases import absence, ask, database
-from vettance.aml import snapshot, sql
+from vettance.aml import aml_snapshot, sql
+from vettance.aml.aml_event import payload_digest, read_taken_aml_event
 from vettance.aml.assemble import assemble
-from vettance.aml.event import payload_digest, read_taken_aml_event
 from vettance.aml.screening.screen import Screener
-from vettance.aml.turns.place import Met, Place
+from vettance.aml.turns.log_position import Met, Place
 from vettance.db.engine import Misuse, Statement, Store, StoreDown
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.errors import Conflict, Unavailable
-from vettance.generate.aml import Watch, aml_events
+from vettance.generate.aml_stream import Watch, aml_events
 from vettance.ids import IdSource
 from vettance.rules.packs import load_pack_text
-from vettance.state.memory import MemoryVelocity
 from vettance.tenants.sql import note_change
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.watchlists.refresh import IndexKeeper
-from vettance.wire import encode
+from vettance.wire.payload import encode
 
 TENANT = "ten_bank"
 NOW_MS = 1_770_000_000_000
@@ -277,7 +277,7 @@ async def test_a_snapshot_of_an_older_algorithm_is_refused_and_the_log_is_read(
     bodies, read = money(200), names()
     answers = [read(await crew[0].post(body)) for body in bodies[:150]]
     with monkeypatch.context() as before:
-        before.setattr(snapshot, "VERSION", snapshot.VERSION - 1)
+        before.setattr(aml_snapshot, "VERSION", aml_snapshot.VERSION - 1)
         await crew[0].aml.preserver.save(TENANT)
     late = Process(stores[2], tmp_path / "crew", stores[2])
     assert await late.aml.rebuilder.start() == 150

@@ -7,7 +7,7 @@ import pytest
 
 from browser.conftest import PATIENCE_S
 from live import Service
-from vettance.demo.client import Target
+from vettance.demo.demo_client import Target
 from vettance.demo.shop import open_shop
 
 

@@ -23,7 +23,7 @@ HEAVY = (
         "uvicorn",
         "uvloop",
     ),
-    *("vettance.app", "vettance.connect"),
+    *("vettance.server.application", "vettance.deployment.connect"),
 )
 #: Screening a file is nothing but searching and reading columns.
 NEEDED = {"screen": {"numpy"}}

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from vettance.crew import Crew
 from vettance.db.sqlite import SqliteStore, store_path
-from vettance.settings import Role, read_settings
-from vettance.watchlists.supervise import SearchFault, searching
-from vettance.webhooks.supervise import WorkerProcess
+from vettance.processes.worker_pool import Crew
+from vettance.settings.settings import Role, read_settings
+from vettance.watchlists.search_processes import SearchFault, searching
+from vettance.webhooks.deliverer_process import WorkerProcess
 
 START_S_MAX = 20.0
 

@@ -10,8 +10,8 @@ from redis_server import SECRET, PrivateRedis
 
 from databases import absence, ask, database
 from live import Answer, Service
-from vettance.state.redis_line import Line
-from vettance.state.redis_velocity import RedisVelocity
+from vettance.redis_link.redis_connection import Line
+from vettance.velocity.redis.redis_velocity import RedisVelocity
 
 pytestmark = pytest.mark.slow
 

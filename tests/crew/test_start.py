@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from vettance.app import Service
 from vettance.db.engine import Row, Statement
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.outbox import MessageType
-from vettance.settings import Role, read_settings
+from vettance.server.application import Service
+from vettance.settings.settings import Role, read_settings
 from vettance.tenants import sql as tenants_sql
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.webhook import Subscription

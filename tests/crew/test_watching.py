@@ -14,7 +14,7 @@ from redis_server import PrivateRedis
 
 from databases import absence, database
 from live import Service, started
-from vettance.generate.aml import Watch, aml_events
+from vettance.generate.aml_stream import Watch, aml_events
 
 pytestmark = pytest.mark.slow
 

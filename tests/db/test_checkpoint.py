@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from rows import decided, size, use
 
-from vettance.db.batch import Committer
 from vettance.db.checkpoint import Checkpointer, Lock
 from vettance.db.connection import open_writer
 from vettance.db.engine import Statement, StoreDown
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore
+from vettance.db.sqlite_batch import Committer
 
 
 def _frame(*statements: Statement) -> bytes:

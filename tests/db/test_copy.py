@@ -9,10 +9,10 @@ from filled import MADE, contents, fill
 
 from databases import absence, ask, database
 from live import Service, run_cli, started
-from vettance.db.copy import left_alone
+from vettance.db.copy_to_postgres import left_alone
 from vettance.db.engine import StoreDown
+from vettance.db.exclusive_database import Presence
 from vettance.db.migrate import migrate
-from vettance.db.presence import Presence
 from vettance.db.sqlite import SqliteStore
 
 LOGIN = {

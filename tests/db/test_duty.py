@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from vettance import connect
-from vettance.db.duty import keep_duty
 from vettance.db.engine import Misuse
-from vettance.settings import read_settings
+from vettance.db.leader import keep_duty
+from vettance.deployment import connect
+from vettance.settings.settings import read_settings
 
 
 @contextlib.asynccontextmanager

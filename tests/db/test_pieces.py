@@ -20,8 +20,8 @@ from vettance.exchange import sql as exchange_sql
 from vettance.jobs import sql as jobs_sql
 from vettance.lists import sql as lists_sql
 from vettance.retention import sql as retention_sql
-from vettance.retention.place import REWRITTEN
-from vettance.webhooks import outbox
+from vettance.retention.stored_texts import REWRITTEN
+from vettance.webhooks import delivery_queue
 from vettance.websdk import sql as websdk_sql
 
 AnyStore = SqliteStore | PostgresStore
@@ -133,7 +133,7 @@ ASKED = (
     # What people wrote, and what is delivered, is small.
     *(retention_sql.select_place("t", one, one.start) for one in REWRITTEN if "sent" in one.columns),
     websdk_sql.select_signals("ten", [1]),
-    outbox.select_claimed([1, 2], "lease"),
+    delivery_queue.select_claimed([1, 2], "lease"),
 )
 
 

@@ -23,8 +23,8 @@ from vettance.db.dialect import LONG, form_of
 from vettance.db.engine import Misuse, Statement, StoreDown, everyone, scoped
 from vettance.db.migrate import SchemaRefused, migrate, migrations
 from vettance.db.postgres import PostgresStore
+from vettance.db.postgres_analyze import ROWS_MIN, count, select_grown
 from vettance.db.postgres_batch import TURN
-from vettance.db.postgres_count import ROWS_MIN, count, select_grown
 from vettance.terms import sql as terms_sql
 from vettance.websdk import sql as websdk_sql
 

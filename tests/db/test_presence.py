@@ -12,7 +12,7 @@ from databases import ask
 from live import Service
 from servers import private, programs
 from vettance.db.engine import StoreDown
-from vettance.db.presence import Presence
+from vettance.db.exclusive_database import Presence
 
 LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer": {"externalId": "c-1"}}
 

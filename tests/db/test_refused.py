@@ -10,8 +10,8 @@ from rows import all_uses, decided, until, use
 from databases import SERVER, absence, ask, database
 from vettance.db import postgres_schema
 from vettance.db.engine import StoreDown
-from vettance.db.examine import examine
 from vettance.db.postgres import PostgresStore
+from vettance.db.postgres_examine import examine
 from vettance.db.postgres_link import ROLE
 
 

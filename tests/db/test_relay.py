@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
-from vettance.db.relay import Relay, RelayedStore
 from vettance.db.sqlite import SqliteStore
+from vettance.db.write_relay import Relay, RelayedStore
 
 INSERT = "INSERT INTO change (seq, area, tenant, subject, at_ms) VALUES (?, ?, ?, ?, ?)"
 

@@ -7,12 +7,12 @@ import pytest
 
 from vettance.clock import HOUR_MS
 from vettance.db.engine import Statement, Store
-from vettance.ops.meters import Rows
-from vettance.skipped import Skipped
+from vettance.events.browser_session import WAITING_MAX, SessionBook, counts_since, merge
+from vettance.fairness.skipped_rows import Skipped
+from vettance.telemetry.meters import Rows
 from vettance.websdk import sql
-from vettance.websdk.follow import Follower
-from vettance.websdk.session import WAITING_MAX, SessionBook, counts_since, merge
-from vettance.wire import decode, encode
+from vettance.websdk.session_sync import Follower
+from vettance.wire.payload import decode, encode
 
 TENANTS = ("ten_" + "1" * 32, "ten_" + "2" * 32)
 START_MS = 1_790_000_000_123

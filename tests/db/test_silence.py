@@ -9,7 +9,7 @@ import pytest
 from lines import Lines, lines_to
 from rows import all_uses, use
 
-from vettance.db import duty, postgres_link, postgres_turn
+from vettance.db import leader, postgres_link, postgres_turn
 from vettance.db.engine import StoreDown
 from vettance.db.postgres import PostgresStore
 
@@ -84,8 +84,8 @@ async def test_the_system_looks_whether_a_silent_server_is_still_there(emptied: 
 async def test_who_asks_for_the_duty_over_a_line_that_went_silent_asks_over_another_one(
     lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duty, "LOOK_S", 0.1)
-    monkeypatch.setattr(duty, "_ANSWER_S_MAX", 1.0)
+    monkeypatch.setattr(leader, "LOOK_S", 0.1)
+    monkeypatch.setattr(leader, "_ANSWER_S_MAX", 1.0)
     on_duty = asyncio.Event()
 
     async def work() -> None:
@@ -93,8 +93,8 @@ async def test_who_asks_for_the_duty_over_a_line_that_went_silent_asks_over_anot
         await asyncio.Event().wait()
 
     holder = await postgres_link.connect(lines.beyond, statement_s_max=5, writes=False)
-    await holder.execute(f"SELECT pg_advisory_lock({duty._DUTY})")
-    keeping = asyncio.create_task(duty.keep_duty(lines.url, work))
+    await holder.execute(f"SELECT pg_advisory_lock({leader._DUTY})")
+    keeping = asyncio.create_task(leader.keep_duty(lines.url, work))
     await lines.sent(b"pg_try_advisory_lock")
     lines.silence()
     await postgres_link.part(holder)

@@ -14,7 +14,7 @@ from rows import all_uses, until, use
 
 from databases import ask
 from servers import private, programs
-from vettance.db import examine, postgres_schema
+from vettance.db import postgres_examine, postgres_schema
 from vettance.db.engine import StoreDown
 from vettance.db.postgres import PostgresStore
 from vettance.db.postgres_link import ReadOnly, connect, part
@@ -80,7 +80,7 @@ async def test_a_server_that_became_a_standby_is_read_and_takes_writes_again_whe
             assert await store.read(all_uses()) == [("ten_a", 1, 1)]
             with pytest.raises(ReadOnly):
                 await PostgresStore.open(url)
-            assert (await examine.examine(url)).is_standby
+            assert (await postgres_examine.examine(url)).is_standby
             assert await postgres_schema.check(url) == []
             await asyncio.to_thread(ask, url, "SELECT pg_promote()")
             await insist_kept(store, 3)

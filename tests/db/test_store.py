@@ -211,7 +211,7 @@ async def test_made_up_statements_do_not_fill_the_writer(store: AnyStore) -> Non
 async def test_more_waiting_writes_than_the_bound_are_refused(
     store: AnyStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vettance.db.gather.WAITING_MAX", 100)
+    monkeypatch.setattr("vettance.db.write_batcher.WAITING_MAX", 100)
     writes = [asyncio.create_task(store.write(use("ten_a", hour))) for hour in range(150)]
     outcomes = await asyncio.gather(*writes, return_exceptions=True)
     refused = [str(outcome) for outcome in outcomes if isinstance(outcome, StoreDown)]

@@ -13,11 +13,11 @@ import msgspec
 import pytest
 from rows import all_uses, decided, size, until, use
 
-from vettance.db.batch import Committer
 from vettance.db.connection import open_writer
 from vettance.db.engine import Statement, StoreDown
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore
+from vettance.db.sqlite_batch import Committer
 
 HALVES = Statement(
     "SELECT count(*) FROM event LEFT JOIN decision USING (id) LEFT JOIN delivery ON"
@@ -86,7 +86,7 @@ async def test_a_store_held_by_another_process_is_waited_for(embedded: SqliteSto
 async def test_a_store_held_for_too_long_refuses_and_recovers(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vettance.db.batch.LOCK_PATIENCE_S", 0.2)
+    monkeypatch.setattr("vettance.db.sqlite_batch.LOCK_PATIENCE_S", 0.2)
     migrate(path)
     async with await SqliteStore.open(path, writer="thread") as store:
         holder = sqlite3.connect(path, isolation_level=None)
@@ -103,7 +103,7 @@ async def test_a_store_held_for_too_long_refuses_and_recovers(
 async def test_a_thread_that_hangs_is_given_up_and_taken_back(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vettance.db.gather._TICKS_MAX", 2)
+    monkeypatch.setattr("vettance.db.write_batcher._TICKS_MAX", 2)
     migrate(path)
     async with await SqliteStore.open(path, writer="thread") as store:
         await store.write(use("ten_a", 1))

@@ -64,7 +64,7 @@ async def test_signals_to_the_group_do_not_end_the_writer(served: SqliteStore) -
 
 
 async def test_a_writer_that_hangs_is_replaced(served: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vettance.db.gather._TICKS_MAX", 2)
+    monkeypatch.setattr("vettance.db.write_batcher._TICKS_MAX", 2)
     before = served.writer_pid
     assert before is not None
     os.kill(before, signal.SIGSTOP)

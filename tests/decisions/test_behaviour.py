@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from vettance.decisions.behaviour import Behaviour, behaviour_of
 from vettance.decisions.features import fraud_schema
-from vettance.decisions.offset import shows_clock_of
+from vettance.decisions.utc_offsets import shows_clock_of
 from vettance.events.event import Event
 
 FIELDS = {name: field for name, field in fraud_schema().fields.items() if name.startswith("signals.")}

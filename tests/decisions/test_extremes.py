@@ -10,28 +10,28 @@ from extreme_bodies import NUMBERS, Extremes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vettance.aml.event import read_aml_event
+from vettance.aml.aml_event import read_aml_event
+from vettance.aml.aml_memory import AmlMemory
+from vettance.aml.evidence import Teller
 from vettance.aml.features import aml_schema
-from vettance.aml.figures import Teller
-from vettance.aml.find import requests_of
-from vettance.aml.judge import judge
-from vettance.aml.known import Known
-from vettance.aml.memory import AmlMemory
+from vettance.aml.findings import judge
+from vettance.aml.party_screening import requests_of
 from vettance.aml.sql import Record as AmlRecord
-from vettance.decisions.active import ask
+from vettance.aml.used_ids import Known
 from vettance.decisions.features import fraud_schema
 from vettance.errors import Refusal
+from vettance.events.browser_session import merge
 from vettance.events.event import Event, read_event, with_session_signals
+from vettance.rules.active_rulesets import ask
 from vettance.rules.compiler import Compiled
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
 from vettance.rules.ruleset import compile_ruleset
 from vettance.rules.schema import Schema, Type
-from vettance.rules.unknown import Failure, failures_of
-from vettance.state.fingerprint import draw_modulus
-from vettance.state.memory import MemoryVelocity
-from vettance.websdk.session import merge
-from vettance.wire import encode, parse_object
+from vettance.rules.unknowns import Failure, failures_of
+from vettance.velocity.fingerprint import draw_modulus
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.wire.payload import encode, parse_object
 
 NOW_MS = 1_760_000_000_000
 MODULUS = draw_modulus()

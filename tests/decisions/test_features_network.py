@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.decisions.network import FileUnreadable, Network, kind_of_address
-from vettance.events.address import packed_ip
+from vettance.events.ip_address import packed_ip
 
 
 @pytest.mark.parametrize(

@@ -13,22 +13,22 @@ import pytest
 
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore, store_path
-from vettance.decisions.active import RuleCache
 from vettance.decisions.decision import Record
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.features import fraud_schema
-from vettance.decisions.preserve import Preserver
-from vettance.decisions.rebuild import Rebuilder
 from vettance.errors import Unavailable
 from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
+from vettance.rules.active_rulesets import RuleCache
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
-from vettance.state.memory import MemoryVelocity
-from vettance.state.shelf import Shelf
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Tenant
-from vettance.wire import encode
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.sync.rebuild import Rebuilder
+from vettance.velocity.sync.snapshot_store import Shelf
+from vettance.velocity.sync.snapshots import Preserver
+from vettance.wire.payload import encode
 
 TENANT = "ten_" + "1" * 32
 OTHER = "ten_" + "2" * 32

@@ -14,7 +14,7 @@ import pytest
 
 from vettance.demo.cli import start_line
 from vettance.demo.launch import LaunchFault, make_fresh
-from vettance.demo.show import curl_line
+from vettance.demo.report import curl_line
 
 DEMO = (sys.executable, "-m", "vettance.cli", "demo")
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from vettance.demo.client import ClientFault, Connection, Target, post
+from vettance.demo.demo_client import ClientFault, Connection, Target, post
 from vettance.demo.drive import drive
 from vettance.demo.feed import Sample
-from vettance.generate.happening import ORDINARY
+from vettance.generate.generated_event import ORDINARY
 
 ANSWER = {"decision": "approve", "riskScore": 0, "reasonCodes": []}
 

@@ -11,7 +11,7 @@ import pytest
 
 from vettance.demo.feed import FeedFault, generated, parquet
 from vettance.events.event import read_taken_event
-from vettance.wire import parse_object
+from vettance.wire.payload import parse_object
 
 DAY_S = 86_400
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.demo.scorecard import Scorecard, quantiles_ms
-from vettance.generate.happening import ORDINARY
+from vettance.generate.generated_event import ORDINARY
 
 OUTCOMES = st.tuples(st.booleans(), st.integers(0, 100))
 

@@ -4,8 +4,8 @@ import pytest
 from click.testing import CliRunner
 
 from vettance.cli import main
-from vettance.endpoint import hosts_apart
-from vettance.settings import SettingsError, read_settings
+from vettance.settings.settings import SettingsError, read_settings
+from vettance.settings.urls import hosts_apart
 
 REDIS = "VETTANCE_REDIS_URL"
 DATABASE = "VETTANCE_DATABASE_URL"

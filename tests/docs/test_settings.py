@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vettance.settings import SETTINGS, Environment, SettingsError, load_secret, read_settings
+from vettance.settings.settings import SETTINGS, Environment, SettingsError, load_secret, read_settings
 
 ROOT = Path(__file__).parents[2]
 

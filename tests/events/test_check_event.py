@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vettance.errors import Refusal
 from vettance.events.event import Category, check_event, read_event
-from vettance.wire import (
+from vettance.wire.payload import (
     JSON,
     OBJECT_BYTES_MAX,
     OBJECT_DEPTH_MAX,

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from vettance.aml.event import read_aml_event, read_taken_aml_event
+from vettance.aml.aml_event import read_aml_event, read_taken_aml_event
 from vettance.errors import Invalid, Refusal, Unprocessable
 from vettance.events.event import read_event, read_taken_event
-from vettance.wire import JSON, OBJECT_BYTES_MAX, OBJECT_DEPTH_MAX, OBJECT_KEYS_MAX
+from vettance.wire.payload import JSON, OBJECT_BYTES_MAX, OBJECT_DEPTH_MAX, OBJECT_KEYS_MAX
 
 NOW_MS = 1_800_000_000_000
 

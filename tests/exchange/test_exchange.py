@@ -15,8 +15,8 @@ import pytest
 
 from live import Caller, Service, ask_store, place_store, run_cli
 from vettance.errors import Refusal
-from vettance.exchange.file import rows_of
-from vettance.exchange.table import read_row
+from vettance.exchange.columns import read_row
+from vettance.exchange.row_files import rows_of
 
 NOW = int(time.time())
 

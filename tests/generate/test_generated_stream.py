@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from vettance.clock import DAY_MS
 from vettance.events.event import read_event
 from vettance.generate.attacks import ATTACKS
-from vettance.generate.fraud import Traffic, reference, stream
-from vettance.generate.happening import ORDINARY
-from vettance.wire import parse_object, read_timestamp
+from vettance.generate.fraud_stream import Traffic, reference, stream
+from vettance.generate.generated_event import ORDINARY
+from vettance.wire.payload import parse_object, read_timestamp
 
 
 def bodies(traffic: Traffic) -> list[bytes]:

@@ -12,25 +12,25 @@ from grown_rows import BUSY, Setting
 from sink import Sink, sinking
 
 import vettance.watchlists
-from vettance.app import Service
-from vettance.connect import connect_store
 from vettance.db.engine import Store
 from vettance.decisions.sql import select_newest_sent
-from vettance.history.seal import Sealer
+from vettance.deployment.connect import connect_store
+from vettance.history.compaction import Sealer
 from vettance.outbox import MessageType
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING
-from vettance.settings import Role, Settings
+from vettance.server.application import Service
+from vettance.settings.settings import Role, Settings
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.key_use import record_use
 from vettance.tenants.tenant import Key, Tenant, key_digest, key_hint, make_key
-from vettance.vault import Vault
-from vettance.watchlists.reach import list_set_id
+from vettance.tenants.vault import Vault
 from vettance.watchlists.refresh import IndexKeeper, import_list
-from vettance.webhooks import outbox
+from vettance.watchlists.tenant_index import list_set_id
+from vettance.webhooks import delivery_queue
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.deliver import Deliverer
-from vettance.webhooks.post import Postman
+from vettance.webhooks.http_client import Postman
 from vettance.webhooks.webhook import Subscription, make_secret
 
 #: Tenants of a store. The first is asked; the others have as much, which nobody must read.
@@ -200,8 +200,8 @@ async def look_around(one: Grown) -> None:
     await one.deliverer._sweep()
     await record_use(service.store, service.keys)
     # What several deliverers look for, and what statistics ask once a minute.
-    await service.store.read(outbox.select_lease_owners())
-    await service.store.write(outbox.release_of(1))
+    await service.store.read(delivery_queue.select_lease_owners())
+    await service.store.write(delivery_queue.release_of(1))
     await service.store.read(select_newest_sent(tenant, 50, 10_000))
     await one.call("GET", f"{_API}/lists", expect=401, x_api_key=make_key(live=False))
     await service.tally.save()

@@ -15,12 +15,12 @@ from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.decision import LEVELS, Decision, Outcome, Reason, Record
 from vettance.events.event import Category, Event, Source
-from vettance.history.count import Accountant
+from vettance.history.compaction import Sealer
+from vettance.history.decision_search import Finder
+from vettance.history.entity_links import Relater
 from vettance.history.filter import Order, Wanted
-from vettance.history.find import Finder
-from vettance.history.relate import Relater
-from vettance.history.seal import Sealer
 from vettance.history.sql import count_decision
+from vettance.history.statistics import Accountant
 from vettance.ids import IdSource
 
 START_MS = 1_767_225_600_000  # 2026-01-01

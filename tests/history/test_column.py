@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.history.column import TYPES, Column
+from vettance.history.segment import TYPES, Column
 
 TERMS = st.integers(0, 300) | st.integers(0, 2**32 - 1)
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.history.column import TYPES, Array
-from vettance.history.digits import WORD_DIGITS, begins, holds
+from vettance.history.id_search import WORD_DIGITS, begins, holds
+from vettance.history.segment import TYPES, Array
 
 HEX = "0123456789abcdef"
 # Few different digits, so that parts repeat and nearly match everywhere.

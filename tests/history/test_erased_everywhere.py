@@ -14,9 +14,9 @@ import pytest
 from sink import Sink, sinking
 
 from live import Caller, Service, started
-from vettance.retention.place import ANSWERS, KEPT, LOG, REWRITTEN, Place
-from vettance.settings import load_secret, read_settings
-from vettance.vault import Sealed, Vault
+from vettance.retention.stored_texts import ANSWERS, KEPT, LOG, REWRITTEN, Place
+from vettance.settings.settings import load_secret, read_settings
+from vettance.tenants.vault import Sealed, Vault
 
 NAME, EMAIL = "İpek-Straße-77", "straße.müller+shop@bücher.example"
 FORMS = (

@@ -11,8 +11,8 @@ from past import DAY_MS, KEYS, MADE, START_MS, Archive, Past, wants
 from vettance.db.engine import Statement
 from vettance.decisions.decision import LEVELS, Outcome
 from vettance.events.event import Category
+from vettance.history.decision_search import Place
 from vettance.history.filter import Order, Wanted
-from vettance.history.find import Place
 
 MOMENTS = st.integers(-2 * DAY_MS, 12 * DAY_MS).map(lambda offset: START_MS + offset) | st.sampled_from(
     [START_MS - DAY_MS, START_MS, START_MS + 60_000, START_MS + 61_000, START_MS + DAY_MS]

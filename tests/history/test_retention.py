@@ -17,19 +17,19 @@ from live import Caller, Service
 from vettance.db.engine import Row, Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.errors import Unavailable
-from vettance.history.count import Accountant
+from vettance.history.decision_search import ChunksChanged, Finder, begun_again
+from vettance.history.entity_links import Relater
 from vettance.history.filter import Order, Wanted
-from vettance.history.find import ChunksChanged, Finder, begun_again
-from vettance.history.relate import Relater
-from vettance.retention.erase import Eraser
-from vettance.retention.names import Names
-from vettance.retention.policy import Policy
+from vettance.history.statistics import Accountant
+from vettance.retention.erasure import Eraser
+from vettance.retention.expiry import Retainer
+from vettance.retention.name_forms import Names
 from vettance.retention.pseudonym import pseudonym, renamed
-from vettance.retention.retain import Retainer
+from vettance.settings.retention_policy import Policy
 from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
 from vettance.terms.sql import search_ids
-from vettance.webhooks.outbox import select_feed, select_last_delivery
+from vettance.webhooks.delivery_queue import select_feed, select_last_delivery
 
 LIVED = st.sampled_from([1, 5, 12, 24]).flatmap(
     lambda size: st.lists(st.tuples(st.sampled_from([0, 0, 1]), MADE), min_size=size, max_size=size)

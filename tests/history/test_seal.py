@@ -10,11 +10,11 @@ from past import START_MS, Archive, Made
 from test_long_texts import SCRIPTS, long_text
 
 from vettance.db.engine import Row, Statement, scoped
-from vettance.history.column import BITS
+from vettance.fairness.isolation import failing
+from vettance.history.compaction import BUSY_CHUNKS, LOOK_S, Sealer
 from vettance.history.filter import Order, Wanted
-from vettance.history.seal import BUSY_CHUNKS, LOOK_S, Sealer
-from vettance.isolate import failing
-from vettance.retention.erase import Eraser
+from vettance.history.segment import BITS
+from vettance.retention.erasure import Eraser
 from vettance.terms import sql as terms_sql
 
 CHUNK = 4

@@ -4,7 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from vettance.db.engine import Misuse, StoreDown
-from vettance.isolate import DOWN_S, RETRY_S_MAX, RETRY_S_MIN, Isolation, failing, failures
+from vettance.fairness.isolation import DOWN_S, RETRY_S_MAX, RETRY_S_MIN, Isolation, failing, failures
 
 
 class Round:

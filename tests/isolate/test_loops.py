@@ -11,29 +11,29 @@ import pytest
 from broken import breaking
 
 from databases import absence, database
-from vettance.aml.screening.follow import Rescreener
-from vettance.aml.screening.request import read_screen_request
+from vettance.aml.screening.rescreening import Rescreener
 from vettance.aml.screening.screen import Screener
+from vettance.aml.screening.screening_request import read_screen_request
 from vettance.db import postgres_schema
 from vettance.db.engine import Store, everyone
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
-from vettance.decisions.preserve import Preserver
+from vettance.fairness.isolation import failing
 from vettance.ids import IdSource
-from vettance.isolate import failing
-from vettance.ops.measure import Measurer, keep_noting
-from vettance.ops.meters import take_place
+from vettance.limits.limits import Quota
+from vettance.limits.quota_usage import OwnTally
+from vettance.ops.gauges import Measurer, keep_noting
 from vettance.ops.sql import select_failing
 from vettance.replays.replay import StoredReplays
-from vettance.retention.policy import Policy
-from vettance.retention.retain import Retainer
-from vettance.state.limits import Quota
+from vettance.retention.expiry import Retainer
+from vettance.settings.retention_policy import Policy
+from vettance.telemetry.meters import take_place
 from vettance.tenants.sql import insert_tenant, select_quota_use
-from vettance.tenants.tally import OwnTally
 from vettance.tenants.tenant import Tenant
-from vettance.vault import Vault
+from vettance.tenants.vault import Vault
+from vettance.velocity.sync.snapshots import Preserver
 from vettance.watchlists.refresh import IndexKeeper, import_list
-from vettance.wire import encode
+from vettance.wire.payload import encode
 
 NOW_MS = 1_800_000_000_000
 DAY_MS = 86_400_000

@@ -13,12 +13,12 @@ from filled import MADE, contents, fill
 from rows import decided
 
 from live import Service, run_cli
-from vettance.db.backup import copy_store
 from vettance.db.connection import open_writer
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore, store_path
-from vettance.settings import load_secret, read_settings
-from vettance.vault import secret_digest
+from vettance.db.sqlite_backup import copy_store
+from vettance.settings.settings import load_secret, read_settings
+from vettance.tenants.vault import secret_digest
 
 LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer": {"externalId": "c-1"}}
 DECIDE = "/api/v1/decisions/evaluate"

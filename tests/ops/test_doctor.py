@@ -20,8 +20,8 @@ from databases import absence, database
 from databases import ask as change
 from live import Service, run_cli, started
 from vettance.db.postgres_schema import month_of
-from vettance.ops.beside import judge_clock, judge_redis, judge_refusal, judge_settings
-from vettance.ops.finding import Level
+from vettance.ops.doctor.check import Level
+from vettance.ops.doctor.shared_stores import judge_clock, judge_redis, judge_refusal, judge_settings
 
 
 def ask(data: Path, *options: str, env: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:

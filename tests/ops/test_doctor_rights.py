@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from live import run_cli
-from vettance.ops.doctor import examine
-from vettance.ops.finding import Finding, Level, Patient
-from vettance.ops.machine import check_data_folder
-from vettance.settings import read_settings
+from vettance.ops.doctor.check import Finding, Level, Patient
+from vettance.ops.doctor.doctor import examine
+from vettance.ops.doctor.machine_checks import check_data_folder
+from vettance.settings.settings import read_settings
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ CANARY = "canary-7f3a@example.com"
 
 PRELUDE = f"""
 import asyncio, logging, sys, threading
-from vettance.logs import configure_logs
+from vettance.telemetry.logs import configure_logs
 from vettance.db.engine import StoreDown
 import structlog
 configure_logs("debug")

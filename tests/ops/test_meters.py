@@ -9,9 +9,9 @@ from exposed import figures, read_exposition
 
 from vettance.decisions.decision import Outcome
 from vettance.events.event import Source
-from vettance.ops.board import SEARCHERS_MAX, SLOTS, Board, attach
-from vettance.ops.exposition import Family, exposition
-from vettance.ops.meters import METERS, RESULTS, SEARCH_RESULTS, Meters, Process, processes
+from vettance.telemetry.exposition import Family, exposition
+from vettance.telemetry.meters import METERS, RESULTS, SEARCH_RESULTS, Meters, Process, processes
+from vettance.telemetry.shared_counters import SEARCHERS_MAX, SLOTS, Board, attach
 from vettance.webhooks.webhook import Failure
 
 
@@ -96,8 +96,8 @@ def test_what_a_child_counts_is_seen_by_its_parent_and_outlives_it() -> None:
     board = Board.shared()
     assert board.descriptor is not None
     program = (
-        "from vettance.ops.board import attach\n"
-        "from vettance.ops.meters import Meters\n"
+        "from vettance.telemetry.shared_counters import attach\n"
+        "from vettance.telemetry.meters import Meters\n"
         "board, slot = attach()\n"
         "Meters(board.slot(slot), 'webhooks').attempted('timeout', 10_000)\n"
     )

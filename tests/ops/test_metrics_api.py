@@ -15,8 +15,8 @@ from receivers import receiving
 from redis_server import PrivateRedis
 
 from live import Caller, Service, searchers_of, started
-from vettance.ops.measure import GAUGES
-from vettance.ops.meters import METERS
+from vettance.ops.gauges import GAUGES
+from vettance.telemetry.meters import METERS
 
 LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer": {"externalId": "c-1"}}
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from vettance.ops.measure import GAUGES
-from vettance.ops.meters import METERS
+from vettance.ops.gauges import GAUGES
+from vettance.telemetry.meters import METERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
 

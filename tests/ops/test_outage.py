@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 from databases import SERVER, absence, ask, database
 from live import Service, started
 from vettance.db.postgres_link import ROLE
-from vettance.outage import SETTLED_S, TELL_S, Outage
+from vettance.telemetry.outages import SETTLED_S, TELL_S, Outage
 
 LOGIN = {
     "eventName": "user.login",

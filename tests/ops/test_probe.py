@@ -6,10 +6,10 @@ import pytest
 from redis_server import PrivateRedis
 
 from live import run_cli
-from vettance.ops.beside import check_redis
-from vettance.ops.finding import Level, Patient
-from vettance.probe import probe_redis
-from vettance.settings import SettingsError, read_settings
+from vettance.ops.doctor.check import Level, Patient
+from vettance.ops.doctor.shared_stores import check_redis
+from vettance.ops.preflight import probe_redis
+from vettance.settings.settings import SettingsError, read_settings
 
 
 def assert_refused(url: str, said: str, mend: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from collector import Collector
 
 from live import started
-from vettance.settings import SettingsError, read_settings
+from vettance.settings.settings import SettingsError, read_settings
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 LOGIN = {"eventName": "user.login", "customer": {"externalId": "c-1", "email": "canary@example.com"}}
@@ -52,7 +52,7 @@ def test_a_collector_that_is_away_disturbs_nobody(tmp_path: Path) -> None:
 
 def test_nothing_of_it_is_loaded_unless_asked_for() -> None:
     program = (
-        "import sys, vettance.app, vettance.serve, vettance.webhooks.worker;"
+        "import sys, vettance.server.application, vettance.server.cli, vettance.webhooks.worker;"
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0

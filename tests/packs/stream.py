@@ -10,7 +10,7 @@ from vettance.events.event import Event, read_taken_event
 from vettance.rules.compiler import Compiled
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import RuleSet, compile_ruleset
-from vettance.state.memory import MemoryVelocity
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 SECOND_MS = 1000
 MINUTE_MS = 60 * SECOND_MS

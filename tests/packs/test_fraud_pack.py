@@ -11,9 +11,9 @@ from packs.stream import compiled, parse, ruleset
 from vettance.decisions.features import fraud_schema
 from vettance.events.kind import Kind
 from vettance.rules.packs import PackUnknown, load_pack, load_pack_text, pack_names
-from vettance.rules.packs.manual import pack_page
+from vettance.rules.packs.fraud_manual import pack_page
 from vettance.rules.ruleset import Rule, admit, read_ruleset
-from vettance.state.memory import MemoryVelocity
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 FAMILIES = {
     "account-takeover",

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from vettance.aml.event import read_aml_event
+from vettance.aml.aml_event import read_aml_event
+from vettance.aml.aml_fields import BIRTH_MEMBERS
 from vettance.aml.features import aml_schema
-from vettance.aml.stated import BIRTH_MEMBERS
 from vettance.aml.transfer import SPELLINGS
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.network import Network
 from vettance.errors import Refusal
 from vettance.events.event import read_taken_event
 from vettance.rules.schema import Field
-from vettance.wire import JSON, encode
+from vettance.wire.payload import JSON, encode
 
 SOURCE = Path(__file__).parents[2] / "src" / "vettance"
 NAME = re.compile(r"[a-z][A-Za-z0-9_]*", re.ASCII)

@@ -8,13 +8,13 @@ import pytest
 from redis_server import PATIENCE_S, SECRET, PrivateRedis
 
 from vettance.db.sqlite import SqliteStore
+from vettance.redis_link import redis_claims
+from vettance.redis_link.redis_claims import SharedClaims
+from vettance.redis_link.redis_connection import Line
 from vettance.replays.replay import StoredReplays
-from vettance.state import redis_claims
-from vettance.state.redis_claims import SharedClaims
-from vettance.state.redis_line import Line
 from vettance.tenants.tenant import Key, Tenant
-from vettance.vault import Vault
-from vettance.web.answer import Answer, answer_of
+from vettance.tenants.vault import Vault
+from vettance.web.response import Answer, answer_of
 from vettance.web.routing import Call, Reply
 
 #: Longer than any test may take.

@@ -10,8 +10,8 @@ from vettance.db.engine import Clash, Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.replays.replay import StoredReplays
 from vettance.tenants.tenant import Key, Tenant
-from vettance.vault import Vault
-from vettance.web.answer import Answer, answer_of
+from vettance.tenants.vault import Vault
+from vettance.web.response import Answer, answer_of
 from vettance.web.routing import Call, Reply
 
 VAULT = Vault(b"v" * 32)

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from words_for_tests import SCHEMA, compile_texts
 
 from vettance.rules.compiler import compile_rules
-from vettance.rules.keys import composite_key, single_key
+from vettance.rules.key_text import composite_key, single_key
 from vettance.rules.language import check
-from vettance.rules.remember import AGGREGATES_MAX, TooManyAggregates
+from vettance.rules.plan_builder import AGGREGATES_MAX, TooManyAggregates
 from vettance.rules.schema import Field, Namespace, Schema, Type
-from vettance.rules.unknown import failures_of
-from vettance.state.memory import MemoryVelocity
-from vettance.state.port import KINDS, Aggregate, Observation, Series
+from vettance.rules.unknowns import failures_of
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.port import KINDS, Aggregate, Observation, Series
 
 MINUTE = 60_000
 

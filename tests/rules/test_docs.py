@@ -15,13 +15,13 @@ from vettance.events.event import read_taken_event
 from vettance.rules import (
     aggregates,
     calls,
+    document_layout,
     functions,
     gate,
     language,
-    layout,
     operators,
-    reading,
-    remember,
+    parse,
+    plan_builder,
     scanner,
 )
 from vettance.rules.document import DOCUMENT_BYTES_MAX
@@ -30,7 +30,7 @@ from vettance.rules.manual import aggregate_entries, manual_table, word_entries
 from vettance.rules.packs import default_pack
 from vettance.rules.ruleset import admit, read_ruleset
 from vettance.rules.schema import Schema
-from vettance.state.memory import MemoryVelocity
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 TEXT = PAGE.read_text("utf-8")
@@ -38,18 +38,18 @@ TEXT = PAGE.read_text("utf-8")
 LIMITS = [
     ("characters of a rule", scanner.TEXT_CHARS_MAX),
     ("levels of nesting", scanner.NESTING_MAX),
-    ("parts of a rule (names, values, words, operators)", reading.NODES_MAX),
-    ("items of a list", reading.ITEMS_MAX),
+    ("parts of a rule (names, values, words, operators)", parse.NODES_MAX),
+    ("items of a list", parse.ITEMS_MAX),
     ("characters of a text", scanner.STRING_CHARS_MAX),
     ("characters of a pattern", functions.PATTERN_CHARS_MAX),
     ("greatest number written in a rule", f"{operators.NUMBER_MAX:.0e}".replace("+", "")),
     ("parts of a key", aggregates.KEY_PARTS_MAX),
     ("longest window", f"{aggregates.WINDOW_MS_MAX // aggregates.DAY_MS} days"),
     ("cost of a rule", language.COST_MAX),
-    ("different aggregates of a rule set", remember.AGGREGATES_MAX),
+    ("different aggregates of a rule set", plan_builder.AGGREGATES_MAX),
     ("cost of a rule set", gate.COST_MAX),
-    ("rules of a rule set", layout.RULES_MAX),
-    ("tests of a rule", layout.TESTS_MAX),
+    ("rules of a rule set", document_layout.RULES_MAX),
+    ("tests of a rule", document_layout.TESTS_MAX),
     ("events of all tests of a rule set", gate.TRIAL_EVENTS_MAX),
     ("size of a rule set", f"{DOCUMENT_BYTES_MAX // 1024} KiB"),
 ]

@@ -3,7 +3,7 @@
 import pytest
 
 from vettance.aml.features import aml_schema
-from vettance.aml.trial import Trial
+from vettance.aml.rule_trial import Trial
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_taken_event
 from vettance.rules.extension import Pack
@@ -11,7 +11,7 @@ from vettance.rules.gate import Context, Examined, examine
 from vettance.rules.packs import default_pack, load_pack
 from vettance.rules.rule import RuleSetRefused
 from vettance.rules.ruleset import read_ruleset, write_ruleset
-from vettance.state.memory import MemoryVelocity
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 PACK = default_pack("fraud")
 OWN = """

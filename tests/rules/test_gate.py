@@ -7,7 +7,7 @@ from vettance.events.event import read_taken_event
 from vettance.rules.document import position_in, read_document
 from vettance.rules.gate import Context, Examined, examine
 from vettance.rules.rule import RuleSetRefused
-from vettance.state.memory import MemoryVelocity
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 CONTEXT = Context(fraud_schema(), read_taken_event, MemoryVelocity)
 HEAD = "name: Shop\nrules:\n"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.aml.event import AmlCategory, read_aml_event
+from vettance.aml.aml_event import AmlCategory, read_aml_event
 from vettance.aml.features import aml_schema
 from vettance.decisions.features import fraud_schema
 from vettance.errors import Refusal
@@ -20,10 +20,10 @@ from vettance.events.kind import Kind
 from vettance.rules.domain import Domain, computed, doubt_about
 from vettance.rules.language import check
 from vettance.rules.packs import load_pack
-from vettance.rules.reach import verdict
 from vettance.rules.ruleset import compile_document
 from vettance.rules.schema import Schema, Type
-from vettance.wire import encode
+from vettance.rules.value_ranges import verdict
+from vettance.wire.payload import encode
 
 APPROVED = Path(__file__).parent / "doubted"
 FRAUD, AML = fraud_schema(), aml_schema()

@@ -25,7 +25,7 @@ from vettance.rules.ruleset import (
     read_ruleset,
     write_ruleset,
 )
-from vettance.state.memory import MemoryVelocity
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 DOCUMENT = """
 name: Example

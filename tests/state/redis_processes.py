@@ -12,22 +12,22 @@ from redis_server import PATIENCE_S, SECRET
 
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore
-from vettance.decisions.active import RuleCache
 from vettance.decisions.decision import Record
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.decisions.features import fraud_schema
-from vettance.decisions.share import SharedMemory
 from vettance.errors import Unavailable
 from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
+from vettance.limits.redis_limits import SharedLimits
+from vettance.redis_link.redis_connection import Line
+from vettance.rules.active_rulesets import RuleCache
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
-from vettance.state.memory import MemoryVelocity
-from vettance.state.redis_limits import SharedLimits
-from vettance.state.redis_line import Line
-from vettance.state.redis_velocity import RedisVelocity
-from vettance.websdk.follow import Follower
-from vettance.wire import encode
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.redis.redis_velocity import RedisVelocity
+from vettance.velocity.sync.shared_velocity import SharedMemory
+from vettance.websdk.session_sync import Follower
+from vettance.wire.payload import encode
 
 TENANT = "ten_1"
 LOGIN = {"eventName": "user.login", "ip": "203.0.113.9", "customer": {"externalId": "c1"}}

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from vettance.state.port import Answer, Observation, Plan
-from vettance.state.redis_line import Line
-from vettance.state.redis_velocity import RedisVelocity
+from vettance.redis_link.redis_connection import Line
+from vettance.velocity.port import Answer, Observation, Plan
+from vettance.velocity.redis.redis_velocity import RedisVelocity
 
 SECRET = b"a secret of tests".ljust(32, b".")
 Result = TypeVar("Result")

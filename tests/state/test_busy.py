@@ -10,10 +10,10 @@ from velocity_engines import ENGINES, make_velocity, observe_all
 from velocity_oracle import Oracle, agree
 from velocity_plans import HOUR, MINUTE, make_plan
 
-from vettance.state import latest
-from vettance.state.memory import MemoryVelocity
-from vettance.state.port import Aggregate, Observation, Series
-from vettance.state.window import BUCKETS
+from vettance.velocity.memory import last_seen
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.memory.sub_buckets import BUCKETS
+from vettance.velocity.port import Aggregate, Observation, Series
 
 NOW = 1_600_000_000_000  # Nothing here may be ahead of the clock of Redis.
 SPANS = (MINUTE, 10 * MINUTE, HOUR, 24 * HOUR)
@@ -153,7 +153,7 @@ def test_a_busy_key_that_falls_quiet_becomes_exact_again():
 
 
 def test_distinct_values_of_a_hot_key_are_counted_exactly_and_their_number_is_bounded(monkeypatch):
-    monkeypatch.setattr(latest, "VALUES_MAX", 3000)
+    monkeypatch.setattr(last_seen, "VALUES_MAX", 3000)
     plan = make_plan((Series(0, 0, "texts"),), (Aggregate("distinct", 0, HOUR), Aggregate("seen", 0, HOUR)))
     velocity = MemoryVelocity()
     velocity.install("A", plan)
@@ -173,7 +173,7 @@ def test_distinct_values_of_a_hot_key_are_counted_exactly_and_their_number_is_bo
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3000)), max_size=200))
 def test_the_latest_of_values_answers_as_a_scan_does(observed):
-    kept, last = latest.Latest(), {}
+    kept, last = last_seen.Latest(), {}
     for value, at_ms in observed:
         kept.add(value, at_ms)
         last[value] = max(at_ms, last.get(value, -1))

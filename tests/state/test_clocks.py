@@ -8,8 +8,8 @@ from velocity_engines import ENGINES, make_velocity
 from velocity_oracle import Oracle, agree
 from velocity_plans import HOUR, MINUTE, make_plan
 
-from vettance.state.memory import MemoryVelocity
-from vettance.state.port import Aggregate, Observation, Series
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.port import Aggregate, Observation, Series
 
 SPANS = (MINUTE, HOUR)
 KINDS = ("count", "sum", "distinct", "seen")

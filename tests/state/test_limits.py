@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vettance.state.limits import QUOTA_WINDOW_S, THROTTLE_WINDOW_S, Quota, Throttle
+from vettance.limits.limits import QUOTA_WINDOW_S, THROTTLE_WINDOW_S, Quota, Throttle
 
 # Steps in quarters of a second are exact in binary, so that a window's edge is hit often and exactly.
 _STEPS = st.integers(0, 140).map(lambda quarters: quarters / 4) | st.just(0.0) | st.just(60.0)

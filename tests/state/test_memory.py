@@ -9,9 +9,9 @@ from velocity_engines import ENGINES, make_velocity
 from velocity_oracle import Oracle, agree
 from velocity_plans import EVERYTHING, HOUR, MINUTE, make_plan, observations
 
-from vettance.state import packed
-from vettance.state.memory import MemoryVelocity
-from vettance.state.port import Aggregate, Observation, Series
+from vettance.velocity.memory import packed_record
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.port import Aggregate, Observation, Series
 
 NOW = 1_600_000_000_000  # Nothing here may be ahead of the clock of Redis.
 
@@ -57,8 +57,8 @@ def test_every_answer_equals_that_of_a_memory_that_keeps_everything(engine, even
 @settings(max_examples=3, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 def test_a_key_answers_alike_before_and_after_it_becomes_busy(threshold, number):
     seed = random.Random(number)
-    before = packed.ENTRIES_MAX
-    packed.ENTRIES_MAX = threshold
+    before = packed_record.ENTRIES_MAX
+    packed_record.ENTRIES_MAX = threshold
     try:
         velocity, oracle, now_ms = MemoryVelocity(), Oracle(EVERYTHING), NOW
         velocity.install("A", EVERYTHING)
@@ -73,7 +73,7 @@ def test_a_key_answers_alike_before_and_after_it_becomes_busy(threshold, number)
                 velocity, oracle, "A", f"e{index}", now_ms - seed.choice([0, 0, 900, 5 * MINUTE]), seen
             )
     finally:
-        packed.ENTRIES_MAX = before
+        packed_record.ENTRIES_MAX = before
 
 
 @pytest.mark.parametrize("engine", ENGINES)

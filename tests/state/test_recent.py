@@ -2,8 +2,8 @@
 
 import pytest
 
-from vettance.state.port import Answer
-from vettance.state.recent import RECENT, Recent
+from vettance.velocity.memory.dedup import RECENT, Recent
+from vettance.velocity.port import Answer
 
 
 @pytest.mark.parametrize("count", [0, 1, RECENT - 1, RECENT, RECENT + 1, 2 * RECENT, 5 * RECENT + 7])

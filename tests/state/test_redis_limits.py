@@ -9,16 +9,16 @@ import pytest
 from redis_server import PATIENCE_S
 from velocity_engines import private_redis
 
-from vettance.state.redis_limits import SharedLimits
-from vettance.state.redis_line import WAITING_MAX, Line
+from vettance.limits.redis_limits import SharedLimits
+from vettance.redis_link.redis_connection import WAITING_MAX, Line
 
 WINDOW_S = 60.0
 _THROTTLE = b"vettance:{T}:t:key"
 
 _CALLER = """
 import asyncio, sys
-from vettance.state.redis_limits import SharedLimits
-from vettance.state.redis_line import Line
+from vettance.limits.redis_limits import SharedLimits
+from vettance.redis_link.redis_connection import Line
 
 async def main():
     line = Line(sys.argv[1], 30.0)

@@ -9,10 +9,10 @@ from redis_server import PATIENCE_S
 from velocity_engines import private_redis
 
 from vettance.db.sqlite import SqliteStore
-from vettance.state.redis_limits import SharedLimits
-from vettance.state.redis_line import Line
+from vettance.limits.quota_usage import SharedTally
+from vettance.limits.redis_limits import SharedLimits
+from vettance.redis_link.redis_connection import Line
 from vettance.tenants import sql
-from vettance.tenants.tally import SharedTally
 from vettance.tenants.tenant import Tenant
 
 QUOTA = b"vettance:{ten_1}:q"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.tenant_cache import ENTRY_BYTES, TenantCache
+from vettance.fairness.tenant_cache import ENTRY_BYTES, TenantCache
 
 BYTES_MAX = 20_000
 PUTS = st.lists(

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from live import Service
-from vettance.state import trail as trails
-from vettance.state.limits import THROTTLE_WINDOW_S, Throttle
-from vettance.state.trail import Trail
+from vettance.limits import throttle_journal as trails
+from vettance.limits.limits import THROTTLE_WINDOW_S, Throttle
+from vettance.limits.throttle_journal import Trail
 
 _STEPS_S = st.integers(0, 140).map(lambda quarters: quarters / 4) | st.just(0.0) | st.just(60.0)
 _ASKED = st.tuples(

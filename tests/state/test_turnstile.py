@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from vettance.state.turnstile import Turnstile
+from vettance.velocity.sync.drain_gate import Turnstile
 
 TENANT = "ten_a"
 

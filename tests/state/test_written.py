@@ -9,13 +9,13 @@ from test_memory import hold_equal
 from velocity_oracle import Oracle
 from velocity_plans import HOUR, MINUTE, MOMENTS, NUMBERS, TEXTS, make_plan
 
-from vettance.state import packed
-from vettance.state.busy_source import busy_source
-from vettance.state.layout import arrange
-from vettance.state.memory import MemoryVelocity
-from vettance.state.packed_source import packed_source
-from vettance.state.port import Aggregate, Observation, Plan, Series
-from vettance.state.written import read_source, write
+from vettance.velocity.memory import packed_record
+from vettance.velocity.memory.busy_codegen import busy_source
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.memory.packed_codegen import packed_source
+from vettance.velocity.memory.plan_codegen import read_source, write
+from vettance.velocity.plan_layout import arrange
+from vettance.velocity.port import Aggregate, Observation, Plan, Series
 
 NOW = 1_790_000_000_000
 ASKED = {"moments": MOMENTS, "numbers": (*MOMENTS, *NUMBERS), "texts": (*MOMENTS, *TEXTS)}
@@ -41,8 +41,8 @@ def plans(draw) -> Plan:
 @settings(max_examples=25, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 def test_any_plan_is_answered_as_a_memory_that_keeps_everything_would(threshold, plan, number):
     seed = random.Random(number)
-    before = packed.ENTRIES_MAX
-    packed.ENTRIES_MAX = threshold
+    before = packed_record.ENTRIES_MAX
+    packed_record.ENTRIES_MAX = threshold
     try:
         velocity, oracle, now_ms = MemoryVelocity(), Oracle(plan), NOW
         velocity.install("A", plan)
@@ -56,7 +56,7 @@ def test_any_plan_is_answered_as_a_memory_that_keeps_everything_would(threshold,
             late_ms = seed.choice([0, 0, 0, 900, 4 * MINUTE])
             hold_equal(velocity, oracle, "A", f"e{index}", now_ms - late_ms, seen)
     finally:
-        packed.ENTRIES_MAX = before
+        packed_record.ENTRIES_MAX = before
 
 
 def test_a_question_ahead_of_its_time_changes_no_later_answer():

@@ -5,8 +5,8 @@ from functools import cache
 
 from redis_server import PrivateRedis, Shared
 
-from vettance.state.memory import MemoryVelocity
-from vettance.state.port import Answer, Observation
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.port import Answer, Observation
 
 ENGINES = ("memory", "redis")
 

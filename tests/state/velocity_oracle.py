@@ -2,7 +2,7 @@
 
 import math
 
-from vettance.state.port import KINDS, Observation, Plan, Value
+from vettance.velocity.port import KINDS, Observation, Plan, Value
 
 
 def same(value: Value) -> tuple[str, Value]:

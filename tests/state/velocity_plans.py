@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from vettance.state.port import KINDS, Aggregate, Observation, Plan, Series
+from vettance.velocity.port import KINDS, Aggregate, Observation, Plan, Series
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from vettance.attend import Attendant
 from vettance.db.engine import StoreDown
+from vettance.server.tenant_tasks import Attendant
 
 
 class Work:

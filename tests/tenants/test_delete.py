@@ -16,9 +16,9 @@ from live import Service
 from vettance.db.engine import Store
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
-from vettance.history.column import SEARCHED_BITS
-from vettance.retention.delete import TenantDeleter
+from vettance.history.segment import SEARCHED_BITS
 from vettance.retention.sql import select_tables_of_tenants
+from vettance.retention.tenant_deletion import TenantDeleter
 
 GONE = "ten_" + "a" * 32
 OTHER = "ten_" + "b" * 32

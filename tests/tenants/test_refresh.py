@@ -6,7 +6,7 @@ import pytest
 
 from vettance.db.engine import StoreDown
 from vettance.db.sqlite import SqliteStore
-from vettance.refresh import Refresher
+from vettance.server.change_feed import Refresher
 from vettance.tenants.sql import AREA as KEYS
 from vettance.tenants.sql import note_change
 

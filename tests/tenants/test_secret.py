@@ -12,14 +12,14 @@ import pytest
 
 from databases import absence, database
 from live import run_cli
-from vettance.connect import connect_store
 from vettance.db.engine import Store
-from vettance.prove import prove_secret, record_when_proven
-from vettance.settings import Settings, SettingsError
+from vettance.deployment.connect import connect_store
+from vettance.settings.settings import Settings, SettingsError
 from vettance.tenants import sql
 from vettance.tenants.keyring import KeyRing
+from vettance.tenants.secret_check import prove_secret, record_when_proven
 from vettance.tenants.tenant import Key, Tenant, key_digest, make_key
-from vettance.vault import Vault, secret_digest
+from vettance.tenants.vault import Vault, secret_digest
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.webhook import MessageType, Subscription, make_secret
 

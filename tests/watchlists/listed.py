@@ -1,6 +1,6 @@
 """Entities that do not exist, for tests of matching and searching."""
 
-from vettance.watchlists.birth import read_birth
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Document, DocumentKind, Entity, EntityDraft, EntityType, NameQuality
 
 

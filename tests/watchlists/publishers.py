@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from vettance.watchlists.entity import Entity
-from vettance.watchlists.sources.table import SOURCES
+from vettance.watchlists.sources.source_table import SOURCES
 
 
 def read(source: str, *paths: Path) -> dict[str, Entity]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.watchlists.birth import read_birth
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import BirthDate
 
 

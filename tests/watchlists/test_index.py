@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from listed import document, entity
 
-from vettance.watchlists.build import META_FILE, build_index
 from vettance.watchlists.entity import DocumentKind, Entity, EntityType
 from vettance.watchlists.index import Index, IndexFault
+from vettance.watchlists.index_build import META_FILE, build_index
 from vettance.watchlists.match import Subject, match
 
 GIVEN = ("Torvald", "Mikkel", "Ingrid", "Олексій", "محمد", "Kwang", "Jose", "Abdul", "Svetlana", "Reza")

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.watchlists.align import align
 from vettance.watchlists.mandarin import GILES, syllables_of
-from vettance.watchlists.names import Grammar, parse_name
-from vettance.watchlists.word import Kind
+from vettance.watchlists.name_alignment import align
+from vettance.watchlists.name_analysis import Grammar, parse_name
+from vettance.watchlists.name_token import Kind
 
 
 def score(one: str, other: str) -> float:

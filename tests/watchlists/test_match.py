@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from listed import document, entity
 
-from vettance.watchlists.birth import read_birth
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.compare import compare_births
 from vettance.watchlists.entity import DocumentKind, EntityType
 from vettance.watchlists.match import Classification, Match, Subject, classify, confirms, match

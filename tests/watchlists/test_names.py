@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.watchlists.align import align
-from vettance.watchlists.names import WORDS_MAX, Grammar, compact, otherwise, parse_name
-from vettance.watchlists.script import Script, romanise
-from vettance.watchlists.word import Kind, make_word, word_similarity
+from vettance.watchlists.name_alignment import align
+from vettance.watchlists.name_analysis import WORDS_MAX, Grammar, compact, otherwise, parse_name
+from vettance.watchlists.name_token import Kind, make_word, word_similarity
+from vettance.watchlists.transliteration import Script, romanise
 
 
 def texts(name: str, grammar: Grammar = Grammar.PERSON) -> list[str]:

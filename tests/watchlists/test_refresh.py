@@ -13,10 +13,10 @@ from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.watchlists import sql
 from vettance.watchlists.entity import EntityType
+from vettance.watchlists.list_store import difference, index_path, shelf_of, take
 from vettance.watchlists.match import Subject
 from vettance.watchlists.refresh import IndexKeeper, Refusal, import_list, refresh_list
-from vettance.watchlists.shelf import difference, index_path, shelf_of, take
-from vettance.watchlists.sources.reading import SourceFault
+from vettance.watchlists.sources.formats import SourceFault
 
 NOW_MS = 1_700_000_000_000
 

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from listed import entity
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.build import build_index
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import BirthDate, Entity, EntityType
 from vettance.watchlists.index import Index
+from vettance.watchlists.index_build import build_index
 from vettance.watchlists.match import ALGORITHM, Subject
-from vettance.watchlists.screening import (
+from vettance.watchlists.subject_screening import (
     MATCHES_MAX,
     Decision,
     Profile,

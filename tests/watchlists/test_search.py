@@ -10,12 +10,12 @@ import pytest
 from listed import entity
 
 from vettance.watchlists import search
-from vettance.watchlists.build import META_FILE, build_index
 from vettance.watchlists.index import Index
+from vettance.watchlists.index_build import META_FILE, build_index
 from vettance.watchlists.match import Subject
-from vettance.watchlists.reach import Reach
 from vettance.watchlists.search import IndexGone, Searchers
-from vettance.watchlists.supervise import SearchFault
+from vettance.watchlists.search_processes import SearchFault
+from vettance.watchlists.tenant_index import Reach
 
 PATIENCE_S = 100.0
 ROSALIND = Subject(name="Rosalynd Achterberg")

@@ -7,10 +7,10 @@ import pytest
 from publishers import read, write
 
 from vettance.watchlists.entity import BirthDate, Document, DocumentKind, EntityType, ListedName, NameQuality
-from vettance.watchlists.sources.dated import data_as_of_ms
-from vettance.watchlists.sources.reading import SourceFault
-from vettance.watchlists.sources.table import SOURCES
-from vettance.wire import timestamp
+from vettance.watchlists.sources.formats import SourceFault
+from vettance.watchlists.sources.publication_date import data_as_of_ms
+from vettance.watchlists.sources.source_table import SOURCES
+from vettance.wire.payload import timestamp
 
 PRIMARY, STRONG, WEAK = NameQuality.PRIMARY, NameQuality.STRONG, NameQuality.WEAK
 

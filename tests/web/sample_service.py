@@ -14,16 +14,16 @@ import uvicorn
 from vettance.db.engine import StoreDown
 from vettance.errors import BadGateway, Conflict, GatewayTimeout, Invalid, NotFound, Unprocessable
 from vettance.ids import IdSource, is_id
-from vettance.state.limits import Quota, Throttle
+from vettance.limits.limits import Quota, Throttle
 from vettance.tenants.tenant import Key, Tenant, make_key
-from vettance.web.access import Gate
 from vettance.web.edge import Edge
+from vettance.web.gate import Gate
 from vettance.web.pages import with_pages
 from vettance.web.paging import PageLimit, PageNumber
 from vettance.web.query import UnixSeconds
 from vettance.web.routing import Call, Page, Reply, Route
 from vettance.web.server import EdgeProtocol
-from vettance.wire import Faults, Wire, check_object
+from vettance.wire.payload import Faults, Wire, check_object
 
 
 class Colour(enum.Enum):

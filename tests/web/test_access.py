@@ -9,9 +9,9 @@ from raw_client import RawClient
 from sample_service import Notebook, serving
 
 from vettance.errors import LimitReached, Unauthorized
-from vettance.state.limits import Quota, Throttle
+from vettance.limits.limits import Quota, Throttle
 from vettance.tenants.tenant import Key, Tenant, make_key
-from vettance.web.access import Gate
+from vettance.web.gate import Gate
 from vettance.web.routing import Access, Call, Reply, Route
 
 NOTES = "/api/v1/notes"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from vettance.web.browser import client_address, is_preflight, sharing_headers
+from vettance.web.cors import client_address, is_preflight, sharing_headers
 
 PEER = ("203.0.113.9", 5000)
 Headers = list[tuple[bytes, bytes]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from raw_client import RawClient
 from sample_service import Notebook, serving
 
-from vettance.wire import BODY_BYTES_MAX
+from vettance.wire.payload import BODY_BYTES_MAX
 
 NOTES = "/api/v1/notes"
 GOOD = {"text": "hello"}

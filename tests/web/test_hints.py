@@ -9,11 +9,17 @@ from raw_client import RawClient
 from sample_service import Notebook, serving
 
 from live import Caller, Service
-from vettance.aml.event import AmlEventBody
+from vettance.aml.aml_event import AmlEventBody
 from vettance.aml.transfer import known_names as known_to_aml
 from vettance.decisions.features import known_names
 from vettance.events.event import EventBody
-from vettance.nearest import HEADER_BYTES_MAX, Unknown, header_text, unknown_members, unknown_parameters
+from vettance.wire.suggestions import (
+    HEADER_BYTES_MAX,
+    Unknown,
+    header_text,
+    unknown_members,
+    unknown_parameters,
+)
 
 EVALUATE = "/api/v1/decisions/evaluate"
 HEADER = "x-vettance-unknown"

@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.definitions import OPENAPI_31
 from vettance.errors import Refusal
 from vettance.web.openapi import build_openapi, describe, refusals_of
 from vettance.web.routing import RouteTable, path_parameters
-from vettance.wire import Wire
+from vettance.wire.payload import Wire
 
 
 @pytest.fixture(scope="module")

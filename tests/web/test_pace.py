@@ -7,7 +7,7 @@ import time
 import pytest
 
 from vettance.errors import Unprocessable
-from vettance.web.pace import Pace
+from vettance.limits.loop_time import Pace
 from vettance.web.routing import NO_KEY, NOBODY, Call
 
 

@@ -8,7 +8,7 @@ import pytest
 from raw_client import RawClient
 from sample_service import Notebook, serving
 
-from vettance.web.answer import Answer
+from vettance.web.response import Answer
 from vettance.web.routing import Call
 
 NOTES = "/api/v1/notes"

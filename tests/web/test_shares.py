@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.web.connections import ConnectionShares, connections_max
-from vettance.web.shares import EqualShares, Shares
+from vettance.limits.byte_shares import EqualShares, Shares
+from vettance.web.connection_counts import ConnectionShares, connections_max
 
 
 def taken(shares: Shares, size: int, *holders: str) -> int:

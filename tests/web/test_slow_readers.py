@@ -7,7 +7,7 @@ import pytest
 from raw_client import RawClient
 from sample_service import Notebook, serving
 
-from vettance.web.connections import ConnectionShares
+from vettance.web.connection_counts import ConnectionShares
 from vettance.web.server import EdgeProtocol
 
 NOTES = "/api/v1/notes"

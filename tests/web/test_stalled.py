@@ -8,7 +8,7 @@ import pytest
 from raw_client import RawClient
 
 from live import Caller, Service
-from vettance.wire import BODY_BYTES_MAX
+from vettance.wire.payload import BODY_BYTES_MAX
 
 #: More than the room for large bodies has place for, of one mebibyte each.
 STALLED = 169

@@ -8,10 +8,10 @@ from typing import Any
 from vettance.db.sqlite import SqliteStore
 from vettance.ids import IdSource
 from vettance.outbox import MessageType, enqueue
-from vettance.vault import Vault
+from vettance.tenants.vault import Vault
 from vettance.webhooks import sql
 from vettance.webhooks.deliver import Deliverer
-from vettance.webhooks.post import Postman
+from vettance.webhooks.http_client import Postman
 from vettance.webhooks.webhook import RetryPolicy, Subscription, free_slot, make_secret
 
 TENANT = "ten_" + "1" * 32

@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 from names import name_server
 from receivers import receiving
 
-from vettance.webhooks.address import Forbidden, Target, check_address, check_receiver, is_own, read_target
-from vettance.webhooks.post import Postman
+from vettance.webhooks.http_client import Postman
+from vettance.webhooks.receiver_address import (
+    Forbidden,
+    Target,
+    check_address,
+    check_receiver,
+    is_own,
+    read_target,
+)
 from vettance.webhooks.webhook import Failure
 
 HOSTILE = [

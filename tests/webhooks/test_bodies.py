@@ -15,10 +15,10 @@ from vettance.db import postgres_schema
 from vettance.db.engine import Store, everyone, scoped
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore, store_path
-from vettance.ops.meters import Meters
 from vettance.retention import sql as retention_sql
-from vettance.retention.place import REWRITTEN
-from vettance.webhooks import deliver, outbox, sql
+from vettance.retention.stored_texts import REWRITTEN
+from vettance.telemetry.meters import Meters
+from vettance.webhooks import deliver, delivery_queue, sql
 from vettance.webhooks.webhook import RetryPolicy
 
 BIG = b'{"id":"x","notes":"' + b"n" * 20_000 + b'"}'
@@ -93,8 +93,8 @@ async def test_a_message_goes_with_the_last_of_its_deliveries(office: Office, by
             await office.store.write(old)
             assert (await office.store.write(*retention_sql.remove_old(kind, 2)))[-1] == 1
         else:
-            first = (await office.store.read(outbox.select_first_delivery()))[0][0]
-            assert (await office.store.write(*outbox.forget(first, 2**53, 1)))[-1] == 1
+            first = (await office.store.read(delivery_queue.select_first_delivery()))[0][0]
+            assert (await office.store.write(*delivery_queue.forget(first, 2**53, 1)))[-1] == 1
         left.append((await stored(office))[0])
     assert left == [2, 2, 1, 1, 1]
 
@@ -149,7 +149,7 @@ async def test_erasing_rewrites_the_body_of_what_is_settled_and_of_what_waits(of
 async def test_what_waits_beyond_the_bound_is_given_up_oldest_first_and_said(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox, "BACKLOG_BYTES_MAX", 4 * 21_000)
+    monkeypatch.setattr(delivery_queue, "BACKLOG_BYTES_MAX", 4 * 21_000)
     monkeypatch.setattr(deliver, "_SWEEP_S", 0.1)
     mine = await office.subscribe("http://127.0.0.1:9/")
     others = await office.subscribe("http://127.0.0.1:9/", tenant=OTHER)

@@ -12,9 +12,9 @@ from receivers import receiving
 from vettance.db.engine import Misuse, StoreDown
 from vettance.outbox import MessageType
 from vettance.tenants.sql import note_change
-from vettance.vault import Vault
-from vettance.webhooks import deliver, outbox, resolve, sql
-from vettance.webhooks.lane import LIMIT_START
+from vettance.tenants.vault import Vault
+from vettance.webhooks import deliver, delivery_queue, resolve, sql
+from vettance.webhooks.subscription_queue import LIMIT_START
 from vettance.webhooks.webhook import RetryPolicy, verify
 
 
@@ -187,11 +187,11 @@ async def test_old_deliveries_are_forgotten_with_their_attempts_but_never_the_ne
         for _ in range(5):
             await office.tell()
         await office.until(*[("delivered", 1)] * 5)
-    first = (await office.store.read(outbox.select_first_delivery()))[0][0]
-    assert (await office.store.write(*outbox.forget(first, 0, 100)))[1] == 0
-    assert await office.store.write(*outbox.forget(first, 2**53, 3)) == [3, 3, 3]
-    assert await office.store.write(*outbox.forget(first + 3, 2**53, 100)) == [1, 1, 1]
-    assert await office.store.write(*outbox.forget(first + 4, 2**53, 100)) == [0, 0, 0]
+    first = (await office.store.read(delivery_queue.select_first_delivery()))[0][0]
+    assert (await office.store.write(*delivery_queue.forget(first, 0, 100)))[1] == 0
+    assert await office.store.write(*delivery_queue.forget(first, 2**53, 3)) == [3, 3, 3]
+    assert await office.store.write(*delivery_queue.forget(first + 3, 2**53, 100)) == [1, 1, 1]
+    assert await office.store.write(*delivery_queue.forget(first + 4, 2**53, 100)) == [0, 0, 0]
     assert await office.states() == [("delivered", 1)]
 
 

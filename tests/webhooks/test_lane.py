@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.webhooks.lane import LIMIT_MAX, LIMIT_START, READY_MAX, Lane, Lanes
+from vettance.webhooks.subscription_queue import LIMIT_MAX, LIMIT_START, READY_MAX, Lane, Lanes
 
 NOW = 1_000_000
 TENANT = "ten_1"

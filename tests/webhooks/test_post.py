@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from receivers import Received, receiving
 
-from vettance.webhooks.post import Postman
+from vettance.webhooks.http_client import Postman
 from vettance.webhooks.webhook import Failure
 
 

@@ -9,7 +9,7 @@ from names import NameServer, name_server
 from receivers import receiving
 
 from vettance.webhooks import resolve
-from vettance.webhooks.post import Postman
+from vettance.webhooks.http_client import Postman
 from vettance.webhooks.resolve import Resolver, Unresolved
 from vettance.webhooks.webhook import Failure
 

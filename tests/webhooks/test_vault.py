@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.vault import Sealed, Vault
+from vettance.tenants.vault import Sealed, Vault
 
 KEY = b"k" * 32
 

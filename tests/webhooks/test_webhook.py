@@ -24,7 +24,7 @@ from vettance.webhooks.webhook import (
     signed_headers,
     verify,
 )
-from vettance.wire import encode
+from vettance.wire.payload import encode
 
 NOW_S = 1_780_000_000
 

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vettance.clock import HOUR_MS
-from vettance.tenant_cache import ENTRY_BYTES
-from vettance.websdk.session import (
+from vettance.events.browser_session import (
     BATCH_MS,
     NUMBERS_MAX,
     WAITING_MAX,
@@ -18,7 +17,8 @@ from vettance.websdk.session import (
     merge,
     overlay,
 )
-from vettance.wire import OBJECT_BYTES_MAX, OBJECT_KEYS_MAX, decode, encode
+from vettance.fairness.tenant_cache import ENTRY_BYTES
+from vettance.wire.payload import OBJECT_BYTES_MAX, OBJECT_KEYS_MAX, decode, encode
 
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(0, 10**6), st.floats(-1e300, 1e300), st.text(max_size=20)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vettance.websdk.token import (
+from vettance.tenants.browser_token import (
     FIRST_KID,
     LIFE_S,
     Claims,

@@ -10,24 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.aml.screening.request import read_screen_request
+from vettance.aml.screening.screening_request import read_screen_request
 from vettance.commands import Decimal, Whole, read_time
 from vettance.decisions.network import _autonomous_system
 from vettance.errors import Invalid, Refusal
-from vettance.exact import is_decimal, read_whole
-from vettance.exchange.file import FormatFault
+from vettance.exchange.columns import _typed, read_row
 from vettance.exchange.labels import Labels
-from vettance.exchange.table import _typed, read_row
+from vettance.exchange.row_files import FormatFault
 from vettance.lists.entry import EntryType, canonical_value
 from vettance.rules.aggregates import read_window
 from vettance.rules.functions import number
-from vettance.rules.places import in_network
-from vettance.settings import SettingsError, read_settings
+from vettance.rules.place_functions import in_network
+from vettance.settings.settings import SettingsError, read_settings
 from vettance.web.paging import PageNumber
 from vettance.web.query import UnixSeconds, read_query
 from vettance.webhooks.api import _read_cursor
 from vettance.webhooks.webhook import Unverified, verify
-from vettance.wire import read_timestamp
+from vettance.wire.numbers import is_decimal, read_whole
+from vettance.wire.payload import read_timestamp
 
 NOW_MS = 1_790_000_000_000
 

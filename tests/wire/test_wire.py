@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.errors import Invalid, Unprocessable
-from vettance.wire import (
+from vettance.wire.payload import (
     BODY_DEPTH_MAX,
     OBJECT_BYTES_MAX,
     Faults,

@@ -16,12 +16,12 @@ from vettance.aml.case import (
     Origin,
     Resolution,
 )
-from vettance.aml.judge import Severity
+from vettance.aml.findings import Severity
 from vettance.errors import Invalid, Unprocessable
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To, any_case
 from vettance.web.routing import Call
-from vettance.wire import JSON, Wire, decode, timestamp
+from vettance.wire.payload import JSON, Wire, decode, timestamp
 
 Notes = Annotated[str, msgspec.Meta(max_length=NOTE_CHARS_MAX)]
 

@@ -7,6 +7,7 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import sql
+from vettance.aml.aml_event import AmlEventBody, payload_digest, raise_all, read_aml_event
 from vettance.aml.answers import (
     AlertPage,
     AlertQuery,
@@ -27,17 +28,16 @@ from vettance.aml.answers import (
     parse_body,
 )
 from vettance.aml.case import NOTE_CHARS_MAX, OFFICER_CHARS_MAX, Resolution
-from vettance.aml.event import AmlEventBody, payload_digest, raise_all, read_aml_event
+from vettance.aml.case_report import POLICY, report_page
+from vettance.aml.case_review import Reviewer
 from vettance.aml.monitor import Monitor
-from vettance.aml.report import POLICY, report_page
-from vettance.aml.review import Reviewer
 from vettance.aml.transfer import known_names
 from vettance.db.engine import Row, Statement, Store
 from vettance.errors import NotFound
-from vettance.nearest import NO_NAMES
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Reply, Route
-from vettance.wire import JSON, Faults, kept, timestamp
+from vettance.wire.payload import JSON, Faults, kept, timestamp
+from vettance.wire.suggestions import NO_NAMES
 
 _TAG: Final = "AML"
 _PRODUCT: Final = "aml"

@@ -4,25 +4,25 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from vettance.aml import sql
+from vettance.aml.aml_memory import AmlMemory, Velocity
+from vettance.aml.aml_rebuild import AmlRebuilder
 from vettance.aml.api import AmlDoors
+from vettance.aml.case_review import Reviewer
+from vettance.aml.evidence import Teller
 from vettance.aml.features import aml_schema
-from vettance.aml.figures import Teller
-from vettance.aml.find import InlineScreener
-from vettance.aml.jurisdiction import Jurisdictions
-from vettance.aml.memory import AmlMemory, Velocity
 from vettance.aml.monitor import Monitor
-from vettance.aml.rebuild import AmlRebuilder
-from vettance.aml.review import Reviewer
+from vettance.aml.party_screening import InlineScreener
 from vettance.aml.screening.screen import Screener
-from vettance.aml.turns.share import Share
+from vettance.aml.turns.serialized import Share
 from vettance.db.engine import Store, Turns
-from vettance.decisions.active import RuleCache
-from vettance.decisions.preserve import Preserver
+from vettance.fairness.skipped_rows import Skipped
 from vettance.ids import IdSource
-from vettance.ops.meters import Meters
+from vettance.rules.active_rulesets import RuleCache
 from vettance.rules.ruleset import compile_document
-from vettance.skipped import Skipped
-from vettance.state.shelf import Shelf
+from vettance.settings.jurisdictions import Jurisdictions
+from vettance.telemetry.meters import Meters
+from vettance.velocity.sync.snapshot_store import Shelf
+from vettance.velocity.sync.snapshots import Preserver
 
 #: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
 WORTH_EVENTS: Final = 50_000

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from vettance.aml.judge import SEVERITIES, Severity
+from vettance.aml.findings import SEVERITIES, Severity
 from vettance.errors import Conflict
 from vettance.ids import is_id
 

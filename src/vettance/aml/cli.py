@@ -9,7 +9,6 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import sql
-from vettance.aml.jurisdiction import Jurisdictions
 from vettance.aml.screening.cli import set_screening
 from vettance.commands import (
     data_option,
@@ -19,8 +18,9 @@ from vettance.commands import (
     show,
 )
 from vettance.db.engine import Store
+from vettance.rules.ruleset_cli import Versions, tenant_option
+from vettance.settings.jurisdictions import Jurisdictions
 from vettance.tenants.sql import note_change
-from vettance.versions import Versions, tenant_option
 
 if TYPE_CHECKING:
     from vettance.aml.case import Settings
@@ -84,10 +84,10 @@ def set_settings(
 
 def _context(data: str | None) -> Context:
     from vettance.aml.features import aml_schema
-    from vettance.aml.trial import Trial
+    from vettance.aml.rule_trial import Trial
     from vettance.rules.gate import Context
     from vettance.rules.packs import default_pack
-    from vettance.state.memory import MemoryVelocity
+    from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
     settings = settings_of(data)
     countries = Jurisdictions(settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned)

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from vettance.aml.event import AmlCategory, AmlEvent
-from vettance.aml.jurisdiction import Jurisdictions
-from vettance.aml.stated import (
+from vettance.aml.aml_event import AmlCategory, AmlEvent
+from vettance.aml.aml_fields import (
     adds_instrument,
     age_years,
     below_threshold,
@@ -22,7 +21,7 @@ from vettance.aml.stated import (
     round_sum,
     weekday,
 )
-from vettance.decisions.domains import (
+from vettance.decisions.value_domains import (
     ADDRESS,
     COUNTRY_FOUND,
     CURRENCY,
@@ -44,6 +43,7 @@ from vettance.rules.domain import (
     written,
 )
 from vettance.rules.schema import Field, Namespace, Schema, Type
+from vettance.settings.jurisdictions import Jurisdictions
 
 _SEGMENT: Final = one_of("person", "business")
 _WORD: Final = written(LOWER_TRIMMED)

@@ -7,22 +7,22 @@ from typing import Final, Protocol
 
 from vettance import clock
 from vettance.aml import sql
+from vettance.aml.alerting import QUIET_MS, AlertAnswer, Desk, Thought
+from vettance.aml.aml_event import AmlEvent
+from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.case import Settings
-from vettance.aml.desk import QUIET_MS, AlertAnswer, Desk, Thought
-from vettance.aml.event import AmlEvent
-from vettance.aml.figures import Teller
-from vettance.aml.find import InlineScreener, Named
-from vettance.aml.imports.backfill import AmlBackfill
-from vettance.aml.judge import judge
-from vettance.aml.memory import AmlMemory
-from vettance.aml.turns.place import Place
+from vettance.aml.evidence import Teller
+from vettance.aml.findings import judge
+from vettance.aml.imports.watch_imported import AmlBackfill
+from vettance.aml.party_screening import InlineScreener, Named
+from vettance.aml.turns.log_position import Place
 from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
-from vettance.decisions.active import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
-from vettance.ops.meters import Meters
-from vettance.state.turnstile import Turnstile
-from vettance.wire import encode
+from vettance.rules.active_rulesets import ActiveRules
+from vettance.telemetry.meters import Meters
+from vettance.velocity.sync.drain_gate import Turnstile
+from vettance.wire.payload import encode
 
 _TRIES: Final = 5
 _SETTINGS: Final = Settings()

@@ -6,13 +6,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from vettance.aml.aml_event import AmlEvent
 from vettance.aml.case import Alert, Case, Entry, EntryKind, Resolution, Settings
-from vettance.aml.event import AmlEvent
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
 from vettance.ids import first_id
 from vettance.rules.sql import RuleSets
-from vettance.rules.unknown import Failure
-from vettance.state.port import Value
+from vettance.rules.unknowns import Failure
+from vettance.velocity.port import Value
 
 AREA: Final = "aml"
 RULE_SETS: Final = RuleSets("aml_ruleset", AREA, "aml")

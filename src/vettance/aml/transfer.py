@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import msgspec
 
-from vettance.aml.jurisdiction import country_of
 from vettance.clock import DAY_MS
-from vettance.decisions.members import read_amount, read_id, read_word
-from vettance.nearest import KnownNames
-from vettance.wire import JSON, STRING_CHARS_MAX, read_moment
+from vettance.decisions.field_readers import read_amount, read_id, read_word
+from vettance.settings.jurisdictions import country_of
+from vettance.wire.payload import JSON, STRING_CHARS_MAX, read_moment
+from vettance.wire.suggestions import KnownNames
 
 #: The members of `metadata` with a known meaning; each is also read in snake_case.
 KNOWN_MEMBERS: Final = (

@@ -21,9 +21,9 @@ import threading
 import time
 from pathlib import Path
 
-from vettance.db.batch import Committer
 from vettance.db.connection import LOG_BYTES_MAX, PAGE_BYTES, open_writer
 from vettance.db.engine import StoreDown
+from vettance.db.sqlite_batch import Committer
 
 INTERVAL_S = 0.5
 # A command that writes a few rows leaves them to the server, or to SQLite when the last connection closes.

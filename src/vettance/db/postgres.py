@@ -8,16 +8,16 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
-from vettance.db import gather
+from vettance.db import write_batcher
 from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
+from vettance.db.postgres_analyze import LOOK_S, count, select_grown
 from vettance.db.postgres_batch import Batch, Batcher, Reply, Unmet
-from vettance.db.postgres_count import LOOK_S, count, select_grown
 from vettance.db.postgres_link import ERRORS, ReadOnly, Refused, Undone, connect, failure, part
 from vettance.db.postgres_read import fetch
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
-from vettance.db.readers import ANSWER_S_MAX, READERS, WAITING_MAX
-from vettance.ops.meters import Meters
+from vettance.db.reader_pool import ANSWER_S_MAX, READERS, WAITING_MAX
+from vettance.telemetry.meters import Meters
 
 #: How long a batch may take, the wait for those of other processes included.
 BATCH_S_MAX: Final = 8.0
@@ -163,7 +163,7 @@ class PostgresStore:
             raise StoreDown(_CLOSED)
         if self._writer is None:
             raise StoreDown(self.trouble or "PostgreSQL cannot be reached")
-        if len(self._waiting) >= gather.WAITING_MAX:
+        if len(self._waiting) >= write_batcher.WAITING_MAX:
             raise StoreDown("the store is overloaded")
         caller: asyncio.Future[list[int]] = self._loop.create_future()
         self._waiting.append(_Waiting(caller, statements, self._loop.time()))
@@ -278,7 +278,7 @@ class PostgresStore:
         """Take the next writes, as long as they are all of tenants or all of the house."""
         batch = Batch([], set())
         statements = 0
-        while self._waiting and len(batch.writes) < gather.BATCH_WRITES_MAX and statements < 4_000:
+        while self._waiting and len(batch.writes) < write_batcher.BATCH_WRITES_MAX and statements < 4_000:
             one = self._waiting[0]
             if one.caller.done():
                 # It was cancelled, and wants nothing any more.

@@ -14,7 +14,7 @@ import asyncpg
 
 from vettance.db.engine import Clash, Misuse, StoreDown
 from vettance.db.migrate import migrations
-from vettance.endpoint import host_of, hosts_apart
+from vettance.settings.urls import host_of, hosts_apart
 
 #: The migrations.
 FOLDER: Final = Path(__file__).parent / "schema" / "postgres"

@@ -27,7 +27,7 @@ from vettance.db.postgres_link import (
     part,
     tables_of_ours,
 )
-from vettance.logs import logger
+from vettance.telemetry.logs import logger
 
 PATIENCE_S: Final = 60.0
 #: How long a change may stand in line for a table, with everybody who comes later behind it, and how long

@@ -10,7 +10,7 @@ from vettance.db.dialect import form_of
 from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, StoreDown
 from vettance.db.postgres_batch import BEGIN, Batcher, Unmet
 from vettance.db.postgres_link import ERRORS, ReadOnly, Refused, connect, failure, part
-from vettance.ops.meters import Meters
+from vettance.telemetry.meters import Meters
 
 #: How long a turn may take, the wait for the batches and turns of others included.
 TURN_S_MAX: Final = 8.0

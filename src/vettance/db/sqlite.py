@@ -5,13 +5,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from vettance.db.channel import ProcessChannel, ThreadChannel
 from vettance.db.connection import STORE_FILE, prepare
 from vettance.db.engine import Row, Statement
-from vettance.db.gather import Gatherer
 from vettance.db.migrate import migrate
-from vettance.db.readers import ANSWER_S_MAX, Readers
-from vettance.ops.meters import Meters
+from vettance.db.reader_pool import ANSWER_S_MAX, Readers
+from vettance.db.write_batcher import Gatherer
+from vettance.db.writer_channel import ProcessChannel, ThreadChannel
+from vettance.telemetry.meters import Meters
 
 Seat = Literal["process", "thread"]
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from vettance.db.batch import Committer
 from vettance.db.checkpoint import Checkpointer, Lock
 from vettance.db.connection import failure, open_writer
 from vettance.db.engine import StoreDown
+from vettance.db.sqlite_batch import Committer
 
 # Every frame and reply on the socket is preceded by its length in bytes.
 LENGTH = struct.Struct(">I")

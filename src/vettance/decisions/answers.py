@@ -12,7 +12,7 @@ from vettance.events.event import Category
 from vettance.feedback.answers import FeedbackAnswer
 from vettance.feedback.answers import answer as feedback_answer
 from vettance.feedback.label import Feedback
-from vettance.wire import JSON, Wire, decode, timestamp
+from vettance.wire.payload import JSON, Wire, decode, timestamp
 
 
 class CorrelationIds(Wire, frozen=True, omit_defaults=True):

@@ -25,14 +25,14 @@ from vettance.decisions.answers import (
 )
 from vettance.decisions.decision import LOWERCASE
 from vettance.decisions.evaluate import Evaluated, Evaluator
-from vettance.decisions.explain import Explained, Explainer
 from vettance.decisions.features import known_names
 from vettance.events.event import EventBody, Source, read_event
 from vettance.feedback.answers import answer as feedback_answer
-from vettance.history.relate import Link
-from vettance.state.port import EVERYTHING
+from vettance.history.entity_links import Link
+from vettance.history.explain import Explained, Explainer
+from vettance.velocity.port import EVERYTHING
 from vettance.web.routing import Call, Reply, Route
-from vettance.wire import JSON, decode, kept, timestamp
+from vettance.wire.payload import JSON, decode, kept, timestamp
 
 _DECISIONS: Final = "Decisions"
 _EVENTS: Final = "Events"

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from vettance.clock import HOUR_MS
 from vettance.decisions.browser import KEYSTROKES, NO_SIGNALS, signals_of
-from vettance.decisions.domains import MEASURED
-from vettance.decisions.members import bounded, once
-from vettance.decisions.offset import shows_clock_of
+from vettance.decisions.field_readers import bounded, once
+from vettance.decisions.utc_offsets import shows_clock_of
+from vettance.decisions.value_domains import MEASURED
 from vettance.events.event import Event
 from vettance.rules.domain import ANYTHING, SHARE
 from vettance.rules.schema import Field, Type, reads

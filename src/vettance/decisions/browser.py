@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from vettance.decisions.members import once
+from vettance.decisions.field_readers import once
+from vettance.events.browser_session import overlay
 from vettance.events.event import Event
 from vettance.rules.schema import reads
-from vettance.websdk.session import overlay
 
 #: Words that automation puts into its user agent when it does not hide. Source: the default user agents of
 #: the programs themselves. HTTP libraries of phone apps (okhttp, CFNetwork, Dart) are left out on purpose.

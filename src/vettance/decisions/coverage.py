@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vettance.decisions.features import known_names
-from vettance.decisions.members import read_amount
+from vettance.decisions.field_readers import read_amount
 from vettance.events.event import EventBody
-from vettance.nearest import unknown_members
-from vettance.wire import JSON, Wire
+from vettance.wire.payload import JSON, Wire
+from vettance.wire.suggestions import unknown_members
 
 #: Enough to tell a habit of the sender, and read in milliseconds.
 NEWEST: Final = 200

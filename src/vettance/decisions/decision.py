@@ -8,9 +8,9 @@ import msgspec
 
 from vettance.lists.entry import EntryType, ListEntry, ListType, winning_list
 from vettance.rules.ruleset import Rule, RuleSet
-from vettance.rules.unknown import Failure
-from vettance.state.port import Value
-from vettance.wire import Wire
+from vettance.rules.unknowns import Failure
+from vettance.velocity.port import Value
+from vettance.wire.payload import Wire
 
 SCORE_MAX = 100
 

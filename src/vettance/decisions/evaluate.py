@@ -10,22 +10,22 @@ import msgspec
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions import sql
-from vettance.decisions.active import ActiveRules, Asked, consider
-from vettance.decisions.backfill import Backfill
+from vettance.decisions.decide_imported import Backfill
 from vettance.decisions.decision import Decision, Record, decide
-from vettance.decisions.share import SharedMemory
-from vettance.decisions.told import told_of_evaluated
+from vettance.decisions.webhook_payload import told_of_evaluated
 from vettance.errors import Unavailable
+from vettance.events.browser_session import SessionBook
 from vettance.events.event import Event, Source, with_session_signals
 from vettance.history.sql import count_decision
 from vettance.ids import IdSource
 from vettance.lists.entry import ListBook, ListEntry
-from vettance.ops.meters import Meters
 from vettance.outbox import MessageType, enqueue
-from vettance.state.port import EVERYTHING, Velocity
-from vettance.state.turnstile import Turnstile
-from vettance.websdk.session import SessionBook
-from vettance.wire import decode
+from vettance.rules.active_rulesets import ActiveRules, Asked, consider
+from vettance.telemetry.meters import Meters
+from vettance.velocity.port import EVERYTHING, Velocity
+from vettance.velocity.sync.drain_gate import Turnstile
+from vettance.velocity.sync.shared_velocity import SharedMemory
+from vettance.wire.payload import decode
 
 _NO_LISTS = ListBook()
 _RULE_CHANGE_WAIT_S = 5.0

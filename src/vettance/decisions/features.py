@@ -6,13 +6,9 @@ from typing import Any, Final
 
 from vettance.decisions.behaviour import behaviour_fields
 from vettance.decisions.browser import SIGNALS, is_automation, signals_of
-from vettance.decisions.domains import (
-    COUNTRY,
-    EMAIL,
-    MEASURED,
-)
 from vettance.decisions.email import EmailFacts, email_facts
-from vettance.decisions.members import (
+from vettance.decisions.event_fields import attribute, metadata_fields, plain_fields
+from vettance.decisions.field_readers import (
     Reader,
     account_age_hours,
     account_is_new,
@@ -26,11 +22,10 @@ from vettance.decisions.members import (
     read_number,
 )
 from vettance.decisions.network import ADDRESS_KINDS, INVALID, IpFacts, Network
-from vettance.decisions.stated import attribute, metadata_fields, plain_fields
+from vettance.decisions.value_domains import COUNTRY, EMAIL, MEASURED
 from vettance.events.event import Event
 from vettance.events.kind import OUTCOME_MEMBERS, Kind, Meaning, meaning_of
 from vettance.events.kind import Outcome as Ended
-from vettance.nearest import KnownNames
 from vettance.rules.domain import (
     ANYTHING,
     COUNT,
@@ -40,6 +35,7 @@ from vettance.rules.domain import (
     one_of,
 )
 from vettance.rules.schema import Field, Namespace, Schema, Type, reads
+from vettance.wire.suggestions import KnownNames
 
 _meaning: Final = once(meaning_of)
 _BY_NAME: Final = ("kind", "moves_money", "changes_credentials")

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol, cast
 
-from vettance.events.address import packed_ip
-from vettance.exact import read_whole
+from vettance.events.ip_address import packed_ip
+from vettance.wire.numbers import read_whole
 
 _CACHED_ADDRESSES: Final = 8192
 

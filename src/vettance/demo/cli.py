@@ -15,7 +15,7 @@ import click
 
 from vettance.commands import Decimal, Whole, json_option
 from vettance.demo.feed import Feed, FeedFault, generated, parquet
-from vettance.wire import JSON, encode
+from vettance.wire.payload import JSON, encode
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -81,9 +81,9 @@ def demo(
     """
     from rich.console import Console
 
-    from vettance.demo.client import ClientFault
+    from vettance.demo.demo_client import ClientFault
     from vettance.demo.launch import LaunchFault, launched, make_fresh
-    from vettance.demo.show import run_record, show_run
+    from vettance.demo.report import run_record, show_run
 
     # Shells have what they start in the background ignore it, and then nothing would end the demo.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -124,8 +124,8 @@ def _whose(to: Launched, folder: Path) -> JSON:
 def _watch_money(
     console: Console, size: tuple[int, int, int], connections: int, folder: Path, port: int, *, stay: bool
 ) -> JSON:
+    from vettance.demo.aml_demo import EVENTS_A_DAY, money, money_record, show_money, watch_money
     from vettance.demo.launch import command, launched, make_fresh
-    from vettance.demo.money import EVENTS_A_DAY, money, money_record, show_money, watch_money
 
     make_fresh(folder)
     console.print(f"Setting up a service in {folder}/ …")
@@ -176,7 +176,7 @@ def _progress(console: Console, expected: int) -> Iterator[Callable[[int], None]
 
 
 def _say_next(console: Console, to: Launched, folder: Path, *, stay: bool) -> None:
-    from vettance.demo.show import curl_line
+    from vettance.demo.report import curl_line
 
     console.print("\n[bold]Try it yourself[/]" + ("" if stay else ", after starting the service again:"))
     if not stay:

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vettance.demo.client import Answer, ClientFault, Connection, Target, post
+from vettance.demo.demo_client import Answer, ClientFault, Connection, Target, post
 from vettance.demo.feed import Sample
 from vettance.demo.scorecard import Scorecard
 

@@ -10,9 +10,9 @@ import msgspec
 from vettance import clock
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.events.event import BACK_MS_MAX
-from vettance.generate.fraud import Traffic, events_expected, reference, stream
-from vettance.generate.happening import ORDINARY
-from vettance.wire import timestamp
+from vettance.generate.fraud_stream import Traffic, events_expected, reference, stream
+from vettance.generate.generated_event import ORDINARY
+from vettance.wire.payload import timestamp
 
 #: Columns a parquet file must have; `ts` is Unix seconds or a timestamp, `fraud` 0/1 or a boolean.
 COLUMNS: Final = ("transaction_id", "ts", "customer_id", "terminal_id", "amount", "fraud", "scenario")

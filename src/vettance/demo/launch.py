@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from vettance.demo.client import Target
+from vettance.demo.demo_client import Target
 
 READY_S_MAX: Final = 60.0
 STOP_S_MAX: Final = 15.0

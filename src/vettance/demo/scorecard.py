@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from vettance.generate.happening import ORDINARY
+from vettance.generate.generated_event import ORDINARY
 
 DECISIONS = ("approve", "review", "deny")
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 
-from vettance.demo.client import Target
+from vettance.demo.demo_client import Target
 from vettance.websdk.pages import STATIC, newest_version
 
 _FILES: Final = {

@@ -5,16 +5,9 @@ from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
-from vettance.declared import declared, hold_bounds
-from vettance.events.address import canonical_ip
-from vettance.wire import (
-    JSON,
-    STRING_CHARS_MAX,
-    Faults,
-    Wire,
-    is_within_bounds,
-    read_moment,
-)
+from vettance.events.ip_address import canonical_ip
+from vettance.wire.declared import declared, hold_bounds
+from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire, is_within_bounds, read_moment
 
 AHEAD_MS_MAX: Final = 5 * 60 * 1000
 BACK_MS_MAX: Final = 400 * 86_400 * 1000

@@ -12,7 +12,7 @@ import re
 from typing import Any, Final, NamedTuple
 
 from vettance.events.event import Category, Event
-from vettance.wire import JSON
+from vettance.wire.payload import JSON
 
 
 class Kind(enum.StrEnum):

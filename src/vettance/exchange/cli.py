@@ -31,16 +31,16 @@ from vettance.commands import (
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Refusal
 from vettance.exchange import sql
-from vettance.exchange.file import FORMATS, count_rows, rows_of
-from vettance.exchange.refused import Refused, reason_of
-from vettance.exchange.table import TABLES, is_aml, read_aml_row, read_row
+from vettance.exchange.columns import TABLES, is_aml, read_aml_row, read_row
+from vettance.exchange.refused_rows import Refused, reason_of
+from vettance.exchange.row_files import FORMATS, count_rows, rows_of
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_imported
 from vettance.tenants.tenant import Tenant
 
 if TYPE_CHECKING:
+    from vettance.exchange.columns import Column
     from vettance.exchange.labels import Labels
-    from vettance.exchange.table import Column
 
 _ROWS: Final = 1_000
 _BATCH: Final = 500  # Events accepted in one commit, with the mark of how far the file is done.
@@ -86,7 +86,7 @@ def export(
 
     Example: vettance export decisions --tenant ten_0190… --from 2026-01-01 --output january.csv
     """
-    from vettance.exchange.file import FormatFault, format_of
+    from vettance.exchange.row_files import FormatFault, format_of
 
     if as_json and out is None:
         fail("--json goes with --output; without it, standard output takes the rows")
@@ -122,7 +122,7 @@ async def _export(
     file_format: str,
     file: IO[bytes],
 ) -> int:
-    from vettance.exchange.file import open_sink
+    from vettance.exchange.row_files import open_sink
     from vettance.history.sql import count_after
 
     sink = open_sink(file_format, file, columns)
@@ -185,8 +185,8 @@ def import_(
 
     Example: vettance import traffic/events.ndjson --labels traffic/truth.ndjson --tenant ten_0190…
     """
-    from vettance.exchange.file import FormatFault, format_of
     from vettance.exchange.labels import read_labels
+    from vettance.exchange.row_files import FormatFault, format_of
 
     errors = errors or file.with_name(file.name + ".errors.ndjson")
 

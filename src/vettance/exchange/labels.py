@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from vettance.exact import read_whole
-from vettance.exchange.file import FormatFault, format_of, rows_of
+from vettance.exchange.row_files import FormatFault, format_of, rows_of
 from vettance.feedback.label import Label
+from vettance.wire.numbers import read_whole
 
 #: By what a row names its event, in the order of preference: the caller's name for it, its line in the file.
 _REFERENCE: Final = "reference"

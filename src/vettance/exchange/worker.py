@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from vettance import clock
-from vettance.aml.memory import Velocity
+from vettance.aml.aml_memory import Velocity
 from vettance.aml.monitor import Monitor
 from vettance.db.engine import Lost, Store, StoreDown
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.sql import Run
 from vettance.errors import InternalError, Unavailable
 from vettance.exchange import sql
-from vettance.exchange.take import AmlKind, FraudKind, Kind, fail
+from vettance.exchange.import_rows import AmlKind, FraudKind, Kind, fail
+from vettance.fairness.isolation import Isolation
 from vettance.ids import IdSource
-from vettance.isolate import Isolation
 from vettance.jobs import sql as jobs_sql
-from vettance.logs import logger
+from vettance.telemetry.logs import logger
 
 #: Imports come from the command line, which cannot wake us.
 LOOK_S: Final = 1.0

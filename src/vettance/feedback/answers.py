@@ -1,7 +1,7 @@
 """What the feedback endpoints answer, and what subscribers are told of feedback."""
 
 from vettance.feedback.label import Feedback
-from vettance.wire import Wire, encode, timestamp
+from vettance.wire.payload import Wire, encode, timestamp
 
 
 class FeedbackAnswer(Wire, frozen=True, omit_defaults=True):

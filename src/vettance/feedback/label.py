@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 
 from vettance.events.event import text_member
-from vettance.wire import JSON, STRING_CHARS_MAX, Faults, Wire
+from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire
 
 NOTES_CHARS_MAX: Final = 4_000
 

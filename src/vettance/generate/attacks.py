@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from vettance.generate.happening import Happening, human_signals, machine_signals, write_head
+from vettance.generate.generated_event import Happening, human_signals, machine_signals, write_head
 from vettance.generate.people import Customer, make_customer_id, make_email
 from vettance.generate.world import (
     AUTOMATION_AGENTS,

@@ -9,11 +9,10 @@ import click
 import msgspec
 
 from vettance.commands import Decimal, Whole, json_option, output_option, whole_file
-from vettance.exact import is_decimal
-from vettance.generate.aml import START_DEFAULT_MS as AML_START_MS
-from vettance.generate.aml import Watch, write_aml
+from vettance.generate.aml_stream import START_DEFAULT_MS as AML_START_MS
+from vettance.generate.aml_stream import Watch, write_aml
 from vettance.generate.attacks import ATTACKS
-from vettance.generate.fraud import (
+from vettance.generate.fraud_stream import (
     FRAUD_SHARE_DEFAULT,
     START_DEFAULT_MS,
     Summary,
@@ -21,7 +20,8 @@ from vettance.generate.fraud import (
     events_expected,
     write_traffic,
 )
-from vettance.wire import read_timestamp
+from vettance.wire.numbers import is_decimal
+from vettance.wire.payload import read_timestamp
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, Final
 
 from vettance.clock import DAY_MS, HOUR_MS
-from vettance.generate.money import CITIES, Bank, Move, Person
+from vettance.generate.aml_world import CITIES, Bank, Move, Person
 from vettance.generate.world import lognormal
 
 _Case = Iterator[Move]

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 from vettance.clock import DAY_MS, HOUR_MS
-from vettance.generate.happening import Happening, human_signals, write_head
+from vettance.generate.generated_event import Happening, human_signals, write_head
 from vettance.generate.world import (
     FIRST_NAMES,
     LAST_NAMES,

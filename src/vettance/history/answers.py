@@ -13,13 +13,13 @@ from vettance.decisions.decision import LOWERCASE, Action, Decision, Outcome, Re
 from vettance.decisions.sql import Listed
 from vettance.errors import Invalid
 from vettance.events.event import Category
-from vettance.history.count import Uniques
+from vettance.history.decision_search import Place
 from vettance.history.filter import Order
-from vettance.history.find import Place
-from vettance.history.tally import Count, Tally
+from vettance.history.rollup import Count, Tally
+from vettance.history.statistics import Uniques
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To, any_case
-from vettance.wire import Wire, timestamp
+from vettance.wire.payload import Wire, timestamp
 
 REASONS_SHOWN: Final = 10
 _RATE_DIGITS: Final = 6

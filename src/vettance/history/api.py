@@ -5,7 +5,6 @@ from functools import partial
 from typing import Final
 
 from vettance.decisions.answers import event_record
-from vettance.decisions.explain import Explainer
 from vettance.history.answers import (
     ORDERS,
     DecisionPage,
@@ -21,12 +20,13 @@ from vettance.history.answers import (
     read_cursor,
     write_cursor,
 )
-from vettance.history.count import Accountant
+from vettance.history.decision_search import Finder, Found
+from vettance.history.explain import Explainer
 from vettance.history.filter import Wanted
-from vettance.history.find import Finder, Found
+from vettance.history.statistics import Accountant
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Reply, Route
-from vettance.wire import JSON, encode
+from vettance.wire.payload import JSON, encode
 
 _DECISIONS: Final = "Decisions"
 _EVENTS: Final = "Events"

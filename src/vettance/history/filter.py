@@ -8,7 +8,7 @@ import numpy as np
 
 from vettance.decisions.decision import Outcome
 from vettance.events.event import Category
-from vettance.history.column import Array, Row
+from vettance.history.segment import Array, Row
 from vettance.ids import ID_DIGITS
 
 _BLOCK: Final = 1 << 16

@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import Statement, in_list, scoped
 from vettance.decisions.decision import Decision, Outcome
-from vettance.history.column import OUTCOMES, TERM, Array, Chunk, Row
 from vettance.history.filter import Order, Wanted
+from vettance.history.segment import OUTCOMES, TERM, Array, Chunk, Row
 
 MINUTE_S: Final = 60
 DAY_S: Final = 86_400

@@ -16,7 +16,7 @@ from vettance.jobs import sql
 from vettance.jobs.backlog import RETRY_AFTER_S, Backlog
 from vettance.jobs.worker import Worker
 from vettance.web.routing import Call, Reply, Route
-from vettance.wire import Wire, decode, kept, timestamp
+from vettance.wire.payload import Wire, decode, kept, timestamp
 
 _TAG: Final = "Events"
 _ROOT: Final = "/api/v1/events"

@@ -12,12 +12,12 @@ from vettance.db.engine import PIECE_BYTES, Lost, Store, StoreDown, in_pieces
 from vettance.decisions.evaluate import Evaluator
 from vettance.errors import InternalError, Refusal, Unavailable
 from vettance.events.event import Source, read_taken_event
+from vettance.fairness.isolation import Isolation
 from vettance.ids import IdSource
-from vettance.isolate import Isolation
 from vettance.jobs import sql
-from vettance.jobs.settle import settle
-from vettance.logs import logger
-from vettance.wire import decode, encode, error_body
+from vettance.jobs.job_results import settle
+from vettance.telemetry.logs import logger
+from vettance.wire.payload import decode, encode, error_body
 
 LOOK_S: Final = 1.0  # Jobs may also come from the command line, which cannot wake us.
 #: Jobs read at a time, of all tenants that have some together: what a new tenant's first one waits behind.

@@ -7,7 +7,7 @@ import msgspec
 from vettance.lists.entry import VALUE_CHARS_MAX, EntryType, ListEntry, ListType
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To
-from vettance.wire import JSON, Wire, timestamp
+from vettance.wire.payload import JSON, Wire, timestamp
 
 Confirm = Annotated[
     bool,

@@ -7,6 +7,7 @@ from vettance import clock
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Conflict, NotFound
 from vettance.events.event import text_member
+from vettance.fairness.skipped_rows import Skipped
 from vettance.ids import IdSource, is_id
 from vettance.lists import sql
 from vettance.lists.answers import (
@@ -32,13 +33,12 @@ from vettance.lists.entry import (
     ListType,
     canonical_value,
 )
-from vettance.ops.meters import Rows
 from vettance.outbox import MessageType, enqueue
-from vettance.skipped import Skipped
+from vettance.telemetry.meters import Rows
 from vettance.tenants.sql import note_change
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Reply, Route
-from vettance.wire import JSON, Faults, encode, read_timestamp
+from vettance.wire.payload import JSON, Faults, encode, read_timestamp
 
 _TAG: Final = "Lists"
 _LOADED: Final = 5_000  # Entries read at a time at the start.

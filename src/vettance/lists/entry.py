@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from vettance.events.address import canonical_ip, packed_ip
 from vettance.events.event import Event
-from vettance.exact import read_whole
+from vettance.events.ip_address import canonical_ip, packed_ip
+from vettance.wire.numbers import read_whole
 
 VALUE_CHARS_MAX = 512
 

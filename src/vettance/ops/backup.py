@@ -20,15 +20,15 @@ from typing import Final
 import msgspec
 
 from vettance import __version__
-from vettance.db.backup import Contents, check_store, copy_store
 from vettance.db.connection import BESIDE, STORE_FILE, failure, open_reader
 from vettance.db.engine import Row, Statement, StoreDown
+from vettance.db.sqlite_backup import Contents, check_store, copy_store
 from vettance.ops.sql import select_table
-from vettance.settings import SECRET_FILE
+from vettance.settings.settings import SECRET_FILE
 from vettance.tenants.sql import select_any_key, select_secret_digest
-from vettance.vault import secret_digest
-from vettance.watchlists.shelf import FOLDER as WATCHLISTS
-from vettance.watchlists.shelf import shelf_path, version_path
+from vettance.tenants.vault import secret_digest
+from vettance.watchlists.list_store import FOLDER as WATCHLISTS
+from vettance.watchlists.list_store import shelf_path, version_path
 from vettance.watchlists.sql import select_all_current
 
 MANIFEST: Final = "manifest.json"

@@ -23,8 +23,8 @@ from vettance.commands import (
 )
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import StoreDown
-from vettance.settings import Settings, SettingsError, known_secret, load_secret, read_settings
-from vettance.wire import encode, timestamp
+from vettance.settings.settings import Settings, SettingsError, known_secret, load_secret, read_settings
+from vettance.wire.payload import encode, timestamp
 
 if TYPE_CHECKING:
     from vettance.ops.backup import Manifest, Progress
@@ -190,8 +190,8 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
 
     Example: vettance doctor --data ./vettance-data
     """
-    from vettance.ops.doctor import examine
-    from vettance.ops.finding import Finding, Level, Patient
+    from vettance.ops.doctor.check import Finding, Level, Patient
+    from vettance.ops.doctor.doctor import examine
 
     now_ms = clock.now_ms()
     try:

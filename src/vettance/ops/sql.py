@@ -1,7 +1,7 @@
 """What is asked of the store to tell how far behind it is. Nothing here names a tenant or shows a row."""
 
 from vettance.db.engine import Statement, everyone
-from vettance.isolate import Failure
+from vettance.fairness.isolation import Failure
 
 #: Counting stops here: whether a hundred thousand or a million wait, somebody has to look.
 COUNT_MAX = 100_000

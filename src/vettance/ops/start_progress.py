@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Final
 
-from vettance.logs import logger
+from vettance.telemetry.logs import logger
 
 #: A start that is done by then needs no explanation.
 TELL_S: Final = 5.0

@@ -8,12 +8,12 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
-from vettance.isolate import Isolation
-from vettance.logs import logger
+from vettance.fairness.isolation import Isolation
 from vettance.replays import sql
-from vettance.state.port import Claims, StateDown
-from vettance.vault import Vault
-from vettance.web.answer import Answer, answer_of
+from vettance.telemetry.logs import logger
+from vettance.tenants.vault import Vault
+from vettance.velocity.port import Claims, StateDown
+from vettance.web.response import Answer, answer_of
 from vettance.web.routing import Call, Reply
 
 KEPT_MS: Final = 24 * 3600 * 1000

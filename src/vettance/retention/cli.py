@@ -21,16 +21,16 @@ from vettance.commands import (
     show,
 )
 from vettance.db.engine import Lost, Store, StoreDown
-from vettance.retention.place import AML, OPTIONS
-from vettance.settings import Settings
-from vettance.wire import decode, encode, timestamp
+from vettance.retention.stored_texts import AML, OPTIONS
+from vettance.settings.settings import Settings
+from vettance.wire.payload import decode, encode, timestamp
 
 #: Larger stores are compacted when that is asked for: this one takes about ten seconds.
 _COMPACT_BYTES_MAX: Final = 1024 * 1024 * 1024
 
 if TYPE_CHECKING:
-    from vettance.isolate import Failure
-    from vettance.retention.erase import Erased
+    from vettance.fairness.isolation import Failure
+    from vettance.retention.erasure import Erased
     from vettance.tenants.tenant import Tenant
 
 
@@ -51,7 +51,7 @@ def run(dry_run: bool, as_json: bool, data: str | None) -> None:
 
     Example: vettance retention run --dry-run
     """
-    from vettance.retention.retain import Retainer
+    from vettance.retention.expiry import Retainer
 
     async def work() -> tuple[dict[str, int], tuple[Failure, ...]]:
         async with open_store(data) as (store, settings):
@@ -77,8 +77,8 @@ def compact(as_json: bool, data: str | None) -> None:
 
     Example: vettance retention compact
     """
-    from vettance.db.compact import compact as write_anew
     from vettance.db.sqlite import store_path
+    from vettance.db.vacuum import compact as write_anew
 
     settings = settings_of(data)
     if settings.database_url is not None:
@@ -134,9 +134,9 @@ def erase(
 
     Example: vettance customer erase --tenant ten_0190… --external-id c-1001
     """
-    from vettance.prove import prove_secret
-    from vettance.retention.erase import Eraser
-    from vettance.state.shelf import Shelf
+    from vettance.retention.erasure import Eraser
+    from vettance.tenants.secret_check import prove_secret
+    from vettance.velocity.sync.snapshot_store import Shelf
 
     if not external_id.strip():
         fail("--external-id is empty; nothing was erased")
@@ -175,8 +175,8 @@ def erase(
 
 def _compacted(settings: Settings) -> bool:
     """Write a store anew that no server uses and that is not large; tells whether that was done."""
-    from vettance.db.compact import compact as write_anew
     from vettance.db.sqlite import store_path
+    from vettance.db.vacuum import compact as write_anew
 
     path = store_path(settings.data)
     if settings.database_url is not None or path.stat().st_size > _COMPACT_BYTES_MAX:
@@ -204,7 +204,7 @@ _NOUNS: Final = {
 
 async def count_tenant(store: Store, tenant_id: str) -> tuple[Tenant, dict[str, int]]:
     """Return a tenant with how many rows of each table are its own, or end the command."""
-    from vettance.retention.delete import TenantDeleter
+    from vettance.retention.tenant_deletion import TenantDeleter
 
     found = await find_tenant(store, tenant_id)
     return found, await TenantDeleter(store, clock.now_ms).count(tenant_id)
@@ -212,11 +212,11 @@ async def count_tenant(store: Store, tenant_id: str) -> tuple[Tenant, dict[str, 
 
 async def delete_tenant(store: Store, settings: Settings, tenant_id: str) -> dict[str, int]:
     """Delete a tenant from the store, from the data folder and from Redis; return the rows of each table."""
-    from vettance.connect import connect_shared
-    from vettance.retention.delete import TenantDeleter
-    from vettance.state.port import StateDown
-    from vettance.state.shelf import Shelf
-    from vettance.watchlists.shelf import shelf_path
+    from vettance.deployment.connect import connect_shared
+    from vettance.retention.tenant_deletion import TenantDeleter
+    from vettance.velocity.port import StateDown
+    from vettance.velocity.sync.snapshot_store import Shelf
+    from vettance.watchlists.list_store import shelf_path
 
     await find_tenant(store, tenant_id)
     shared = connect_shared(settings, b"") if settings.redis is not None else None

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import msgspec
 
-from vettance.retention.names import Names
-from vettance.wire import JSON, decode, encode
+from vettance.retention.name_forms import Names
+from vettance.wire.payload import JSON, decode, encode
 
 _DIGITS: Final = 24
 _HEAD: Final = "erased_"

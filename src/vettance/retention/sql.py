@@ -14,7 +14,7 @@ from vettance.db.engine import (
     scoped,
 )
 from vettance.outbox import remove_deliveries
-from vettance.retention.place import NAMING, Place
+from vettance.retention.stored_texts import NAMING, Place
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500

@@ -26,9 +26,9 @@ from vettance.rules.expression import (
     literal,
 )
 from vettance.rules.functions import NUMBERS_MAX, WORDS
-from vettance.rules.reach import question_word
-from vettance.rules.reading import A_TYPE, Reading, alike, clip
+from vettance.rules.parse import A_TYPE, Reading, alike, clip
 from vettance.rules.schema import Type
+from vettance.rules.value_ranges import question_word
 from vettance.rules.word import Word
 
 _SYNONYMS: Final = {

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import msgspec
 
+from vettance.rules.codegen import BUILTINS, Writer
 from vettance.rules.expression import Expression, facts_in
-from vettance.rules.keys import composite_key, digest_key, scalar, single_key
+from vettance.rules.key_text import composite_key, digest_key, scalar, single_key
 from vettance.rules.language import Checked
-from vettance.rules.remember import Memory, read_memory
+from vettance.rules.plan_builder import Memory, read_memory
 from vettance.rules.schema import Schema, Type
-from vettance.rules.unknown import Failure, PartialFacts, PartialObservation, message_of
-from vettance.rules.writer import BUILTINS, Writer
-from vettance.state.port import Observation, Plan, Value
+from vettance.rules.unknowns import Failure, PartialFacts, PartialObservation, message_of
+from vettance.velocity.port import Observation, Plan, Value
 
 Facts = tuple[Any, ...]
 Answers = tuple[Value, ...]

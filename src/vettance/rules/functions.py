@@ -24,7 +24,7 @@ from vettance.rules.domain import (
     refolded,
     written,
 )
-from vettance.rules.places import PLACES
+from vettance.rules.place_functions import PLACES
 from vettance.rules.schema import Type
 from vettance.rules.word import Word, entering
 

@@ -5,15 +5,15 @@ from typing import Final, NamedTuple
 
 from vettance.rules.compiler import Compiled, compile_rules
 from vettance.rules.document import DOCUMENT_BYTES_MAX, DocumentFault, Place, position_in, read_document
+from vettance.rules.document_layout import FAULTS_MAX, Layout, Marks, read_layout, read_ruleset
 from vettance.rules.extension import Pack, extend
 from vettance.rules.fault import RuleFault, pointed
 from vettance.rules.language import Checked, check
-from vettance.rules.layout import FAULTS_MAX, Layout, Marks, read_layout, read_ruleset
-from vettance.rules.remember import TooManyAggregates
+from vettance.rules.plan_builder import TooManyAggregates
 from vettance.rules.rule import Fault, Rule, RuleSet, RuleSetRefused
 from vettance.rules.schema import Schema
 from vettance.rules.trial import Miss, Parse, events_of, try_rule
-from vettance.state.port import Velocity
+from vettance.velocity.port import Velocity
 
 COST_MAX: Final = 150_000  # Of a rule set, in units of about 20 ns: 3 ms for each event, aggregates included.
 TRIAL_EVENTS_MAX: Final = 50_000  # Of all tests of a rule set: some seconds of work when it is saved.

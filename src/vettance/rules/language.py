@@ -15,7 +15,7 @@ from vettance.rules.expression import Expression, Fact, Items, Literal, Remember
 from vettance.rules.fault import RuleFault
 from vettance.rules.functions import WORDS
 from vettance.rules.operators import NUMBER_MAX, arithmetic, choice, comparison, logic_of, unary
-from vettance.rules.reading import ITEMS_MAX, Reader, Reading, alike, clip
+from vettance.rules.parse import ITEMS_MAX, Reader, Reading, alike, clip
 from vettance.rules.scanner import STRING_CHARS_MAX
 from vettance.rules.schema import Schema, Type
 

@@ -21,9 +21,9 @@ from vettance.rules.expression import (
 )
 from vettance.rules.fault import RuleFault
 from vettance.rules.functions import WORDS
-from vettance.rules.reach import question_comparison, question_member
-from vettance.rules.reading import A_TYPE, Reading, clip
+from vettance.rules.parse import A_TYPE, Reading, clip
 from vettance.rules.schema import Type
+from vettance.rules.value_ranges import question_comparison, question_member
 
 NUMBER_MAX: Final = 1e15  # Every whole number up to here has an exact float.
 

@@ -6,10 +6,10 @@ import yaml
 
 from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.difference import Change, diff
+from vettance.rules.document_layout import read_ruleset
 from vettance.rules.gate import admit, compile_document, compile_ruleset
-from vettance.rules.layout import read_ruleset
 from vettance.rules.rule import JSON, Fault, Given, Rule, RuleSet, RuleSetRefused, RuleTest
-from vettance.wire import timestamp
+from vettance.wire.payload import timestamp
 
 __all__ = [
     "Change",

@@ -8,7 +8,7 @@ from vettance.errors import Refusal
 from vettance.rules.compiler import Compiled, Facts
 from vettance.rules.language import Checked
 from vettance.rules.rule import JSON, Given, RuleTest
-from vettance.state.port import Velocity
+from vettance.velocity.port import Velocity
 
 #: The moment of a tested event when its test names none: an ordinary Thursday at noon.
 NOW_MS: Final = int(dt.datetime(2026, 1, 15, 12, tzinfo=dt.UTC).timestamp() * 1000)

@@ -6,7 +6,7 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Store, StoreDown
-from vettance.isolate import Isolation
+from vettance.fairness.isolation import Isolation
 from vettance.tenants import sql
 from vettance.tenants.keyring import KeyRing
 

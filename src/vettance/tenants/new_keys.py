@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from vettance.db.engine import Store, StoreDown
-from vettance.ops.meters import Rows
-from vettance.skipped import Skipped
+from vettance.fairness.skipped_rows import Skipped
+from vettance.telemetry.meters import Rows
 from vettance.tenants import sql
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.tenant import is_key, key_digest

@@ -7,7 +7,7 @@ import msgspec
 
 from vettance.db.engine import Row, Statement, everyone, scoped
 from vettance.tenants.tenant import SETTINGS, Key, Tenant
-from vettance.wire import encode
+from vettance.wire.payload import encode
 
 AREA = "tenant"
 #: What the change table calls the deletion of a tenant, when it begins.

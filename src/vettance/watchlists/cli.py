@@ -26,16 +26,16 @@ from vettance.commands import (
     show_table,
 )
 from vettance.watchlists import sql
-from vettance.watchlists.screening import Profile
-from vettance.watchlists.sources.reading import SourceFault
-from vettance.watchlists.sources.table import SOURCES
+from vettance.watchlists.sources.formats import SourceFault
+from vettance.watchlists.sources.source_table import SOURCES
+from vettance.watchlists.subject_screening import Profile
 
 if TYPE_CHECKING:
     from vettance.db.engine import Store
-    from vettance.settings import Settings
+    from vettance.settings.settings import Settings
     from vettance.watchlists.index import Index
+    from vettance.watchlists.list_store import Version
     from vettance.watchlists.refresh import Imported, Progress
-    from vettance.watchlists.shelf import Version
 
 _files = click.argument(
     "paths", nargs=-1, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -115,8 +115,8 @@ def _words(done: Imported) -> str:
 
 async def _owned(store: Store, source: str, tenant: str | None) -> tuple[str, str]:
     """Return (source, owner) of what the options name; a tenant's own list is a source of its own."""
-    from vettance.watchlists.shelf import EVERYBODY
-    from vettance.watchlists.sources.table import OWN
+    from vettance.watchlists.list_store import EVERYBODY
+    from vettance.watchlists.sources.source_table import OWN
 
     if tenant is None:
         if source == OWN:
@@ -276,7 +276,7 @@ def diff(
 
     Example: vettance watchlist diff un_sc
     """
-    from vettance.watchlists.shelf import difference, shelf_of, take
+    from vettance.watchlists.list_store import difference, shelf_of, take
 
     async def work(store: Store, settings: Settings) -> Any:
         name, owner = await _owned(store, source, tenant)
@@ -345,8 +345,8 @@ def evaluate(
     Example: vettance watchlist evaluate cases.jsonl --search --profile CONSERVATIVE
     """
     from vettance.watchlists import labelled
-    from vettance.watchlists.evaluation import Evaluation, report
-    from vettance.watchlists.screening import REVIEW_BOUNDS
+    from vettance.watchlists.match_evaluation import Evaluation, report
+    from vettance.watchlists.subject_screening import REVIEW_BOUNDS
 
     if not paths:
         fail("name the files of cases")
@@ -367,7 +367,7 @@ def evaluate(
 
 def _open_index(data: str | None) -> Index | None:
     from vettance.watchlists.index import Index, IndexFault
-    from vettance.watchlists.shelf import ensure_index, index_path, shelf_of
+    from vettance.watchlists.list_store import ensure_index, index_path, shelf_of
 
     settings = settings_of(data)
     if not has_store(settings):

@@ -7,9 +7,9 @@ for people; or None when one side does not say, which is no evidence.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from vettance.watchlists.country import NAMES
+from vettance.settings.countries import NAMES
 from vettance.watchlists.entity import BirthDate, Document, DocumentKind, Entity, EntityType
-from vettance.watchlists.names import compact
+from vettance.watchlists.name_analysis import compact
 
 
 class Finding(NamedTuple):

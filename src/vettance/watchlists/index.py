@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from vettance.watchlists.align import SIMILARITY_MIN, WEIGHTS, align
-from vettance.watchlists.build import ENTITIES_FILE, FORMAT, META_FILE, WEIGHED, WORDS_FILE, rarity_of
+from vettance.watchlists.blocking_keys import SEARCHED, joint_keys, runs, sound_key, word_keys
 from vettance.watchlists.compare import identifier_key
 from vettance.watchlists.entity import Document, Entity, EntityType
-from vettance.watchlists.keys import SEARCHED, joint_keys, runs, sound_key, word_keys
+from vettance.watchlists.index_build import ENTITIES_FILE, FORMAT, META_FILE, WEIGHED, WORDS_FILE, rarity_of
 from vettance.watchlists.mandarin import joined as joined_syllables
 from vettance.watchlists.match import Match, NameMatch, Subject, align_names, best_name, match_names
-from vettance.watchlists.names import GRAMMARS, Grammar, Name, otherwise, parse_name
-from vettance.watchlists.word import Kind, Word, compare_words, make_word
+from vettance.watchlists.name_alignment import SIMILARITY_MIN, WEIGHTS, align
+from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, otherwise, parse_name
+from vettance.watchlists.name_token import Kind, Word, compare_words, make_word
 
 _Array = Any
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from vettance.watchlists.align import Rarity, no_rarity
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code, country_codes
+from vettance.settings.countries import country_code, country_codes
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import (
     Document,
     DocumentKind,
@@ -24,8 +23,9 @@ from vettance.watchlists.entity import (
     document_kind,
 )
 from vettance.watchlists.match import Match, Subject, match
-from vettance.watchlists.screening import SearchedIndex
-from vettance.watchlists.sources.reading import SourceFault
+from vettance.watchlists.name_alignment import Rarity, no_rarity
+from vettance.watchlists.sources.formats import SourceFault
+from vettance.watchlists.subject_screening import SearchedIndex
 
 
 class Case(msgspec.Struct, frozen=True):

@@ -3,10 +3,10 @@
 from typing import Any
 
 from vettance.clock import HOUR_MS
-from vettance.watchlists.shelf import EVERYBODY
-from vettance.watchlists.sources.table import SOURCES
+from vettance.watchlists.list_store import EVERYBODY
+from vettance.watchlists.sources.source_table import SOURCES
 from vettance.watchlists.sql import StoredVersion
-from vettance.wire import timestamp
+from vettance.wire.payload import timestamp
 
 
 def listed(stored: StoredVersion, now_ms: int) -> dict[str, Any]:

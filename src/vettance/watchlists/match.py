@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from vettance.watchlists.align import Alignment, Rarity, align, no_rarity
 from vettance.watchlists.compare import (
     Finding,
     compare_births,
@@ -18,7 +17,8 @@ from vettance.watchlists.compare import (
     compare_types,
 )
 from vettance.watchlists.entity import BirthDate, Document, Entity, EntityType, ListedName, NameQuality
-from vettance.watchlists.names import GRAMMARS, Grammar, Name, compact, otherwise, parse_name
+from vettance.watchlists.name_alignment import Alignment, Rarity, align, no_rarity
+from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, compact, otherwise, parse_name
 from vettance.watchlists.vocabulary import FORM_STARTS
 
 #: Changes whenever a score can change, and is stored with every screening.

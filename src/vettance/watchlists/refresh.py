@@ -18,12 +18,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from vettance.db.engine import Statement, Store
-from vettance.exact import read_whole
 from vettance.tenants.sql import note_change
 from vettance.watchlists import sql
 from vettance.watchlists.index import Index, IndexFault
-from vettance.watchlists.reach import Reach
-from vettance.watchlists.shelf import (
+from vettance.watchlists.list_store import (
     EVERYBODY,
     Version,
     drop_old_indexes,
@@ -33,9 +31,11 @@ from vettance.watchlists.shelf import (
     put,
     shelf_of,
 )
-from vettance.watchlists.sources.dated import data_as_of_ms
-from vettance.watchlists.sources.reading import SourceFault
-from vettance.watchlists.sources.table import SOURCES
+from vettance.watchlists.sources.formats import SourceFault
+from vettance.watchlists.sources.publication_date import data_as_of_ms
+from vettance.watchlists.sources.source_table import SOURCES
+from vettance.watchlists.tenant_index import Reach
+from vettance.wire.numbers import read_whole
 
 #: A list that lost more than this part of its entities since the last version is refused: lists have been cut
 #: short and have vanished at their publishers for days, and a missing name is the one fault nobody notices.

@@ -17,11 +17,11 @@ from typing import Final, cast
 
 import msgspec
 
-from vettance.logs import logger
-from vettance.ops.meters import Meters
-from vettance.watchlists.asking import INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
+from vettance.telemetry.logs import logger
+from vettance.telemetry.meters import Meters
 from vettance.watchlists.match import Match, Subject
-from vettance.watchlists.supervise import SearchFault
+from vettance.watchlists.search_processes import SearchFault
+from vettance.watchlists.search_protocol import INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
 
 #: Requests that a process holds at a time: the next one is there when it has answered the last.
 LEAD: Final = 2

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from vettance.db.engine import Row, Statement, everyone, scoped
-from vettance.watchlists.shelf import EVERYBODY, Version
+from vettance.watchlists.list_store import EVERYBODY, Version
 
 AREA = "watchlist"
 

@@ -30,10 +30,10 @@ from typing import Any
 
 import msgspec
 
-from vettance.watchlists.asking import FAILED, INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
 from vettance.watchlists.index import Index, IndexFault
 from vettance.watchlists.match import Match, Subject
-from vettance.watchlists.reach import Reach
+from vettance.watchlists.search_protocol import FAILED, INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
+from vettance.watchlists.tenant_index import Reach
 
 #: An index keeps the words that it has met: those of lists that were replaced are let go.
 _BASES_MAX, _OWN_MAX = 3, 64
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> None:
         _Answering(int(least)).run(int(rest[0]))
         return
     if task == "changes":
-        from vettance.watchlists.changes import index_of_changes  # It brings all readers of lists.
+        from vettance.watchlists.delta_index import index_of_changes  # It brings all readers of lists.
 
         data, tenant, old, new = rest
         versions = [msgspec.json.decode(text, type=dict[str, str]) for text in (old, new)]

@@ -5,7 +5,7 @@ import socket
 from collections.abc import Callable, Sequence, Sized
 from typing import Final
 
-from vettance.logs import logger
+from vettance.telemetry.logs import logger
 from vettance.web.server import EdgeProtocol
 
 #: How long a process that holds more connections than another leaves the next to it; how often it looks.

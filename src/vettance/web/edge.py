@@ -19,10 +19,14 @@ from vettance.errors import (
     Unavailable,
 )
 from vettance.ids import IdSource
-from vettance.ops.meters import Meters
-from vettance.web.access import Admission, Gate, Header, SharedGate
-from vettance.web.answer import JSON_TYPE, Answer, answer_of, answer_of_page, encoded
-from vettance.web.body import (
+from vettance.limits.byte_shares import EqualShares, Shares
+from vettance.limits.loop_time import Pace
+from vettance.telemetry.meters import Meters
+from vettance.web.cors import client_address, is_preflight, preflight_headers, sharing_headers
+from vettance.web.gate import Admission, Gate, Header, SharedGate
+from vettance.web.hints import is_told, unknown_header
+from vettance.web.lifespan import Lifespan, live
+from vettance.web.request_body import (
     ARRIVAL_S_MAX,
     HELD_BYTES_MAX,
     SMALL_BYTES_MAX,
@@ -32,15 +36,11 @@ from vettance.web.body import (
     Message,
     Receive,
 )
-from vettance.web.browser import client_address, is_preflight, preflight_headers, sharing_headers
-from vettance.web.hints import is_told, unknown_header
-from vettance.web.lifespan import Lifespan, live
-from vettance.web.pace import Pace
+from vettance.web.response import JSON_TYPE, Answer, answer_of, answer_of_page, encoded
 from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Reply, Route, RouteTable, refuse_path
 from vettance.web.server import ARRIVED_BODY, CONNECTION_OWNER, WHOLE_ANSWER
-from vettance.web.shares import EqualShares, Shares
-from vettance.web.stream import STREAM_BYTES, send_stream
-from vettance.wire import encode, error_body
+from vettance.web.streaming import STREAM_BYTES, send_stream
+from vettance.wire.payload import encode, error_body
 
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]

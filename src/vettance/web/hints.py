@@ -1,8 +1,8 @@
 """Hints to whoever is just writing a client: what of a request nobody reads, and what was probably meant."""
 
-from vettance.nearest import header_text, unknown_members
 from vettance.web.query import names_beyond
 from vettance.web.routing import Call, Route
+from vettance.wire.suggestions import header_text, unknown_members
 
 
 def is_told(call: Call) -> bool:

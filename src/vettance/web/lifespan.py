@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
-from vettance.web.body import Message, Receive
+from vettance.web.request_body import Message, Receive
 
 #: Starts the process's own work, and ends it.
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]

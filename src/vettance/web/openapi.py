@@ -9,7 +9,7 @@ from vettance import errors
 from vettance.errors import Refusal
 from vettance.web.query import parameters_of
 from vettance.web.routing import Access, Route, RouteTable, is_id_name, path_parameters
-from vettance.wire import JSON, Wire, encode
+from vettance.wire.payload import JSON, Wire, encode
 
 #: What the page says before its endpoints, as CommonMark.
 _ABOUT: Final = """\

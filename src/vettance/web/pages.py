@@ -15,7 +15,7 @@ from vettance.db.engine import StoreDown
 from vettance.errors import NotFound
 from vettance.web.openapi import build_openapi
 from vettance.web.routing import Access, Call, Handler, Page, Reply, Route, RouteTable
-from vettance.wire import Wire
+from vettance.wire.payload import Wire
 
 #: Answers why a part of the service is not ready, or None when it is.
 Check = Callable[[], Awaitable[str | None]]

@@ -7,7 +7,7 @@ import msgspec
 from vettance.errors import Invalid
 from vettance.ids import is_id
 from vettance.web.query import SortOrder
-from vettance.wire import Wire
+from vettance.wire.payload import Wire
 
 Item = TypeVar("Item")
 

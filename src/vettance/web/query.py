@@ -11,9 +11,9 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec import inspect
 
-from vettance.exact import is_decimal, read_whole
-from vettance.nearest import Unknown, unknown_parameters
-from vettance.wire import JSON, STRING_CHARS_MAX, Faults
+from vettance.wire.numbers import is_decimal, read_whole
+from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults
+from vettance.wire.suggestions import Unknown, unknown_parameters
 
 QueryStruct = TypeVar("QueryStruct", bound=msgspec.Struct)
 

@@ -10,11 +10,11 @@ import msgspec
 
 from vettance.db.engine import Statement
 from vettance.errors import Invalid, NotFound, Refusal
-from vettance.nearest import NO_NAMES, KnownNames
+from vettance.tenants.browser_token import Claims
 from vettance.tenants.tenant import Key, Tenant
-from vettance.web.stream import Pieces
-from vettance.websdk.token import Claims
-from vettance.wire import JSON, parse_object
+from vettance.web.streaming import Pieces
+from vettance.wire.payload import JSON, parse_object
+from vettance.wire.suggestions import NO_NAMES, KnownNames
 
 
 class Access(enum.Enum):

@@ -12,8 +12,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from vettance.errors import Invalid, Refusal, Unavailable
 from vettance.ids import IdSource
-from vettance.web.connections import ConnectionShares
-from vettance.web.head import (
+from vettance.web.connection_counts import ConnectionShares
+from vettance.web.request_head import (
     METHOD_BYTES_MAX,
     NO_HTTP,
     HeadRefused,
@@ -21,7 +21,7 @@ from vettance.web.head import (
     check_head,
     without_upgrade,
 )
-from vettance.wire import encode, error_body
+from vettance.wire.payload import encode, error_body
 
 #: Bytes of request line and headers that may arrive in several pieces. Browsers and proxies stay below
 #: 16 KiB; a single read, which is bounded by the event loop, may hold more.

@@ -8,10 +8,10 @@ import msgspec
 from vettance.outbox import MessageType
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To
-from vettance.webhooks.address import URL_CHARS_MAX
+from vettance.webhooks.receiver_address import URL_CHARS_MAX
 from vettance.webhooks.sql import Attempt, Delivery
 from vettance.webhooks.webhook import DeliveryState, Subscription
-from vettance.wire import JSON, Wire, timestamp
+from vettance.wire.payload import JSON, Wire, timestamp
 
 
 class SubscriptionBody(Wire, frozen=True):

@@ -9,16 +9,15 @@ import msgspec
 from vettance import clock
 from vettance.db.engine import Clash, Lost, Row, Store
 from vettance.errors import Conflict, LimitReached, NotFound, Unavailable, Unprocessable
-from vettance.exact import read_whole
 from vettance.ids import IdSource, is_id
+from vettance.limits.slot_shares import Shares
 from vettance.outbox import envelope
 from vettance.tenants.sql import note_change
-from vettance.vault import Sealed, Vault
+from vettance.tenants.vault import Sealed, Vault
 from vettance.web.paging import bad_cursor
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Reply, Route
 from vettance.webhooks import sql
-from vettance.webhooks.address import Forbidden
 from vettance.webhooks.answers import (
     DeliveryAnswer,
     DeliveryPage,
@@ -37,10 +36,10 @@ from vettance.webhooks.answers import (
     delivery_answers,
     detail,
 )
-from vettance.webhooks.post import Postman
-from vettance.webhooks.reading import read_phase, read_replay, read_subscription
+from vettance.webhooks.http_client import Postman
+from vettance.webhooks.receiver_address import Forbidden
+from vettance.webhooks.requests import read_phase, read_replay, read_subscription
 from vettance.webhooks.resolve import Unresolved
-from vettance.webhooks.shares import Shares
 from vettance.webhooks.webhook import (
     OLD_SECRET_MS,
     UNREACHED,
@@ -50,7 +49,8 @@ from vettance.webhooks.webhook import (
     make_secret,
     signed_headers,
 )
-from vettance.wire import encode, timestamp
+from vettance.wire.numbers import read_whole
+from vettance.wire.payload import encode, timestamp
 
 _TAG: Final = "Webhooks"
 _ROOT: Final = "/api/v1/webhooks"

@@ -18,18 +18,18 @@ import msgspec
 from vettance import clock
 from vettance.commands import Whole, data_option, fail, find_tenant, json_option, open_store, show
 from vettance.db.engine import Store, StoreDown
-from vettance.exact import read_whole
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
-from vettance.settings import Environment, Settings
+from vettance.settings.settings import Environment, Settings
 from vettance.tenants.sql import note_change
 from vettance.webhooks import sql
 from vettance.webhooks.listening import hindrance, unheard
 from vettance.webhooks.webhook import Subscription, Unverified, free_slot, make_secret, verify
-from vettance.wire import BODY_BYTES_MAX, decode, encode, timestamp
+from vettance.wire.numbers import read_whole
+from vettance.wire.payload import BODY_BYTES_MAX, decode, encode, timestamp
 
 if TYPE_CHECKING:
-    from vettance.webhooks.post import Postman
+    from vettance.webhooks.http_client import Postman
 
 #: The headers of a delivery that are passed on; the rest belongs to the connection it came by.
 _PASSED: Final = ("content-type", "user-agent")
@@ -78,7 +78,7 @@ def listen(
 
     Example: vettance webhooks listen --tenant ten_0190… --forward-to http://localhost:3000/hooks
     """
-    from vettance.webhooks.address import Forbidden, read_target
+    from vettance.webhooks.receiver_address import Forbidden, read_target
 
     types = tuple(MessageType(name) for name in events) or tuple(MessageType)
     if forward_to is not None:
@@ -131,8 +131,8 @@ async def _subscribed(
     store: Store, settings: Settings, tenant: str, url: str, types: tuple[MessageType, ...]
 ) -> AsyncIterator[tuple[str, str]]:
     """Subscribe a local address until the block ends; yields the subscription's id and its signing secret."""
-    from vettance.prove import prove_secret
-    from vettance.vault import Vault
+    from vettance.tenants.secret_check import prove_secret
+    from vettance.tenants.vault import Vault
 
     if settings.environment is Environment.PRODUCTION:
         fail("a production server does not deliver to local addresses")
@@ -200,7 +200,7 @@ class _Received(msgspec.Struct, frozen=True, rename="camel"):
 async def _serve(listener: socket.socket, secret: str, forward_to: str | None, *, as_json: bool) -> None:
     import uvicorn
 
-    from vettance.webhooks.post import Postman
+    from vettance.webhooks.http_client import Postman
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()

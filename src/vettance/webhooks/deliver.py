@@ -9,18 +9,19 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Statement, Store, StoreDown
-from vettance.isolate import Isolation
-from vettance.logs import logger
-from vettance.ops.meters import Meters
+from vettance.fairness.isolation import Isolation
+from vettance.telemetry.logs import logger
+from vettance.telemetry.meters import Meters
 from vettance.tenants import sql as tenants_sql
-from vettance.vault import Sealed, Vault
-from vettance.webhooks import outbox
-from vettance.webhooks.bound import bound_backlogs
-from vettance.webhooks.lane import READY_MAX, Lane, Lanes
-from vettance.webhooks.post import Postman
-from vettance.webhooks.settle import ROUND_S, STORE_PAUSE_S, Sent, Settler
+from vettance.tenants.vault import Sealed, Vault
+from vettance.webhooks import delivery_queue
+from vettance.webhooks.attempt_results import ROUND_S, STORE_PAUSE_S, Sent, Settler
+from vettance.webhooks.backlog_limit import bound_backlogs
+from vettance.webhooks.delivery_queue import Claimed
+from vettance.webhooks.http_client import Postman
 from vettance.webhooks.sql import AREA, unseal
-from vettance.webhooks.succeed import Members, Succession
+from vettance.webhooks.subscription_queue import READY_MAX, Lane, Lanes
+from vettance.webhooks.takeover import Members, Succession
 from vettance.webhooks.webhook import DeliveryState, Failure, Outcome, RetryPolicy, signed_headers
 
 # New deliveries are looked for this often. Half of it is what a delivery waits on average; a look costs a
@@ -118,17 +119,17 @@ class Deliverer:
         if self._succession is not None:
             await self._succession.look()  # What is claimed before is taken for that of a dead one.
         if self._alone:
-            await self._store.write(outbox.release_all())
+            await self._store.write(delivery_queue.release_all())
         self._changes_seen = (await self._store.read(tenants_sql.select_last_change()))[0][0]
-        self._fed_through = (await self._store.read(outbox.select_last_delivery()))[0][0]
+        self._fed_through = (await self._store.read(delivery_queue.select_last_delivery()))[0][0]
         # What was unsubscribed while no worker looked.
-        await self._cancel(outbox.cancel_all_orphans(self._now_ms(), _CANCEL_ROWS))
+        await self._cancel(delivery_queue.cancel_all_orphans(self._now_ms(), _CANCEL_ROWS))
         await self._refill_all()
         self._started = True
 
     async def _refill_all(self) -> None:
         """Take in what waits, of every subscription."""
-        for tenant, subscription in await self._store.read(outbox.select_pending_lanes()):
+        for tenant, subscription in await self._store.read(delivery_queue.select_pending_lanes()):
             await self._refill(self._lanes.lane(tenant, subscription))
 
     async def _turn(self) -> bool:
@@ -174,7 +175,7 @@ class Deliverer:
         """Give back leases that are not used; those that cannot be run out by themselves."""
         for lease, numbers in tuple(self._doubtful.items()):
             with self._rows_work.of(f":{lease}"):
-                await self._store.write(outbox.release(numbers, lease))
+                await self._store.write(delivery_queue.release(numbers, lease))
             # What was added meanwhile is another list.
             if self._doubtful.get(lease) is numbers:
                 del self._doubtful[lease]
@@ -186,7 +187,7 @@ class Deliverer:
     async def _feed(self) -> None:
         """Take in what was queued since the last look."""
         while True:
-            rows = await self._store.read(outbox.select_feed(self._fed_through, _FEED_ROWS))
+            rows = await self._store.read(delivery_queue.select_feed(self._fed_through, _FEED_ROWS))
             now_ms = self._now_ms()
             for seq, tenant, subscription, due_at_ms, state in rows:
                 if state == DeliveryState.PENDING:
@@ -206,7 +207,7 @@ class Deliverer:
         with self._lane_work.of(key):
             limit = READY_MAX + len(lane.known)
             rows = await self._store.read(
-                outbox.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit)
+                delivery_queue.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit)
             )
             lane.more = len(rows) == limit
             now_ms = self._now_ms()
@@ -224,7 +225,7 @@ class Deliverer:
             if not self._changes_work.is_due(key):
                 continue
             with self._changes_work.of(key):
-                await self._cancel(outbox.cancel_orphans(subscription, self._now_ms(), _CANCEL_ROWS))
+                await self._cancel(delivery_queue.cancel_orphans(subscription, self._now_ms(), _CANCEL_ROWS))
                 lane = self._lanes.lane(tenant, subscription)
                 if lane.held_until_ms is not None:
                     lane.held_until_ms = 0  # Its secret may be another one.
@@ -239,15 +240,17 @@ class Deliverer:
     async def _sweep(self) -> None:
         """Find what no worker has in mind, and forget what is old."""
         now_ms = self._now_ms()
-        overdue = outbox.select_overdue_lanes(now_ms, _OVERDUE_MS, self._policy.ahead_ms_max)
+        overdue = delivery_queue.select_overdue_lanes(now_ms, _OVERDUE_MS, self._policy.ahead_ms_max)
         for tenant, subscription in await self._store.read(overdue):
             self._lanes.lane(tenant, subscription).more = True
         await bound_backlogs(self._store, self._backlog_work, self._meters, now_ms)
         if self._keep_ms is None:
             return
-        first = (await self._store.read(outbox.select_first_delivery()))[0][0]
+        first = (await self._store.read(delivery_queue.select_first_delivery()))[0][0]
         if first is not None:
-            forgotten = await self._store.write(*outbox.forget(first, now_ms - self._keep_ms, _FORGET_ROWS))
+            forgotten = await self._store.write(
+                *delivery_queue.forget(first, now_ms - self._keep_ms, _FORGET_ROWS)
+            )
             if forgotten[-1]:
                 self._next_sweep = 0.0  # There may be more; deliveries come in between.
 
@@ -255,9 +258,9 @@ class Deliverer:
         """Claim what may go and begin to send it. Where the store does not take a claim for a reason of its
         own, halves of it are tried, so that one row that cannot be read keeps no other from being sent."""
         taken = self._lanes.take(self._now_ms())
-        chunks = deque(_chunks(taken, outbox.CLAIM_MAX))
+        chunks = deque(_chunks(taken, delivery_queue.CLAIM_MAX))
         while chunks:
-            chunk, lease = chunks.popleft(), outbox.make_lease(self._owner, secrets.token_hex(8))
+            chunk, lease = chunks.popleft(), delivery_queue.make_lease(self._owner, secrets.token_hex(8))
             try:
                 claimed = await self._claim(chunk, lease)
             except StoreDown:
@@ -276,18 +279,18 @@ class Deliverer:
                     self._begin(lane, seq, lease, claimed)
         return bool(taken)
 
-    async def _claim(self, chunk: Sequence[tuple[Lane, int]], lease: str) -> dict[int, outbox.Claimed | None]:
+    async def _claim(self, chunk: Sequence[tuple[Lane, int]], lease: str) -> dict[int, Claimed | None]:
         """Take the leases of some deliveries; return those that were got, None for what cannot be read."""
         numbers = [seq for _, seq in chunk]
-        claimed: dict[int, outbox.Claimed | None] = {}
+        claimed: dict[int, Claimed | None] = {}
         taken = len(numbers)  # For all that is known until the store has answered.
         try:
-            claim = outbox.claim(numbers, lease, self._now_ms(), LEASE_MS, self._policy.ahead_ms_max)
+            claim = delivery_queue.claim(numbers, lease, self._now_ms(), LEASE_MS, self._policy.ahead_ms_max)
             taken = (await self._store.write(claim))[0]
-            for row in await self._store.read(outbox.select_claimed(numbers, lease)):
+            for row in await self._store.read(delivery_queue.select_claimed(numbers, lease)):
                 claimed[row[0]] = None
                 with self._rows_work.of(f"{row[2]}:{row[1]}"):
-                    claimed[row[0]] = outbox.claimed_of(row)
+                    claimed[row[0]] = delivery_queue.claimed_of(row)
         finally:
             if len(claimed) < taken:
                 # The store failed in between. A lease that was taken and is not used would keep everybody
@@ -296,7 +299,7 @@ class Deliverer:
                 _log.warning("webhook_claim_in_doubt", taken=taken, seen=len(claimed))
         return claimed
 
-    def _begin(self, lane: Lane, seq: int, lease: str, claimed: Mapping[int, outbox.Claimed | None]) -> None:
+    def _begin(self, lane: Lane, seq: int, lease: str, claimed: Mapping[int, Claimed | None]) -> None:
         """Start sending a delivery that was claimed."""
         one = claimed.get(seq)
         if one is not None:
@@ -321,7 +324,7 @@ class Deliverer:
         now_ms = self._now_ms()
         self._lanes.add(lane, seq, now_ms + self._policy.fault_pause_ms, now_ms)
 
-    async def _attempt(self, lane: Lane, one: outbox.Claimed, lease: str) -> None:
+    async def _attempt(self, lane: Lane, one: Claimed, lease: str) -> None:
         started_at_ms = self._now_ms()
         try:
             keys = [
@@ -343,7 +346,7 @@ class Deliverer:
         lane.learn(outcome.duration_ms, unreached=outcome.failure in (Failure.TIMEOUT, Failure.DNS))
         self._settler.note(Sent(lane, one, lease, outcome))
 
-    def _put_off(self, lane: Lane, one: outbox.Claimed, lease: str) -> None:
+    def _put_off(self, lane: Lane, one: Claimed, lease: str) -> None:
         """Keep what a secret that does not open could not sign, and try its lane again in a while.
 
         It is the fault of this deployment, not of the receiver, and costs the delivery no attempt.
@@ -376,8 +379,8 @@ class Deliverer:
         await asyncio.wait((settling,), timeout=_SETTLE_S_MAX)
         try:
             await asyncio.gather(
-                *(self._store.write(outbox.release(*one)) for one in held),
-                *(self._store.write(outbox.release(*one[::-1])) for one in self._doubtful.items()),
+                *(self._store.write(delivery_queue.release(*one)) for one in held),
+                *(self._store.write(delivery_queue.release(*one[::-1])) for one in self._doubtful.items()),
             )
         except StoreDown as error:
             _log.warning("webhook_leases_not_released", reason=str(error))

@@ -5,9 +5,9 @@ from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import Row, Statement, everyone, in_list, scoped
 from vettance.outbox import MessageType
-from vettance.vault import Vault
+from vettance.tenants.vault import Vault
 from vettance.webhooks.webhook import DeliveryState, Subscription
-from vettance.wire import decode, encode
+from vettance.wire.payload import decode, encode
 
 AREA: Final = "webhook"
 

@@ -12,8 +12,8 @@ import msgspec
 
 from vettance import __version__
 from vettance.clock import DAY_MS
-from vettance.exact import read_whole
 from vettance.outbox import MessageType
+from vettance.wire.numbers import read_whole
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the mark that every signing secret begins with
 _SECRET_BYTES: Final = 32

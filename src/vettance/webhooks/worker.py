@@ -8,14 +8,14 @@ import sys
 import uvloop
 
 from vettance.clock import DAY_MS
-from vettance.connect import connect_beside, membership_of
 from vettance.db.engine import StoreDown
-from vettance.logs import configure_logs, logger
-from vettance.ops.meters import take_place
-from vettance.settings import Settings, SettingsError, load_secret, read_settings
-from vettance.vault import Vault
+from vettance.deployment.connect import connect_beside, membership_of
+from vettance.settings.settings import Settings, SettingsError, load_secret, read_settings
+from vettance.telemetry.logs import configure_logs, logger
+from vettance.telemetry.meters import take_place
+from vettance.tenants.vault import Vault
 from vettance.webhooks.deliver import Deliverer
-from vettance.webhooks.post import Postman
+from vettance.webhooks.http_client import Postman
 
 _log = logger()
 
@@ -29,7 +29,7 @@ async def work(settings: Settings, link: socket.socket) -> None:
     stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     tracing, postman = None, Postman(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers)
     if settings.traces is not None:
-        from vettance.ops.trace import Tracing  # OpenTelemetry is there only for those who ask for it.
+        from vettance.server.tracing import Tracing  # OpenTelemetry is there only for those who ask for it.
 
         tracing = Tracing(settings.traces, "webhooks")
         postman = tracing.postman(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers)

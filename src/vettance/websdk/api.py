@@ -10,9 +10,10 @@ from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.errors import Unprocessable
 from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
+from vettance.tenants.browser_token import LIFE_S, Claims, TokenDesk
 from vettance.web.routing import Access, Call, Reply, Route
 from vettance.websdk import sql
-from vettance.websdk.body import (
+from vettance.websdk.browser_bodies import (
     SKEW_MS_MAX,
     CollectAnswer,
     CollectBody,
@@ -25,9 +26,8 @@ from vettance.websdk.body import (
     read_mint,
     read_sender,
 )
-from vettance.websdk.follow import Follower
-from vettance.websdk.token import LIFE_S, Claims, TokenDesk
-from vettance.wire import encode, timestamp
+from vettance.websdk.session_sync import Follower
+from vettance.wire.payload import encode, timestamp
 
 _TAG: Final = "Browser SDK"
 

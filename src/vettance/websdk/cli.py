@@ -28,8 +28,8 @@ def rotate(at_once: bool, as_json: bool, data: str | None) -> None:
 
     Example: vettance websdk rotate --data ./vettance-data
     """
+    from vettance.tenants.browser_token import FIRST_KID, GRACE_MS, new_kid
     from vettance.websdk import sql
-    from vettance.websdk.token import FIRST_KID, GRACE_MS, new_kid
 
     async def work() -> str:
         async with open_store(data) as (store, _settings):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
-from vettance.websdk.token import SigningKey
+from vettance.tenants.browser_token import SigningKey
 
 AREA: Final = "websdk"
 

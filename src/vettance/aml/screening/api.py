@@ -9,22 +9,22 @@ from vettance import clock
 from vettance.aml.answers import parse_body
 from vettance.aml.screening import sql
 from vettance.aml.screening.freshness import age_s, is_stale, stale_reason
-from vettance.aml.screening.request import ScreenBody, read_screen_request
 from vettance.aml.screening.screen import Screener
+from vettance.aml.screening.screening_request import ScreenBody, read_screen_request
 from vettance.db.engine import Store
 from vettance.errors import NotFound
 from vettance.ids import IdSource, is_id
-from vettance.ops.meters import Meters
+from vettance.telemetry.meters import Meters
 from vettance.watchlists import sql as lists_sql
-from vettance.watchlists.reach import list_set_id
+from vettance.watchlists.list_store import EVERYBODY
 from vettance.watchlists.refresh import IndexKeeper
-from vettance.watchlists.screening import Decision, Profile
 from vettance.watchlists.search import Searchers
-from vettance.watchlists.shelf import EVERYBODY
-from vettance.watchlists.sources.table import SOURCES
+from vettance.watchlists.sources.source_table import SOURCES
 from vettance.watchlists.sql import StoredVersion
+from vettance.watchlists.subject_screening import Decision, Profile
+from vettance.watchlists.tenant_index import list_set_id
 from vettance.web.routing import Call, Reply, Route
-from vettance.wire import Wire, timestamp
+from vettance.wire.payload import Wire, timestamp
 
 _TAG: Final = "AML"
 _PRODUCT: Final = "aml"

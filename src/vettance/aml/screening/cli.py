@@ -9,10 +9,10 @@ import click
 
 from vettance.aml.screening import sql
 from vettance.commands import Whole, data_option, fail, find_tenant, json_option, open_store, show
-from vettance.watchlists.screening import SHOWN_MIN, Profile
+from vettance.watchlists.subject_screening import SHOWN_MIN, Profile
 
 if TYPE_CHECKING:
-    from vettance.aml.screening.alert import Settings
+    from vettance.aml.screening.screening_alert import Settings
 
 _BOUND: Final = Whole(SHOWN_MIN, 100)
 
@@ -38,7 +38,7 @@ def set_screening(
 
     Example: vettance aml screening --tenant ten_0190… --profile CONSERVATIVE --balanced 80
     """
-    from vettance.aml.screening.alert import Settings
+    from vettance.aml.screening.screening_alert import Settings
 
     wanted = {Profile.CONSERVATIVE: conservative, Profile.BALANCED: balanced, Profile.LIBERAL: liberal}
     new_bounds = {name: bound for name, bound in wanted.items() if bound is not None}

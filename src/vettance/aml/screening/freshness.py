@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from vettance.clock import DAY_MS
-from vettance.watchlists.sources.table import SOURCES
+from vettance.watchlists.sources.source_table import SOURCES
 from vettance.watchlists.sql import StoredVersion
-from vettance.wire import timestamp
+from vettance.wire.payload import timestamp
 
 #: Publishers change their lists several times a week; our choice, long enough for a holiday.
 STALE_MS: Final = 7 * DAY_MS

@@ -13,9 +13,9 @@ import msgspec
 from vettance import clock
 from vettance.aml import sql as aml_sql
 from vettance.aml.case import Alert, Case, Entry
-from vettance.aml.judge import Severity
+from vettance.aml.findings import Severity
 from vettance.aml.screening import sql
-from vettance.aml.screening.alert import (
+from vettance.aml.screening.screening_alert import (
     NO_HISTORY,
     History,
     Link,
@@ -26,18 +26,18 @@ from vettance.aml.screening.alert import (
     severity_of,
     summary_of,
 )
-from vettance.aml.screening.request import ScreenRequest, sent_of
+from vettance.aml.screening.screening_request import ScreenRequest, sent_of
 from vettance.db.engine import Clash, Lost, Row, Statement, Store
 from vettance.errors import BadGateway, GatewayTimeout, Unavailable
 from vettance.ids import IdSource
-from vettance.ops.meters import Meters
+from vettance.telemetry.meters import Meters
 from vettance.watchlists.match import Match, Subject
-from vettance.watchlists.reach import Reach, list_set_id
 from vettance.watchlists.refresh import IndexKeeper
-from vettance.watchlists.screening import MATCHES_MAX, Decision, Screening, screen, screening_record
 from vettance.watchlists.search import IndexGone, Searchers
-from vettance.watchlists.supervise import SearchFault
-from vettance.wire import encode
+from vettance.watchlists.search_processes import SearchFault
+from vettance.watchlists.subject_screening import MATCHES_MAX, Decision, Screening, screen, screening_record
+from vettance.watchlists.tenant_index import Reach, list_set_id
+from vettance.wire.payload import encode
 
 #: A search takes milliseconds; one that is not done by then stands in a queue that no caller waits for.
 DEADLINE_S: Final = 2.0

@@ -5,9 +5,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.aml.screening.alert import History, Link, SeenAlert, Settings
+from vettance.aml.screening.screening_alert import History, Link, SeenAlert, Settings
 from vettance.db.engine import Row, Statement, bounded_key, in_pieces, scoped
-from vettance.watchlists.screening import Profile, Screening
+from vettance.watchlists.subject_screening import Profile, Screening
 
 
 class StoredSubject(NamedTuple):

@@ -8,10 +8,10 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code
+from vettance.settings.countries import country_code
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality
-from vettance.watchlists.sources.reading import csv_records
+from vettance.watchlists.sources.formats import csv_records
 
 
 def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code
+from vettance.settings.countries import country_code
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import (
     DocumentKind,
     Entity,
@@ -18,8 +18,8 @@ from vettance.watchlists.entity import (
     NameQuality,
     document_kind,
 )
+from vettance.watchlists.sources.formats import csv_records
 from vettance.watchlists.sources.ofac_advanced import TYPES
-from vettance.watchlists.sources.reading import csv_records
 
 _NOT_DOCUMENTS = (
     "gender",

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code, country_codes
+from vettance.settings.countries import country_code, country_codes
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import DocumentKind, Entity, EntityDraft, EntityType, NameQuality
-from vettance.watchlists.sources.reading import SourceFault, csv_records, sheet_rows
+from vettance.watchlists.sources.formats import SourceFault, csv_records, sheet_rows
 
 _TYPES = {
     "individual": EntityType.INDIVIDUAL,

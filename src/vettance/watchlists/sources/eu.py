@@ -12,10 +12,10 @@ from xml.etree.ElementTree import Element
 
 import msgspec
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code
+from vettance.settings.countries import country_code
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality, document_kind
-from vettance.watchlists.sources.reading import SourceFault, csv_records, read_text, text_at, xml_records
+from vettance.watchlists.sources.formats import SourceFault, csv_records, read_text, text_at, xml_records
 
 _TYPES = {
     "p": EntityType.INDIVIDUAL,

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code
+from vettance.settings.countries import country_code
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import (
     DocumentKind,
     Entity,
@@ -22,8 +22,8 @@ from vettance.watchlists.entity import (
     document_kind,
 )
 from vettance.watchlists.sources import ofac_advanced
+from vettance.watchlists.sources.formats import SourceFault, csv_rows, open_bytes, text_at, texts, xml_records
 from vettance.watchlists.sources.ofac_advanced import TYPES
-from vettance.watchlists.sources.reading import SourceFault, csv_rows, open_bytes, text_at, texts, xml_records
 
 #: The files of a set are told apart by their number of columns, so that their names and order do not matter.
 _HEAD_BYTES = 4096

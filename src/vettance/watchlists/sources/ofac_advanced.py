@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code
+from vettance.settings.countries import country_code
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import (
     DocumentKind,
     Entity,
@@ -19,7 +19,7 @@ from vettance.watchlists.entity import (
     NameQuality,
     document_kind,
 )
-from vettance.watchlists.sources.reading import text_at, xml_records
+from vettance.watchlists.sources.formats import text_at, xml_records
 
 _TAGS = frozenset({"ReferenceValueSets", "Location", "IDRegDocument", "DistinctParty", "SanctionsEntry"})
 #: Types and subtypes of parties by what OFAC calls them, in every format, and the lists made of its own.

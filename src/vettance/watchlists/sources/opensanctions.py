@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code
+from vettance.settings.countries import country_code
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import DocumentKind, Entity, EntityDraft, EntityType, NameQuality
-from vettance.watchlists.sources.reading import SourceFault, csv_records, open_bytes
+from vettance.watchlists.sources.formats import SourceFault, csv_records, open_bytes
 
 _TYPES = {
     "person": EntityType.INDIVIDUAL,

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code
+from vettance.settings.countries import country_code
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality, document_kind
-from vettance.watchlists.sources.reading import SourceFault, csv_records
+from vettance.watchlists.sources.formats import SourceFault, csv_records
 
 #: Ids of entities stand in a key of the store, which PostgreSQL bounds; no publisher comes near.
 ID_CHARS_MAX: Final = 255

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code, country_codes
+from vettance.settings.countries import country_code, country_codes
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import (
     DocumentKind,
     Entity,
@@ -21,7 +21,7 @@ from vettance.watchlists.entity import (
     NameQuality,
     document_kind,
 )
-from vettance.watchlists.sources.reading import (
+from vettance.watchlists.sources.formats import (
     SourceFault,
     csv_records,
     csv_rows,

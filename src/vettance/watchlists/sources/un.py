@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from vettance.watchlists.birth import read_birth
-from vettance.watchlists.country import country_code
+from vettance.settings.countries import country_code
+from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import BirthDate, Entity, EntityDraft, EntityType, NameQuality, document_kind
-from vettance.watchlists.sources.reading import text_at, texts, xml_records
+from vettance.watchlists.sources.formats import text_at, texts, xml_records
 
 _TYPES = {"INDIVIDUAL": EntityType.INDIVIDUAL, "ENTITY": EntityType.ORGANIZATION}
 _QUALITY = {"low": NameQuality.WEAK}

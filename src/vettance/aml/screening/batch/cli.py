@@ -37,21 +37,21 @@ from vettance.commands import (
 )
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Unprocessable
-from vettance.exchange.file import FORMATS, open_sink
+from vettance.exchange.row_files import FORMATS, open_sink
 from vettance.exchange.sql import ImportMark, move_import_mark, select_import_mark
 from vettance.ids import IdSource
-from vettance.settings import Settings
-from vettance.watchlists.reach import Reach
+from vettance.settings.settings import Settings
+from vettance.watchlists.list_store import EVERYBODY
 from vettance.watchlists.refresh import IndexKeeper
-from vettance.watchlists.screening import SHOWN_MIN, Profile
-from vettance.watchlists.shelf import EVERYBODY
-from vettance.watchlists.supervise import searching
-from vettance.wire import JSON, decode, encode
+from vettance.watchlists.search_processes import searching
+from vettance.watchlists.subject_screening import SHOWN_MIN, Profile
+from vettance.watchlists.tenant_index import Reach
+from vettance.wire.payload import JSON, decode, encode
 
 if TYPE_CHECKING:
-    from vettance.aml.screening.request import ScreenRequest
+    from vettance.aml.screening.screening_request import ScreenRequest
     from vettance.watchlists.match import Match
-    from vettance.watchlists.supervise import SearchProcess
+    from vettance.watchlists.search_processes import SearchProcess
 
 #: Rows searched by one process at a time, and written in one commit.
 _CHUNK: Final = 100
@@ -105,8 +105,8 @@ def screen_file(
     Example: vettance screen customers.csv --tenant ten_0190… --output results.parquet
     """
     from vettance.aml.screening.batch.journal import JournalBusy
-    from vettance.exchange.file import FormatFault, format_of
-    from vettance.watchlists.supervise import SearchFault
+    from vettance.exchange.row_files import FormatFault, format_of
+    from vettance.watchlists.search_processes import SearchFault
 
     out = out or file.with_name(f"{file.stem}.screened.csv")
     errors = errors or file.with_name(file.name + ".errors.ndjson")
@@ -275,7 +275,7 @@ class _Batch:
 
 
 def _record(request: ScreenRequest, found: Found) -> JSON:
-    from vettance.watchlists.screening import screen, screening_record
+    from vettance.watchlists.subject_screening import screen, screening_record
 
     screening = screen(found, request.subject, request.profile or Profile.BALANCED)
     return screening_record(screening, "", request.external_id, 0.0)
@@ -289,7 +289,7 @@ async def _search(process: SearchProcess, rows: Sequence[_Row]) -> list[list[Mat
 
 def _rows(file: Path, done: int, profile: str | None) -> Iterator[_Row]:
     from vettance.aml.screening.batch.row import details_of, request_of
-    from vettance.exchange.file import format_of, rows_of
+    from vettance.exchange.row_files import format_of, rows_of
 
     for number, (line, row) in enumerate(rows_of(format_of(file), file), 1):
         if number <= done:
@@ -321,7 +321,7 @@ def _chunks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
 
 def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
     """Write the results and, where there are any, the refused rows, and count them."""
-    from vettance.watchlists.screening import Decision
+    from vettance.watchlists.subject_screening import Decision
 
     counts = dict.fromkeys(Decision, 0)
     alerts: set[object] = set()
@@ -355,7 +355,7 @@ def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
 @contextlib.contextmanager
 def _progress(file: Path, done: int) -> Iterator[Callable[[int], None]]:
     """Show a bar on standard error while it is a terminal; yields what to call with each number of rows."""
-    from vettance.exchange.file import format_of, rows_of
+    from vettance.exchange.row_files import format_of, rows_of
 
     if not sys.stderr.isatty():
         yield lambda _count: None

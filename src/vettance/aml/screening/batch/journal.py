@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from vettance.exchange.table import Cell
-from vettance.wire import encode
+from vettance.exchange.columns import Cell
+from vettance.wire.payload import encode
 
 
 class JournalBusy(Exception):

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.aml.screening.request import ScreenRequest, read_screen_request
+from vettance.aml.screening.screening_request import ScreenRequest, read_screen_request
 from vettance.errors import Unprocessable
-from vettance.exchange.table import Cell
-from vettance.wire import JSON, encode
+from vettance.exchange.columns import Cell
+from vettance.wire.payload import JSON, encode
 
 #: Column of the file (letters and digits only, in any case) → member of `POST /aml/screen`.
 _MEMBERS: Final = {

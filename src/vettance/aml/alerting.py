@@ -1,0 +1,195 @@
+"""The desk: what becomes of the findings of one event about one subject, to be written at once."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from vettance.aml import sql
+from vettance.aml.aml_event import AmlEvent
+from vettance.aml.case import (
+    SERVICE,
+    Alert,
+    AlertState,
+    Case,
+    Entry,
+    EntryKind,
+    Resolution,
+    open_case,
+    with_alert,
+)
+from vettance.aml.evidence import Figures, Teller
+from vettance.aml.findings import Finding
+from vettance.aml.party_screening import Named
+from vettance.aml.screening.screen import Screener, Weighed
+from vettance.clock import DAY_MS
+from vettance.db.engine import Statement
+from vettance.ids import IdSource, made_at_ms
+from vettance.rules.active_rulesets import ActiveRules
+from vettance.wire.payload import encode, timestamp
+
+#: An event that repeats an open alert of the same customer and typology within this time joins it.
+REPEAT_MS: Final = 7 * DAY_MS
+#: After an alert of a customer and typology was closed as a mistake, such findings are only recorded.
+QUIET_MS: Final = 30 * DAY_MS
+
+
+class AlertAnswer(msgspec.Struct, rename="camel", frozen=True):
+    """An alert as events answer it."""
+
+    id: str
+    severity: str
+    summary: str
+    rule_id: str
+    created_at: str
+
+
+class Thought(msgspec.Struct, frozen=True):
+    """One event after thinking: everything that is stored of it, and what was found."""
+
+    event: AmlEvent
+    stored: sql.StoredEvent
+    sent: bytes
+    record: sql.Record
+    active: ActiveRules
+    findings: list[Finding]
+    named: list[Named]
+
+    @property
+    def subjects(self) -> list[str]:
+        """Whom alerts may be about, the subject of the most severe finding first."""
+        found = [finding.subject for finding in self.findings]
+        return list(dict.fromkeys([*found, *(named.request.external_id for named in self.named)]))
+
+
+class Desk:
+    """The alerts of one event about one subject, as they come together."""
+
+    def __init__(
+        self,
+        ids: IdSource,
+        teller: Teller,
+        tenant: str,
+        thought: Thought,
+        known: list[Alert],
+        before: Case | None,
+        now_ms: int,
+    ) -> None:
+        """`known` are the subject's alerts that are open or were closed lately, `before` is its open case."""
+        self._ids = ids
+        self._teller = teller
+        self._tenant = tenant
+        self._thought = thought
+        self._known = known
+        self._before = before
+        self._case = before
+        # A case must be newer after every change, so that changes can be told apart.
+        self._now_ms = max(now_ms, before.updated_at_ms + 1) if before is not None else now_ms
+        self._entries: list[Entry] = []
+        self._statements: list[Statement] = []
+        self.answers: list[AlertAnswer] = []
+
+    def place(self, finding: Finding) -> None:
+        """Make a new alert of a finding, or repeat one, or leave it at the record."""
+        event = self._thought.event
+        rule_id = self._thought.active.ruleset.running[finding.rule].id
+        repeated = _repeated(finding, self._known, event)
+        if repeated is not None:
+            self._statements.append(sql.repeat_alert(self._tenant, repeated.id, event.occurred_at_ms))
+            self._tell(_answer(repeated), rule_id)
+            return
+        if not finding.mandatory and _mistaken(finding, self._known):
+            return
+        case = self._case
+        if case is None:
+            case = open_case(self._ids.make("cas", self._now_ms), finding.subject, self._now_ms)
+            said = f"Opened for {finding.subject}."
+            self._entries.append(Entry(self._now_ms, EntryKind.OPENED, SERVICE, said))
+        alert = self._new_alert(finding, case.id)
+        step = with_alert(case, alert, self._now_ms)
+        self._case = step.case
+        self._entries.append(step.entry)
+        self._statements.append(sql.insert_alert(self._tenant, alert))
+        self._tell(_answer(alert), rule_id)
+
+    def place_name(self, weighed: Weighed, screener: Screener) -> None:
+        """Make an alert of a party that is on a list, or repeat one, in the case of the customer."""
+        if not weighed.alerts:
+            return
+        placed = screener.place(self._tenant, weighed, self._case, self._now_ms)
+        assert placed.link is not None
+        assert placed.severity is not None
+        self._case = placed.case
+        self._entries += placed.entries
+        self._statements += placed.statements
+        alert_id, rule_id = placed.link.alert_id, weighed.screening.algorithm
+        summary, made_at = placed.summary or "", timestamp(made_at_ms(alert_id))
+        self._tell(AlertAnswer(alert_id, placed.severity.value, summary, rule_id, made_at), rule_id)
+
+    def all_statements(self) -> list[Statement]:
+        """Return what writes the alerts, the case and its timeline."""
+        if self._case is None or self._case is self._before:
+            return self._statements
+        saved = (
+            sql.insert_case(self._tenant, self._case)
+            if self._before is None
+            else sql.update_case(self._tenant, self._before, self._case)
+        )
+        entries = [sql.insert_entry(self._tenant, self._case.id, entry) for entry in self._entries]
+        return [*self._statements, saved, *entries]
+
+    def _tell(self, answer: AlertAnswer, rule_id: str) -> None:
+        """Answer with an alert, and put the event behind it."""
+        if all(known.id != answer.id for known in self.answers):
+            behind = sql.insert_alert_event(self._tenant, answer.id, self._thought.stored.id, rule_id)
+            self._statements.append(behind)
+            self.answers.append(answer)
+
+    def _new_alert(self, finding: Finding, case_id: str) -> Alert:
+        thought, now_ms = self._thought, self._now_ms
+        running = thought.active.ruleset.running
+        rule, event, record = running[finding.rule], thought.event, thought.record
+        summary, values = self._teller.tell(
+            rule, thought.active.compiled, record.facts, record.answers, event
+        )
+        others = tuple(running[index].name for index in finding.others)
+        if others:
+            summary = f"{summary} With it: {'; '.join(others)}."[:1000]
+        figures = Figures(
+            rule.id, rule.name, values, event.trail.path, tuple(running[i].id for i in finding.others)
+        )
+        return Alert(
+            id=self._ids.make("alr", now_ms),
+            case_id=case_id,
+            customer=finding.subject,
+            typology=finding.typology,
+            rule_id=rule.id,
+            severity=finding.severity,
+            summary=summary,
+            created_at_ms=now_ms,
+            last_at_ms=event.occurred_at_ms,
+            figures=encode(figures),
+        )
+
+
+def _repeated(finding: Finding, known: Sequence[Alert], event: AmlEvent) -> Alert | None:
+    """Find the open alert of the same typology that this event belongs to."""
+    for alert in known:
+        near = abs(event.occurred_at_ms - alert.last_at_ms) <= REPEAT_MS
+        if near and alert.state is AlertState.OPEN and alert.typology == finding.typology:
+            return alert
+    return None
+
+
+def _mistaken(finding: Finding, known: Sequence[Alert]) -> bool:
+    """Tell whether such an alert of the customer was closed as a mistake lately."""
+    return any(
+        alert.typology == finding.typology and alert.resolution is Resolution.FALSE_POSITIVE
+        for alert in known
+    )
+
+
+def _answer(alert: Alert) -> AlertAnswer:
+    return AlertAnswer(
+        alert.id, alert.severity.value, alert.summary, alert.rule_id, timestamp(alert.created_at_ms)
+    )

@@ -1,0 +1,302 @@
+"""The AML event: what a product reports of its customers' money, parsed once at the door."""
+
+import enum
+import hashlib
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+
+from vettance.aml.transfer import NO_TRANSFER, Transfer, read_transfer
+from vettance.errors import Unprocessable
+from vettance.events.event import (
+    AHEAD_MS_MAX,
+    BACK_MS_MAX,
+    CustomerBody,
+    DeviceBody,
+    FreeForm,
+    Text,
+    object_member,
+    text_member,
+)
+from vettance.events.ip_address import canonical_ip
+from vettance.settings.jurisdictions import iso_code
+from vettance.wire.declared import declared, hold_bounds
+from vettance.wire.payload import JSON, Faults, Wire, encode, is_within_bounds, read_moment
+
+
+class AmlCategory(enum.StrEnum):
+    """What an AML event is about, in the vocabulary of the specification."""
+
+    CUSTOMER = "CUSTOMER"
+    ACCOUNT = "ACCOUNT"
+    APPLICATION = "APPLICATION"
+    CONTRACT = "CONTRACT"
+    TRANSACTION = "TRANSACTION"
+    PAYMENT_INSTRUMENT = "PAYMENT_INSTRUMENT"
+    COUNTERPARTY = "COUNTERPARTY"
+
+
+class Trail(msgspec.Struct, frozen=True, gc=False):
+    """What the recent transfers of the tenant say of an event; filled in by the memory, not by the door.
+
+    `sender` and `receiver` name the two parties however their accounts are called; `…_own` tells whether that
+    is a customer who was reported of, `…_segment` what was said of it. `pair_is_new`: no transfer
+    between them in this direction was seen for 90 days. `idle_days`: since the party's event before this
+    one; `awake_hours`: since it came back from 30 days of silence. `cycle` counts the parties of a circle
+    that this transfer closes, `chain` the hops that one sum has made through it, `gathered` the accounts over
+    which money of one source meets again here, `grid` the senders that share two receivers with this one.
+    `mirror` is this sum as a share of the closest one received within a day. `repeats` counts
+    the similar transfers of a day between the two, `split_days` the days since the receiver last collected a
+    sum in parts from anybody. `benford` is the chi-square of
+    the first digits of the party's amounts, from 50 amounts on. `path` names the parties of the circle or
+    chain. Keys of parties are `p:` and an id, or `a:` and an account where nobody's id is known.
+    """
+
+    party: str | None = None
+    counterparty: str | None = None
+    sender: str | None = None
+    receiver: str | None = None
+    sender_own: bool = False
+    receiver_own: bool = False
+    sender_segment: str | None = None
+    receiver_segment: str | None = None
+    pair_is_new: bool | None = None
+    idle_days: float | None = None
+    awake_hours: float | None = None
+    watched_days: float | None = None
+    cycle: int = 0
+    chain: int = 0
+    gathered: int = 0
+    grid: int = 0
+    mirror: float | None = None
+    repeats: int = 0
+    split_days: float | None = None
+    benford: float | None = None
+    path: tuple[str, ...] = ()
+
+
+NO_TRAIL: Final = Trail()
+
+
+class AmlEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """One AML event of one tenant. `occurred_at_ms` is when its source says it happened (Unix ms)."""
+
+    name: str
+    external_id: str
+    category: AmlCategory | None = None
+    customer_id: str | None = None
+    email: str | None = None
+    device_id: str | None = None
+    fingerprint: str | None = None
+    ip: str | None = None
+    user_agent: str | None = None
+    country: str | None = None
+    session_id: str | None = None
+    reference: str | None = None
+    location: Any = None
+    customer: JSON = {}
+    device: JSON = {}
+    metadata: JSON = {}
+    custom_fields: JSON = {}
+    extra: JSON = {}
+    received_at_ms: int = 0
+    occurred_at_ms: int = 0
+    transfer: Transfer = NO_TRANSFER
+    trail: Trail = NO_TRAIL
+
+    @property
+    def customer_key(self) -> str | None:
+        """Whom the event is about: the customer, else the account."""
+        return self.customer_id or self.email or self.transfer.account
+
+    @property
+    def device_key(self) -> str | None:
+        """What the device is known by: the fingerprint, else the external id."""
+        return self.fingerprint or self.device_id
+
+
+class AmlEventBody(Wire, frozen=True):
+    """An AML event as products send it; members that are not named here are kept with it."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "eventName": "transfer.sent",
+        "externalEventId": "tx-8842",
+        "eventCategory": "TRANSACTION",
+        "customer": {"externalId": "c-17"},
+        "metadata": {
+            "amount": "9500.00",
+            "currency": "EUR",
+            "direction": "out",
+            "accountId": "DE-1",
+            "counterpartyId": "x-9",
+            "counterpartyCountry": "KP",
+        },
+    }
+
+    event_name: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
+    external_event_id: Annotated[
+        str, msgspec.Meta(min_length=1, max_length=1024, description="The caller's id, unique per tenant.")
+    ]
+    event_category: AmlCategory | None = None
+    customer: CustomerBody | None = None
+    device: DeviceBody | None = None
+    ip: Text | None = None
+    user_agent: Text | None = None
+    country: Annotated[str, msgspec.Meta(description="ISO 3166-1 alpha-2 or alpha-3.")] | None = None
+    session_id: Text | None = None
+    source_reported_at: Annotated[
+        str | float | None,
+        msgspec.Meta(description="ISO 8601 or Unix seconds; the time of receipt if left out."),
+    ] = None
+    timestamp: Annotated[
+        float | None, msgspec.Meta(description="Legacy: Unix seconds; `sourceReportedAt` is preferred.")
+    ] = None
+    reference: Text | None = None
+    location: Annotated[Any, msgspec.Meta(description="Coordinates or the context of the place.")] = None
+    metadata: FreeForm | None = None
+    custom_fields: FreeForm | None = msgspec.field(default=None, name="custom_fields")
+    payload: Annotated[
+        dict[str, Any] | None, msgspec.Meta(description="Legacy; kept as `metadata.payload`.")
+    ] = None
+
+
+_KNOWN: Final = frozenset((*declared(AmlEventBody), "tenantId", "occurredAt"))
+_CATEGORIES: Final = {category.value: category for category in AmlCategory}
+_IN_REACH: Final = "at most 5 minutes ahead and 400 days back"
+_BAD_MOMENT: Final = f"must be an ISO 8601 time or Unix seconds, {_IN_REACH}"
+_BAD_SECONDS: Final = f"must be Unix seconds, {_IN_REACH}; `sourceReportedAt` also takes ISO 8601"
+#: Where an event may name its time, the first of them that does counts.
+MOMENTS: Final = ("sourceReportedAt", "timestamp", "occurredAt")
+
+
+def read_aml_event(body: JSON, sent: bytes, now_ms: int) -> AmlEvent:
+    """Make an AML event of a parsed body, which was `sent` as these bytes and received at `now_ms`.
+
+    Raises `Unprocessable` (422) naming every fault by its field path: on AML endpoints a body that is
+    well-formed JSON is never answered with 400.
+    """
+    faults = Faults()
+    if not is_within_bounds(sent):
+        hold_bounds(body, AmlEventBody, faults)
+    event = _read(body, now_ms, faults)
+    raise_all(faults)
+    return event
+
+
+def read_taken_aml_event(body: JSON, received_at_ms: int) -> AmlEvent:
+    """Make an AML event of a body that was taken at the door: it was held to bounds there.
+
+    Raises as `read_aml_event` does, where more was narrowed since than the bounds.
+    """
+    faults = Faults()
+    event = _read(body, received_at_ms, faults)
+    raise_all(faults)
+    return event
+
+
+def raise_all(faults: Faults) -> None:
+    """Raise every fault, of shape or of meaning, as 422; return when there is none."""
+    if faults.shape or faults.meaning:
+        details = {**faults.meaning, **faults.shape}
+        raise Unprocessable("The request cannot be processed; see details.", details)
+
+
+def _read(body: JSON, now_ms: int, faults: Faults) -> AmlEvent:
+    name = text_member(body, "eventName", "eventName", faults, required=True)
+    external_id = text_member(body, "externalEventId", "externalEventId", faults, required=True)
+    category = None
+    if (sent := body.get("eventCategory")) is not None:
+        category = _CATEGORIES.get(sent) if type(sent) is str else None
+        if category is None:
+            faults.meaning["eventCategory"] = "must be one of " + ", ".join(_CATEGORIES)
+    customer = object_member(body, "customer", faults)
+    device = object_member(body, "device", faults)
+    metadata = object_member(body, "metadata", faults)
+    custom_fields = object_member(body, "custom_fields", faults)
+    payload = object_member(body, "payload", faults)
+    _check_inner(customer, device, faults)
+    country = text_member(body, "country", "country", faults)
+    if country is not None and (country := iso_code(country.strip())) is None:
+        faults.meaning["country"] = "must be an ISO 3166-1 alpha-2 or alpha-3 code"
+    ip = text_member(body, "ip", "ip", faults)
+    occurred_at_ms = _read_occurred_at(body, now_ms, faults)
+    customer_id = text_member(customer, "externalId", "customer.externalId", faults)
+    email = text_member(customer, "email", "customer.email", faults)
+    if payload:
+        metadata = {**metadata, "payload": payload}
+    inner = customer.get("metadata")
+    return AmlEvent(
+        name=name or "",
+        external_id=external_id or "",
+        category=category,
+        customer_id=customer_id,
+        email=email.strip().lower() if email else None,
+        device_id=text_member(device, "externalId", "device.externalId", faults),
+        fingerprint=text_member(device, "fingerprint", "device.fingerprint", faults),
+        ip=(canonical_ip(ip) or ip) if ip else None,
+        user_agent=text_member(body, "userAgent", "userAgent", faults),
+        country=country,
+        session_id=text_member(body, "sessionId", "sessionId", faults),
+        reference=text_member(body, "reference", "reference", faults),
+        location=body.get("location"),
+        customer=customer,
+        device=device,
+        metadata=metadata,
+        custom_fields=custom_fields,
+        extra={key: value for key, value in body.items() if key not in _KNOWN},
+        received_at_ms=now_ms,
+        occurred_at_ms=occurred_at_ms,
+        transfer=read_transfer(
+            name or "", category, metadata, payload, inner if type(inner) is dict else {}, occurred_at_ms
+        ),
+    )
+
+
+def _check_inner(customer: JSON, device: JSON, faults: Faults) -> None:
+    for path, holder in (("customer.metadata", customer), ("device.metadata", device)):
+        inner = holder.get("metadata")
+        if inner is not None and type(inner) is not dict:
+            faults.meaning[path] = "must be an object"
+
+
+def _read_occurred_at(body: JSON, now_ms: int, faults: Faults) -> int:
+    """Read every moment that was sent, so that each bad one is named; the first of them counts."""
+    found: int | None = None
+    for path in MOMENTS:
+        value = body.get(path)
+        if value is None:
+            continue
+        moment = None if path == "timestamp" and type(value) is str else read_moment(value)
+        if moment is None or not now_ms - BACK_MS_MAX <= moment <= now_ms + AHEAD_MS_MAX:
+            faults.meaning[path] = _BAD_SECONDS if path == "timestamp" else _BAD_MOMENT
+        elif found is None:
+            found = moment
+    return now_ms if found is None else found
+
+
+def payload_digest(body: JSON) -> bytes:
+    """Name the payload as a JSON value: equal for equal values, however members are ordered and spaced.
+
+    1 and 1.0 are one number. A `tenantId` is ignored everywhere, so it does not count here either. The answer
+    is 32 bytes (BLAKE2b).
+    """
+    plain = {key: _canonical(value) for key, value in body.items() if key != "tenantId"}
+    return hashlib.blake2b(encode(_ordered(plain)), digest_size=32).digest()
+
+
+def _canonical(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _canonical(member) for key, member in value.items()}
+    if type(value) is list:
+        return [_canonical(item) for item in value]
+    if type(value) is float and value.is_integer() and abs(value) < 2**63:
+        return int(value)
+    return value
+
+
+def _ordered(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _ordered(value[key]) for key in sorted(value)}
+    if type(value) is list:
+        return [_ordered(item) for item in value]
+    return value

@@ -1,0 +1,113 @@
+"""What an AML event states, read however a tenant spells it; one small reader for each name of a rule."""
+
+from collections.abc import Callable
+from typing import Final
+
+from vettance.aml.aml_event import AmlEvent
+from vettance.clock import DAY_MS, HOUR_MS
+from vettance.settings.jurisdictions import country_of
+from vettance.wire.payload import read_moment
+
+#: What many laws have banks report: 10,000 (31 CFR 1010.311 in dollars; Directive (EU) 2015/849 in euros).
+THRESHOLD: Final = 10_000
+BIRTH_MEMBERS: Final = ("dateOfBirth", "date_of_birth", "birthDate", "birth_date", "dob")
+_YEAR_MS: Final = 365.2425 * 24 * HOUR_MS
+
+
+def category(event: AmlEvent) -> str | None:
+    return event.category.value if event.category is not None else None
+
+
+def near_threshold(event: AmlEvent) -> bool:
+    amount = event.transfer.amount
+    return event.transfer.moves and amount is not None and 0.9 * THRESHOLD <= amount < THRESHOLD
+
+
+def below_threshold(event: AmlEvent) -> bool:
+    amount = event.transfer.amount
+    return event.transfer.moves and amount is not None and 0.6 * THRESHOLD <= amount < THRESHOLD
+
+
+def cash_below(event: AmlEvent) -> bool:
+    transfer = event.transfer
+    return transfer.incoming and transfer.cash and (transfer.amount or 0) < THRESHOLD
+
+
+def round_sum(event: AmlEvent) -> bool:
+    amount = event.transfer.amount
+    return event.transfer.moves and amount is not None and amount >= 1000 and amount % 500 == 0
+
+
+def large(event: AmlEvent) -> bool:
+    return event.transfer.moves and (event.transfer.amount or 0) >= THRESHOLD
+
+
+def place(event: AmlEvent) -> str | None:
+    """Name where it was done: the branch or city, else the place of the event, else its country."""
+    if event.transfer.city is not None:
+        return event.transfer.city
+    where = event.location
+    if type(where) is dict:
+        for name in ("branchId", "branch", "city", "name", "country"):
+            if type(where.get(name)) is str and where[name]:
+                return str(where[name])
+    if type(where) is str and where:
+        return where
+    return event.country
+
+
+def country(event: AmlEvent) -> str | None:
+    """The country of the event, else that of its location."""
+    if event.country is not None:
+        return event.country
+    where = event.location
+    named = where.get("country", where.get("countryCode")) if type(where) is dict else None
+    return country_of(named) if type(named) is str else None
+
+
+def coordinate(names: tuple[str, ...], bound: float) -> Callable[[AmlEvent], float | None]:
+    def read(event: AmlEvent) -> float | None:
+        if type(event.location) is not dict:
+            return None
+        found = next((v for n in names if type(v := event.location.get(n)) in (int, float)), None)
+        return float(found) if found is not None and abs(found) <= bound else None
+
+    return read
+
+
+def instrument(event: AmlEvent) -> str | None:
+    """The instrument used; of an event about an instrument, else its reference."""
+    if event.transfer.instrument is not None:
+        return event.transfer.instrument
+    return event.reference if category(event) == "PAYMENT_INSTRUMENT" else None
+
+
+def adds_instrument(event: AmlEvent) -> bool:
+    if category(event) != "PAYMENT_INSTRUMENT":
+        return False
+    name = event.name.lower()
+    return not any(word in name for word in ("remov", "delet", "expir", "declin", "block"))
+
+
+def description(event: AmlEvent) -> str | None:
+    text = event.transfer.description
+    return text if text is not None and len(text) >= 4 else None
+
+
+def age_years(event: AmlEvent) -> float | None:
+    """The customer's age at the event, from a date of birth (`yyyy-mm-dd`) in `customer` or its metadata."""
+    profile = event.customer.get("metadata")
+    for holder in (event.customer, profile if type(profile) is dict else {}, event.metadata):
+        for name in BIRTH_MEMBERS:
+            born_ms = read_moment(holder.get(name)) if type(holder.get(name)) is str else None
+            if born_ms is not None and born_ms < event.occurred_at_ms:
+                return (event.occurred_at_ms - born_ms) / _YEAR_MS
+    return None
+
+
+def hour(event: AmlEvent) -> int:
+    return event.occurred_at_ms // HOUR_MS % 24
+
+
+def weekday(event: AmlEvent) -> int:
+    return (event.occurred_at_ms // DAY_MS + 3) % 7 + 1  # The Unix epoch was a Thursday.

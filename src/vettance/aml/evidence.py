@@ -1,0 +1,169 @@
+"""Figures: what a rule counted, in plain words for the summary of an alert, and exactly for its record."""
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from vettance.aml.aml_event import AmlEvent
+from vettance.rules.compiler import Compiled
+from vettance.rules.expression import Expression, Remembered
+from vettance.rules.language import Checked, check
+from vettance.rules.rule import Rule
+from vettance.rules.schema import Schema
+from vettance.velocity.port import Value
+
+SUMMARY_CHARS_MAX: Final = 1_000
+
+#: How names are called in a sentence; others are called as they are written, with spaces.
+_WORDS: Final = {
+    "sender": "senders",
+    "receiver": "receivers",
+    "counterparty.key": "counterparties",
+    "customer.key": "customers",
+    "customer.external_id": "customers",
+    "account.id": "accounts",
+    "place": "places",
+    "pair_is_new": "between parties new to each other",
+    "moves_money": "of money",
+    "incoming": "coming in",
+    "outgoing": "going out",
+    "cash": "in cash",
+    "near_threshold": "within 10 % below 10,000",
+    "below_threshold": "from 6,000 to below 10,000",
+    "cash_below_threshold": "in cash below 10,000",
+    "round_sum": "of round sums",
+    "repayment": "of repayments",
+    "adds_instrument": "of new instruments",
+    "place.high_risk": "with high-risk jurisdictions",
+    "wages": "of pay",
+}
+_KINDS: Final = {
+    "count": "{value:,.0f} earlier events{which} within {window}",
+    "sum": "{value:,.2f} in all{which} within {window}",
+    "avg": "{value:,.2f} on average{which} within {window}",
+    "min": "{value:,.2f} at least{which} within {window}",
+    "max": "{value:,.2f} at most{which} within {window}",
+    "distinct": "{value:,.0f} different {what}{which} within {window}",
+    "last_seen": "{span} since the last{which}",
+    "first_seen": "{span} since the first{which}",
+}
+_UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+class Figures(msgspec.Struct, rename="camel", frozen=True):
+    """What made an alert: the rule, every value it read, and the parties of a circle or chain.
+
+    `with_rules` are the ids of the rules that fired with it: of the same reason, or as hints of one sum.
+    """
+
+    rule_id: str
+    rule_name: str
+    values: dict[str, Any]
+    path: tuple[str, ...] = ()
+    with_rules: tuple[str, ...] = ()
+
+
+class Teller:
+    """Tells what rules counted. Keeps the checked texts of rules, of which there are few."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+        self._checked: dict[str, Checked] = {}
+
+    def tell(
+        self, rule: Rule, compiled: Compiled, facts: Sequence[Any], answers: Sequence[Value], event: AmlEvent
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the summary of an alert in plain words, and every value its rule read, by name."""
+        checked = self._checked.get(rule.when)
+        if checked is None:
+            checked = self._checked[rule.when] = check(rule.when, self._schema)
+        known = dict(zip(compiled.fact_names, facts, strict=True))
+        counted = dict(zip(compiled.plan.aggregate_names, answers, strict=True))
+        values = {name: known[name] for name in checked.names if known.get(name) is not None}
+        values |= {found.text: counted[found.text] for found in checked.aggregates}
+        parts = [_money(event)]
+        for found in checked.aggregates:
+            if (said := _said(found, counted[found.text])) is not None and said not in parts:
+                parts.append(said)
+        parts += _shape(event, checked.names)
+        said = "; ".join(part for part in parts if part)
+        summary = f"{rule.explanation} {said[:1].upper()}{said[1:]}." if said else rule.explanation
+        return summary[:SUMMARY_CHARS_MAX], values
+
+
+def _money(event: AmlEvent) -> str:
+    transfer = event.transfer
+    if transfer.amount is None:
+        return ""
+    said = f"this one is {transfer.amount:,.2f}{' ' + transfer.currency if transfer.currency else ''}"
+    trail = event.trail
+    if trail.sender is not None and trail.receiver is not None:
+        said += f" from {_name(trail.sender)} to {_name(trail.receiver)}"
+    if transfer.counterparty_country is not None:
+        said += f", counterparty in {transfer.counterparty_country}"
+    moment = dt.datetime.fromtimestamp(event.occurred_at_ms / 1000, dt.UTC)
+    return f"{said}, on {moment:%Y-%m-%d}"
+
+
+def _name(party: str) -> str:
+    return party.partition(":")[2]
+
+
+def _said(found: Remembered, value: Value) -> str | None:
+    """Say one aggregate in words; what counted nothing says nothing."""
+    pattern = _KINDS.get(found.kind)
+    if pattern is None or type(value) not in (int, float) or not value:
+        return None
+    which = f" {_condition(found.condition)}" if found.condition is not None else ""
+    what = (
+        _WORDS.get(found.value.text, found.value.text.replace("_", " ").replace(".", " "))
+        if found.value
+        else ""
+    )
+    assert isinstance(value, int | float)
+    return pattern.format(
+        value=value, which=which, what=what, window=_span(found.window_ms / 1000), span=_span(float(value))
+    )
+
+
+def _condition(condition: Expression) -> str:
+    words = condition.text
+    for name in sorted(_WORDS, key=len, reverse=True):
+        words = words.replace(name, _WORDS[name])
+    return f"({words.replace('_', ' ').replace(' and ', ', ')})"
+
+
+def _span(seconds: float) -> str:
+    for size, unit in _UNITS:
+        if seconds >= size or size == 1:
+            count = seconds / size
+            shown = f"{count:.0f}" if count == int(count) else f"{count:.1f}"
+            return f"{shown} {unit}{'' if shown == '1' else 's'}"
+    return ""
+
+
+def _shape(event: AmlEvent, names: Sequence[str]) -> list[str]:
+    trail, said = event.trail, []
+    if "cycle" in names and trail.cycle:
+        said.append(f"the circle is {' → '.join(map(_name, (*trail.path, trail.path[0])))}")
+    elif "chain" in names and trail.chain > 1:
+        said.append(f"hop {trail.chain} of {' → '.join(map(_name, trail.path))}")
+    if "gathered" in names and trail.gathered:
+        said.append(f"over {trail.gathered} parties")
+    if "grid" in names and trail.grid:
+        said.append(f"{trail.grid} senders share their receivers")
+    if "idle_days" in names and trail.idle_days is not None:
+        said.append(f"silent for {trail.idle_days:.0f} days before")
+    if "awake_hours" in names and trail.awake_hours is not None:
+        said.append(f"back for {_span(max(1.0, trail.awake_hours * 3600))} after a month or more of silence")
+    transfer = event.transfer
+    if "customer.income" in names and transfer.income is not None:
+        said.append(f"declared are {transfer.income:,.2f} a month")
+    if "account.age_days" in names and transfer.age_days is not None:
+        said.append(f"the account is {transfer.age_days:.0f} days old")
+    if "invoice_amount" in names and transfer.invoice_amount is not None:
+        worth = f", the goods {transfer.market_value:,.2f}" if transfer.market_value is not None else ""
+        said.append(f"the invoice says {transfer.invoice_amount:,.2f}{worth}")
+    return said

@@ -1,0 +1,68 @@
+"""Watched: a store whose outages are told to the log, once for everybody who asks it."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+
+from vettance.db.engine import Row, Statement, Store, StoreDown, Turn, Turns
+from vettance.telemetry.outages import Outage
+
+
+class WatchedStore:
+    """A store that notes how each call ended; everything else is that of the store itself."""
+
+    def __init__(self, store: Store, outage: Outage) -> None:
+        self._store = store
+        self._outage = outage
+        self._is_closing = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def healthy(self) -> bool:
+        """Tell whether writes are being kept, as far as is known."""
+        return self._store.healthy()
+
+    async def read(self, statement: Statement) -> list[Row]:
+        """Return the rows of a query."""
+        with self._noted():
+            rows = await self._store.read(statement)
+        # Writes may fail while reads do not. Somebody reads all the time, which nobody can say of writes.
+        if not self._store.healthy():
+            self._down(getattr(self._store, "trouble", None) or "it takes no writes")
+        elif self._outage.is_down:
+            self._outage.up()
+        return rows
+
+    async def write(self, *statements: Statement) -> list[int]:
+        """Apply the statements in one commit."""
+        with self._noted():
+            return await self._store.write(*statements)
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[Turn]:
+        """Wait for a turn; only a store of several processes gives any."""
+        with self._noted():
+            async with cast(Turns, self._store).turn() as turn:
+                yield turn
+
+    async def migrate(self) -> int:
+        """Bring the schema to the newest version."""
+        return await self._store.migrate()
+
+    async def close(self) -> None:
+        """Let go of the store; that it answers no more then is no outage."""
+        self._is_closing = True
+        await self._store.close()
+
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreDown as error:
+            self._down(error.full)
+            raise
+
+    def _down(self, reason: str) -> None:
+        if not self._is_closing:
+            self._outage.down(reason)

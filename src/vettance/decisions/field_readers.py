@@ -1,0 +1,249 @@
+"""What the members of an event with a known meaning say, however a tenant spells or types them."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+from vettance.clock import HOUR_MS
+from vettance.events.event import Event
+from vettance.events.kind import OUTCOME_MEMBERS
+from vettance.rules.expression import NUMBER_MAX
+from vettance.rules.schema import reads
+from vettance.wire.payload import read_moment
+from vettance.wire.suggestions import KnownNames
+
+Reader = Callable[[Event], Any]
+_Value = TypeVar("_Value")
+
+
+def once(read: Callable[[Event], _Value]) -> Callable[[Event], _Value]:
+    """Keep what was read of the latest event, because several fields are read from it one after the other.
+
+    The pair is replaced as one value: a thread that reads another event only makes this one be read again.
+    """
+    kept: tuple[Event, _Value] | None = None
+
+    def read_once(event: Event) -> _Value:
+        nonlocal kept
+        latest = kept
+        if latest is None or latest[0] is not event:
+            kept = latest = (event, read(event))
+        return latest[1]
+
+    return read_once
+
+
+_PLAIN_NUMBER: Final = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?", re.ASCII)
+_GROUPED_NUMBER: Final = re.compile(r"[+-]?\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?", re.ASCII)
+_COMMA_NUMBER: Final = re.compile(r"[+-]?\d{1,15},\d{1,2}", re.ASCII)
+_NUMBER_CHARS: Final = 32
+
+
+def read_number(value: Any) -> float | int | None:
+    """Read a number, or a text that is one: `12.50`, `1,234.50` (groups), `12,50` (decimal comma)."""
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    if type(value) is int:
+        return value
+    if type(value) is str and len(value) <= _NUMBER_CHARS:
+        text = value.strip()
+        if _PLAIN_NUMBER.fullmatch(text):
+            return float(text)
+        if _GROUPED_NUMBER.fullmatch(text):
+            return float(text.replace(",", ""))
+        if _COMMA_NUMBER.fullmatch(text):
+            return float(text.replace(",", "."))
+    return None
+
+
+def bounded(value: float) -> float:
+    """Return a number, or the end of those that rules compute with: what is far beyond any limit stays so."""
+    return min(max(value, -NUMBER_MAX), NUMBER_MAX)
+
+
+def read_amount(value: Any) -> float | int | None:
+    """Read an amount: a number, or an object such as `{"value": 12.5, "currency": "EUR"}`."""
+    if type(value) is dict:
+        value = value.get("value", value.get("amount"))
+    return read_number(value)
+
+
+def read_id(value: Any) -> str | None:
+    """Read an identifier; a number is the text of that number, so that 7 and "7" are one."""
+    if type(value) is str:
+        return value.strip() or None
+    return str(value) if type(value) is int else None
+
+
+def read_word(value: Any) -> str | None:
+    """Read a word of a closed set in lower case, so that rules need not mind how a tenant writes it."""
+    return (value.strip().lower() or None) if type(value) is str else None
+
+
+def read_code(value: Any) -> str | None:
+    """Read a code such as a currency or a country in upper case."""
+    return (value.strip().upper() or None) if type(value) is str else None
+
+
+def read_flag(value: Any) -> bool | None:
+    """Read a flag; anything but true and false says nothing."""
+    return value if type(value) is bool else None
+
+
+#: Every member of `metadata` that something was made to read.
+_READ: Final[dict[str, None]] = {}
+
+
+def names_read() -> KnownNames:
+    """Return the names with a meaning within events, in every spelling, by where they are read.
+
+    What has a reader of its own counts from when that was made (`decisions.features` makes them).
+    """
+    outcomes = (*OUTCOME_MEMBERS, "sdkSignals", "sdk_signals", "signals")
+    account = (*_CREATED_CUSTOMER, *_AGE_DAYS, *_NEW)
+    by_path = {
+        "metadata": (*_READ, *_CREATED, *_AGE_DAYS, *_NEW, *outcomes, *_READ_BY_EVENTS),
+        "payload": (*_READ, *outcomes, "eventName"),
+        "custom_fields": outcomes,
+        "customer": account,
+        "customer.metadata": account,
+        "": outcomes,
+    }
+    return KnownNames({path: frozenset(names) for path, names in by_path.items()})
+
+
+def any_flag(names: tuple[str, ...]) -> Reader:
+    """Make a reader of several flags in `metadata`: true when one is, false when one was sent, else None."""
+
+    known = frozenset(names)
+    _READ.update(dict.fromkeys(names))
+
+    def read(event: Event) -> bool | None:
+        metadata = event.metadata
+        if known.isdisjoint(metadata):
+            return None
+        sent = [value for name in names if type(value := metadata.get(name)) is bool]
+        return any(sent) if sent else None
+
+    return reads(read, *(f"metadata.{name}" for name in names))
+
+
+def member(convert: Callable[[Any], Any], *names: str) -> Reader:
+    """Make a reader of a known member: `metadata` first, then `payload`, where the browser's door puts it."""
+    _READ.update(dict.fromkeys(names))
+
+    def read(event: Event) -> Any:
+        metadata = event.metadata
+        for name in names:
+            if (value := metadata.get(name)) is not None:
+                return convert(value)
+        if payload := event.payload:
+            for name in names:
+                if (value := payload.get(name)) is not None:
+                    return convert(value)
+        return None
+
+    return reads(read, *(f"metadata.{name}" for name in names))
+
+
+_IN_PERSON_CHANNELS: Final = frozenset(
+    {
+        "pos",
+        "in_store",
+        "in-store",
+        "instore",
+        "in store",
+        "store",
+        "retail",
+        "branch",
+        "atm",
+        "kiosk",
+        "card_present",
+    }
+)
+_read_channel: Final = member(read_word, "channel")
+
+
+def in_person(event: Event) -> bool:
+    """Tell whether the customer stood at a shared machine, where one device serves many people by design."""
+    return _read_channel(event) in _IN_PERSON_CHANNELS
+
+
+reads(in_person, "metadata.channel")
+
+
+_CREATED: Final = ("accountCreatedAt", "account_created_at", "customerCreatedAt", "customer_created_at")
+_CREATED_CUSTOMER: Final = (
+    *_CREATED,
+    "createdAt",
+    "created_at",
+    "registeredAt",
+    "registered_at",
+    "signupDate",
+)
+_AGE_DAYS: Final = ("accountAgeDays", "account_age_days", "customerAgeDays", "customer_age_days")
+_NEW: Final = (
+    "isNewAccount",
+    "is_new_account",
+    "newAccount",
+    "isNewCustomer",
+    "is_new_customer",
+    "newCustomer",
+)
+_READ_BY_EVENTS: Final = ("occurredAt", "occurred_at", "sessionId", "location")
+_AGE_MEMBERS: Final = frozenset((*_CREATED_CUSTOMER, *_AGE_DAYS, *_NEW))
+
+
+def _holders(event: Event) -> list[tuple[Mapping[str, Any], tuple[str, ...]]]:
+    """Return the objects that say anything of the account's age; most events have none."""
+    customer, metadata = event.customer, event.metadata
+    found: list[tuple[Mapping[str, Any], tuple[str, ...]]] = []
+    inner = customer.get("metadata")
+    if type(inner) is dict and not _AGE_MEMBERS.isdisjoint(inner):
+        found.append((inner, _CREATED_CUSTOMER))
+    if not _AGE_MEMBERS.isdisjoint(customer):
+        found.append((customer, _CREATED_CUSTOMER))
+    if not _AGE_MEMBERS.isdisjoint(metadata):
+        found.append((metadata, _CREATED))
+    return found
+
+
+def account_age_hours(event: Event) -> float | None:
+    """Return the age of the account in hours at the time of the event, when the tenant tells it."""
+    for holder, created_names in _holders(event):
+        for name in created_names:
+            if (value := holder.get(name)) is not None and (created_ms := read_moment(value)) is not None:
+                return max(0.0, (event.occurred_at_ms - created_ms) / HOUR_MS)
+        for name in _AGE_DAYS:
+            if (days := read_number(holder.get(name))) is not None:
+                return max(0.0, bounded(days) * 24.0)
+    return None
+
+
+def account_is_new(event: Event) -> bool | None:
+    """Tell whether the tenant says that the account is new: a flag, or an age below 24 hours."""
+    holders = _holders(event)
+    for holder, _ in holders:
+        for name in _NEW:
+            if type(value := holder.get(name)) is bool:
+                return value
+    age = account_age_hours(event) if holders else None
+    return age < 24 if age is not None else None
+
+
+def _paths(names: tuple[str, ...], *, created: bool) -> tuple[str, ...]:
+    """Return where names about the account may stand; by their longer names also beside all else."""
+    everywhere = [
+        f"{holder}.{name}" for name in names for holder in ("metadata", "customer", "customer.metadata")
+    ]
+    only = _CREATED_CUSTOMER[len(_CREATED) :] if created else ()
+    return (
+        *everywhere,
+        *(f"{holder}.{name}" for name in only for holder in ("customer", "customer.metadata")),
+    )
+
+
+_AGE_PATHS: Final = (*_paths(_CREATED, created=True), *_paths(_AGE_DAYS, created=False))
+reads(account_age_hours, *_AGE_PATHS)
+reads(account_is_new, *_paths(_NEW, created=False), *_AGE_PATHS)

@@ -1,0 +1,1 @@
+"""Which engines a deployment uses: one process with a file, or several on PostgreSQL and Redis."""

@@ -1,0 +1,150 @@
+"""Take: decide imported events of one kind, by what was known at their time."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+from vettance import clock
+from vettance.aml import sql as aml_sql
+from vettance.aml.aml_event import payload_digest, read_taken_aml_event
+from vettance.aml.aml_memory import AmlMemory
+from vettance.aml.aml_memory import Velocity as AmlVelocity
+from vettance.aml.imports.watch_imported import AmlBackfill
+from vettance.aml.monitor import Monitor
+from vettance.db.engine import Store
+from vettance.decisions import sql as decisions_sql
+from vettance.decisions.decide_imported import Backfill
+from vettance.decisions.evaluate import Also, Evaluator, Taken
+from vettance.decisions.sql import Run
+from vettance.errors import Refusal, Unavailable
+from vettance.events.event import read_taken_event
+from vettance.ids import IdSource
+from vettance.jobs import sql
+from vettance.jobs.job_results import settle
+from vettance.velocity.port import Velocity
+from vettance.wire.payload import decode, encode, error_body
+
+Past = TypeVar("Past")
+
+
+class Kind(Protocol[Past]):
+    """How imported events of one kind are decided, by a memory of the past that is of that kind, too."""
+
+    async def newest(self) -> int:
+        """Return the place of the newest event of all in the log."""
+
+    async def open(self, tenant: str, run: Run, past: Past | None) -> Past | None:
+        """Return the memory of an import by the rules in force: the one there is, or one made anew.
+
+        None while a tenant cannot be served.
+        """
+
+    async def take(self, jobs: Sequence[sql.Accepted], past: Past) -> None:
+        """Decide and settle some events, which come in the order of their time.
+
+        When it raises, the memory may have seen what the log does not hold.
+        """
+
+
+class FraudKind:
+    """Events that are decided. Those that are taken together are one commit."""
+
+    def __init__(
+        self,
+        store: Store,
+        evaluator: Evaluator,
+        ids: IdSource,
+        engine: Callable[[], Velocity],
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        self._store = store
+        self._evaluator = evaluator
+        self._ids = ids
+        self._engine = engine
+        self._now_ms = now_ms
+
+    async def newest(self) -> int:
+        """Return the place of the newest event of all in the log."""
+        rows = await self._store.read(decisions_sql.select_last_event())
+        return rows[0][0] if rows else 0
+
+    async def open(self, tenant: str, run: Run, past: Backfill | None) -> Backfill | None:
+        """Return the memory of an import; None while the tenant's own memory is made anew."""
+        active = self._evaluator.rules.get(tenant)
+        # An erasure has it made anew, too, and what is remembered here is then of former names.
+        if active is None or tenant in self._evaluator.astray:
+            return None
+        if past is None or past.active is not active:
+            past = Backfill(self._store, tenant, active, self._engine(), run)
+            await past.resume()
+        return past
+
+    async def take(self, jobs: Sequence[sql.Accepted], past: Backfill) -> None:
+        """Decide and settle some events, all or none."""
+        history = []
+        for job in jobs:
+            try:
+                event = read_taken_event(decode(job.sent), job.received_at_ms)
+            except Refusal as refusal:  # The bounds were narrowed since it was accepted.
+                await fail(self._store, job, refusal, self._now_ms())
+                continue
+            history.append(Taken(event, job.sent, job.request_id, self._settling(job)))
+        if history:
+            await self._evaluator.take_history(jobs[0].tenant, history, past)
+
+    def _settling(self, job: sql.Accepted) -> Also:
+        return lambda evaluated: settle(self._ids, job, evaluated)
+
+
+class AmlKind:
+    """Events that are watched for money laundering, one after the other: each may change a case.
+
+    They are known by the id that the tenant gave them, so that it does no harm to take one again.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        monitor: Monitor,
+        engine: Callable[[], AmlVelocity],
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        self._store = store
+        self._monitor = monitor
+        self._engine = engine
+        self._now_ms = now_ms
+
+    async def newest(self) -> int:
+        """Return the place of the newest event of all in the log."""
+        rows = await self._store.read(aml_sql.select_last_event())
+        return rows[0][0] if rows else 0
+
+    async def open(self, tenant: str, run: Run, past: AmlBackfill | None) -> AmlBackfill | None:
+        """Return the memory of an import. A tenant is made ready by its first event."""
+        if tenant not in self._monitor.rules:
+            await self._monitor.prepare(tenant)
+        active = self._monitor.rules[tenant]
+        if past is None or past.active is not active:
+            past = AmlBackfill(self._store, tenant, active, AmlMemory(self._engine()), run)
+            await past.resume()
+        return past
+
+    async def take(self, jobs: Sequence[sql.Accepted], past: AmlBackfill) -> None:
+        """Watch and settle some events, one after the other."""
+        for job in jobs:
+            try:
+                body: dict[str, Any] = decode(job.sent)
+                event = read_taken_aml_event(body, job.received_at_ms)
+                await past.reach(event.occurred_at_ms)
+                stored = await self._monitor.take(job.tenant, event, payload_digest(body), job.sent, past)
+            except Unavailable:
+                raise
+            except Refusal as refusal:  # The bounds were narrowed, or its id is used for another event.
+                await fail(self._store, job, refusal, self._now_ms())
+                continue
+            await self._store.write(sql.complete_job(job.tenant, job.id, stored.id, self._now_ms()))
+
+
+async def fail(store: Store, job: sql.Accepted, refusal: Refusal, now_ms: int) -> None:
+    """Settle an event that cannot be decided; it stays with its job."""
+    error = encode(error_body(refusal)["error"])
+    await store.write(sql.fail_job(job.tenant, job.id, error, now_ms))

@@ -1,0 +1,133 @@
+"""Backtest: decide the events of the log anew by other rules, and count what would have been different."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from vettance.db.engine import Row, Store
+from vettance.decisions import sql
+from vettance.decisions.decide_imported import Backfill
+from vettance.decisions.decision import Decision, Outcome, decide, entries_of
+from vettance.events.event import Source
+from vettance.feedback import sql as feedback_sql
+from vettance.feedback.label import MEANS_FRAUD, Feedback
+from vettance.rules.active_rulesets import ActiveRules, consider, logged_event
+from vettance.rules.aggregates import WINDOW_MS_MAX
+from vettance.velocity.port import Velocity
+
+_CHUNK: Final = 1_000
+
+
+class RuleHits(msgspec.Struct):
+    """On how many events a rule fired, and how many of these are labelled as fraud and as legitimate."""
+
+    fired: int = 0
+    fraud: int = 0
+    legit: int = 0
+    failed: int = 0
+
+
+class Change(msgspec.Struct, frozen=True):
+    """An event about which the rules would have decided otherwise; `fraud` is what its labels say."""
+
+    id: str
+    occurred_at_ms: int
+    was: Outcome
+    score: int  # as it was
+    now: Decision
+    fraud: bool | None
+
+
+class Backtest:
+    """Runs rules over a tenant's log, with a memory of their own that sees what the live one saw.
+
+    What was imported is decided as it was then: by a second memory that goes by the time of the events.
+    `engine` makes an empty memory.
+
+    `counts` has how many events were decided as (was, now), by what their labels say of them: True for
+    fraud, False for legitimate, None for those that nobody labelled. Lists count as they did then.
+    """
+
+    def __init__(
+        self, store: Store, tenant: str, active: ActiveRules, engine: Callable[[], Velocity]
+    ) -> None:
+        self._store = store
+        self._tenant = tenant
+        self._active = active
+        self._engine = engine
+        self._velocity = engine()
+        self._runs: Sequence[sql.Run] = ()
+        self._past: Backfill | None = None
+        self.counts: dict[tuple[bool | None, Outcome, Outcome], int] = {}
+        #: Events of the log that could not be read again.
+        self.skipped = 0
+        self.hits = [RuleHits() for _ in active.ruleset.running]
+
+    async def run(
+        self, span: tuple[int, int], keep: Callable[[Change], Any], progress: Callable[[int], Any]
+    ) -> None:
+        """Count the events that happened in `span` (Unix milliseconds, from and before); `keep` gets changes.
+
+        Events of the ninety days before fill the memory and are not counted.
+        """
+        self._velocity.install(self._tenant, self._active.compiled.plan)
+        self._runs = [sql.Run._make(row) for row in await self._store.read(sql.select_runs(self._tenant))]
+        # Nothing is received more than five minutes before it happened.
+        since_ms, after = span[0] - WINDOW_MS_MAX - 300_000, 0
+        while rows := await self._store.read(sql.select_decided_log(self._tenant, after, since_ms, _CHUNK)):
+            after = rows[-1][0]
+            found = await self._store.read(
+                feedback_sql.select_feedback(self._tenant, [row[2] for row in rows])
+            )
+            truth = _truths(map(feedback_sql.feedback_of, found))
+            for row in rows:
+                change = await self._decide(row, span, truth.get(row[2]))
+                if change is not None and change.was is not change.now.outcome:
+                    keep(change)
+            progress(len(rows))
+
+    async def _decide(self, row: Row, span: tuple[int, int], fraud: bool | None) -> Change | None:
+        try:
+            event = logged_event(row[:6])
+            was = sql.record_of(row[6])
+        except Exception:  # noqa: BLE001  One row must not keep the others from being decided.
+            self.skipped += 1
+            return None
+        active, facts, answer, _ = consider(self._velocity, self._active, self._tenant, row[2], event)
+        if row[7] == Source.IMPORT and (past := self._past_of(row[0], span[0])) is not None:
+            answer = (await past.ask(row[2], event)).answer
+        if not span[0] <= event.occurred_at_ms < span[1]:
+            return None
+        fired, failed = active.compiled.run(facts, answer.values)
+        for index in fired:
+            hits = self.hits[index]
+            hits.fired += 1
+            hits.fraud += fraud is True
+            hits.legit += fraud is False
+        for index, _ in failed:
+            self.hits[index].failed += 1
+        now = decide(active.ruleset, active.version, fired, entries_of(self._tenant, was.lists))
+        place = fraud, was.outcome, now.outcome
+        self.counts[place] = self.counts.get(place, 0) + 1
+        return Change(row[2], event.occurred_at_ms, was.outcome, was.score, now, fraud)
+
+    def _past_of(self, seq: int, since_ms: int) -> Backfill | None:
+        """Return the memory of the import that brought the event at a place of the log."""
+        run = next((run for run in reversed(self._runs) if run.base < seq), None)
+        if run is not None and (self._past is None or self._past.run is not run):
+            self._past = Backfill(self._store, self._tenant, self._active, self._engine(), run, since_ms)
+        return self._past
+
+    def count(self, fraud: bool | None, was: Outcome, now: Outcome | None = None) -> int:
+        """Count events by their label (all for None), by how they were decided, and how they are now."""
+        return sum(
+            number
+            for (truth, before, after), number in self.counts.items()
+            if (fraud is None or truth is fraud) and before is was and now in (None, after)
+        )
+
+
+def _truths(feedback: Iterable[Feedback]) -> dict[str, bool]:
+    """Say which events were fraud by the newest label of each; the feedback comes oldest first."""
+    return {one.target: MEANS_FRAUD[one.label] for one in feedback if one.label in MEANS_FRAUD}

@@ -1,0 +1,250 @@
+"""Seal: lay decisions out by columns behind the log, in steps so small that nobody waits for them."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
+from vettance.fairness.isolation import Isolation
+from vettance.history import sql
+from vettance.history.segment import (
+    AT_ONCE,
+    CHUNK,
+    SEARCHED_BITS,
+    TERM,
+    Array,
+    describe,
+    ids_of,
+    keys_of,
+    layout,
+    texts_of,
+)
+from vettance.terms import sql as terms_sql
+
+LOOK_S: Final = 0.25
+#: How often decisions of other processes are counted, where there are any.
+RECOUNT_S: Final = 10.0
+#: While more decisions than this are made in a second, chunks wait: making them would slow each decision.
+BUSY_RATE: Final = 1_000
+#: How many chunks' worth of decisions may wait however busy it is; lists look through all of them.
+BUSY_CHUNKS: Final = 8
+#: How long a chunk may be held up in all by bursts of events that are being accepted.
+HELD_S_MAX: Final = 5.0
+_HELD_LOOK_S: Final = 0.05
+_STEP: Final = 64  # Rows of a full-text index in one commit: a millisecond of the writer's time.
+
+
+class Sealer:
+    """Makes a chunk of a tenant's decisions whenever there are enough that stand in none.
+
+    `ever` counts the decisions of each tenant since the start. Whatever is killed half-way is begun again:
+    terms are found when they are there, and the chunk itself is one commit. `others` returns the tenants
+    whose decisions other processes make as well, which only the store can count. While `is_bursting`, chunks
+    wait as they do when many decisions are made.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        ever: Mapping[str, int],
+        others: Callable[[], Iterable[str]] | None = None,
+        is_bursting: Callable[[], bool] | None = None,
+        *,
+        chunk: int = CHUNK,
+        at_once: int = AT_ONCE,
+        held_s_max: float = HELD_S_MAX,
+    ) -> None:
+        self._others = others
+        self._is_bursting = is_bursting or (lambda: False)
+        self._held_s_max = held_s_max
+        self._held_until_s = 0.0
+        self._next_count_s = 0.0
+        self._store = store
+        self._ever = ever
+        self._chunk = chunk
+        self._at_once = at_once
+        self._sealed: dict[str, int] = {}
+        #: For each tenant, how many decisions stood in no chunk when so many had ever been made.
+        self._counted: dict[str, tuple[int, int]] = {}
+        self._last_term = 0
+        self._isolation = Isolation("history")
+
+    async def run(self, tenants: Sequence[str]) -> None:
+        """Seal whatever can be, for ever; `tenants` are those known at the start."""
+        looked_at = set(tenants)
+        before = sum(self._ever.values())
+        while True:
+            now = sum(self._ever.values())
+            is_busy, before = now - before > BUSY_RATE * LOOK_S, now
+            try:
+                looked_at.update(self._ever)
+                if self._others is not None and time.monotonic() >= self._next_count_s:
+                    self._next_count_s = time.monotonic() + RECOUNT_S
+                    for tenant in self._others():
+                        looked_at.add(tenant)
+                        self._counted.pop(tenant, None)
+                for tenant in self._isolation.due(sorted(looked_at)):
+                    with self._isolation.of(tenant):
+                        while await self._is_ready(
+                            tenant, self._chunk * (BUSY_CHUNKS if is_busy or self._is_bursting() else 1)
+                        ):
+                            await self.seal(tenant, self._chunk)
+            except StoreDown:
+                pass  # Chunks wait until it is back.
+            await asyncio.sleep(LOOK_S)
+
+    async def _is_ready(self, tenant: str, enough: int) -> bool:
+        ever = self._ever.get(tenant, 0)
+        if tenant not in self._counted:
+            rows = await self._store.read(sql.count_after(tenant, await self._last_sealed(tenant)))
+            self._counted[tenant] = (ever, rows[0][0])
+        at, open_then = self._counted[tenant]
+        return open_then + ever - at >= enough
+
+    async def _last_sealed(self, tenant: str) -> int:
+        if tenant not in self._sealed:
+            self._sealed[tenant] = (await self._store.read(sql.select_last_sealed(tenant)))[0][0] or 0
+        return self._sealed[tenant]
+
+    async def seal(self, tenant: str, limit: int) -> int:
+        """Make a chunk of the next decisions, `limit` at most, and return how many they are."""
+        self._held_until_s = time.monotonic() + self._held_s_max
+        after = await self._last_sealed(tenant)
+        self._counted.pop(tenant, None)
+        epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
+        columns = await self._lay_out(tenant, after, limit)
+        if columns is None:
+            return 0
+        size, last = len(columns["seq"]), int(columns["seq"][-1])
+        for start in range(0, size, _STEP):
+            await self._give_way()
+            ids = ids_of(columns, start, start + _STEP)
+            await self._store.write(*terms_sql.insert_id_search(ids))
+        try:
+            await self._store.write(
+                terms_sql.hold_epoch(epoch),
+                *sql.insert_chunk(tenant, describe(columns), columns),
+                *await self._rosters(tenant, columns),
+            )
+        except (Clash, Lost):
+            # Another process was faster, or removed terms meanwhile: begin again from what there is now.
+            self._sealed.pop(tenant, None)
+            return size
+        self._sealed[tenant] = last
+        return size
+
+    async def seal_again(self, tenant: str, first: int, last: int) -> None:
+        """Lay out a chunk anew (the one that ends at `last`), from what is left of its decisions."""
+        while True:
+            epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
+            columns = await self._lay_out(tenant, first - 1, last - first + 1, last)
+            try:
+                await self._store.write(
+                    terms_sql.hold_epoch(epoch),
+                    sql.delete_chunk(tenant, last),
+                    *(sql.insert_chunk(tenant, describe(columns), columns) if columns is not None else ()),
+                )
+            except Lost:
+                continue
+            return
+
+    async def _give_way(self) -> None:
+        """Let others have their turn: during a burst a long one, as far as the chunk's time allows."""
+        await asyncio.sleep(0)
+        while self._is_bursting() and time.monotonic() < self._held_until_s:  # noqa: ASYNC110
+            await asyncio.sleep(_HELD_LOOK_S)
+
+    async def _lay_out(
+        self, tenant: str, after: int, limit: int, last: int = sql.END
+    ) -> dict[str, Array] | None:
+        """Lay out the next decisions after a place in the log, none beyond `last`; None when there are none.
+
+        They are read in slices: all of a chunk at once would be a hundred thousand small objects, and leave
+        holes in memory where they were.
+        """
+        terms: dict[str, terms_sql.Term] = {}
+        parts: list[dict[str, Array]] = []
+        start = 0
+        while start < limit:
+            found = await self._store.read(
+                sql.select_span(tenant, after, min(self._at_once, limit - start), last)
+            )
+            if not found:
+                break
+            rows = [sql.row_of(row) for row in found]
+            texts = texts_of(rows)
+            await self._number(tenant, texts, terms)
+            parts.append(layout(rows, {text: terms[text].id for text in texts}, start))
+            await self._give_way()
+            after, start = rows[-1].seq, start + len(rows)
+        if not parts:
+            return None
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    async def _number(self, tenant: str, texts: Mapping[str, int], known: dict[str, terms_sql.Term]) -> None:
+        """Get to know the term of every text of some decisions, giving new ones to those that have none."""
+        known.update(await self._known(tenant, [text for text in texts if text not in known]))
+        fresh = [text for text in texts.items() if text[0] not in known]
+        for start in range(0, len(fresh), _STEP):
+            await self._give_way()
+            added = await self._add(tenant, fresh[start : start + _STEP])
+            known.update((term.value, term) for term in added)
+        # Also those that another process has added meanwhile, maybe for other fields.
+        for value, fields in texts.items():
+            term = known[value]
+            if not fields & ~term.fields:
+                continue
+            wide = known[value] = term._replace(fields=term.fields | fields)
+            statements = [terms_sql.widen_term(tenant, wide)]
+            if not term.fields & SEARCHED_BITS and wide.fields & SEARCHED_BITS:
+                statements += terms_sql.insert_term_search([wide])
+            await self._store.write(*statements)
+
+    async def _known(self, tenant: str, values: Sequence[str]) -> dict[str, terms_sql.Term]:
+        known: dict[str, terms_sql.Term] = {}
+        for start in range(0, len(values), terms_sql.ASKED):
+            asked = values[start : start + terms_sql.ASKED]
+            for row in await self._store.read(terms_sql.select_terms(tenant, asked)):
+                known[row[1]] = terms_sql.Term._make(row)
+        return known
+
+    async def _add(self, tenant: str, fresh: Sequence[tuple[str, int]]) -> list[terms_sql.Term]:
+        """Number some texts. Another process may be doing so too; then we look again."""
+        found: list[terms_sql.Term] = []
+        while fresh:
+            if not self._last_term:
+                self._last_term = (await self._store.read(terms_sql.select_last_term()))[0][0]
+            first = self._last_term + 1
+            terms = [terms_sql.Term(first + place, *text) for place, text in enumerate(fresh)]
+            searched = [term for term in terms if term.fields & SEARCHED_BITS]
+            try:
+                await self._store.write(
+                    *terms_sql.insert_terms(tenant, terms), *terms_sql.insert_term_search(searched)
+                )
+            except Clash:
+                self._last_term = 0
+                known = await self._known(tenant, [value for value, _ in fresh])
+                found += known.values()
+                fresh = [text for text in fresh if text[0] not in known]
+            else:
+                self._last_term = terms[-1].id
+                return found + terms
+        return found
+
+    async def _rosters(self, tenant: str, columns: Mapping[str, Array]) -> list[Statement]:
+        """Add the customers and devices of a chunk to those of its days."""
+        days = columns["occurred_at_ms"] // (sql.DAY_S * 1000) * sql.DAY_S
+        seen = keys_of(columns)
+        statements = []
+        for day in np.unique(days):
+            known: dict[str, bytes] = dict(await self._store.read(sql.select_roster_day(tenant, int(day))))
+            for kind, terms in seen.items():
+                here = terms[days == day]
+                before = np.frombuffer(known.get(kind, b""), TERM)
+                together = np.union1d(before, here[here > 0])
+                if len(together) > len(before):
+                    statements.append(sql.save_roster(tenant, kind, int(day), together))
+        return statements

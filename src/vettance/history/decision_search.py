@@ -1,0 +1,328 @@
+"""Find: the page of a list, its total and where it goes on, over the chunks and what is newer."""
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
+
+from vettance.db.engine import Store
+from vettance.decisions.decision import Outcome
+from vettance.errors import Unavailable
+from vettance.fairness.tenant_cache import Usage
+from vettance.history import sql
+from vettance.history.column_cache import Layout, Shelf
+from vettance.history.filter import (
+    TRIGRAM,
+    Mark,
+    Order,
+    Picked,
+    Pool,
+    Wanted,
+    id_part,
+    page_of,
+    row_holds,
+)
+from vettance.history.filter_mask import Lookup, Sought, columns_needed, mask_of
+from vettance.history.id_search import holds
+from vettance.history.segment import (
+    AT_ONCE,
+    BITS,
+    OUTCOME_MASK,
+    OUTCOMES,
+    REASONS,
+    SEARCHED,
+    TYPES,
+    Array,
+    Chunk,
+    Row,
+)
+from vettance.terms import sql as terms_sql
+
+_READ_CHUNKS: Final = 128  # Chunks whose column is read in one query: some milliseconds of a reader.
+_INLINE: Final = 50_000  # Below so many decisions, thinking takes less than handing it to a thread.
+#: Fewer digits stand in too many ids, and so do those that begin all ids of a time: going through the columns
+#: is faster then than going through what the index finds.
+_RARE_DIGITS: Final = 4
+_HITS: Final = 20_000
+#: How often an answer is begun when retention or an erasure changes the chunks under it.
+_TRIES: Final = 4
+
+Asked = ParamSpec("Asked")
+Result = TypeVar("Result")
+
+
+class ChunksChanged(Exception):
+    """Retention or an erasure has removed chunks, or made them anew, while they were being read."""
+
+
+def begun_again(read: Callable[Asked, Awaitable[Result]]) -> Callable[Asked, Coroutine[Any, Any, Result]]:
+    """Have what reads chunks begin again, a few times, when it raises that they were changed meanwhile.
+
+    It raises `Unavailable` (503) when they were changed every time.
+    """
+
+    @functools.wraps(read)
+    async def reading(*args: Asked.args, **kwargs: Asked.kwargs) -> Result:
+        for _ in range(_TRIES):
+            with contextlib.suppress(ChunksChanged):
+                return await read(*args, **kwargs)
+        raise Unavailable("The history is being cleared up at the moment.")
+
+    return reading
+
+
+class Place(NamedTuple):
+    """Where a page ended: the key it is sorted by (0 for the log's own order) and the `seq`."""
+
+    key: int
+    seq: int
+
+
+class Found(NamedTuple):
+    """A page: how many there are in all, the `seq` of those on it, and where it ended when there are more."""
+
+    total: int
+    seqs: list[int]
+    more: bool
+    end: Place | None
+
+
+class Finder:
+    """Answers lists. Everything acknowledged is seen: what is in no chunk yet is looked up in the log.
+
+    What has to be looked into decision by decision is read `at_once` rows at a time.
+    """
+
+    def __init__(self, store: Store, shelf: Shelf | None = None, *, at_once: int = AT_ONCE) -> None:
+        self._store = store
+        self._at_once = at_once
+        self._shelf = shelf or Shelf()
+        self._loading: dict[tuple[str, str], asyncio.Lock] = {}
+
+    @property
+    def usage(self) -> Usage:
+        """Return how much of columns is remembered, for the metrics."""
+        return self._shelf.usage
+
+    def forget(self, tenant: str) -> None:
+        """Read a tenant's columns anew from now on."""
+        self._shelf.drop(tenant)
+
+    @begun_again
+    async def find(
+        self,
+        tenant: str,
+        wanted: Wanted,
+        order: Order,
+        offset: int,
+        limit: int,
+        after: Place | None = None,
+        *,
+        descending: bool,
+    ) -> Found:
+        """Return `limit` decisions beyond `offset`, or beyond `after` when it is given."""
+        layout = await self.layout(tenant)
+        lookup = await self._look_up(tenant, wanted, layout)
+        names = columns_needed(wanted, lookup)
+        key_name = sql.ORDER_COLUMNS.get(order)
+        columns = {
+            name: await self.column(tenant, name, layout)
+            for name in (names | {key_name} if key_name else names)
+        }
+        tail = await self._tail(tenant, layout, wanted, order)
+        mark = await self._mark(tenant, layout, after, descending=descending) if after else None
+
+        def think() -> tuple[int, list[Picked]]:
+            mask = mask_of(wanted, lookup, layout.size, columns)
+            keys = columns[key_name] if key_name else None
+            if order is Order.OUTCOME and keys is not None:
+                keys = keys & np.uint8(OUTCOME_MASK)
+            pool = Pool(layout.size, mask, tail.seqs, keys, tail.keys)
+            return pool.total, page_of(pool, offset, limit + 1, mark, descending=descending)
+
+        total, picked = await think_aside(think, layout.size)
+        page = picked[:limit]
+        seqs = await self._seqs(tenant, layout, page)
+        more = len(picked) > limit
+        return Found(total, seqs, more, Place(page[-1].key, seqs[-1]) if more else None)
+
+    async def _tail(self, tenant: str, layout: Layout, wanted: Wanted, order: Order) -> "_Tail":
+        """Return what a list asks for of the decisions that stand in no chunk, oldest first."""
+        if wanted.search is None:
+            statement = sql.select_tail_keys(tenant, layout.through, wanted, order)
+            ((seqs, keys),) = await self._store.read(statement)
+            return _Tail.of(_numbers(seqs), _numbers(keys))
+        held: list[tuple[int, int]] = []
+        after = layout.through
+        while True:
+            found = await self._store.read(sql.select_tail(tenant, after, wanted, self._at_once))
+            rows = [sql.row_of(row) for row in found]
+            held += [(row.seq, _key(row, order)) for row in rows if row_holds(row, wanted.search)]
+            if len(rows) < self._at_once:
+                return _Tail.of(*np.array(held, np.int64).reshape(-1, 2).T)
+            after = rows[-1].seq
+
+    async def layout(self, tenant: str) -> Layout:
+        """Return where a tenant's decisions stand at the moment."""
+        rows = await self._store.read(sql.select_chunks(tenant))
+        return Layout([Chunk._make(row) for row in rows])
+
+    async def column(self, tenant: str, name: str, layout: Layout) -> Array:
+        """Return one column of all chunks, from memory as far as it is there. Raises `ChunksChanged`."""
+        lock = self._loading.setdefault((tenant, name), asyncio.Lock())
+        async with lock:
+            column = self._shelf.take(tenant, name, layout)
+            while column.through < layout.through:
+                statement = sql.select_column(tenant, name, column.through, layout.through, _READ_CHUNKS)
+                rows = await self._store.read(statement)
+                if not rows:
+                    raise ChunksChanged
+                for chunk_id, size, data in rows:
+                    column.add(chunk_id, size, data)
+            if not column.begins(layout.ids, layout.starts):
+                raise ChunksChanged
+            self._shelf.grown(tenant, name, column)
+            values = column.values
+        if name == REASONS:
+            return values[: np.searchsorted(values["place"], layout.size)]
+        return values[: layout.size]
+
+    async def _look_up(self, tenant: str, wanted: Wanted, layout: Layout) -> Lookup:
+        if not layout.size:
+            return Lookup()
+        asked = wanted.texts
+        values = sorted({value for choices in asked.values() for _, value in choices})
+        known: dict[str, int] = {}
+        if values:
+            known = {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, values))}
+        return Lookup(
+            texts=tuple(
+                tuple((field, known.get(value, 0)) for field, value in choices) for choices in asked.values()
+            ),
+            moments=await self._moments(tenant, wanted, layout),
+            sought=await self._search(tenant, wanted.search, layout) if wanted.search is not None else None,
+        )
+
+    async def _moments(self, tenant: str, wanted: Wanted, layout: Layout) -> Array | None:
+        """Make the mask of `from` and `to`: only chunks that they cut through are looked into."""
+        if wanted.from_ms is None and wanted.to_ms is None:
+            return None
+        first = wanted.from_ms if wanted.from_ms is not None else -(2**62)
+        end = wanted.to_ms if wanted.to_ms is not None else 2**62
+        head = wanted.moment.removesuffix("_at_ms")
+        low_name, high_name = f"{head}_min_ms", f"{head}_max_ms"
+        mask = np.zeros(layout.size, bool)
+        cut: list[int] = []
+        for index, chunk in enumerate(layout.chunks):
+            low, high = getattr(chunk, low_name), getattr(chunk, high_name)
+            if first <= low and high < end:
+                mask[layout.starts[index] : layout.starts[index + 1]] = True
+            elif low < end and high >= first:
+                cut.append(index)
+        for index, moments in (await self.parts(tenant, wanted.moment, layout, cut)).items():
+            mask[layout.starts[index] : layout.starts[index + 1]] = (moments >= first) & (moments < end)
+        return mask
+
+    async def parts(self, tenant: str, name: str, layout: Layout, indexes: Sequence[int]) -> dict[int, Array]:
+        """Return one column of some chunks, by their indexes. Raises `ChunksChanged`."""
+        found: dict[int, Array] = {}
+        places = {layout.ids[index]: index for index in indexes}
+        ids = list(places)
+        for start in range(0, len(ids), _READ_CHUNKS):
+            statement = sql.select_parts(tenant, [name], ids[start : start + _READ_CHUNKS])
+            for chunk_id, _, data in await self._store.read(statement):
+                found[places[chunk_id]] = np.frombuffer(data, TYPES[name])
+        if any(index not in found or len(found[index]) != layout.chunks[index].size for index in indexes):
+            raise ChunksChanged
+        return found
+
+    async def _search(self, tenant: str, search: str, layout: Layout) -> Sought:
+        part = id_part(search)
+        ids: Array | None = None
+        if part.anywhere is not None:
+            ids = await self._hold(tenant, part.anywhere, layout)
+        if part.everything or (ids is not None and ids.dtype == bool and ids.all()):
+            return Sought({}, is_everything=True)
+        ask = terms_sql.search_terms if len(search) >= TRIGRAM else terms_sql.scan_terms
+        rows = await self._store.read(ask(tenant, search))
+        found = np.array(rows, np.int64).reshape(-1, 2)
+        terms = {name: found[:, 0][(found[:, 1] & BITS[name]) > 0] for name in SEARCHED}
+        return Sought(terms, ids, part.beginning)
+
+    async def _hold(self, tenant: str, digits: str, layout: Layout) -> Array:
+        """Return which decisions hold some digits in their ids: their places, or a mask of all."""
+        if len(digits) >= _RARE_DIGITS:
+            hits = await self._store.read(terms_sql.search_ids(digits, _HITS + 1))
+            if len(hits) <= _HITS:
+                return await self.places(tenant, layout, np.unique(np.array(hits, np.int64)))
+        high, low = [await self.column(tenant, name, layout) for name in ("high", "low")]
+        return await think_aside(lambda: holds(high, low, digits), layout.size)
+
+    async def places(self, tenant: str, layout: Layout, seqs: Array) -> Array:
+        """Return where some decisions stand; those of other tenants and those in no chunk are left out."""
+        if layout.dense:
+            return layout.dense_places(seqs)
+        own = await self.column(tenant, "seq", layout)
+        inside = seqs[seqs <= layout.through]
+        places = np.searchsorted(own, inside)
+        found: Array = places[own[places] == inside]
+        return found
+
+    async def _before(self, tenant: str, layout: Layout, seq: int) -> int:
+        """Count the decisions in chunks that stand before `seq` in the log."""
+        index = layout.chunk_of_seq(seq)
+        if index == len(layout.chunks):
+            return layout.size
+        if seq <= layout.chunks[index].first_seq:
+            return int(layout.starts[index])
+        own = (await self.parts(tenant, "seq", layout, [index]))[index]
+        return int(layout.starts[index] + np.searchsorted(own, seq))
+
+    async def _mark(self, tenant: str, layout: Layout, after: Place, *, descending: bool) -> Mark:
+        seq = after.seq if descending else after.seq + 1
+        return Mark(after.key, after.seq, await self._before(tenant, layout, seq))
+
+    async def _seqs(self, tenant: str, layout: Layout, picked: Sequence[Picked]) -> list[int]:
+        places = np.array([one.place for one in picked if one.place >= 0], np.int64)
+        indexes = layout.chunks_of_places(places)
+        torn = [index for index in np.unique(indexes).tolist() if not layout.gapless[index]]
+        parts = await self.parts(tenant, "seq", layout, torn)
+        seqs: dict[int, int] = {}
+        for place, index in zip(places.tolist(), indexes.tolist(), strict=True):
+            offset = place - int(layout.starts[index])
+            seqs[place] = (
+                int(layout.firsts[index]) + offset if layout.gapless[index] else int(parts[index][offset])
+            )
+        return [one.seq if one.place < 0 else seqs[one.place] for one in picked]
+
+
+class _Tail(NamedTuple):
+    """Decisions that stand in no chunk, and what they are sorted by; both int64, oldest first."""
+
+    seqs: Array
+    keys: Array
+
+    @classmethod
+    def of(cls, seqs: Array, keys: Array) -> "_Tail":
+        in_turn = np.argsort(seqs)
+        return cls(seqs[in_turn], keys[in_turn])
+
+
+def _numbers(text: str | None) -> Array:
+    return np.fromstring(text or "", np.int64, sep=",")
+
+
+def _key(row: Row, order: Order) -> int:
+    if order is Order.SCORE:
+        return row.score
+    if order is Order.OUTCOME:
+        return OUTCOMES.index(Outcome(row.outcome))
+    return row.received_at_ms if order is Order.RECEIVED else 0
+
+
+async def think_aside(think: Callable[[], Result], size: int) -> Result:
+    """Think in a thread when it takes long; the arithmetic of arrays lets others run meanwhile."""
+    return think() if size < _INLINE else await asyncio.to_thread(think)

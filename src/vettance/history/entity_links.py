@@ -1,0 +1,201 @@
+"""Relate: how often an entity was seen, with whom and since when, over the chunks and what is newer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from vettance.db.engine import Store
+from vettance.history import sql
+from vettance.history.column_cache import Layout
+from vettance.history.decision_search import Finder, begun_again, think_aside
+from vettance.history.segment import TERM, Array, Row
+from vettance.terms import sql as terms_sql
+
+_MARKS_EACH: Final = 64  # Putting a number in order takes about as long as clearing so many marks.
+
+
+class Kind(NamedTuple):
+    """What a kind of entity is known by: a field, else (where that is empty) another one."""
+
+    first: str
+    second: str | None = None
+
+
+KINDS: Final = {
+    "customer": Kind("customer_id", "email"),
+    "device": Kind("fingerprint", "device_id"),
+    "ip": Kind("ip"),
+    "email": Kind("email"),
+    "session": Kind("session_id"),
+}
+#: The kinds that are counted as others.
+_COUNTED: Final = ("customer", "device")
+
+
+class Link(msgspec.Struct, frozen=True):
+    """How an entity stands in the history: moments are Unix milliseconds of event time."""
+
+    id: str
+    events: int
+    others: dict[str, int]
+    first_at_ms: int
+    last_at_ms: int
+
+
+class Relater:
+    """Answers for entities from the columns of the history; nothing is kept for it alone."""
+
+    def __init__(self, store: Store, finder: Finder) -> None:
+        self._store = store
+        self._finder = finder
+
+    @begun_again
+    async def links(self, tenant: str, entities: Mapping[str, str]) -> dict[str, Link]:
+        """Tell how some entities (kind → what it is known by) were seen; each was, at least once."""
+        layout = await self._finder.layout(tenant)
+        rows = [
+            sql.row_of(row)
+            for row in await self._store.read(sql.select_newer_of(tenant, layout.through, entities))
+        ]
+        terms: dict[str, int] = {}
+        columns: dict[str, Array] = {}
+        if layout.size:
+            texts = {*entities.values()}
+            for kind in _COUNTED:
+                texts.update(key for row in rows if (key := known_by(row, kind)) is not None)
+            terms = await self._terms(tenant, sorted(texts))
+            fields = {field for kind in KINDS for field in KINDS[kind] if field is not None}
+            columns = {name: await self._finder.column(tenant, name, layout) for name in sorted(fields)}
+        newer = {
+            kind: [row for row in rows if known_by(row, kind) == value] for kind, value in entities.items()
+        }
+        thoughts = {
+            kind: _Thought(layout, columns, terms, kind, terms.get(value), newer[kind])
+            for kind, value in entities.items()
+        }
+        stands = await think_aside(lambda: {kind: think() for kind, think in thoughts.items()}, layout.size)
+        await self._find_ends(tenant, layout, [stand.ends for stand in stands.values()])
+        return {kind: _link(value, newer[kind], stands[kind]) for kind, value in entities.items()}
+
+    async def _find_ends(self, tenant: str, layout: Layout, sought: Sequence["_Ends"]) -> None:
+        """Read the chunks that tell when entities were seen first and last, those of all of them at once."""
+        while wanted := set[int]().union(*(ends.wants() for ends in sought)):
+            parts = await self._finder.parts(tenant, "occurred_at_ms", layout, sorted(wanted))
+            for ends in sought:
+                for index in ends.wants():
+                    ends.take(index, parts[index])
+
+    async def _terms(self, tenant: str, texts: Sequence[str]) -> dict[str, int]:
+        terms: dict[str, int] = {}
+        for start in range(0, len(texts), terms_sql.ASKED):
+            asked = texts[start : start + terms_sql.ASKED]
+            terms |= {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, asked))}
+        return terms
+
+
+class _Ends:
+    """The first and last event times of some places, found by looking into as few chunks as can be."""
+
+    def __init__(self, layout: Layout, places: Array) -> None:
+        """`places` are in order."""
+        self._layout = layout
+        self._places = places
+        touched: list[int] = np.unique(layout.chunks_of_places(places)).tolist()
+        self._by_first = sorted(touched, key=lambda index: -layout.chunks[index].occurred_min_ms)
+        self._by_last = sorted(touched, key=lambda index: layout.chunks[index].occurred_max_ms)
+        self.moments: list[int] = []
+
+    def wants(self) -> set[int]:
+        """Return the chunks to be looked into next: one at either end, then ever twice as many."""
+        chunks, count = self._layout.chunks, len(self.moments) // 2 + 1
+        first, last = min(self.moments, default=2**62), max(self.moments, default=-(2**62))
+        return {
+            *(index for index in self._by_first[-count:] if chunks[index].occurred_min_ms < first),
+            *(index for index in self._by_last[-count:] if chunks[index].occurred_max_ms > last),
+        }
+
+    def take(self, index: int, moments: Array) -> None:
+        """Heed the event times of a chunk."""
+        start, end = self._layout.starts[index : index + 2]
+        low, high = np.searchsorted(self._places, (start, end))
+        here = moments[self._places[low:high] - start]
+        self.moments += (int(here.min()), int(here.max()))
+        self._by_first.remove(index)
+        self._by_last.remove(index)
+
+
+class _Stand(NamedTuple):
+    """How an entity stands in the chunks: its decisions, the others seen with it anywhere, its ends."""
+
+    events: int
+    others: dict[str, int]
+    ends: _Ends
+
+
+def _link(value: str, newer: Sequence[Row], stand: _Stand) -> Link:
+    moments = [*stand.ends.moments, *(row.occurred_at_ms for row in newer)]
+    return Link(value, len(newer) + stand.events, stand.others, min(moments), max(moments))
+
+
+class _Thought(msgspec.Struct, frozen=True):
+    """Where an entity stands in the chunks, and how many others were seen with it, there or in `newer`."""
+
+    layout: Layout
+    columns: Mapping[str, Array]
+    terms: Mapping[str, int]
+    kind: str
+    term: int | None
+    newer: Sequence[Row]
+
+    def __call__(self) -> _Stand:
+        places = self._places()
+        others = {}
+        for other in _COUNTED:
+            if other == self.kind:
+                continue
+            texts = {key for row in self.newer if (key := known_by(row, other)) is not None}
+            numbered = [self.terms[text] for text in texts if text in self.terms]
+            seen = np.array(numbered, TERM)
+            if len(places):
+                seen = np.concatenate((self._known_by(KINDS[other], places), seen))
+            others[other] = _distinct(seen) + len(texts) - len(numbered)
+        return _Stand(len(places), others, _Ends(self.layout, places))
+
+    def _places(self) -> Array:
+        if self.term is None:
+            return np.empty(0, np.int64)
+        kind = KINDS[self.kind]
+        mask = self.columns[kind.first] == self.term
+        if kind.second is not None:
+            mask |= (self.columns[kind.second] == self.term) & (self.columns[kind.first] == 0)
+        return np.flatnonzero(mask)
+
+    def _known_by(self, kind: Kind, places: Array) -> Array:
+        first = self.columns[kind.first][places]
+        if kind.second is None:
+            return first
+        return np.where(first > 0, first, self.columns[kind.second][places])
+
+
+def _distinct(terms: Array) -> int:
+    """Count the different terms among some; 0 is none.
+
+    Where they lie close together, a mark for each is cheaper than putting them in order.
+    """
+    end = int(terms.max(initial=0)) + 1
+    if end > _MARKS_EACH * len(terms):
+        return int(np.count_nonzero(np.unique(terms)))
+    marks = np.zeros(end, bool)
+    marks[terms] = True
+    return int(np.count_nonzero(marks[1:]))
+
+
+def known_by(row: Row, kind: str) -> str | None:
+    """Return what the entity of a kind is known by in a decision."""
+    first: str | None = getattr(row, KINDS[kind].first)
+    second = KINDS[kind].second
+    if first is None and second is not None:
+        first = getattr(row, second)
+    return first

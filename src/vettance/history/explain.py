@@ -1,0 +1,144 @@
+"""Explain: read a stored decision back and give every number in it its name."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from vettance.db.engine import PIECE_BYTES, Store, StoreDown, in_pieces, still_asked
+from vettance.decisions import sql
+from vettance.decisions.decision import Decision, decide, entries_of
+from vettance.decisions.evaluate import Evaluator
+from vettance.errors import NotFound
+from vettance.feedback import sql as feedback_sql
+from vettance.feedback.label import Feedback
+from vettance.history.entity_links import Link, Relater
+from vettance.ids import is_id
+from vettance.rules.active_rulesets import ActiveRules, RuleCache
+from vettance.rules.compiler import compile_rules
+from vettance.rules.load_ruleset import PACK_VERSION, pack_rules
+from vettance.rules.ruleset import RuleSet
+from vettance.rules.schema import Schema
+from vettance.rules.sql import DECIDING
+from vettance.telemetry.logs import logger
+from vettance.velocity.port import Value
+from vettance.wire.payload import JSON, decode
+
+#: What a decision is shown with whose rules this version cannot read.
+_NO_RULES: Final = RuleSet(name="")
+_NOTHING: Final = compile_rules((), Schema(()))
+
+_log = logger()
+
+
+class Explained(msgspec.Struct, frozen=True):
+    """A stored decision, with the rules that made it and the entities it touches."""
+
+    stored: sql.Stored
+    sent: JSON
+    active: ActiveRules
+    decision: Decision
+    features: dict[str, Value]
+    inexact: list[str]  # The names of the features that may be off.
+    links: dict[str, Link]
+    feedback: list[Feedback]
+
+
+class Explainer:
+    """Finds decisions of a tenant and explains them with the rule set version that made them."""
+
+    def __init__(self, store: Store, evaluator: Evaluator, cache: RuleCache, relater: Relater) -> None:
+        self._store = store
+        self._evaluator = evaluator
+        self._cache = cache
+        self._relater = relater
+
+    async def find(self, tenant: str, event_id: str) -> tuple[sql.Stored, Decision, ActiveRules]:
+        """Return one event with its decision. Raises `NotFound` when it is absent or another tenant's."""
+        if not is_id(event_id, "evt"):
+            raise NotFound
+        rows = await self._store.read(sql.select_decision(tenant, event_id))
+        if not rows:
+            raise NotFound
+        stored = sql.stored_of(rows[0])
+        return stored, *await self._decided(tenant, stored)
+
+    async def find_listed(self, tenant: str, seqs: Sequence[int]) -> list[tuple[sql.Listed, Decision]]:
+        """Return the decisions at some places of the log, in the order of `seqs`, without what was sent."""
+        found: list[sql.Listed] = []
+        asked = seqs
+        while asked:
+            rows = await self._store.read(sql.select_listed(tenant, asked, bodies=False))
+            found += map(sql.listed_of, rows)
+            asked = still_asked(asked, rows)
+        return await self._listed(tenant, seqs, found)
+
+    async def find_sent(
+        self, tenant: str, seqs: Sequence[int], bytes_max: int = PIECE_BYTES
+    ) -> list[tuple[sql.Listed, Decision]] | None:
+        """Return the same with what was sent, or None when that comes to more than `bytes_max`."""
+        if not seqs:
+            return []
+        rows = await self._store.read(in_pieces(sql.select_listed(tenant, seqs, bodies=True), bytes_max))
+        if still_asked(seqs, rows, bytes_max):
+            return None
+        return await self._listed(tenant, seqs, [sql.listed_of(row) for row in rows])
+
+    async def _listed(
+        self, tenant: str, seqs: Sequence[int], found: Sequence[sql.Listed]
+    ) -> list[tuple[sql.Listed, Decision]]:
+        at = {listed.seq: listed for listed in found}
+        # What retention has removed since it was found is left out.
+        listed = [at[seq] for seq in seqs if seq in at]
+        return [(one, (await self._decided(tenant, one.stored))[0]) for one in listed]
+
+    async def _decided(self, tenant: str, stored: sql.Stored) -> tuple[Decision, ActiveRules]:
+        """Return what was answered, in full, and the rules that said so."""
+        record = stored.record
+        try:
+            active = await self._rules_of(tenant, record.ruleset_version)
+            decision = decide(active.ruleset, active.version, record.fired, entries_of(tenant, record.lists))
+        except StoreDown:
+            raise
+        except Exception as error:  # noqa: BLE001  What was answered is shown without its rules then.
+            version, reason = record.ruleset_version, type(error).__name__
+            _log.warning("rules_not_read", tenant=tenant, version=version, reason=reason)
+            decision = decide(_NO_RULES, version, (), ())
+            active = ActiveRules(version, "", _NO_RULES, _NOTHING, decision)
+        # What was answered stands, even if a later version of this code would weigh the same hits otherwise.
+        kept = {"outcome": record.outcome, "score": record.score, "level": record.level}
+        return msgspec.structs.replace(decision, **kept), active
+
+    async def explain(self, tenant: str, event_id: str) -> Explained:
+        """Return everything about one decision. Raises `NotFound`."""
+        stored, decision, active = await self.find(tenant, event_id)
+        compiled, record = active.compiled, stored.record
+        features: dict[str, Value] = {}
+        names = compiled.plan.aggregate_names
+        for known, values in ((compiled.fact_names, record.facts), (names, record.answers)):
+            # Without the rules that were in force, nobody knows what the values are of.
+            if len(known) == len(values):
+                features.update(zip(known, values, strict=True))
+        inexact = [name for bit, name in enumerate(names) if record.inexact >> bit & 1]
+        entities = {kind: value for kind, value in stored.entities._asdict().items() if value is not None}
+        links = await self._relater.links(tenant, entities)
+        feedback = await self.feedback(tenant, [event_id])
+        return Explained(stored, decode(stored.sent), active, decision, features, inexact, links, feedback)
+
+    async def feedback(self, tenant: str, event_ids: Sequence[str]) -> list[Feedback]:
+        """Return what was said about some events, oldest first for each."""
+        if not event_ids:
+            return []
+        rows = await self._store.read(feedback_sql.select_feedback(tenant, event_ids))
+        return [feedback_sql.feedback_of(row) for row in rows]
+
+    async def _rules_of(self, tenant: str, version: int) -> ActiveRules:
+        if version == PACK_VERSION:
+            return pack_rules(self._cache, DECIDING)
+        active = self._evaluator.rules.get(tenant)
+        if active is not None and active.version == version:
+            return active
+        rows = await self._store.read(DECIDING.select_version(tenant, version))
+        if not rows:
+            raise LookupError(f"rule set version {version} is referred to by a decision and gone")
+        return self._cache.active(version, rows[0][0])

@@ -1,0 +1,232 @@
+"""Count: the statistics of a span, from the counts kept with each decision and the edges beside them."""
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from vettance import clock
+from vettance.db.engine import Store
+from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, Newest, cover
+from vettance.decisions.sql import select_newest_sent
+from vettance.history import sql
+from vettance.history.column_cache import Layout
+from vettance.history.decision_search import ChunksChanged, Finder, begun_again
+from vettance.history.rollup import END_MS, Edge, Tally, bucket_width, split, split_days
+from vettance.history.segment import TERM, TYPES, Array, keys_of
+from vettance.terms import sql as terms_sql
+
+_COUNTED: Final = ("occurred_at_ms", "score", "verdict", "reasons")
+_KEYED: Final = ("occurred_at_ms", "customer_id", "email", "device_id", "fingerprint")
+KINDS: Final = ("customer", "device")
+_READ_CHUNKS: Final = 64
+#: Spans of whole days whose customers and devices are kept in memory, an eighth of a byte for each term.
+_SPANS_KEPT: Final = 16
+#: A habit of a sender changes slowly, and looking at the newest events takes as long as counting all.
+_COVERED_MS: Final = 60_000
+_COVERED_KEPT: Final = 1_000
+_LATELY_MAX: Final = 100_000  # Texts kept with their numbers; a tail holds some thousand.
+
+
+class Uniques(NamedTuple):
+    """How many different customers and devices were seen."""
+
+    customers: int
+    devices: int
+
+
+class _Lately(NamedTuple):
+    """The terms of texts that were asked for lately; removing or renaming terms raises the epoch."""
+
+    tenant: str
+    epoch: int
+    numbers: dict[str, int]
+
+
+class _Days(NamedTuple):
+    """Who was seen on some whole days: a bit for each term, packed, for each kind.
+
+    `epoch` and `sizes` tell whether it still holds: within an epoch, the roster of a day only ever grows.
+    """
+
+    epoch: int
+    sizes: list[Any]
+    seen: dict[str, Array]
+
+
+class Accountant:
+    """Counts decisions by event time, exactly, whatever the span."""
+
+    def __init__(self, store: Store, finder: Finder, now_ms: Callable[[], int] = clock.now_ms) -> None:
+        self._store = store
+        self._finder = finder
+        self._now_ms = now_ms
+        self._lately = _Lately("", 0, {})
+        self._days: OrderedDict[tuple[str, int, int], _Days] = OrderedDict()
+        self._covered: OrderedDict[str, tuple[int, Coverage]] = OrderedDict()
+
+    @begun_again
+    async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Tally:
+        """Count the decisions of [from, to); without a bound, from the first or to the last."""
+        return await self._tally(tenant, from_ms, to_ms)
+
+    async def _tally(
+        self,
+        tenant: str,
+        from_ms: int | None,
+        to_ms: int | None,
+        layout: Layout | None = None,
+        *,
+        with_codes: bool = True,
+    ) -> Tally:
+        """Do so. Raises `ChunksChanged`.
+
+        `layout` is the tenant's, when it has been asked for already. Codes are a dozen times as many rows as
+        decisions; they may be missing where nobody asks for them.
+        """
+        start_ms = from_ms
+        if start_ms is None:
+            day_s = (await self._store.read(sql.select_first_day(tenant)))[0][0]
+            start_ms = day_s * 1000 if day_s is not None else self._now_ms()
+        span_ms = (to_ms if to_ms is not None else self._now_ms()) - start_ms
+        tally = Tally(bucket_width(span_ms))
+        parts, edges = split(from_ms or 0, END_MS if to_ms is None else to_ms, tally.bucket_s)
+        if layout is None:
+            layout = await self._finder.layout(tenant) if edges else Layout([])
+        if parts:
+            counts = sql.select_counts(tenant, parts, tally.bucket_s, with_codes=with_codes)
+            for row in await self._store.read(counts):
+                tally.add(sql.Counted._make(row))
+        for edge in edges:
+            await self._add_edge(tenant, layout, edge, tally, with_codes=with_codes)
+        return tally
+
+    async def _add_edge(
+        self, tenant: str, layout: Layout, edge: Edge, tally: Tally, *, with_codes: bool
+    ) -> None:
+        terms: Counter[int] = Counter()
+        for columns in await self._chunks(tenant, layout, edge, _COUNTED):
+            terms.update(tally.add_columns(columns, edge))
+        if terms and with_codes:
+            for term, value in await self._store.read(terms_sql.select_term_values(tenant, list(terms))):
+                tally.codes[value] = tally.codes.get(value, 0) + terms[term]
+        newer = sql.count_newer(tenant, layout.through, *edge, tally.bucket_s)
+        for bucket_s, codes, *counts in await self._store.read(newer):
+            tally.add_like(bucket_s, codes.split(), counts)
+
+    async def _chunks(
+        self, tenant: str, layout: Layout, edge: Edge, names: Sequence[str]
+    ) -> list[dict[str, Array]]:
+        """Return some columns of the chunks that an edge touches. Raises `ChunksChanged`."""
+        touched = [
+            chunk.id
+            for chunk in layout.chunks
+            if chunk.occurred_min_ms < edge[1] and chunk.occurred_max_ms >= edge[0]
+        ]
+        found: dict[int, dict[str, Array]] = {chunk_id: {} for chunk_id in touched}
+        for start in range(0, len(touched), _READ_CHUNKS):
+            statement = sql.select_parts(tenant, names, touched[start : start + _READ_CHUNKS])
+            for chunk_id, name, data in await self._store.read(statement):
+                found[chunk_id][name] = np.frombuffer(data, TYPES[name])
+        if any(len(columns) < len(names) for columns in found.values()):
+            raise ChunksChanged
+        return list(found.values())
+
+    @begun_again
+    async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[Tally, Uniques]:
+        """Count the decisions of [from, to), and the different customers and devices, but no codes."""
+        layout = await self._finder.layout(tenant)
+        return await asyncio.gather(
+            self._tally(tenant, from_ms, to_ms, layout, with_codes=False),
+            self._uniques(tenant, from_ms, to_ms, layout),
+        )
+
+    async def cover(self, tenant: str) -> Coverage:
+        """Tell what the newest events of a tenant lack, as of the last minute."""
+        at_ms, found = self._covered.get(tenant, (0, None))
+        if found is None or not 0 <= self._now_ms() - at_ms < _COVERED_MS:
+            asked = select_newest_sent(tenant, NEWEST, BODY_BYTES_MAX)
+            found = cover(Newest._make(row) for row in await self._store.read(asked))
+            self._covered[tenant] = (self._now_ms(), found)
+            self._covered.move_to_end(tenant)
+            while len(self._covered) > _COVERED_KEPT:
+                self._covered.popitem(last=False)
+        return found
+
+    async def _uniques(self, tenant: str, from_ms: int | None, to_ms: int | None, layout: Layout) -> Uniques:
+        """Count the different customers and devices of [from, to). Raises `ChunksChanged`."""
+        first_ms, end_ms = from_ms or 0, END_MS if to_ms is None else to_ms
+        first_day, end_day, edges = split_days(first_ms, end_ms)
+        epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
+        whole: dict[str, Array] = {}
+        if layout.size and first_day < end_day:
+            whole = await self._on_days(tenant, first_day, end_day, epoch)
+        seen: dict[str, list[Array]] = {kind: [] for kind in KINDS}
+        for edge in edges if layout.size else ():
+            for columns in await self._chunks(tenant, layout, edge, _KEYED):
+                inside = (columns["occurred_at_ms"] >= edge[0]) & (columns["occurred_at_ms"] < edge[1])
+                for kind, terms in keys_of(columns).items():
+                    seen[kind].append(terms[inside])
+        newer = await self._store.read(sql.select_newer_keys(tenant, layout.through, first_ms, end_ms))
+        texts = [{row[place] for row in newer} - {None} for place in range(len(seen))]
+        numbers = await self._numbers(tenant, set().union(*texts), epoch) if layout.size else {}
+        counts = []
+        for (kind, parts), found in zip(seen.items(), texts, strict=True):
+            numbered = [numbers[text] for text in found if text in numbers]
+            parts.append(np.array(numbered, TERM))
+            different = await asyncio.to_thread(count_different, parts, whole.get(kind))
+            counts.append(different + len(found) - len(numbered))
+        return Uniques(*counts)
+
+    async def _on_days(self, tenant: str, first_day: int, end_day: int, epoch: int) -> dict[str, Array]:
+        """Return who was seen on some whole days, from memory when nobody has joined since."""
+        span = (tenant, first_day, end_day)
+        sizes: list[Any] = await self._store.read(sql.select_roster_sizes(*span))
+        known = self._days.get(span)
+        if known is None or (known.epoch, known.sizes) != (epoch, sizes):
+            parts: dict[str, list[Array]] = {kind: [] for kind in KINDS}
+            for kind, data in await self._store.read(sql.select_roster(*span)):
+                parts[kind].append(np.frombuffer(data, TERM))
+            seen = {kind: await asyncio.to_thread(pack, parts[kind]) for kind in KINDS}
+            known = self._days[span] = _Days(epoch, sizes, seen)
+        self._days.move_to_end(span)
+        while len(self._days) > _SPANS_KEPT:
+            self._days.popitem(last=False)
+        return known.seen
+
+    async def _numbers(self, tenant: str, texts: set[str], epoch: int) -> dict[str, int]:
+        """Return the terms of some texts, those asked for lately from memory."""
+        if self._lately[:2] != (tenant, epoch) or len(self._lately.numbers) > _LATELY_MAX:
+            self._lately = _Lately(tenant, epoch, {})
+        known = self._lately.numbers
+        missing = sorted(texts - known.keys())
+        for start in range(0, len(missing), terms_sql.ASKED):
+            asked = missing[start : start + terms_sql.ASKED]
+            known.update(
+                {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, asked))}
+            )
+        return known
+
+
+def pack(parts: Sequence[Array]) -> Array:
+    """Pack some arrays of numbers: the bit of each number in them is set."""
+    return np.packbits(_marked(parts, 0))
+
+
+def count_different(parts: Sequence[Array], packed: Array | None = None) -> int:
+    """Count the different numbers above 0 in some arrays, and in what was packed."""
+    if packed is None:
+        return int(np.count_nonzero(_marked(parts, 0)[1:]))
+    table = _marked(parts, 8 * len(packed))
+    table[: 8 * len(packed)] |= np.unpackbits(packed).view(bool)
+    return int(np.count_nonzero(table[1:]))
+
+
+def _marked(parts: Sequence[Array], size_min: int) -> Array:
+    highest = max((int(part.max(initial=0)) for part in parts), default=0)
+    table = np.zeros(max(highest + 1, size_min), bool)
+    for part in parts:
+        table[part] = True
+    return table

@@ -1,0 +1,1 @@
+"""The doctor's checks, one file for each thing that is checked."""

@@ -1,0 +1,285 @@
+"""Measure: what is looked up at the moment it is asked for: queues, lists, processes, disk."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, Protocol
+
+from vettance import __version__, clock
+from vettance.aml.screening.freshness import is_stale
+from vettance.db.engine import Store, StoreDown
+from vettance.fairness.isolation import Failure, Isolation, failing, failures
+from vettance.ops import sql
+from vettance.telemetry.exposition import Family, exposition
+from vettance.telemetry.meters import Meters, processes
+from vettance.telemetry.shared_counters import SLOTS, Board
+from vettance.watchlists import sql as watchlists_sql
+
+#: What all questions to the store may take together. Prometheus gives up after 10 s by default.
+ASK_S_MAX: Final = 3.0
+#: A scrape every few seconds sees no more than this shows.
+STAND_S: Final = 1.0
+
+
+class Gauge(NamedTuple):
+    """One row of the table of what is measured when it is asked for."""
+
+    name: str
+    help: str
+    label: str = ""
+
+
+GAUGES: Final = {
+    gauge.name.removeprefix("vettance_"): gauge
+    for gauge in (
+        Gauge("vettance_build_info", "Always 1; the label is the version that runs.", "version"),
+        Gauge("vettance_store_up", "1 when the store answered these very questions and takes writes."),
+        Gauge("vettance_redis_up", "1 when Redis takes writes; not there without Redis."),
+        Gauge("vettance_store_pending_writes", "Writes that wait for their commit."),
+        Gauge("vettance_store_bytes", "Size of the embedded store: its file and its log.", "part"),
+        Gauge("vettance_disk_free_bytes", "Free space where the data folder lies."),
+        Gauge("vettance_draining", "1 while the service is about to stop."),
+        Gauge("vettance_jobs_waiting", "Accepted events that wait for their decision."),
+        Gauge("vettance_jobs_oldest_seconds", "How long the oldest of them has waited."),
+        Gauge("vettance_import_events_waiting", "Imported events without a decision.", "state"),
+        Gauge("vettance_import_oldest_seconds", "Since the oldest undecided import was begun.", "state"),
+        Gauge("vettance_webhook_deliveries_waiting", "Deliveries that are not settled."),
+        Gauge("vettance_webhook_overdue_seconds", "How long the delivery longest due has been due."),
+        Gauge(
+            "vettance_watchlist_age_seconds", "Since a list was last compared with its publisher.", "source"
+        ),
+        Gauge("vettance_watchlist_stale", "1 for a list that was not compared for a week.", "source"),
+        Gauge("vettance_watchlist_entities", "Entities of the version of a list that counts.", "source"),
+        Gauge("vettance_process_resident_bytes", "Resident memory, by what the process does.", "process"),
+        Gauge("vettance_process_cpu_seconds_total", "Processor time used.", "process"),
+        Gauge("vettance_process_open_files", "Open files and connections.", "process"),
+        Gauge("vettance_process_count", "Processes of the server that are alive.", "process"),
+    )
+}
+
+#: What an import goes through before it is decided.
+IMPORT_STATES: Final = ("reading", "waiting")
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+Figures = list[tuple[str, float]]
+
+
+class Measurer:
+    """Gathers every figure of one server. `levels` are figures that the process has at hand, by their names
+    in `GAUGES`; `writer_pid` is the process beside the embedded store, if there is one. `check_redis` says
+    why Redis cannot serve, where there is one."""
+
+    def __init__(
+        self,
+        board: Board,
+        store: Store,
+        data: Path,
+        levels: Mapping[str, Callable[[], float]],
+        writer_pid: Callable[[], int | None] = lambda: None,
+        check_redis: Callable[[], Awaitable[str | None]] | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        self._slots = [board.slot(number) for number in range(SLOTS)]
+        self._store = store
+        self._data = data
+        self._levels = levels
+        self._writer_pid = writer_pid
+        self._check_redis = check_redis
+        self._now_ms = now_ms
+        self._asking = asyncio.Lock()
+        self._isolation = Isolation("metrics")
+
+    async def text(self) -> bytes:
+        """Return everything as Prometheus reads it; what the store does not answer is left out."""
+        async with self._asking:
+            found: dict[str, Figures] = {"build_info": [(__version__, 1)]}
+            for name, level in self._levels.items():
+                found[name] = [("", float(level()))]
+            found.update(await self._ask_store())
+            found.update(await self._ask_redis())
+            found.update(self._files())
+            found.update(self._processes())
+        families = [
+            Family(gauge.name, gauge.help, _kind(gauge.name), gauge.label, found[name])
+            for name, gauge in GAUGES.items()
+            if name in found
+        ]
+        return exposition([slot for slot in self._slots if slot[0]], families)
+
+    async def _ask_store(self) -> dict[str, Figures]:
+        found: dict[str, Figures] = {}
+        questions: tuple[Callable[[], Awaitable[dict[str, Figures]]], ...] = (
+            self._jobs,
+            self._imports,
+            self._deliveries,
+            self._watchlists,
+        )
+        try:
+            async with asyncio.timeout(ASK_S_MAX):
+                for question in questions:
+                    with self._isolation.of(question.__name__):
+                        found.update(await question())
+        except (StoreDown, TimeoutError):
+            return {**found, "store_up": [("", 0)]}
+        return {**found, "store_up": [("", self._store.healthy())]}
+
+    async def _ask_redis(self) -> dict[str, Figures]:
+        if self._check_redis is None:
+            return {}
+        try:
+            async with asyncio.timeout(ASK_S_MAX):
+                is_up = await self._check_redis() is None
+        except TimeoutError:
+            is_up = False
+        return {"redis_up": [("", is_up)]}
+
+    async def _jobs(self) -> dict[str, Figures]:
+        (waiting,) = (await self._store.read(sql.count_waiting_jobs()))[0]
+        oldest = await self._store.read(sql.select_oldest_job())
+        return {
+            "jobs_waiting": [("", waiting)],
+            "jobs_oldest_seconds": [("", self._age_s(oldest[0][0]) if oldest else 0)],
+        }
+
+    async def _imports(self) -> dict[str, Figures]:
+        """An import is `reading` until its file is read to the end, then `waiting` until all is decided."""
+        events: dict[str, int] = dict(await self._store.read(sql.count_imported_events()))
+        begun = {state: at_ms for state, _, at_ms in await self._store.read(sql.select_waiting_imports())}
+        return {
+            "import_events_waiting": [(state, events.get(state, 0)) for state in IMPORT_STATES],
+            "import_oldest_seconds": [
+                (state, self._age_s(begun[state]) if state in begun else 0) for state in IMPORT_STATES
+            ],
+        }
+
+    async def _deliveries(self) -> dict[str, Figures]:
+        waiting, due_at_ms = (await self._store.read(sql.count_waiting_deliveries()))[0]
+        return {
+            "webhook_deliveries_waiting": [("", waiting)],
+            "webhook_overdue_seconds": [("", self._age_s(due_at_ms) if due_at_ms is not None else 0)],
+        }
+
+    async def _watchlists(self) -> dict[str, Figures]:
+        rows = await self._store.read(watchlists_sql.select_current())
+        versions = [watchlists_sql.version_of(row) for row in rows]
+        return {
+            "watchlist_age_seconds": [
+                (one.version.source, self._age_s(one.checked_at_ms)) for one in versions
+            ],
+            "watchlist_stale": [(one.version.source, is_stale(one, self._now_ms())) for one in versions],
+            "watchlist_entities": [(one.version.source, one.version.entities) for one in versions],
+        }
+
+    def _age_s(self, since_ms: int) -> float:
+        return max(0, self._now_ms() - since_ms) / 1000
+
+    def _files(self) -> dict[str, Figures]:
+        found: dict[str, Figures] = {}
+        with contextlib.suppress(OSError):
+            found["disk_free_bytes"] = [("", shutil.disk_usage(self._data).free)]
+        parts = (("file", "vettance.db"), ("log", "vettance.db-wal"))
+        found["store_bytes"] = [
+            (part, (self._data / name).stat().st_size) for part, name in parts if (self._data / name).exists()
+        ]
+        return found
+
+    def _processes(self) -> dict[str, Figures]:
+        """Look at every process of the server where the system shows it (/proc)."""
+        family = [(one.role, one.pid) for one in processes(self._slots)]
+        writer = self._writer_pid()
+        if writer is not None:
+            family.append(("writer", writer))
+        names = ("process_resident_bytes", "process_cpu_seconds_total", "process_open_files", "process_count")
+        sums: dict[str, dict[str, float]] = {name: {} for name in names}
+        for role, pid in family:
+            for name, figure in zip(names, _weigh(pid), strict=False):
+                sums[name][role] = sums[name].get(role, 0) + figure
+        return {name: list(figures.items()) for name, figures in sums.items()}
+
+
+class Busy(Protocol):
+    """Knows how many requests are at work."""
+
+    in_flight: int
+
+
+class Searching(Protocol):
+    """Knows the searches of this process."""
+
+    @property
+    def searches(self) -> int:
+        """How many wait or are made."""
+
+    @property
+    def searchers(self) -> Sequence[int]:
+        """The ids of the processes that make them."""
+
+
+class Following(Protocol):
+    """Knows why it cannot follow the configuration, or None."""
+
+    @property
+    def fault(self) -> str | None:
+        """Why."""
+
+
+class Cache(Protocol):
+    """Knows what it remembers of tenants."""
+
+    @property
+    def usage(self) -> tuple[int, int, int]:
+        """Bytes in all, bytes of the tenant with the most, and evictions so far."""
+
+
+async def keep_telling(
+    meters: Meters,
+    edge: Busy,
+    refresher: Following,
+    astray: Collection[str],
+    searching: Searching,
+    caches: Mapping[str, Cache],
+) -> None:
+    """Note for ever how this process stands, for whoever answers for all of them."""
+    while True:
+        meters.stands(edge.in_flight, len(astray), stale=refresher.fault is not None)
+        meters.searching(searching.searches, searching.searchers)
+        for name, cache in caches.items():
+            meters.remembers(name, cache.usage)
+        meters.works(failures(), Counter(one.work for one in failing()))
+        await asyncio.sleep(STAND_S)
+
+
+async def keep_noting(store: Store, now_ms: Callable[[], int] = clock.now_ms) -> None:
+    """Note for ever in the store what fails in this process for one of many, for the doctor."""
+    noted: dict[tuple[str, str], Failure] = {}
+    isolation = Isolation("metrics")
+    while True:
+        await asyncio.sleep(STAND_S)
+        now = {(one.work, one.key): one for one in failing()}
+        with contextlib.suppress(StoreDown), isolation.of(keep_noting.__name__):
+            fresh = [sql.note_failing(one, now_ms()) for key, one in now.items() if noted.get(key) != one]
+            mended = [sql.forget_failing(*key) for key in noted if key not in now]
+            if fresh or mended:
+                await store.write(*fresh, *mended)
+            noted = now
+
+
+def _weigh(pid: int) -> tuple[float, ...]:
+    """(resident bytes, processor seconds, open files, 1) of a living process; nothing of any other."""
+    folder = Path(f"/proc/{pid}")
+    try:
+        resident = int((folder / "statm").read_text().split()[1]) * _PAGE_BYTES
+        fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        files = len(os.listdir(folder / "fd"))  # noqa: PTH208 - only how many
+    except (OSError, IndexError, ValueError):
+        return ()
+    return resident, (int(fields[11]) + int(fields[12])) / _TICKS, files, 1
+
+
+def _kind(name: str) -> str:
+    return "counter" if name.endswith("_total") else "gauge"

@@ -1,0 +1,48 @@
+"""Probe: try what a server will need of its machine and only the machine can tell, before it starts."""
+
+import asyncio
+
+from vettance.decisions.network import FileUnreadable, open_records
+from vettance.ops.metrics_server import try_address
+from vettance.settings.settings import Settings, SettingsError
+
+
+def probe_addresses(settings: Settings) -> None:
+    """Open the files of addresses that the settings name. Raises `SettingsError`."""
+    for variable, path in (
+        ("VETTANCE_GEOIP_COUNTRY", settings.geoip_country),
+        ("VETTANCE_GEOIP_ASN", settings.geoip_asn),
+    ):
+        if path is None:
+            continue
+        try:
+            open_records(path)
+        except FileUnreadable as fault:
+            raise SettingsError(f"{variable}: {fault}") from None
+
+
+def probe_metrics(settings: Settings) -> None:
+    """Listen for a moment where the metrics will answer. Raises `SettingsError`."""
+    if settings.metrics is None:
+        return
+    host, port = settings.metrics
+    try:
+        asyncio.run(try_address(host, port))
+    except OSError as error:
+        reason = error.strerror or error
+        raise SettingsError(f"VETTANCE_METRICS: cannot listen on {host}:{port}: {reason}") from None
+
+
+def probe_redis(settings: Settings) -> None:
+    """See that the Redis which answers can serve; one that is away is waited for. Raises `SettingsError`."""
+    if settings.redis is None:
+        return
+    from vettance.redis_link.redis_connection import (  # redis-py is loaded only for those who ask for it.
+        Unfit,
+        try_line,
+    )
+
+    try:
+        asyncio.run(try_line(settings.redis))
+    except Unfit as unfit:
+        raise SettingsError(f"VETTANCE_REDIS_URL: {unfit}. {unfit.mend}") from None

@@ -1,0 +1,1 @@
+"""The processes of a server: the pool of workers, and how each takes memory from the system."""

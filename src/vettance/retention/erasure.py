@@ -1,0 +1,280 @@
+"""Erase: put pseudonyms in the place of a customer's names, everywhere, and tell what is kept and why."""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Any
+
+import msgspec
+
+from vettance.db.engine import Clash, Row, Store, still_asked
+from vettance.history.decision_search import Finder
+from vettance.history.decision_search import Place as Found
+from vettance.history.filter import Order, Wanted
+from vettance.lists.sql import AREA as LISTS_CHANGED
+from vettance.retention import sql
+from vettance.retention.name_forms import Names
+from vettance.retention.pseudonym import pseudonym, renamed_content, renamed_event
+from vettance.retention.segment_rewrite import Renamer
+from vettance.retention.stored_texts import (
+    AML,
+    ANSWERS,
+    COUNTS,
+    ENTRIES,
+    KEPT,
+    LISTS,
+    NAMING,
+    REWRITTEN,
+    Place,
+)
+from vettance.tenants.sql import note_change
+from vettance.tenants.vault import Sealed, Vault
+
+_PAGE = 100
+#: The place that the answers kept for retries are sealed for, as `replays` names it.
+_ANSWER = "answer"
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """Something of the customer that stays, how many records of it where they can be counted, and why."""
+
+    what: str
+    count: int | None
+    why: str
+
+
+class Erased(msgspec.Struct, frozen=True, rename="camel"):
+    """What an erasure did: the pseudonym, how many events and other rows were rewritten, and what stays."""
+
+    pseudonym: str
+    events: int
+    rows: int
+    kept: list[Kept]
+    #: Whether anything of the tenant named the customer, what the law has kept included.
+    known: bool
+
+
+class Eraser:
+    """Erases one customer of a tenant. Counts stay: the events are there, under another name."""
+
+    def __init__(self, store: Store, secret: bytes, now_ms: int) -> None:
+        self._store = store
+        self._secret = secret
+        self._vault = Vault(secret)
+        self._now_ms = now_ms
+        self._finder = Finder(store)
+        self._renamer = Renamer(store, self._finder)
+
+    async def erase(
+        self, tenant: str, external_id: str, also: Collection[str] = (), emails: Collection[str] = ()
+    ) -> Erased:
+        """Erase the customer known by an external id, with the e-mail addresses seen with it and those given.
+
+        `also` names what is kept otherwise (`place.OPTIONS`). An erasure that was interrupted is taken up
+        again with the same pseudonyms.
+        """
+        subject = pseudonym(self._secret, tenant, external_id, 0)
+        at_ms = await self._begin(tenant, subject)
+        seqs = await self._seqs(tenant, external_id)
+        seen = await self._emails(tenant, external_id, emails)
+        pseudonyms = {
+            text: pseudonym(self._secret, tenant, text, at_ms)
+            for text in (external_id, *sorted({*seen.own, *seen.shared}))
+        }
+        names = Names(pseudonyms)
+        # What others share with the customer is theirs too, and stays in their events.
+        own = Names({text: pseudonyms[text] for text in (external_id, *sorted(seen.own))})
+        for email in sorted(seen.own):
+            seqs += await self._seqs(tenant, email)
+        rows = await self._others(tenant, names, also)
+        rows += sum(await self._store.write(sql.forget_subject(tenant, external_id)))
+        mine, others = await self._rewrite(tenant, names, own)
+        await self._renamer.rename(tenant, sorted({*mine, *seqs}), names.replaced)
+        await self._renamer.rename(tenant, others, own.replaced)
+        kept = await self._kept(tenant, names, also)
+        # Running services let go of the names that they remember.
+        changed = [
+            sql.DONE,
+            *([sql.DONE_AML] if AML in also else []),
+            *([LISTS_CHANGED] if LISTS in also else []),
+        ]
+        await self._store.write(*(note_change(area, tenant, subject, self._now_ms) for area in changed))
+        known = bool(mine or others or seqs or rows or any(one.count for one in kept))
+        events = len({*mine, *others, *seqs})
+        return Erased(pseudonyms[external_id], events, rows, kept, known)
+
+    async def _begin(self, tenant: str, subject: str) -> int:
+        """Return the moment of the erasure: that of an earlier one when it did not come to its end."""
+        found = await self._store.read(sql.select_erasure(tenant, subject))
+        if found and found[0][0] == sql.BEGUN:
+            at_ms: int = found[0][1]
+            return at_ms
+        await self._store.write(note_change(sql.BEGUN, tenant, subject, self._now_ms))
+        return self._now_ms
+
+    async def _seqs(self, tenant: str, name: str) -> list[int]:
+        """Return the places in the log of the events that name a customer, by id or e-mail address.
+
+        As the indexes know them, which an interrupted erasure may have left behind the log.
+        """
+        found: list[int] = []
+        after: Found | None = None
+        while True:
+            page = await self._finder.find(
+                tenant, Wanted(customer=name), Order.EVALUATED, 0, _PAGE, after, descending=False
+            )
+            found += page.seqs
+            if page.end is None:
+                return found
+            after = page.end
+
+    async def _emails(self, tenant: str, external_id: str, given: Collection[str]) -> "_Emails":
+        """Return the addresses seen with a customer: those of nobody else, and those of others too."""
+        ids = Names({external_id: ""})
+        found = set(given)
+        after = -1
+        while rows := await self._store.read(sql.select_customers(tenant, after)):
+            after = rows[-1][0]
+            found.update(
+                email for _, who, email in rows if email is not None and who is not None and ids.is_name(who)
+            )
+        shared = set()
+        for email in found:
+            async for events in self._events(tenant, await self._seqs(tenant, email)):
+                if any(one.customer_id is not None and not ids.is_name(one.customer_id) for one in events):
+                    shared.add(email)
+                    break
+        return _Emails(frozenset(found - shared), frozenset(shared))
+
+    async def _rewrite(self, tenant: str, names: Names, own: Names) -> tuple[list[int], list[int]]:
+        """Rewrite the log; returns the places of the customer's own events, and of others that named it."""
+        places: tuple[list[int], list[int]] = [], []
+        after = -1
+        while rows := await self._store.read(sql.select_log(tenant, after)):
+            after = rows[-1][0]
+            statements = []
+            for seq, *columns in rows:
+                one = sql.Named._make(columns)
+                is_own = own.is_name(one.email or "" if one.customer_id is None else one.customer_id)
+                renamed = _renamed_event(one, names, is_own=True) if is_own else _renamed_event(one, own)
+                if renamed != one:
+                    places[not is_own].append(seq)
+                    statements += sql.rewrite_event(tenant, renamed)
+            if statements:
+                await self._store.write(*statements)
+        return places
+
+    async def _events(self, tenant: str, seqs: Sequence[int]) -> AsyncIterator[list[sql.Named]]:
+        """Yield the events at some places of the log, a piece at a time."""
+        seqs = sorted(seqs)
+        for start in range(0, len(seqs), _PAGE):
+            asked: Sequence[int] = seqs[start : start + _PAGE]
+            while asked:
+                rows = await self._store.read(sql.select_events(tenant, asked))
+                yield [sql.Named._make(row[1:]) for row in rows]
+                asked = still_asked(asked, rows)
+
+    async def _others(self, tenant: str, names: Names, also: Collection[str]) -> int:
+        """Rewrite what names the customer beside the log; returns how many rows did."""
+        count = await self._answers(tenant, names)
+        asked = (one.place for one in KEPT if one.option in also and one.place not in (ENTRIES, COUNTS))
+        for place in (*REWRITTEN, *asked):
+            async for rows in self._rows(tenant, place):
+                for keys, columns in rows:
+                    if changed := _changed(place, columns, names):
+                        await self._rewrite_row(tenant, place, keys, changed)
+                        count += 1
+        if AML in also:
+            await self._store.write(sql.remove_empty_counts(tenant))
+        if LISTS in also:
+            async for rows in self._rows(tenant, ENTRIES):
+                found = [keys for keys, columns in rows if _changed(ENTRIES, columns, names)]
+                if found:
+                    await self._store.write(*(sql.remove_row(tenant, ENTRIES, keys) for keys in found))
+                count += len(found)
+        return count
+
+    async def _rewrite_row(
+        self, tenant: str, place: Place, keys: Sequence[Any], changed: dict[str, Any]
+    ) -> None:
+        try:
+            await self._store.write(sql.rewrite_row(tenant, place, keys, changed))
+        except Clash:
+            # Two spellings of one name come to be the same pseudonym: the digest of the row tells them apart.
+            told = f"~{pseudonym(self._secret, tenant, repr(keys), 0)}"
+            texts = {name: text + told if isinstance(text, str) else text for name, text in changed.items()}
+            await self._store.write(sql.rewrite_row(tenant, place, keys, texts))
+
+    async def _answers(self, tenant: str, names: Names) -> int:
+        """Rewrite the answers kept for retries, which are sealed; returns how many named the customer."""
+        count = 0
+        async for rows in self._rows(tenant, ANSWERS):
+            statements = []
+            for keys, (sealed, headers) in rows:
+                place = (_ANSWER, tenant, *keys)
+                told = " ".join(keys) + headers.decode(errors="replace")
+                try:
+                    content = self._vault.open(sealed, *place)
+                except Sealed:
+                    # Its path is known by a digest only: whom it names can be told no more.
+                    statements.append(sql.remove_row(tenant, ANSWERS, keys))
+                    continue
+                if names.replaced(told) != told:
+                    # A retry by such a key is a new request, of a customer who is new.
+                    statements.append(sql.remove_row(tenant, ANSWERS, keys))
+                elif (changed := renamed_content(content, names)) != content:
+                    again = {"content": self._vault.seal(changed, *place)}
+                    statements.append(sql.rewrite_row(tenant, ANSWERS, keys, again))
+            if statements:
+                await self._store.write(*statements)
+                count += len(statements)
+        return count
+
+    async def _rows(self, tenant: str, place: Place) -> AsyncIterator[list[tuple[Row, Row]]]:
+        """Yield the rows of a place with their keys, a piece at a time."""
+        after: Sequence[Any] = place.start
+        width = len(place.keys)
+        while rows := await self._store.read(sql.select_place(tenant, place, after)):
+            after = rows[-1][:width]
+            yield [(row[:width], row[width:]) for row in rows]
+
+    async def _kept(self, tenant: str, names: Names, also: Collection[str]) -> list[Kept]:
+        kept = [
+            Kept("decisions, scores and counts", None, "they name nobody now and keep statistics true"),
+            Kept(
+                "IP addresses, devices and payment fingerprints of the events",
+                None,
+                "they recognise fraud by others; nothing leads from them to the erased names",
+            ),
+            Kept("backups and exported files", None, "they are outside of the store"),
+        ]
+        for one in KEPT:
+            count = 0
+            if one.option not in also:
+                async for rows in self._rows(tenant, one.place):
+                    count += sum(bool(_changed(one.place, columns, names)) for _, columns in rows)
+            if count:
+                kept.append(Kept(one.what, count, one.why))
+        return kept
+
+
+class _Emails(msgspec.Struct, frozen=True):
+    own: frozenset[str]
+    shared: frozenset[str]
+
+
+def _renamed_event(one: sql.Named, names: Names, *, is_own: bool = False) -> sql.Named:
+    texts = {name: names.replaced(text) for name in NAMING if (text := getattr(one, name)) is not None}
+    return one._replace(
+        **texts,
+        sent=renamed_event(one.sent, names) if is_own else renamed_content(one.sent, names),
+        record=renamed_content(one.record, names),
+        signals=renamed_content(one.signals, names),
+    )
+
+
+def _changed(place: Place, columns: Row, names: Names) -> dict[str, Any]:
+    """Return the columns of a row that name the customer, as they are to be."""
+    pairs = (
+        (name, content, renamed_content(content, names))
+        for name, content in zip(place.columns, columns, strict=True)
+    )
+    return {name: changed for name, content, changed in pairs if changed != content}

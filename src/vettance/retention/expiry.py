@@ -1,0 +1,130 @@
+"""Retain: remove what is older than the policy keeps, in small commits beside a running service."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from vettance.db.engine import Lost, Store
+from vettance.fairness.isolation import Failure, Isolation
+from vettance.history.compaction import Sealer
+from vettance.history.decision_search import Finder
+from vettance.history.segment import REASONS, SEARCHED_BITS, TEXTS, Array
+from vettance.history.sql import select_last_sealed
+from vettance.retention import sql
+from vettance.settings.retention_policy import Policy
+from vettance.tenants.sql import select_tenants
+from vettance.terms import sql as terms_sql
+
+_TERMS = 2_000
+_TRIES = 20
+
+
+class Retainer:
+    """Removes old data. What was counted of removed events stays in the statistics, which name nobody."""
+
+    def __init__(self, store: Store, policy: Policy, now_ms: Callable[[], int]) -> None:
+        self._store = store
+        self._policy = policy
+        self._now_ms = now_ms
+        self._finder = Finder(store)
+        self._sealer = Sealer(store, {})
+        self._isolation = Isolation("retention")
+
+    async def run(self, *, dry_run: bool = False) -> dict[str, int]:
+        """Remove everything too old (or only count it) and return how many rows of each class."""
+        removed = {"events": await self._events(dry_run=dry_run)}
+        for one in sql.CLASSES:
+            removed[one.name] = 0
+            with self._isolation.of(one.name):
+                removed[one.name] = await self._rows(one, dry_run=dry_run)
+        return removed
+
+    @property
+    def failing(self) -> tuple[Failure, ...]:
+        """For which tenants, and of which classes, nothing or not all could be removed."""
+        return self._isolation.failing
+
+    async def _rows(self, one: sql.Class, *, dry_run: bool) -> int:
+        before = self._policy.before_ms(one.name, self._now_ms())
+        if before is None:
+            return 0
+        before = before // 1000 if one.seconds else before
+        if dry_run:
+            return int((await self._store.read(sql.count_old(one, before)))[0][0])
+        total = 0
+        while count := (await self._store.write(*sql.remove_old(one, before)))[-1]:
+            total += count
+        return total
+
+    async def _events(self, *, dry_run: bool) -> int:
+        before_ms = self._policy.before_ms("events", self._now_ms())
+        if before_ms is None:
+            return 0
+        total = 0
+        newest = (await self._store.read(sql.select_newest()))[0][0] or 0
+        for row in await self._store.read(select_tenants()):
+            with self._isolation.of(row[0]):
+                total += await self._events_of(row[0], before_ms, newest, dry_run=dry_run)
+        return total
+
+    async def _events_of(self, tenant: str, before_ms: int, newest: int, *, dry_run: bool) -> int:
+        total, through = 0, 0
+        # What stands in a chunk is in the index of ids for certain, what is newer maybe not yet.
+        sealed = (await self._store.read(select_last_sealed(tenant)))[0][0] or 0
+        while found := await self._store.read(sql.select_oldest(tenant, through, newest, sql.STEP)):
+            # The log is in the order of evaluation: the first event young enough ends the search.
+            old = [(seq, event_id) for seq, event_id, at_ms in found if at_ms < before_ms]
+            if old:
+                through = old[-1][0]
+                total += len(old)
+                if not dry_run:
+                    await self._store.write(
+                        *sql.remove_events(tenant, [event_id for _, event_id in old]),
+                        *terms_sql.delete_id_search(one for one in old if one[0] <= sealed),
+                    )
+            if len(old) < len(found):
+                break
+        if total and not dry_run:
+            await self._chunks(tenant, through)
+            await self._terms(tenant)
+        return total
+
+    async def _chunks(self, tenant: str, through: int) -> None:
+        """Remove the chunks of removed events; one that holds others too is laid out anew."""
+        await self._store.write(sql.remove_chunks(tenant, through))
+        for chunk in (await self._finder.layout(tenant)).chunks:
+            if chunk.first_seq <= through:
+                await self._sealer.seal_again(tenant, through + 1, chunk.id)
+
+    async def _terms(self, tenant: str) -> None:
+        """Remove the texts that no chunk refers to any more."""
+        for _ in range(_TRIES):
+            epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
+            highest = (await self._store.read(terms_sql.select_last_term()))[0][0]
+            layout = await self._finder.layout(tenant)
+            used = np.zeros(highest + 1, bool)
+            for name in TEXTS:
+                used[await self._finder.column(tenant, name, layout)] = True
+            used[(await self._finder.column(tenant, REASONS, layout))["term"]] = True
+            # The highest number stays, so that it is never given to another text.
+            used[highest] = True
+            try:
+                await self._remove_terms(tenant, used, epoch, layout.through)
+            except Lost:
+                continue
+            return
+
+    async def _remove_terms(self, tenant: str, used: Array, epoch: int, newest: int) -> None:
+        after = 0
+        while rows := await self._store.read(sql.select_term_ids(tenant, after, _TERMS)):
+            terms = [terms_sql.Term._make(row) for row in rows]
+            after = terms[-1].id
+            orphans = [term for term in terms if term.id < len(used) and not used[term.id]]
+            for start in range(0, len(orphans), sql.STEP // 5):
+                statements = [sql.raise_epoch(tenant, epoch, newest)]
+                for term in orphans[start : start + sql.STEP // 5]:
+                    statements.append(sql.remove_term(tenant, term.id))
+                    if term.fields & SEARCHED_BITS:
+                        statements.append(terms_sql.delete_term_search(term))
+                await self._store.write(*statements)
+                epoch += 1

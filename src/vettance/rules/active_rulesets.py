@@ -1,0 +1,118 @@
+"""The rules in force for a tenant, compiled once for each document however many tenants share it."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from vettance.db.engine import Row
+from vettance.decisions.decision import Decision, decide
+from vettance.events.event import Event, read_taken_event, with_session_signals
+from vettance.rules.compiler import Compiled, Facts
+from vettance.rules.ruleset import RuleSet
+from vettance.rules.sql import document_digest
+from vettance.rules.unknowns import Failure, failures_of, message_of
+from vettance.telemetry.logs import logger
+from vettance.velocity.port import Answer, Observation, Plan, Velocity, nothing_known
+from vettance.wire.payload import decode
+
+_log = logger()
+
+#: What the memory of past events is called where it could not be asked.
+MEMORY: Final = "memory"
+
+
+class ActiveRules(msgspec.Struct, frozen=True):
+    """One version of a tenant's rule set, ready to run."""
+
+    version: int
+    digest: str
+    ruleset: RuleSet
+    compiled: Compiled
+    quiet: Decision  # What is decided when no rule fires and no list entry matches: most of all decisions.
+
+
+class Asked(NamedTuple):
+    """The rules to decide an event by, its facts, what the memory says, and what could not be computed."""
+
+    active: ActiveRules
+    facts: Facts
+    answer: Answer
+    unknown: list[Failure]
+
+
+class RuleCache:
+    """Compiles documents, and keeps what it compiled last: most tenants share a few rule sets."""
+
+    def __init__(self, compile_document: Callable[[str], tuple[RuleSet, Compiled]], size: int = 256) -> None:
+        self._compile = compile_document
+        self._size = size
+        self._ready: dict[str, tuple[RuleSet, Compiled]] = {}
+
+    def active(self, version: int, document: str) -> ActiveRules:
+        """Return a version ready to run. Raises `RuleSetRefused` when this code no longer accepts it."""
+        digest = document_digest(document)
+        ready = self._ready.pop(digest, None)
+        if ready is None:
+            ready = self._compile(document)
+            if doubtful := ready[1].doubtful:
+                # They were saved before the gate knew better; `vettance rules check` says which they are.
+                _log.warning("rules_that_never_fire", version=version, rules=len(doubtful))
+        self._ready[digest] = ready
+        while len(self._ready) > self._size:
+            del self._ready[next(iter(self._ready))]
+        return ActiveRules(version, digest, *ready, decide(ready[0], version, (), ()))
+
+
+def ask(
+    velocity: Velocity,
+    plan: Plan,
+    tenant: str,
+    event_id: str,
+    at_ms: int,
+    seen: Observation,
+    failures: list[Failure],
+) -> Answer:
+    """Ask a memory about an event and record it there; should that raise, nothing is known of the past.
+
+    Live and in replay alike, so that the memory is the same after a restart.
+    """
+    try:
+        return velocity.observe(tenant, event_id, at_ms, seen)
+    except Exception as error:  # noqa: BLE001  A decision never fails because of one event.
+        failures.append((MEMORY, message_of(error)))
+        return nothing_known(plan)
+
+
+def consider(velocity: Velocity, active: ActiveRules, tenant: str, event_id: str, event: Event) -> Asked:
+    """Read the facts of an event, ask a memory of this process about it and record it there."""
+    compiled = active.compiled
+    facts = compiled.facts(event)
+    seen = compiled.observe(facts)
+    unknown = failures_of(facts, seen)
+    answer = ask(velocity, compiled.plan, tenant, event_id, event.occurred_at_ms, seen, unknown)
+    return Asked(active, facts, answer, unknown)
+
+
+def logged_event(row: Row) -> Event:
+    """Read the event of a row of the log.
+
+    Raises whatever there is to raise: the bounds were narrowed since it was taken, or it is damaged.
+    """
+    _, _, _, received_at_ms, sent, signals = row
+    event = read_taken_event(decode(sent), received_at_ms)
+    return event if signals is None else with_session_signals(event, decode(signals))
+
+
+def legible_event(row: Row) -> Event | None:
+    """Read the event of a row of the log; None when it cannot be read."""
+    try:
+        return logged_event(row)
+    except Exception:  # noqa: BLE001  The memory of the tenant, which leaves it out as well, has told of it.
+        return None
+
+
+def observation_of(active: ActiveRules, row: Row) -> tuple[int, Observation]:
+    """Return what a row of the log means to the memory, and when. Raises as `logged_event` does."""
+    event = logged_event(row)
+    return event.occurred_at_ms, active.compiled.seen(event)

@@ -1,0 +1,60 @@
+"""Load: the rule set of a tenant that is in force, or the last one before it that can be compiled."""
+
+from typing import Final
+
+from vettance.db.engine import Store
+from vettance.rules.active_rulesets import ActiveRules, RuleCache
+from vettance.rules.packs import load_pack_text
+from vettance.rules.sql import RuleSets
+from vettance.telemetry.logs import logger
+
+#: The version of a tenant none of whose rule sets can be compiled: the default pack decides for it.
+PACK_VERSION: Final = 0
+#: Versions before the newest that are tried; each takes milliseconds.
+_TRIES: Final = 10
+
+_log = logger()
+
+
+class RuleLoader:
+    """Compiles the rule sets of one kind for whoever puts them into force.
+
+    `impaired` are the tenants whose answers are not by what the store says, and the class of the error.
+    """
+
+    def __init__(self, store: Store, cache: RuleCache, sets: RuleSets, impaired: dict[str, str]) -> None:
+        self._store = store
+        self._cache = cache
+        self._sets = sets
+        self._impaired = impaired
+
+    async def load(self, tenant: str, version: int, document: str) -> ActiveRules:
+        """Compile a tenant's newest rule set. Where that fails, its last version that compiles takes over.
+
+        A rule set passed the gate of the version of this service that it was saved by; a later one may refuse
+        it. Without any that compiles, the default pack takes over. Raises `StoreDown`.
+        """
+        try:
+            active = self._cache.active(version, document)
+        except Exception as error:  # noqa: BLE001  One tenant's rules must not keep a process from its start.
+            active = await self._load_older(tenant, version)
+            self._impaired[tenant] = type(error).__name__
+            _log.exception("rules_not_in_force", tenant=tenant, version=version, instead=active.version)
+        else:
+            self._impaired.pop(tenant, None)
+        return active
+
+    async def _load_older(self, tenant: str, newest: int) -> ActiveRules:
+        versions = [row[0] for row in await self._store.read(self._sets.select_versions(tenant))]
+        for version in [one for one in versions if one != newest][:_TRIES]:
+            rows = await self._store.read(self._sets.select_version(tenant, version))
+            try:
+                return self._cache.active(version, rows[0][0])
+            except Exception:  # noqa: BLE001, S112  The one before it is tried.
+                continue
+        return pack_rules(self._cache, self._sets)
+
+
+def pack_rules(cache: RuleCache, sets: RuleSets) -> ActiveRules:
+    """Return the default pack, ready to run."""
+    return cache.active(PACK_VERSION, load_pack_text(sets.pack))

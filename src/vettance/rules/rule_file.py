@@ -1,0 +1,217 @@
+"""The commands about a file of rules: check it, run its tests, and show what is wrong with it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+
+import click
+
+from vettance.commands import counted, data_option, fail, json_option, show, write_document
+from vettance.rules.compiler import Compiled
+from vettance.rules.document import DOCUMENT_BYTES_MAX
+from vettance.rules.gate import Context, Examined, TestResult, examine
+from vettance.rules.packs import PackUnknown, load_pack_text
+from vettance.rules.rule import Fault, RuleSet, shown_value
+from vettance.rules.ruleset import write_ruleset
+from vettance.wire.payload import JSON
+
+file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+_SEVERITIES: Final = {False: "error", True: "warning"}
+
+
+class Admitted(NamedTuple):
+    """A file that passed the gate: its text, and what it comes to with the pack that it builds on.
+
+    `document` is what is stored to be run: the text itself, or one that no longer needs the pack.
+    """
+
+    text: str
+    document: str
+    extends: str | None
+    ruleset: RuleSet
+    compiled: Compiled
+    warnings: tuple[Fault, ...]
+
+
+def read_rules(file: Path) -> str:
+    """Return the text of a file of rules, or end the command."""
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        fail(f"{file} cannot be read as UTF-8 text: {error}")
+
+
+def fault_out(fault: Fault) -> JSON:
+    """Return a fault as scripts read it."""
+    return {
+        "severity": _SEVERITIES[fault.warning],
+        "where": fault.where,
+        "line": fault.line,
+        "column": fault.column,
+        "message": fault.message,
+        "hint": fault.hint,
+        "saw": dict(fault.saw) or None,
+    }
+
+
+def summary_of(faults: Sequence[Fault]) -> str:
+    """Count the faults and the warnings in words."""
+    warnings = sum(fault.warning for fault in faults)
+    parts = [counted(len(faults) - warnings, "fault")] if len(faults) > warnings else []
+    if warnings:
+        parts.append(counted(warnings, "warning"))
+    return " and ".join(parts)
+
+
+def refuse(file: Path | str, faults: Sequence[Fault]) -> NoReturn:
+    """End the command with everything that is wrong with a file."""
+    fail(
+        f"{file} is refused: {summary_of(faults)}.",
+        more="".join(f"\n\n{fault}" for fault in faults),
+        faults=[fault_out(fault) for fault in faults],
+    )
+
+
+def warn(faults: Iterable[Fault]) -> None:
+    """Show warnings on standard error, where they are in the way of no script."""
+    for fault in faults:
+        click.echo(f"{fault}\n", err=True)
+
+
+def admit_file(file: Path, context: Context) -> Admitted:
+    """Pass a file through the gate. Everything wrong is shown, and any error ends the command."""
+    text = read_rules(file)
+    found = examine(text, context)
+    document = text
+    if found.extends is not None and not found.errors:
+        # The same file must come to the same document, whatever it is called.
+        document = f"# What was pushed came to this on {found.extends}.\n{write_ruleset(found.ruleset)}"
+        if len(document.encode()) > DOCUMENT_BYTES_MAX:
+            size = f"with its pack it is larger than {DOCUMENT_BYTES_MAX // 1024} KiB"
+            found = found._replace(faults=(*found.faults, Fault("document", size)))
+    if found.errors or found.compiled is None:
+        refuse(file, found.faults)
+    warn(found.faults)
+    return Admitted(text, document, found.extends, found.ruleset, found.compiled, found.faults)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFiles:
+    """How the files of one kind of rules are handled on the command line."""
+
+    group: click.Group
+    #: What they are called in a sentence.
+    noun: str
+    #: The file that the examples name.
+    example: str
+    #: The pack that they may build on, by its folder.
+    pack: str
+    #: What they are checked with; the data folder may name settings that matter.
+    context: Callable[[str | None], Context]
+
+    def help(self, text: str, example: str) -> str:
+        """Return the help of a command: what it does, and an example."""
+        return f"{text}\n\nExample: vettance {self.group.name} {example}"
+
+    def add_file_commands(self) -> None:
+        """Add `check`, `test` and `pack` to the group."""
+        for add in (self._add_check, self._add_test, self._add_pack):
+            add()
+
+    def _add_check(self) -> None:
+        text = (
+            "Pass FILE through the gate that saving passes: shape, language, types, cost, and its own tests. "
+            "Everything wrong is shown at once, with line and column."
+        )
+
+        @self.group.command("check", help=self.help(text, f"check {self.example}"))
+        @file_argument
+        @json_option
+        @data_option
+        def check_file(file: Path, as_json: bool, data: str | None) -> None:
+            admitted = admit_file(file, self.context(data))
+            ruleset, compiled = admitted.ruleset, admitted.compiled
+            tests = sum(len(rule.tests) for rule in ruleset.running)
+            found = {
+                "name": ruleset.name,
+                "extends": admitted.extends,
+                "rules": len(ruleset.rules),
+                "running": len(ruleset.running),
+                "tests": tests,
+                "aggregates": len(compiled.plan.aggregates),
+                "series": len(compiled.plan.series),
+                "cost": compiled.cost,
+                "warnings": [fault_out(fault) for fault in admitted.warnings],
+            }
+            said = (
+                f"{file} is good: {counted(len(ruleset.rules), 'rule')} ({found['running']} running), "
+                f"{counted(tests, 'test')}{' passed' if tests else ''}, "
+                f"{counted(len(compiled.plan.aggregates), 'aggregate')} over {found['series']} series, "
+                f"cost {compiled.cost}."
+            )
+            show(found, said, as_json=as_json)
+
+    def _add_test(self) -> None:
+        text = "Run the tests that the rules of FILE bring along; of one that fails, show what the rule saw."
+
+        @self.group.command("test", help=self.help(text, f"test {self.example} --rule my-rule"))
+        @file_argument
+        @click.option("--rule", "rule_id", metavar="ID", help="Only the tests of this rule.")
+        @json_option
+        @data_option
+        def test_file(file: Path, rule_id: str | None, as_json: bool, data: str | None) -> None:
+            found = examine(read_rules(file), self.context(data))
+            # Failing tests are what this command shows; whatever else is wrong keeps rules from running.
+            broken = [fault for fault in found.errors if fault.test is None]
+            if broken:
+                refuse(file, broken)
+            results = [one for one in found.results if rule_id in (None, one.rule)]
+            if rule_id is not None and not results:
+                fail(f"{file} has no running rule {rule_id} with tests")
+            _show_results(found, results, as_json=as_json)
+            if any(one.miss is not None for one in results):
+                raise SystemExit(1)
+
+    def _add_pack(self) -> None:
+        text = "Write the pack that comes with the service. To build on it, write `extends: default` instead."
+
+        @self.group.command("pack", help=self.help(text, f"pack > {self.example}"))
+        @click.argument("name", default=self.pack)
+        @json_option
+        def show_pack(name: str, as_json: bool) -> None:
+            try:
+                document = load_pack_text(name)
+            except PackUnknown as fault:
+                fail(str(fault))
+            write_document(document, {"pack": name}, None, as_json=as_json)
+
+
+def _show_results(found: Examined, results: Sequence[TestResult], *, as_json: bool) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "rule": one.rule,
+            "test": one.test,
+            "passed": one.miss is None,
+            "fault": one.miss.message if one.miss is not None else None,
+            "saw": dict(one.miss.saw) if one.miss is not None else None,
+        }
+        for one in results
+    ]
+    lines = []
+    for one in results:
+        lines.append(f"{'pass' if one.miss is None else 'FAIL'}  {one.rule}: {one.test}")
+        if one.miss is not None:
+            lines.append(
+                f"      {one.miss.message}; it saw:" if one.miss.saw else f"      {one.miss.message}"
+            )
+            lines += [f"        {shown_value(name, value)}" for name, value in one.miss.saw]
+    failed = sum(one.miss is not None for one in results)
+    if results:
+        ended = f"{failed} failed" if failed else "all passed"
+        rules = counted(len({one.rule for one in results}), "rule")
+        lines.append(f"{counted(len(results), 'test')} of {rules}: {ended}.")
+    else:
+        lines.append(f"{found.ruleset.name} has no tests.")
+    show(rows, "\n".join(lines), as_json=as_json)

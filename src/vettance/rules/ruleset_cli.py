@@ -1,0 +1,299 @@
+"""The commands of rule sets, which are kept in versions: push, pull, list and compare them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import click
+
+from vettance import clock
+from vettance.commands import (
+    Whole,
+    confirm,
+    counted,
+    data_option,
+    fail,
+    json_option,
+    run_for_tenant,
+    show,
+    show_table,
+    write_document,
+)
+from vettance.db.engine import Clash, Store
+from vettance.rules.difference import Change, change_lines, count_changes, diff
+from vettance.rules.gate import read_extended
+from vettance.rules.packs import default_pack, load_pack_text
+from vettance.rules.rule import RuleSet
+from vettance.rules.rule_file import RuleFiles, admit_file, fault_out, file_argument, read_rules, refuse
+from vettance.rules.ruleset import RuleSetRefused, read_ruleset
+from vettance.rules.sql import RuleSets
+from vettance.tenants.sql import note_change
+from vettance.wire.payload import JSON, timestamp
+
+if TYPE_CHECKING:
+    from vettance.rules.rule_file import Admitted
+
+tenant_option = click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose rules.")
+
+_COLOURS: Final = {"+": "green", "-": "red", "~": "yellow"}
+#: A version on the command line; both engines number them in 32 bits or more.
+_VERSION = Whole(1, 2**31 - 1)
+
+
+class Stored(NamedTuple):
+    """A version of a tenant's rules: its number (None for a pack that nobody pushed) and its texts."""
+
+    version: int | None
+    document: str
+    pushed: str | None
+
+    @property
+    def text(self) -> str:
+        """The text as it was pushed."""
+        return self.document if self.pushed is None else self.pushed
+
+    @property
+    def name(self) -> str:
+        """What a sentence calls it."""
+        return "the default pack" if self.version is None else f"version {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Versions(RuleFiles):
+    """How the rule sets of one kind are handled on the command line."""
+
+    kept: RuleSets
+    #: Whether a tenant that never pushed any has the pack in force; else every tenant has a first version.
+    implied: bool
+
+    def add_commands(self) -> None:
+        """Add all commands to the group."""
+        self.add_file_commands()
+        for add in (self._add_push, self._add_pull, self._add_list, self._add_diff):
+            add()
+
+    def _add_push(self) -> None:
+        text = (
+            f"Save FILE as a tenant's new {self.noun}; a running server follows within seconds. "
+            "What changes is shown. Removing rules asks first, or needs --yes where nobody can be asked."
+        )
+        example = f'push {self.example} --tenant ten_0190… --note "Lower the login limit"'
+
+        @self.group.command("push", help=self.help(text, example))
+        @file_argument
+        @tenant_option
+        @click.option("--note", default="", help="What changed, for the list of versions.")
+        @click.option("--dry-run", is_flag=True, help="Show what would change, and save nothing.")
+        @click.option("--yes", "-y", is_flag=True, help="Remove rules without asking.")
+        @json_option
+        @data_option
+        def push(
+            file: Path,
+            tenant_id: str,
+            note: str,
+            dry_run: bool,
+            yes: bool,
+            as_json: bool,
+            data: str | None,
+        ) -> None:
+            admitted = admit_file(file, self.context(data))
+            before = run_for_tenant(data, tenant_id, lambda store: self._find(store, tenant_id))
+            changes = diff(_readable(before), admitted.ruleset) if before is not None else []
+            same = before is not None and (before.document, before.text) == (admitted.document, admitted.text)
+            found: JSON = {
+                "tenantId": tenant_id,
+                "version": before.version if before is not None else None,
+                "saved": False,
+                "extends": admitted.extends,
+                "changes": [change_out(change) for change in changes],
+                "warnings": [fault_out(fault) for fault in admitted.warnings],
+            }
+            if same and before is not None:
+                show(found, f"Nothing to save: {before.name} is the same.", as_json=as_json)
+                return
+            if not as_json and before is not None:
+                click.echo(shown_changes(changes, before, admitted.ruleset))
+            if dry_run:
+                show(found, "Nothing was saved (--dry-run).", as_json=as_json)
+                return
+            if not yes:
+                _confirm_removal(changes, as_json=as_json)
+            version = self._save(data, tenant_id, before, admitted, note)
+            show(
+                found | {"version": version, "saved": True},
+                f"Version {version} is in force.",
+                as_json=as_json,
+            )
+
+    def _save(
+        self, data: str | None, tenant_id: str, before: Stored | None, admitted: Admitted, note: str
+    ) -> int:
+        """Store what passed the gate as the version after the one it was compared with."""
+        version = 1 if before is None or before.version is None else before.version + 1
+        pushed = admitted.text if admitted.extends is not None else None
+        now_ms = clock.now_ms()
+
+        async def work(store: Store) -> None:
+            try:
+                await store.write(
+                    self.kept.insert(tenant_id, version, admitted.document, note, now_ms, pushed),
+                    note_change(self.kept.area, tenant_id, str(version), now_ms),
+                )
+            except Clash:
+                fail("somebody else pushed a version at the same moment; pull, compare, and push again")
+
+        run_for_tenant(data, tenant_id, work)
+        return version
+
+    def _add_pull(self) -> None:
+        text = (
+            f"Write the {self.noun} in force of a tenant, or an earlier version, as it was pushed. "
+            "With --resolved, what it came to on the pack that it builds on."
+        )
+        if self.implied:
+            text += "\n\nA tenant without any has the default pack, and with --json a version of null."
+
+        @self.group.command("pull", help=self.help(text, f"pull --tenant ten_0190… --output {self.example}"))
+        @tenant_option
+        @click.option("--version", type=_VERSION, help="Which version; the one in force when left out.")
+        @click.option("--resolved", is_flag=True, help="The whole rule set, with the rules of its pack.")
+        @click.option(
+            "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output."
+        )
+        @json_option
+        @data_option
+        def pull(
+            tenant_id: str,
+            version: int | None,
+            resolved: bool,
+            output: Path | None,
+            as_json: bool,
+            data: str | None,
+        ) -> None:
+            found = run_for_tenant(data, tenant_id, lambda store: self._stored(store, tenant_id, version))
+            document = found.document if resolved else found.text
+            write_document(
+                document, {"tenantId": tenant_id, "version": found.version}, output, as_json=as_json
+            )
+
+    def _add_list(self) -> None:
+        text = f"List the versions of a tenant's {self.noun}, newest first; the first is in force."
+
+        @self.group.command("list", help=self.help(text, "list --tenant ten_0190…"))
+        @tenant_option
+        @json_option
+        @data_option
+        def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
+            found = run_for_tenant(
+                data, tenant_id, lambda store: store.read(self.kept.select_versions(tenant_id))
+            )
+            rows = [
+                {"version": row[0], "digest": row[1][:12], "note": row[2], "createdAt": timestamp(row[3])}
+                for row in found
+            ]
+            show_table("Versions", rows, as_json=as_json)
+
+    def _add_diff(self) -> None:
+        text = f"Show what FILE (or version --to) changes against a tenant's {self.noun}."
+
+        @self.group.command("diff", help=self.help(text, f"diff {self.example} --tenant ten_0190…"))
+        @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
+        @tenant_option
+        @click.option("--version", type=_VERSION, help="Compare with this version, not the one in force.")
+        @click.option(
+            "--to", "to_version", type=_VERSION, help="Compare two stored versions, without a file."
+        )
+        @json_option
+        @data_option
+        def compare(
+            file: Path | None,
+            tenant_id: str,
+            version: int | None,
+            to_version: int | None,
+            as_json: bool,
+            data: str | None,
+        ) -> None:
+            if (file is None) == (to_version is None):
+                raise click.UsageError("name a FILE or --to, and not both")
+
+            async def work(store: Store) -> tuple[Stored, Stored | None]:
+                old = await self._stored(store, tenant_id, version)
+                new = await self._stored(store, tenant_id, to_version) if to_version is not None else None
+                return old, new
+
+            old, new = run_for_tenant(data, tenant_id, work)
+            try:
+                if new is not None:
+                    ruleset = read_ruleset(new.document)
+                else:
+                    assert file is not None
+                    ruleset = read_extended(read_rules(file), default_pack(self.pack))
+                changes = diff(read_ruleset(old.document), ruleset)
+            except RuleSetRefused as refused:
+                refuse(file or "a stored version", refused.faults)
+            show(
+                [change_out(change) for change in changes],
+                shown_changes(changes, old, ruleset),
+                as_json=as_json,
+            )
+
+    async def _find(self, store: Store, tenant_id: str, version: int | None = None) -> Stored | None:
+        """Return a version of a tenant's rules, those in force without a number."""
+        rows = await store.read(self.kept.select_pushed(tenant_id, version))
+        if rows:
+            return Stored(*rows[0])
+        return Stored(None, load_pack_text(self.pack), None) if self.implied and version is None else None
+
+    async def _stored(self, store: Store, tenant_id: str, version: int | None) -> Stored:
+        found = await self._find(store, tenant_id, version)
+        if found is None:
+            fail(f"there is no such version; `vettance {self.group.name} list` shows them")
+        return found
+
+
+def _readable(before: Stored) -> RuleSet:
+    """Return the rules of a version, none where this version of the service cannot read it.
+
+    A tenant whose newest rules are refused must be able to push better ones.
+    """
+    try:
+        return read_ruleset(before.document)
+    except RuleSetRefused:
+        return RuleSet(name="")
+
+
+def _confirm_removal(changes: list[Change], *, as_json: bool) -> None:
+    """Have whoever is at the terminal agree to the loss of rules; a script must have said so before."""
+    removed = count_changes(changes)["removed"]
+    if not removed:
+        return
+    confirm(
+        f"this removes {counted(removed, 'rule')}",
+        as_json=as_json,
+        more=", or keep the pack's rules by `extends: default` in the file",
+        changes=[change_out(change) for change in changes],
+    )
+
+
+def change_out(change: Change) -> JSON:
+    """Return a difference as scripts read it."""
+    return {
+        "kind": change.kind,
+        "rule": change.rule,
+        "fields": list(change.fields),
+        "before": dict(change.before) or None,
+        "after": dict(change.after) or None,
+    }
+
+
+def shown_changes(changes: list[Change], old: Stored, new: RuleSet) -> str:
+    """Write what is different for people, with a line that counts it."""
+    if not changes:
+        return f"No rule is different from {old.name}."
+    count = count_changes(changes)
+    kept = len(new.rules) - count["added"] - count["changed"]
+    lines = [f"  {click.style(line, fg=_COLOURS.get(line[:1]))}" for line in change_lines(changes)]
+    summary = ", ".join(f"{number} {kind}" for kind, number in count.items())
+    return "\n".join([f"Against {old.name}:", *lines, f"Rules: {summary}, {kept} as before."])

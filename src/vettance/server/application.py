@@ -1,0 +1,396 @@
+"""The wiring: which engine, which mirror and which door, put together into one service. Read this first."""
+
+import asyncio
+import contextlib
+import gc
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from vettance import __version__, clock
+from vettance.aml import sql as aml_sql
+from vettance.aml.assemble import assemble
+from vettance.aml.screening.api import ScreeningDoors
+from vettance.aml.screening.rescreening import Rescreener
+from vettance.db.engine import Store, StoreDown
+from vettance.decisions import sql as decisions_sql
+from vettance.decisions.api import DecisionDoors
+from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.features import fraud_schema
+from vettance.decisions.network import Network, Records, open_records
+from vettance.deployment.connect import (
+    connect_shared,
+    connect_throttle,
+    connect_velocity,
+    keep_duty,
+    turns_of,
+)
+from vettance.exchange.worker import importer
+from vettance.fairness.skipped_rows import Skipped
+from vettance.feedback.api import FeedbackDoors
+from vettance.history.api import HistoryDoors
+from vettance.history.compaction import Sealer
+from vettance.history.decision_search import Finder
+from vettance.history.entity_links import Relater
+from vettance.history.explain import Explainer
+from vettance.history.statistics import Accountant
+from vettance.ids import IdSource
+from vettance.jobs.api import JobDoors
+from vettance.jobs.worker import Worker
+from vettance.limits.limits import QUOTA_WINDOW_S, Quota
+from vettance.limits.quota_usage import OwnTally, SharedTally, Tally, keep_saving
+from vettance.lists import sql as lists_sql
+from vettance.lists.api import ListDoors
+from vettance.ops.gauges import Cache, Measurer, keep_noting, keep_telling
+from vettance.ops.start_progress import StartProgress
+from vettance.processes.malloc import give_back
+from vettance.replays.replay import StoredReplays
+from vettance.retention import sql as retention_sql
+from vettance.rules.active_rulesets import RuleCache
+from vettance.rules.ruleset import compile_document
+from vettance.rules.sql import DECIDING
+from vettance.server.change_feed import Refresher, Reload
+from vettance.server.key_mirror import Mirror
+from vettance.server.tenant_tasks import Attendant
+from vettance.settings.settings import Role, Settings, load_secret
+from vettance.telemetry.logs import logger
+from vettance.telemetry.meters import Place, take_place
+from vettance.tenants import sql as tenants_sql
+from vettance.tenants.browser_token import TokenDesk
+from vettance.tenants.key_use import keep_recording
+from vettance.tenants.keyring import KeyRing
+from vettance.tenants.new_keys import NewKeys
+from vettance.tenants.secret_check import record_when_proven
+from vettance.tenants.vault import Vault
+from vettance.velocity.port import StateDown
+from vettance.velocity.sync.rebuild import Rebuilder
+from vettance.velocity.sync.shared_velocity import SharedMemory
+from vettance.velocity.sync.snapshot_store import Shelf
+from vettance.velocity.sync.snapshots import Preserver
+from vettance.watchlists import sql as watchlists_sql
+from vettance.watchlists.refresh import IndexKeeper
+from vettance.watchlists.search import Searchers
+from vettance.watchlists.subject_screening import SHOWN_MIN
+from vettance.web.edge import Asgi, Edge
+from vettance.web.gate import Gate, SharedGate
+from vettance.web.pages import Check, with_pages
+from vettance.webhooks import sql as webhooks_sql
+from vettance.webhooks.api import WebhookDoors
+from vettance.webhooks.deliverer_process import WorkerProcess
+from vettance.webhooks.http_client import Postman
+from vettance.websdk import sql as websdk_sql
+from vettance.websdk.api import BrowserDoors
+from vettance.websdk.pages import sdk_routes
+from vettance.websdk.session_sync import Follower
+
+if TYPE_CHECKING:
+    pass
+
+SNAPSHOT_S_MAX = 4.0  # What is not written down by then is replayed from the log at the next start.
+
+_log = logger()
+
+
+class Service:
+    """One process of Vettance: everything it holds, in the order in which it is started and stopped."""
+
+    #: Tells why this process must not answer beside others at its database, where that is so.
+    misplaced: Callable[[], str | None] | None = None
+
+    def __init__(self, settings: Settings, store: Store, place: Place | None = None) -> None:
+        self.settings = settings
+        self.store = store
+        self.place = place or take_place()
+        self.meters = self.place.meters
+        self.ids = IdSource()
+        self.secret = secret = load_secret(settings)
+        vault = Vault(secret)
+        self.keys = KeyRing(secret)
+        self.tokens = TokenDesk(secret)
+        skipped = self.skipped = Skipped(self.meters)
+        self.mirror = Mirror(store, self.keys, self.tokens, skipped)
+        self.quota = Quota()
+        velocity = connect_velocity(clock.now_ms)
+        self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
+        cache = _rule_cache(settings)
+        self.jobs = Worker(store, self.evaluator, self.ids)
+        self.sealer = Sealer(store, self.evaluator.ever, self._tenants_of_others, self.jobs.is_bursting)
+        self.follower = Follower(store, self.evaluator.sessions, skipped=skipped)
+        shelf = Shelf(settings.data / "memory")
+        shelf.sweep()
+        self.preserver = Preserver(store, velocity, self.evaluator, shelf)
+        self.rebuilder: Rebuilder | SharedMemory = Rebuilder(
+            store, velocity, self.evaluator, cache, self.preserver.restore, skipped=skipped
+        )
+        #: What the processes of a deployment share, where there are several.
+        self.shared = connect_shared(settings, secret)
+        self.tally: Tally = OwnTally(store, self.quota)
+        gate = self._gate(cache)
+        self.lists = ListDoors(store, self.ids, self.evaluator.lists, skipped=skipped)
+        self.watchlists = IndexKeeper(store, settings.data)
+        self.searchers = Searchers(settings.searchers, SHOWN_MIN, self.meters)
+        self.screening = ScreeningDoors(
+            store, self.ids, self.watchlists, searchers=self.searchers, meters=self.meters
+        )
+        self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
+        velocity, turns = connect_velocity(), turns_of(settings, store)
+        screener, countries = self.screening.screener, settings.jurisdictions
+        self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns, self.meters)
+        self.importer = importer(store, self.evaluator, self.aml.monitor, self.ids, connect_velocity)
+        self.worker = WorkerProcess(settings, store, self.place)
+        unsafe = settings.unsafe_webhooks
+        self.postman = Postman(unsafe=unsafe, name_servers=settings.name_servers)
+        webhooks = WebhookDoors(store, self.ids, vault, self.postman, self._subscribed, unsafe=unsafe)
+        self.finder = Finder(store)
+        self.attendants = self._attendants()
+        self.refresher = Refresher(store, self._reloads())
+        self.replays = StoredReplays(store, vault, claims=self.shared and self.shared.claims)
+        explainer = Explainer(store, self.evaluator, cache, Relater(store, self.finder))
+        routes = (
+            *DecisionDoors(self.evaluator, explainer).routes(),
+            *self.lists.routes(),
+            *webhooks.routes(),
+            *BrowserDoors(store, self.ids, self.tokens, self.evaluator, self.follower).routes(),
+            *sdk_routes(),
+            *HistoryDoors(self.finder, Accountant(store, self.finder), explainer).routes(),
+            *FeedbackDoors(store, self.ids).routes(),
+            *JobDoors(store, self.ids, self.jobs).routes(),
+            *self.aml.doors.routes(),
+            *self.screening.routes(),
+        )
+        self.routes = with_pages(routes, self._checks(), __version__, self._notices())
+        self.edge = Edge(
+            self.routes,
+            gate,
+            ids=self.ids,
+            log_error=_log_error,
+            proxies=settings.proxies,
+            replays=self.replays,
+            meters=self.meters,
+            is_new_key=NewKeys(store, secret, self.keys, self._reload_rules_of_new).find,
+        )
+        #: What the server calls: the edge, or what is wrapped around it.
+        self.app: Asgi = self.edge
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _gate(self, cache: RuleCache) -> Gate:
+        """Return the gate, and take up what is shared where counters and memory are."""
+        if self.shared is None:
+            return Gate(self.keys, connect_throttle(self.settings), self.quota, tokens=self.tokens)
+        self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache, skipped=self.skipped)
+        self.evaluator.share(self.rebuilder)
+        self.follower.marks = self.shared.limits
+        self.tally = SharedTally(self.store, self.shared.limits)
+        return SharedGate(self.keys, self.shared.limits, tokens=self.tokens)
+
+    def _attendants(self) -> tuple[Attendant, Attendant]:
+        """Return who fills memories from the log, which takes long, when rules change or a write failed."""
+        aml = self.aml.rebuilder
+        return (
+            Attendant("memory", self._rebuild, lambda: self.evaluator.astray),
+            Attendant("aml_memory", aml.reload, lambda: self.aml.monitor.astray, aml.follow),
+        )
+
+    def _checks(self) -> dict[str, Check]:
+        """Return what must be so for this process to decide."""
+        checks: dict[str, Check] = {"store": self._check_store, "configuration": self._check_refresh}
+        return checks if self.shared is None else {**checks, "redis": self.shared.check}
+
+    def _notices(self) -> dict[str, Check]:
+        """Return what readiness says beside, because somebody should see to it."""
+        return {"watchlists": self.screening.notice, "tenants": self._notice_impaired}
+
+    def _reloads(self) -> dict[str, Reload]:
+        return {
+            tenants_sql.AREA: self.mirror.reload_keys,
+            tenants_sql.DELETED: self._forget_tenant,
+            lists_sql.AREA: self.lists.reload,
+            DECIDING.area: self.attendants[0].ask,
+            webhooks_sql.AREA: self._reload_webhooks,
+            websdk_sql.AREA: self.mirror.reload_tokens,
+            aml_sql.AREA: self.attendants[1].ask,
+            watchlists_sql.AREA: self.watchlists.reload,
+            retention_sql.DONE: self._forget_names,
+            retention_sql.DONE_AML: self._forget_aml_names,
+        }
+
+    async def start(self, progress: StartProgress | None = None) -> None:
+        """Fill the mirrors and the memory from the store, then begin to follow it."""
+        progress = progress or StartProgress()
+        progress.begin("reading keys, lists and subscriptions")
+        # Before anything is read: what changes from now on is read again.
+        await self.refresher.start()
+        # Early, so that retries that are due wait for no memory to be rebuilt.
+        await self._reload_webhooks("", "")
+        await self.mirror.reload_keys("", "")
+        await self.mirror.reload_tokens("", "")
+        await self.lists.load()
+        newest = await self.store.read(decisions_sql.select_last_event())
+        if newest:
+            self.ids.floor(newest[0][1])
+            self.evaluator.floor((await self.store.read(decisions_sql.select_last_evaluated()))[0][0])
+        await self.tally.restore(int(time.time() // QUOTA_WINDOW_S))
+        progress.begin("reading events into the memory of windows")
+        started_ns = time.perf_counter_ns()
+        replayed = await self.rebuilder.start(progress.count)
+        self.meters.rebuilt(time.perf_counter_ns() - started_ns, replayed)
+        if replayed:
+            _log.info("memory_rebuilt", events=replayed)
+        newest = await self.store.read(aml_sql.select_last_event())
+        if newest:
+            self.ids.floor(newest[0][1])
+        progress.begin("reading AML events into their memory")
+        replayed = await self.aml.rebuilder.start(progress.count)
+        if replayed:
+            _log.info("aml_memory_rebuilt", events=replayed)
+        progress.begin("opening signals and watchlists")
+        await self.follower.catch_up()
+        self.evaluator.follow(self.follower.freshen)
+        await self.watchlists.reload()
+        if self.watchlists.current is not None and self.settings.role is not Role.WORKER:
+            self.searchers.ensure(self.watchlists.current.folder)
+        # What was loaded stays for long: keeping it out of the collector's sight spares every later pass.
+        gc.collect()
+        give_back()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
+        caches: dict[str, Cache] = {"sessions": self.evaluator.sessions, "columns": self.finder}
+        standing = self.edge, self.refresher, self.evaluator.astray, self.screening.screener, caches
+        self._tasks = [
+            *(asyncio.create_task(one.run()) for one in (self.refresher, *self.attendants, self.follower)),
+            asyncio.create_task(self._keep_memory()),
+            asyncio.create_task(self.aml.preserver.run()),
+            asyncio.create_task(keep_saving(self.tally)),
+            asyncio.create_task(keep_recording(self.store, self.keys)),
+            asyncio.create_task(keep_telling(self.meters, *standing)),
+            asyncio.create_task(keep_noting(self.store)),
+            asyncio.create_task(record_when_proven(self.store, self.secret, self.keys)),
+        ]
+        if self.settings.role is not Role.WEB:
+            self._tasks.append(asyncio.create_task(keep_duty(self.settings, self._do_duties)))
+
+    def _tenants_of_others(self) -> Iterable[str]:
+        """Return the tenants whose events other processes may decide as well."""
+        return self.evaluator.rules if self.settings.database_url is not None else ()
+
+    async def _do_duties(self) -> None:
+        """Do, for ever, what exactly one process of a deployment does at a time; if one fails, all end."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.sealer.run(tuple(self.evaluator.rules)))
+            for duty in (self.replays, self.jobs, self.importer, self.rescreener):
+                group.create_task(duty.run())
+
+    async def stop(self) -> None:
+        """End the background work and let go of the store; everything acknowledged is on disk by then."""
+        await asyncio.gather(self.jobs.stop(), self.importer.stop())
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.worker.stop()
+        self.aml.names.close()
+        self.screening.screener.close()
+        await self.searchers.close()
+        await self.postman.close()
+        with contextlib.suppress(StoreDown, StateDown):
+            await self.tally.save()
+        with contextlib.suppress(StoreDown, OSError, TimeoutError):
+            await asyncio.wait_for(self._save_memories(), SNAPSHOT_S_MAX)
+        if self.shared is not None:
+            with contextlib.suppress(StateDown):
+                await self.shared.velocity.settle_all()
+            await self.shared.line.close()
+        await self.store.close()
+
+    async def _reload_rules_of_new(self, tenant: str) -> None:
+        if tenant not in self.evaluator.rules:
+            await self.attendants[0].ask(tenant)
+
+    async def _reload_webhooks(self, _tenant: str, _subject: str) -> None:
+        for row in await self.store.read(webhooks_sql.select_listeners()):
+            self._subscribed(row[0])
+
+    async def _forget_names(self, tenant: str, _subject: str) -> None:
+        """Make what is remembered of a tenant anew from the log: a customer was erased from it."""
+        self.finder.forget(tenant)
+        self.preserver.forget(tenant)
+        self.evaluator.astray.add(tenant)
+        await self.follower.begin_again(tenant)
+
+    async def _forget_aml_names(self, tenant: str, _subject: str) -> None:
+        """The same of AML, whose records are erased only where that is asked for."""
+        self.aml.preserver.forget(tenant)
+        self.aml.monitor.astray.add(tenant)
+
+    async def _forget_tenant(self, tenant: str, _subject: str) -> None:
+        """Answer no more for a tenant, whose rows are being removed, and write no snapshot of it."""
+        await self.mirror.reload_keys(tenant, "")
+        self.evaluator.rules.pop(tenant, None)
+        self.evaluator.astray.discard(tenant)
+        self.evaluator.listeners.discard(tenant)
+        self.aml.monitor.rules.pop(tenant, None)
+        self.aml.monitor.astray.discard(tenant)
+        self.aml.preserver.forget(tenant)
+        self.preserver.forget(tenant)
+        self.finder.forget(tenant)
+
+    def _subscribed(self, tenant: str) -> None:
+        self.evaluator.listeners.add(tenant)
+        if self.settings.role is not Role.WEB:
+            self.worker.ensure()
+
+    async def _rebuild(self, tenant: str) -> None:
+        self.meters.mended(tenant in self.evaluator.astray)
+        await self.rebuilder.reload(tenant)
+
+    async def _keep_memory(self) -> None:
+        """Write snapshots of a memory of our own; one that is shared is seen to by whoever asks it."""
+        if isinstance(self.rebuilder, SharedMemory):
+            await self.rebuilder.run()
+        else:
+            await self.preserver.run()
+
+    async def _save_memories(self) -> None:
+        if self.shared is None:
+            await self.preserver.save_all()
+        await self.aml.preserver.save_all()
+
+    def measurer(self, data: Path) -> Measurer:
+        """Return what gathers the figures of this server, all its processes included."""
+        levels = {
+            "store_pending_writes": lambda: getattr(self.store, "pending", 0),
+            "draining": lambda: self.edge.draining,
+        }
+        return Measurer(
+            self.place.board,
+            self.store,
+            data,
+            levels,
+            lambda: getattr(self.store, "writer_pid", None),
+            self.shared and self.shared.check,
+        )
+
+    async def _check_store(self) -> str | None:
+        await self.store.read(tenants_sql.select_last_change())
+        return None if self.store.healthy() else "takes no writes"
+
+    async def _check_refresh(self) -> str | None:
+        faults = (one.fault for one in (self.refresher, *self.attendants))
+        return (self.misplaced and self.misplaced()) or next(filter(None, faults), None)
+
+    async def _notice_impaired(self) -> str | None:
+        impaired = len(self.evaluator.impaired.keys() | self.aml.monitor.impaired.keys())
+        return f"{impaired} not by what the store says: see `vettance doctor`" if impaired else None
+
+
+def _rule_cache(settings: Settings) -> RuleCache:
+    schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
+    return RuleCache(lambda document: compile_document(document, schema))
+
+
+def _open_records(path: Path | None) -> Records | None:
+    return open_records(path) if path is not None else None
+
+
+def _log_error(request_id: str, error: BaseException) -> None:
+    _log.error("request_failed", request_id=request_id, exc_info=error)

@@ -1,0 +1,117 @@
+"""Refresh: keep the mirrors of configuration equal to the store, whoever changed it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from vettance.db.engine import Store, StoreDown
+from vettance.fairness.isolation import Isolation
+from vettance.telemetry.logs import logger
+from vettance.tenants import sql
+from vettance.websdk import sql as websdk_sql
+
+PAUSE_S: Final = 1.0
+#: A look that takes longer has been stopped by something; what it reads takes milliseconds.
+LOOK_S_MAX: Final = 10.0
+
+#: What is read for all tenants together. A process that cannot do so must not answer: a key that was revoked
+#: would go on opening doors.
+OF_EVERYBODY: Final = frozenset({sql.AREA, sql.DELETED, websdk_sql.AREA})
+
+#: Reads again what a change of (tenant, subject) touched.
+Reload = Callable[[str, str], Awaitable[None]]
+
+_log = logger()
+
+
+class Refresher:
+    """Reads new rows of the change table once a second and has what they name read again.
+
+    What cannot be read again is tried again at the next look, and keeps no other change from being
+    seen.
+    """
+
+    def __init__(
+        self, store: Store, reloads: Mapping[str, Reload], now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._store = store
+        self._reloads = reloads
+        self._seen = 0
+        # (area, tenant, subject), in the order of the changes; a dict for want of an ordered set.
+        self._due: dict[tuple[str, str, str], None] = {}
+        self._isolation = Isolation("configuration", now_s)
+        self._fault: str | None = None
+        self._looked_s: float | None = None
+
+    @property
+    def fault(self) -> str | None:
+        """Why the newest look at the store failed, or that it does not end; None when it went well."""
+        if self._looked_s is not None and time.monotonic() - self._looked_s > LOOK_S_MAX:
+            return "changes have not been looked at for some time"
+        return self._fault
+
+    async def start(self) -> None:
+        """Remember where the changes stand; call before the mirrors are first filled."""
+        self._seen = (await self._store.read(sql.select_last_change()))[0][0]
+
+    async def look(self) -> None:
+        """Apply every change noted since the last look; what was read once for many changes is read once.
+
+        Keys come first: whoever revokes one wants it to be so at once, however much else has changed.
+
+        What cannot be applied for one tenant is tried again later, and is no fault of the service. Raises the
+        first of what went wrong with the keys of all, when everything else has been applied.
+        """
+        rows = await self._store.read(sql.select_changes(self._seen))
+        self._due.update(((area, tenant, subject), None) for _, area, tenant, subject in rows)
+        for _, area, tenant, subject in rows:
+            self._isolation.hurry(_key(area, tenant, subject))
+        if rows:
+            self._seen = rows[-1][0]
+        failed: Exception | None = None
+        for area, tenant, subject in sorted(self._due, key=lambda due: due[0] not in (sql.AREA, sql.DELETED)):
+            if area not in OF_EVERYBODY:
+                await self._apply_alone(area, tenant, subject)
+                continue
+            try:
+                await self._apply(area, tenant, subject)
+            except StoreDown:
+                raise
+            except Exception as error:  # noqa: BLE001 - raised below
+                failed = failed or error
+        if failed is not None:
+            raise failed
+
+    async def _apply_alone(self, area: str, tenant: str, subject: str) -> None:
+        key = _key(area, tenant, subject)
+        if self._isolation.is_due(key):
+            with self._isolation.of(key):
+                await self._apply(area, tenant, subject)
+
+    async def _apply(self, area: str, tenant: str, subject: str) -> None:
+        reload = self._reloads.get(area)
+        if reload is not None:
+            await reload(tenant, subject)
+        del self._due[area, tenant, subject]
+
+    async def run(self) -> None:
+        """Look for ever; faults are logged, not fatal."""
+        while True:
+            self._looked_s = time.monotonic()
+            await asyncio.sleep(PAUSE_S)
+            try:
+                await self.look()
+            except StoreDown as error:
+                self._fault = str(error) or "the store is away"
+            except Exception as error:  # noqa: BLE001
+                # A loop that died silently would freeze every mirror; this one says what happened.
+                # Its text may repeat somebody's data, and anybody may ask whether we are ready.
+                self._fault = type(error).__name__
+                _log.exception("refresh_failed")
+            else:
+                self._fault = None
+
+
+def _key(area: str, tenant: str, subject: str) -> str:
+    return f"{tenant}:{area} {subject}"

@@ -1,0 +1,159 @@
+"""Serve: the command that runs the service on a port, and how its server is set up."""
+
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+
+import click
+import msgspec
+
+from vettance import __version__
+from vettance.commands import Whole, data_option, fail, settings_of
+from vettance.db.engine import StoreDown
+from vettance.ops.preflight import probe_addresses, probe_metrics, probe_redis
+from vettance.ops.server_note import note_server, remove_note
+from vettance.processes.malloc import give_back_early
+from vettance.processes.worker_pool import Child, Crew
+from vettance.settings.settings import Role, Settings, check_secret
+from vettance.telemetry.logs import configure_logs
+from vettance.velocity.port import StateDown
+
+WORKERS_MAX = 31  # Each has two places on the board of figures (see `ops.board`).
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=8080, show_default=True, type=Whole(0, 65535), help="0 takes a free one.")
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=Whole(1, WORKERS_MAX),
+    help="How many processes answer; more than one needs PostgreSQL and Redis.",
+)
+@click.option(
+    "--role",
+    default=Role.ALL.value,
+    show_default=True,
+    type=click.Choice([role.value for role in Role]),
+    help="Answer requests (web), do the work behind them (worker), or both.",
+)
+@click.option("--seat", hidden=True)
+@data_option
+def serve(host: str, port: int, workers: int, role: str, seat: str | None, data: str | None) -> None:
+    """Run the service until SIGTERM or Ctrl-C.
+
+    Example: vettance serve --port 8080 --data ./vettance-data
+    """
+    # Everything that a server consists of: too much for those who ask for help or mistype an option.
+    import uvloop
+
+    from vettance.server.web_process import REFUSALS, serve_until_told
+
+    give_back_early()
+    settings = msgspec.structs.replace(settings_of(data, make=True), role=Role(role))
+    configure_logs(settings.log_level)
+    if seat is not None:
+        _serve_as_child(settings, Child(seat))
+        return
+    _insist_on_sharing(settings, workers)
+    if settings.unsafe_webhooks:
+        _warn_of_unsafe_webhooks()
+    try:
+        listener = None if settings.role is Role.WORKER else _listen(host, port)
+        _insist_on_means(settings)
+        say = partial(_say_it_works if listener is None else partial(_say_where, listener), settings.data)
+        if listener is None or workers == 1:
+            uvloop.run(serve_until_told(settings, listener, say, _say_it_waits))
+        else:
+            arguments = ("--data", str(settings.data))
+            sys.exit(Crew(listener, workers, settings.role, arguments, say, _say_it_waits).run())
+    except REFUSALS as error:
+        fail(_reason(error))
+    finally:
+        remove_note(settings.data)
+
+
+def _serve_as_child(settings: Settings, child: Child) -> None:
+    """Serve as one of several processes. The parent says where, why not yet, and why not."""
+    import uvloop
+
+    from vettance.server.web_process import REFUSALS, serve_until_told
+
+    try:
+        uvloop.run(serve_until_told(settings, child.listener, child.ready, child.wait, child.link))
+    except REFUSALS as error:
+        child.refuse(_reason(error))
+        sys.exit(1)
+
+
+def _reason(error: Exception) -> str:
+    reason = (error.full if isinstance(error, StoreDown) else str(error)) or type(error).__name__
+    return f"VETTANCE_REDIS_URL: {reason}" if isinstance(error, StateDown) else reason
+
+
+def _insist_on_means(settings: Settings) -> None:
+    """Refuse what can be seen before anything is started or any process forked. Raises `SettingsError`."""
+    check_secret(settings)
+    probe_addresses(settings)
+    probe_metrics(settings)
+    probe_redis(settings)
+
+
+def _insist_on_sharing(settings: Settings, workers: int) -> None:
+    """Refuse what would have several processes where only one can be."""
+    if workers == 1 and settings.role is Role.ALL:
+        return
+    asked = f"--workers {workers}" if workers > 1 else f"--role {settings.role.value}"
+    missing = [
+        name
+        for name, value in (
+            ("VETTANCE_DATABASE_URL", settings.database_url),
+            ("VETTANCE_REDIS_URL", settings.redis),
+        )
+        if value is None
+    ]
+    if missing:
+        fail(
+            f"{asked} means several processes, which must share what they remember: "
+            f"set {' and '.join(missing)} (docs/postgresql.md)"
+        )
+
+
+def _warn_of_unsafe_webhooks() -> None:
+    click.echo(
+        "WARNING: VETTANCE_UNSAFE_WEBHOOKS=1: webhooks may go to http URLs, to this machine and into its "
+        "network. Whoever has an API key can reach them. Never use this outside development.",
+        err=True,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Take the port before anything else, so that a taken one is said at once."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        fail(f"cannot listen on {host}:{port}: {error.strerror or error}")
+    return listener
+
+
+def _say_where(listener: socket.socket, data: Path) -> None:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{port}"
+    note_server(data, address)
+    click.echo(f"Vettance {__version__} listens on {address} (API page: {address}/docs)", err=True)
+
+
+def _say_it_works(data: Path) -> None:
+    note_server(data, "")
+    click.echo(f"Vettance {__version__} works in the background", err=True)
+
+
+def _say_it_waits(reason: str) -> None:
+    click.echo(f"Vettance {__version__} cannot start yet: {reason}", err=True)

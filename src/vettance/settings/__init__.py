@@ -1,0 +1,1 @@
+"""Settings: what the environment says, read strictly, and the tables that defaults come from."""

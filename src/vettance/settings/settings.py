@@ -1,0 +1,399 @@
+"""Settings: what the environment may say, in one table; every one is described in docs/settings.md."""
+
+import enum
+import importlib.util
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from vettance.settings.jurisdictions import Jurisdictions, read_codes
+from vettance.settings.retention_policy import Policy
+from vettance.settings.urls import (
+    read_collector_url,
+    read_database_url,
+    read_name_servers,
+    read_redis_url,
+)
+from vettance.telemetry.shared_counters import SEARCHERS_MAX
+from vettance.wire.numbers import read_whole
+
+SECRET_FILE = "secret.key"  # noqa: S105  The name of a file.
+SECRET_BYTES = 32
+#: More than 270 years is a slip of the keyboard.
+_DAYS_MAX = 99_999
+_PORT_MAX = 65535
+
+
+class Environment(enum.StrEnum):
+    """Which of the three deployments this is; production is strict where the others are convenient."""
+
+    PRODUCTION = "production"
+    STAGING = "staging"
+    DEVELOPMENT = "development"
+
+
+class Role(enum.StrEnum):
+    """What a process does: answer requests, work in the background, or both."""
+
+    WEB = "web"
+    WORKER = "worker"
+    ALL = "all"
+
+
+class SettingsError(Exception):
+    """A setting that cannot be used; the message names it and says what it takes."""
+
+
+_COUNTRIES = Jurisdictions()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings of one process, read once at its start."""
+
+    data: Path = Path("vettance-data")
+    database_url: str | None = None
+    role: Role = Role.ALL
+    environment: Environment = Environment.DEVELOPMENT
+    secret: bytes | None = None
+    geoip_country: Path | None = None
+    geoip_asn: Path | None = None
+    keep: Policy = Policy()
+    log_level: str = "info"
+    redis: str | None = None
+    metrics: tuple[str, int] | None = None
+    traces: str | None = None
+    proxies: int = 0
+    unsafe_webhooks: bool = False
+    name_servers: tuple[str, ...] = ()
+    searchers: int = 1
+    aml_call_for_action: frozenset[str] = _COUNTRIES.call_for_action
+    aml_high_risk: frozenset[str] = _COUNTRIES.high_risk
+    aml_sanctioned: frozenset[str] = _COUNTRIES.sanctioned
+
+    @property
+    def jurisdictions(self) -> Jurisdictions:
+        """The countries that AML rules look out for."""
+        return Jurisdictions(self.aml_call_for_action, self.aml_high_risk, self.aml_sanctioned)
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """One row of the table of settings."""
+
+    variable: str
+    takes: str
+    default: str
+    meaning: str
+
+
+SETTINGS = (
+    Setting("VETTANCE_DATA", "a folder", "vettance-data", "Where the store and the secret file live."),
+    Setting(
+        "VETTANCE_DATABASE_URL",
+        "a URL such as postgresql://vettance@db.internal/vettance",
+        "none",
+        "The PostgreSQL database that holds the store in place of a file in the data folder "
+        "([more](postgresql.md)).",
+    ),
+    Setting(
+        "VETTANCE_ENV",
+        "production, staging or development",
+        "development",
+        "Which deployment this is. Keys are `vtc_live_…` in production and `vtc_test_…` elsewhere; "
+        "production refuses to start without `VETTANCE_SECRET`.",
+    ),
+    Setting(
+        "VETTANCE_SECRET",
+        "64 hexadecimal digits (32 bytes)",
+        "the file `secret.key` in the data folder, made at first use with mode 0600",
+        "Keys the hashes of API keys and seals the signing secrets of webhooks. Whoever loses it must issue "
+        "new API keys and subscribe webhooks anew.",
+    ),
+    Setting(
+        "VETTANCE_REDIS_URL",
+        "a URL such as redis://127.0.0.1:6379/0",
+        "none",
+        "The Redis (7.0 or newer) in which several processes share the memory between events, throttle and "
+        "quota (docs/redis.md); without it each process counts alone.",
+    ),
+    Setting("VETTANCE_GEOIP_COUNTRY", "a MaxMind-format file", "none", "The country of an IP, for rules."),
+    Setting("VETTANCE_GEOIP_ASN", "a MaxMind-format file", "none", "The network (ASN) of an IP, for rules."),
+    Setting("VETTANCE_LOG_LEVEL", "debug, info, warning or error", "info", "How much the log says."),
+    Setting(
+        "VETTANCE_METRICS",
+        "an address such as 127.0.0.1:9464",
+        "none",
+        "Where `GET /metrics` answers, for Prometheus; without it nothing does. It asks for no key: keep the "
+        "address on this machine or in a network of your own.",
+    ),
+    Setting(
+        "VETTANCE_TRACES",
+        "a URL such as http://127.0.0.1:4318",
+        "none",
+        "Where OpenTelemetry traces go (OTLP over HTTP). Needs `pip install vettance[otel]`.",
+    ),
+    Setting(
+        "VETTANCE_PROXIES",
+        "0 to 9",
+        "0",
+        "How many proxies of yours stand in front. With one or more, the address of a browser is read from "
+        "`X-Forwarded-For`, that many places from the right; with none it is that of the connection.",
+    ),
+    Setting(
+        "VETTANCE_KEEP_EVENTS",
+        "days",
+        "0",
+        "How long events, their decisions and their feedback are kept by `vettance retention run`; "
+        "0 is for ever.",
+    ),
+    Setting("VETTANCE_KEEP_STATISTICS", "days", "0", "The same for counts, which name nobody."),
+    Setting(
+        "VETTANCE_KEEP_SCREENINGS",
+        "days",
+        "0",
+        "The same for screenings that opened no case and joined none; the others stay with their case.",
+    ),
+    Setting("VETTANCE_KEEP_JOBS", "days", "30", "The same for settled jobs of `POST /events/async`."),
+    Setting("VETTANCE_KEEP_DELIVERIES", "days", "90", "The same for settled deliveries of webhooks."),
+    Setting(
+        "VETTANCE_UNSAFE_WEBHOOKS",
+        "1 or 0",
+        "0",
+        "With 1, webhooks may go to http URLs and to this machine and its network, for development and "
+        "tests. Said loudly at start; refused in production.",
+    ),
+    Setting(
+        "VETTANCE_NAME_SERVERS",
+        "addresses with commas between, such as 10.0.0.53,[fd00::53]:5353",
+        "those of /etc/resolv.conf",
+        "Who is asked for the addresses of webhook receivers, and of nothing else.",
+    ),
+    Setting(
+        "VETTANCE_SEARCHERS",
+        "0 to 16",
+        "1; 2 with four processors or more, unless on PostgreSQL",
+        "How many processes search watchlists for each process that answers. They start with the first list; "
+        "each takes 25 to 90 MB beside what all share, by how many names it has met. With 0, threads of the "
+        "answering process search, and slow down its other answers.",
+    ),
+    Setting(
+        "VETTANCE_AML_CALL_FOR_ACTION",
+        "country codes (ISO 3166-1)",
+        "KP, IR, MM",
+        "Jurisdictions to or from which every transfer alerts (FATF, call for action, 24 October 2025).",
+    ),
+    Setting(
+        "VETTANCE_AML_HIGH_RISK",
+        "country codes (ISO 3166-1)",
+        "AO, BG, BO, CD, CI, CM, DZ, HT, KE, LA, LB, MC, NA, NP, SS, SY, VE, VG, VN, YE",
+        "Jurisdictions to or from which large sums alert (FATF, increased monitoring, 24 October 2025).",
+    ),
+    Setting(
+        "VETTANCE_AML_SANCTIONED",
+        "country codes (ISO 3166-1)",
+        "CU, IR, KP",
+        "Jurisdictions under a general embargo (OFAC, 31 CFR 510, 515 and 560, October 2025).",
+    ),
+)
+
+
+def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = None) -> Settings:
+    """Read the settings; `data`, from the command line, wins over `VETTANCE_DATA`. Raises `SettingsError`."""
+    named = (environ.get("VETTANCE_ENV") or "development").lower()
+    if named not in list(Environment):
+        raise SettingsError("VETTANCE_ENV must be production, staging or development")
+    level = (environ.get("VETTANCE_LOG_LEVEL") or "info").lower()
+    if level not in ("debug", "info", "warning", "error"):
+        raise SettingsError("VETTANCE_LOG_LEVEL must be debug, info, warning or error")
+    unsafe = environ.get("VETTANCE_UNSAFE_WEBHOOKS") or "0"
+    if unsafe not in ("0", "1"):
+        raise SettingsError("VETTANCE_UNSAFE_WEBHOOKS must be 1 or 0")
+    if unsafe == "1" and named == Environment.PRODUCTION:
+        raise SettingsError("VETTANCE_UNSAFE_WEBHOOKS must not be set in production")
+    proxies = environ.get("VETTANCE_PROXIES") or "0"
+    if (hops := read_whole(proxies, 0, 9)) is None:
+        raise SettingsError("VETTANCE_PROXIES must be a number from 0 to 9")
+    return Settings(
+        data=Path(data or environ.get("VETTANCE_DATA") or "vettance-data"),
+        database_url=_read_url(environ, "VETTANCE_DATABASE_URL", read_database_url),
+        environment=Environment(named),
+        secret=_read_secret(environ.get("VETTANCE_SECRET")),
+        geoip_country=_read_file(environ, "VETTANCE_GEOIP_COUNTRY"),
+        geoip_asn=_read_file(environ, "VETTANCE_GEOIP_ASN"),
+        keep=_read_policy(environ),
+        log_level=level,
+        redis=_read_url(environ, "VETTANCE_REDIS_URL", read_redis_url),
+        metrics=_address(environ, "VETTANCE_METRICS"),
+        traces=_collector(environ),
+        proxies=hops,
+        unsafe_webhooks=unsafe == "1",
+        name_servers=_name_servers(environ),
+        searchers=_read_searchers(environ),
+        aml_call_for_action=_countries(environ, "VETTANCE_AML_CALL_FOR_ACTION", _COUNTRIES.call_for_action),
+        aml_high_risk=_countries(environ, "VETTANCE_AML_HIGH_RISK", _COUNTRIES.high_risk),
+        aml_sanctioned=_countries(environ, "VETTANCE_AML_SANCTIONED", _COUNTRIES.sanctioned),
+    )
+
+
+def _read_searchers(environ: Mapping[str, str]) -> int:
+    text = environ.get("VETTANCE_SEARCHERS")
+    if not text:
+        # On PostgreSQL there may be as many processes that answer as there are processors.
+        many = (os.cpu_count() or 1) >= 4 and not environ.get("VETTANCE_DATABASE_URL")
+        return 2 if many else 1
+    if (searchers := read_whole(text, 0, SEARCHERS_MAX)) is None:
+        raise SettingsError(f"VETTANCE_SEARCHERS must be a number from 0 to {SEARCHERS_MAX}")
+    return searchers
+
+
+def _name_servers(environ: Mapping[str, str]) -> tuple[str, ...]:
+    text = _read_url(environ, "VETTANCE_NAME_SERVERS", read_name_servers)
+    return tuple(text.split(",")) if text else ()
+
+
+def _countries(environ: Mapping[str, str], variable: str, default: frozenset[str]) -> frozenset[str]:
+    text = environ.get(variable)
+    if text is None:
+        return default
+    try:
+        return read_codes(text)
+    except ValueError as error:
+        raise SettingsError(f"{variable} must list ISO 3166-1 codes: {error}") from None
+
+
+def _collector(environ: Mapping[str, str]) -> str | None:
+    url = _read_url(environ, "VETTANCE_TRACES", read_collector_url)
+    if url is not None and importlib.util.find_spec("opentelemetry") is None:
+        raise SettingsError("VETTANCE_TRACES needs OpenTelemetry: pip install vettance[otel]")
+    return url
+
+
+def _address(environ: Mapping[str, str], variable: str) -> tuple[str, int] | None:
+    text = environ.get(variable)
+    if not text:
+        return None
+    host, colon, digits = text.rpartition(":")
+    port = read_whole(digits, 0, _PORT_MAX)
+    if not colon or port is None:
+        raise SettingsError(f"{variable} must be an address and a port, such as 127.0.0.1:9464")
+    return host.strip("[]") or "127.0.0.1", port
+
+
+def _read_policy(environ: Mapping[str, str]) -> Policy:
+    days = msgspec.structs.asdict(Policy())
+    for name in days:
+        variable = f"VETTANCE_KEEP_{name.upper()}"
+        text = environ.get(variable)
+        if text:
+            if (count := read_whole(text, 0, _DAYS_MAX)) is None:
+                raise SettingsError(f"{variable} must be a number of days, 0 for ever")
+            days[name] = count
+    return Policy(**days)
+
+
+def _read_url(environ: Mapping[str, str], variable: str, read: Callable[[str], str]) -> str | None:
+    text = environ.get(variable)
+    if not text:
+        return None
+    try:
+        return read(text)
+    except ValueError as error:
+        raise SettingsError(f"{variable} {error}") from None
+
+
+def _read_secret(text: str | None) -> bytes | None:
+    if not text:
+        return None
+    try:
+        secret = bytes.fromhex(text)
+    except ValueError:
+        secret = b""
+    if len(secret) != SECRET_BYTES:
+        raise SettingsError("VETTANCE_SECRET must be 64 hexadecimal digits")
+    return secret
+
+
+def _read_file(environ: Mapping[str, str], variable: str) -> Path | None:
+    text = environ.get(variable)
+    if not text:
+        return None
+    path = Path(text)
+    if not path.is_file():
+        raise SettingsError(f"{variable} names a file that does not exist: {path}")
+    return path
+
+
+def open_data_folder(settings: Settings) -> Path:
+    """Make the data folder (mode 0700) if it is not there. Raises `SettingsError`."""
+    try:
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"the data folder {settings.data} cannot be made: {error.strerror}") from None
+    return settings.data
+
+
+def load_secret(settings: Settings) -> bytes:
+    """Return the secret of this deployment: the setting, else the file in the data folder, made once.
+
+    Raises `SettingsError` in production without the setting, and for a damaged file.
+    """
+    check_secret(settings)
+    if settings.secret is not None:
+        return settings.secret
+    path = open_data_folder(settings) / SECRET_FILE
+    try:
+        _make_secret_file(path)
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be made: {error.strerror}") from None
+    return _read_secret_file(path)
+
+
+def check_secret(settings: Settings) -> None:
+    """Refuse what `load_secret` would refuse, and make nothing. Raises `SettingsError`."""
+    if settings.secret is None and settings.environment is Environment.PRODUCTION:
+        raise SettingsError("VETTANCE_SECRET must be set in production (64 hexadecimal digits)")
+    known_secret(settings)
+
+
+def known_secret(settings: Settings) -> bytes | None:
+    """Return the secret of this deployment, or None when it has none yet. Raises `SettingsError`."""
+    if settings.secret is not None:
+        return settings.secret
+    try:
+        return _read_secret_file(settings.data / SECRET_FILE)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _read_secret_file(path: Path) -> bytes:
+    try:
+        secret = bytes.fromhex(path.read_text("ascii").strip())
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise SettingsError(f"{path} cannot be read as a secret") from None
+    if len(secret) != SECRET_BYTES:
+        raise SettingsError(f"{path} does not hold 64 hexadecimal digits")
+    return secret
+
+
+def _make_secret_file(path: Path) -> None:
+    """Make the secret file whole or not at all, so that two processes starting at once agree on one."""
+    if path.exists():
+        return
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(secrets.token_bytes(SECRET_BYTES).hex() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

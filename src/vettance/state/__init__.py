@@ -1,1 +1,0 @@
-"""Counters that live between events: velocity, throttle, quota."""

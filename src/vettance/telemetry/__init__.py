@@ -1,0 +1,1 @@
+"""What is counted and logged while the service runs."""

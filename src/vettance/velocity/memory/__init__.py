@@ -1,0 +1,1 @@
+"""The engine that keeps velocity in the memory of one process."""

@@ -1,0 +1,1 @@
+"""The engine that keeps velocity in Redis, for any number of processes."""

@@ -1,0 +1,255 @@
+"""What the script in Redis replies, as answers: exact from entries, else from totals of sub-buckets."""
+
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from vettance.velocity.plan_layout import (
+    AVG,
+    COUNT,
+    DISTINCT,
+    FIRST_SEEN,
+    LAST_SEEN,
+    MAX,
+    MIN,
+    OF_TOTALS,
+    OF_VALUES,
+    SEEN,
+    SERIES_BITS,
+    SUM,
+    Lane,
+    Questions,
+)
+from vettance.velocity.port import Value
+from vettance.velocity.redis.redis_layout import PlacedGroup, PlacedLane
+
+_HEAD: Final = struct.Struct("<Bddd")
+_PART: Final = struct.Struct("<BI")
+_LANE: Final = struct.Struct("<Bddd8sI")
+_WINDOW: Final = struct.Struct("<8d")
+_NUMBER: Final = struct.Struct("<d")
+_ORDINARY: Final = 0
+
+Word = int | float
+
+
+class Reply(NamedTuple):
+    """A reply of the script: flags and high water of the memory, and for each group its part."""
+
+    flags: int
+    high_ms: float
+    reach_ms: float  # what is older than this, less the time it is kept, may be gone
+    at_ms: int  # when the event counts as observed
+    parts: list[tuple[int, bytes]]
+
+
+def read_reply(reply: bytes) -> Reply:
+    """Take a reply apart."""
+    flags, high_ms, reach_ms, at_ms = _HEAD.unpack_from(reply)
+    parts, place, length = [], _HEAD.size, len(reply)
+    while place < length:
+        kind, size = _PART.unpack_from(reply, place)
+        place += _PART.size
+        parts.append((kind, reply[place : place + size]))
+        place += size
+    return Reply(flags, high_ms, reach_ms, int(at_ms), parts)
+
+
+def answer_group(
+    placed: PlacedGroup,
+    kind: int,
+    part: bytes,
+    at_ms: int,
+    words: Sequence[Word | None],
+    answers: list[Value],
+) -> int:
+    """Put the answers of every window that is not empty into `answers`; return the inexact bits."""
+    if not part:
+        return 0
+    if kind == _ORDINARY:
+        _answer_entries(placed, part, at_ms, words, answers)
+        return 0
+    inexact = place = 0
+    for lane in placed.lanes:
+        if not part[place]:
+            place += 1
+            continue
+        place, more = _answer_lane(lane, part, place, at_ms, words, answers)
+        inexact |= more
+    return inexact
+
+
+def _answer_entries(
+    placed: PlacedGroup, record: bytes, at_ms: int, words: Sequence[Word | None], answers: list[Value]
+) -> None:
+    """Answer from the entries of an ordinary key, exactly."""
+    columns = list(zip(*placed.entry.iter_unpack(record), strict=True))
+    heads = columns[0]
+    # The entries are in the order of their moments; those newer than the event do not count.
+    after = at_ms + 1 << SERIES_BITS
+    end = len(heads) if heads[-1] < after else bisect_left(heads, after)
+    oldest = heads[0]
+    begins: dict[int, int] = {}
+    for lane, column, _ in placed.lanes:
+        bit = lane.local_bit
+        span_ms = lane.windows[-1].span_ms
+        begin = begins.get(span_ms)
+        if begin is None:
+            since = after - (span_ms << SERIES_BITS)
+            begins[span_ms] = begin = 0 if oldest >= since else bisect_left(heads, since)
+        if begin >= end:
+            continue
+        inside = heads[begin:end]
+        moments = [head >> SERIES_BITS for head in inside if head & bit]
+        if not moments:
+            continue
+        values: list[Word] = []
+        if column:
+            held = columns[column][begin:end]
+            values = [value for value, head in zip(held, inside, strict=True) if head & bit]
+        for span_ms, questions in lane.windows:
+            _answer_window(questions, moments, values, at_ms - span_ms, at_ms, words, lane, answers)
+
+
+def _answer_window(
+    questions: Questions,
+    moments: Sequence[int],
+    values: Sequence[Word],
+    start_ms: int,
+    at_ms: int,
+    words: Sequence[Word | None],
+    lane: Lane,
+    answers: list[Value],
+) -> None:
+    """Answer one window from moments that are no newer than the event."""
+    start = 0 if moments[0] > start_ms else bisect_right(moments, start_ms)
+    count = len(moments) - start
+    if not count:
+        return
+    for index, code in questions:
+        if code == COUNT:
+            answers[index] = count
+        elif code == LAST_SEEN:
+            answers[index] = (at_ms - moments[-1]) / 1000
+        elif code == FIRST_SEEN:
+            answers[index] = (at_ms - moments[start]) / 1000
+        elif code == SEEN:
+            answers[index] = words[lane.slot] in values[start:]
+        else:
+            answers[index] = OF_VALUES[code](values[start:] if start else values)
+
+
+class _Busy(NamedTuple):
+    """What is known of a busy lane beside the totals of its windows."""
+
+    left_ms: float  # a window that begins there or later is covered by the entries
+    forgotten_ms: float  # values last observed at or before this moment may be missing
+    newest_ms: float
+    last: bytes
+
+
+def _answer_lane(
+    placed: PlacedLane,
+    part: bytes,
+    place: int,
+    at_ms: int,
+    words: Sequence[Word | None],
+    answers: list[Value],
+) -> tuple[int, int]:
+    """Answer for one lane of a busy key; return where the next one begins, and the inexact bits."""
+    _, left_ms, forgotten_ms, newest_ms, last, size = _LANE.unpack_from(part, place)
+    busy = _Busy(left_ms, forgotten_ms, newest_ms, last)
+    place += _LANE.size
+    moments: list[int] = []
+    values: list[Word] = []
+    if size:
+        columns = list(zip(*placed.raw.iter_unpack(part[place : place + size]), strict=True))
+        moments = [int(moment) for moment in columns[0]]
+        values = list(columns[1]) if placed.column else []
+        place += size
+    if moments and moments[-1] > at_ms:
+        end = bisect_right(moments, at_ms)
+        del moments[end:], values[end:]
+    inexact = 0
+    for span_ms, questions in placed.lane.windows:
+        start_ms = at_ms - span_ms
+        if start_ms < left_ms:
+            totals = _WINDOW.unpack_from(part, place)
+            inexact |= _answer_totals(questions, totals, at_ms, answers)
+            inexact |= _answer_others(
+                placed, questions, totals, busy, start_ms, at_ms, moments, values, words, answers
+            )
+        elif moments:
+            _answer_window(questions, moments, values, start_ms, at_ms, words, placed.lane, answers)
+        place += _WINDOW.size
+    return place, inexact
+
+
+def _answer_totals(questions: Questions, totals: tuple[float, ...], at_ms: int, answers: list[Value]) -> int:
+    entries, first_ms, total, least, greatest, flags, _, _ = totals
+    inexact = 0
+    for index, code in questions:
+        if code not in OF_TOTALS:
+            continue
+        if not int(flags) & (2 if code in (MIN, MAX) else 1):
+            inexact |= 1 << index
+        if entries > 0:
+            if code == COUNT:
+                answers[index] = int(entries)
+            elif code == SUM:
+                answers[index] = total
+            elif code == AVG:
+                answers[index] = total / entries
+            elif code == MIN:
+                answers[index] = least
+            elif code == MAX:
+                answers[index] = greatest
+            else:
+                answers[index] = (at_ms - first_ms) / 1000
+    return inexact
+
+
+def _answer_others(
+    placed: PlacedLane,
+    questions: Questions,
+    totals: tuple[float, ...],
+    busy: _Busy,
+    start_ms: int,
+    at_ms: int,
+    moments: Sequence[int],
+    values: Sequence[Word],
+    words: Sequence[Word | None],
+    answers: list[Value],
+) -> int:
+    """Answer what totals cannot, for a window beyond the entries; return the inexact bits."""
+    inexact = 0
+    is_late = at_ms < busy.newest_ms
+    for index, code in questions:
+        if code in OF_TOTALS:
+            continue
+        is_exact = True
+        if code == DISTINCT:
+            answers[index] = int(totals[6])
+            is_exact = not is_late and start_ms >= busy.forgotten_ms
+        elif code == SEEN:
+            if words[placed.lane.slot] is None:
+                continue
+            last_ms = totals[7]
+            answers[index] = last_ms > start_ms
+            is_exact = last_ms <= at_ms if last_ms > float("-inf") else start_ms >= busy.forgotten_ms
+        elif not is_late:
+            if busy.newest_ms > start_ms:
+                answers[index] = (
+                    (at_ms - int(busy.newest_ms)) / 1000
+                    if code == LAST_SEEN
+                    else _NUMBER.unpack(busy.last)[0]
+                )
+        elif not moments:
+            # Of what has left the entries the order is not known any more.
+            answers[index], is_exact = None, False
+        else:
+            answers[index] = (at_ms - moments[-1]) / 1000 if code == LAST_SEEN else values[-1]
+        if not is_exact:
+            inexact |= 1 << index
+    return inexact

@@ -1,0 +1,126 @@
+"""How a plan's groups are put into Redis: what an entry is, and what the script must know of busy keys."""
+
+import hashlib
+import hmac
+import struct
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from vettance.velocity.fingerprint import is_prime
+from vettance.velocity.memory.sub_buckets import BUCKETS
+from vettance.velocity.plan_layout import (
+    AVG,
+    DISTINCT,
+    MAX,
+    MIN,
+    OF_TOTALS,
+    SEEN,
+    SERIES_BITS,
+    SUM,
+    Group,
+    Lane,
+    Layout,
+    Window,
+)
+from vettance.velocity.port import Plan
+
+#: Goes into the digest of a plan: a change of what stands in Redis makes every memory one to be built anew.
+FORMAT: Final = 1
+_DIGEST_BYTES: Final = 8
+#: Sub-buckets kept behind those of the newest window: an event five minutes late finds even the shortest.
+_SLACK_MAX: Final = 352
+_KEY: Final = struct.Struct("<Hq")
+_KNOWN: Final = struct.Struct("<Id")
+
+
+class PlacedLane(NamedTuple):
+    """One series of a group, and where its value stands among the columns of a record (0: it has none)."""
+
+    lane: Lane
+    column: int
+    raw: struct.Struct  # an entry of its own, once the key is busy
+
+
+class PlacedGroup(NamedTuple):
+    """One group of a plan as it stands in Redis.
+
+    An entry is a 64-bit word (moment << 20 | lanes) and one 64-bit word for each value that any of its lanes
+    keeps: a fingerprint or a number, zero where there is none.
+    """
+
+    group: Group
+    lanes: tuple[PlacedLane, ...]
+    slots: tuple[int, ...]  # the words of an observation that stand in an entry, in this order
+    entry: struct.Struct
+    ordinal: int
+    known: bytes  # what the script needs to know of the group
+
+
+def place(layout: Layout) -> tuple[PlacedGroup, ...]:
+    """Arrange a layout for Redis."""
+    return tuple(_place_group(index, group) for index, group in enumerate(layout.groups))
+
+
+def plan_digest(plan: Plan) -> bytes:
+    """Return what tells one plan, and this format, from another."""
+    return hashlib.blake2b(msgspec.json.encode((FORMAT, plan)), digest_size=_DIGEST_BYTES).digest()
+
+
+def shared_modulus(secret: bytes) -> int:
+    """Derive the secret prime of the fingerprints from the deployment's secret: the same in every process."""
+    number = int.from_bytes(hmac.digest(secret, b"vettance velocity modulus", "sha256")[:8], "big")
+    candidate = number >> 4 | 1 << 59 | 1
+    while not is_prime(candidate):
+        candidate = candidate + 2 | 1 << 59
+        candidate &= (1 << 60) - 1
+    return candidate
+
+
+def key_and_entry(placed: PlacedGroup, fingerprint: int, at_ms: int, lanes: int, words: list[Any]) -> bytes:
+    """Return how the key of a group is called below its memory, and the event's entry in it."""
+    head = at_ms << SERIES_BITS | lanes
+    return _KEY.pack(placed.ordinal, fingerprint) + placed.entry.pack(
+        head, *[words[slot] or 0 for slot in placed.slots]
+    )
+
+
+def _place_group(index: int, group: Group) -> PlacedGroup:
+    slots: dict[int, bool] = {}
+    for lane in group.lanes:
+        if lane.slot >= 0:
+            slots.setdefault(lane.slot, lane.textual)
+    order = tuple(slots)
+    columns = {slot: column for column, slot in enumerate(order, 1)}
+    lanes = tuple(_place_lane(lane, columns.get(lane.slot, 0)) for lane in group.lanes)
+    kinds = "".join("q" if textual else "d" for textual in slots.values())
+    entry = struct.Struct(f"<q{kinds}")
+    known = _KNOWN.pack(entry.size, group.kept_ms) + msgspec.msgpack.encode([_lane(lane) for lane in lanes])
+    return PlacedGroup(group, lanes, order, entry, index, known)
+
+
+def _place_lane(lane: Lane, column: int) -> PlacedLane:
+    kind = "" if not column else "q" if lane.textual else "d"
+    return PlacedLane(lane, column, struct.Struct(f"<d{kind}"))
+
+
+def _lane(placed: PlacedLane) -> list[Any]:
+    lane = placed.lane
+    codes = {code for window in lane.windows for _, code in window.questions}
+    return [
+        lane.local_bit,
+        lane.kept_ms,
+        8 * placed.column,
+        int(bool(codes & {DISTINCT, SEEN})),
+        int(lane.textual),
+        [_window(window, lane.kept_ms) for window in lane.windows],
+    ]
+
+
+def _window(window: Window, kept_ms: int) -> list[int]:
+    codes = {code for _, code in window.questions}
+    width_ms = -(-window.span_ms // BUCKETS)
+    late = -(-(kept_ms - window.span_ms) // width_ms)
+    totals = 2 if codes & {SUM, AVG, MIN, MAX} else 1 if codes & OF_TOTALS else 0
+    cells = BUCKETS + 2 + min(late, _SLACK_MAX)
+    return [window.span_ms, width_ms, cells, totals, int(DISTINCT in codes), int(SEEN in codes)]

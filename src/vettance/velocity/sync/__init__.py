@@ -1,0 +1,1 @@
+"""How a velocity memory is filled from the log, and kept equal to it."""

@@ -1,0 +1,307 @@
+"""Alignment: which words of one name stand for which of another, and what is left over on either side."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from rapidfuzz.distance import OSA
+
+from vettance.watchlists.mandarin import Syllables, are_one
+from vettance.watchlists.mandarin import joined as joined_syllables
+from vettance.watchlists.name_analysis import Grammar, Name
+from vettance.watchlists.name_token import EQUAL_SYLLABLES, Kind, Word, make_word, word_similarity
+
+#: How much a word counts by what it does in a name, before its rarity.
+_PERSON_WEIGHTS = {
+    Kind.NAME: 1.0,
+    Kind.PATRONYMIC: 0.6,
+    Kind.GENERIC: 1.0,
+    Kind.PLACE: 1.0,
+    Kind.NUMBER: 0.3,
+    Kind.INITIAL: 0.35,
+    Kind.KIN: 0.45,
+    Kind.PARTICLE: 0.08,
+    Kind.FORM: 0.05,
+    Kind.TITLE: 0.04,
+}
+_ORGANIZATION_WEIGHTS = {
+    Kind.NAME: 1.0,
+    Kind.PATRONYMIC: 1.0,
+    Kind.GENERIC: 0.45,
+    Kind.PLACE: 0.7,
+    Kind.NUMBER: 0.9,
+    Kind.INITIAL: 0.6,
+    Kind.KIN: 0.6,
+    Kind.PARTICLE: 0.04,
+    Kind.FORM: 0.04,
+    Kind.TITLE: 0.3,
+}
+_CRAFT_WEIGHTS = _ORGANIZATION_WEIGHTS | {
+    Kind.NUMBER: 1.6,
+    Kind.TITLE: 0.02,
+    Kind.GENERIC: 1.0,
+    Kind.PLACE: 1.0,
+}
+WEIGHTS = {
+    Grammar.PERSON: _PERSON_WEIGHTS,
+    Grammar.ORGANIZATION: _ORGANIZATION_WEIGHTS,
+    Grammar.CRAFT: _CRAFT_WEIGHTS,
+}
+#: Kinds that carry a name by themselves.
+_CARRYING = frozenset({Kind.NAME, Kind.PATRONYMIC, Kind.GENERIC, Kind.PLACE, Kind.NUMBER})
+
+#: Found in a module at once, in an enumeration by a call.
+_FORM, _PARTICLE = Kind.FORM, Kind.PARTICLE
+
+#: Words rarer than `_KNOWN` may be misspelt; two that are not, and not equal in sound, are two names.
+_KNOWN, _ONE_NAME, _TWO_NAMES = 1.0, 0.9, 0.1
+
+#: Returns how rare a word is, as a factor of its weight: about 0.5 for the commonest to 1.2.
+Rarity = Callable[[Word], float]
+
+#: A pair of words below this is two words, not one misspelt; one above `_SURE` needs no other explanation.
+SIMILARITY_MIN, _SURE, _SURE_SYLLABLE = 0.6, 0.75, 0.91
+#: Words run together are those of the other side from here on.
+_JOINT_MIN = 0.8
+#: Words left over on both sides contradict each other, left over on one side they are merely missing.
+#: Calibrated.
+_CONFLICT = 2.2
+_EXTRA = {Grammar.PERSON: 0.16, Grammar.ORGANIZATION: 0.62, Grammar.CRAFT: 0.7}
+_EXTRA_DOUBT = 1.5
+#: From how much weight in common a name tells who is meant, and how much may then be held against it as
+#: extra.
+_TELLING, _EXTRA_MAX = 1.8, 3.0
+#: In a name of single syllables every one tells people apart.
+_EXTRA_SYLLABLE = 0.5
+_EXTRA_OF_ONE_WORD, _EXTRA_WITH_INITIAL = 0.6, 0.35
+#: The most that two names of organisations or ships score with different numbers left over.
+_OTHER_NUMBER = 0.7
+#: How fast a similarity below 1 costs, and how much faster below 0.8: 0.9 counts as 0.87, 0.7 as 0.4.
+_STEEPNESS, _DOUBT = 1.35, 2.0
+
+
+class Pair(NamedTuple):
+    """Words of the query that stand for words of the listed name; several where they were run together."""
+
+    query: tuple[int, ...]
+    listed: tuple[int, ...]
+    similarity: float
+
+
+class Alignment(NamedTuple):
+    """The score of two names and what it rests on; indexes point into the words of the names."""
+
+    score: float
+    pairs: tuple[Pair, ...]
+    query_left: tuple[int, ...]
+    listed_left: tuple[int, ...]
+
+
+def no_rarity(_word: Word) -> float:
+    """Every word counts the same; used where no list is loaded."""
+    return 1.0
+
+
+def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
+    """Align two names of the same grammar and score them, 0 to 1.
+
+    Words are paired greedily by similarity, then words that were joined or split; the order does not matter.
+    The score is the weight of what was paired, each pair by its similarity, against that weight plus what
+    contradicts (left over on both sides, counted 2.2 times) and what is missing (left over on one side).
+    """
+    left, right = query.words, listed.words
+    left_rarity, right_rarity = [rarity(word) for word in left], [rarity(word) for word in right]
+    scored = _similarities(left, right, left_rarity, right_rarity)
+    free_left, free_right = set(range(len(left))), set(range(len(right)))
+    pairs: list[Pair] = []
+    syllabic = bool(left and right) and left[0].syllables is not None and right[0].syllables is not None
+    if syllabic:
+        # A syllable that is like a word of two may be one of its two.
+        _pair(scored, _SURE_SYLLABLE, pairs, free_left, free_right)
+        _mend_joints(left, right, pairs, free_left, free_right, _SURE_SYLLABLE)
+    _pair(scored, _SURE, pairs, free_left, free_right)
+    if free_left or free_right:
+        _mend_joints(left, right, pairs, free_left, free_right)
+    if free_left and free_right:
+        _pair(scored, SIMILARITY_MIN, pairs, free_left, free_right)
+    weights = WEIGHTS[query.grammar]
+    left_weights = [weights[word.kind] * rare for word, rare in zip(left, left_rarity, strict=True)]
+    right_weights = [weights[word.kind] * rare for word, rare in zip(right, right_rarity, strict=True)]
+    score = _score(query.grammar, left, right, left_weights, right_weights, pairs, free_left, free_right)
+    return Alignment(score, tuple(pairs), tuple(sorted(free_left)), tuple(sorted(free_right)))
+
+
+def _similarities(
+    left: Sequence[Word], right: Sequence[Word], left_rarity: Sequence[float], right_rarity: Sequence[float]
+) -> list[tuple[float, int, int, int, int]]:
+    """Return (similarity, …, place in `left`, place in `right`) of every pair of words, the best first."""
+    scored = []
+    for i, one in enumerate(left):
+        for j, other in enumerate(right):
+            similarity = _compatible(one, other)
+            if similarity < SIMILARITY_MIN:
+                continue
+            if similarity < _ONE_NAME and left_rarity[i] < _KNOWN and right_rarity[j] < _KNOWN:
+                # Two spellings that are both well known are two names: Suarez is no misspelt Juarez.
+                similarity -= _TWO_NAMES
+            if similarity >= SIMILARITY_MIN:
+                # Of equal pairs, the longer words and the nearer places are taken first.
+                scored.append((similarity, len(one.text), -abs(i - j), i, j))
+    scored.sort(reverse=True)
+    return scored
+
+
+def _pair(
+    scored: Sequence[tuple[float, int, int, int, int]],
+    least: float,
+    pairs: list[Pair],
+    free_left: set[int],
+    free_right: set[int],
+) -> None:
+    for similarity, _length, _place, i, j in scored:
+        if similarity < least:
+            break
+        if i in free_left and j in free_right:
+            free_left.discard(i)
+            free_right.discard(j)
+            pairs.append(Pair((i,), (j,), similarity))
+
+
+def _compatible(one: Word, other: Word) -> float:
+    kind, other_kind = one.kind, other.kind
+    if kind is _FORM or other_kind is _FORM:
+        if kind is not other_kind:
+            return 0.0
+        return 1.0 if one.text == other.text else 0.7
+    if kind is not other_kind and (kind is _PARTICLE or other_kind is _PARTICLE):
+        if one.syllables is None or other.syllables is None:
+            return 0.0
+        # The place of a syllable says whether it was taken for a particle.
+        alike = word_similarity(one, other)
+        return alike if alike >= EQUAL_SYLLABLES else 0.0
+    return word_similarity(one, other)
+
+
+def _mend_joints(
+    left: Sequence[Word],
+    right: Sequence[Word],
+    pairs: list[Pair],
+    free_left: set[int],
+    free_right: set[int],
+    least: float = _JOINT_MIN,
+) -> None:
+    """Pair words that one side writes together and the other apart: "PeterGadet", "Taji Deen", "Al Qaida"."""
+    for i in sorted(free_left) if len(free_right) > 1 else ():
+        if (found := _split_of(left[i], right, free_right, least)) is not None:
+            run, similarity = found
+            free_left.discard(i)
+            free_right.difference_update(run)
+            pairs.append(Pair((i,), run, similarity))
+    for j in sorted(free_right) if len(free_left) > 1 else ():
+        if (found := _split_of(right[j], left, free_left, least)) is not None:
+            run, similarity = found
+            free_right.discard(j)
+            free_left.difference_update(run)
+            pairs.append(Pair(run, (j,), similarity))
+
+
+def _split_of(
+    word: Word, others: Sequence[Word], free: set[int], least: float
+) -> tuple[tuple[int, ...], float] | None:
+    """Find a run of free neighbours that spells `word` when run together, particles counting as free."""
+    if len(word.text) < 4 or word.kind in (Kind.FORM, Kind.NUMBER):
+        return None
+    best: tuple[tuple[int, ...], float] | None = None
+    # Without vowels a word is shorter than its other spelling by up to a half; Wade-Giles is longer by a
+    # letter or two for each syllable.
+    length, slack = len(word.text), 2 if word.syllables is None else 4
+    for start in sorted(free):
+        joined = others[start].text
+        run = [start]
+        while run[-1] + 1 < len(others) and run[-1] + 1 in free and len(run) < 5:
+            run.append(run[-1] + 1)
+            joined += others[run[-1]].text
+            consonantal = others[start].consonantal
+            shortest = length // 2 if consonantal and not word.consonantal else length - slack
+            longest = length * 2 if word.consonantal and not consonantal else length + slack
+            if len(joined) > longest:
+                break
+            if len(joined) >= shortest:
+                syllables = word.syllables and joined_syllables([others[place].syllables for place in run])
+                similarity = joint_similarity(word, joined, consonantal, syllables)
+                if similarity >= least and (best is None or similarity > best[1]):
+                    best = tuple(run), similarity
+    return best
+
+
+def joint_similarity(word: Word, joined: str, consonantal: bool, syllables: Syllables | None = None) -> float:
+    """Compare a word with words run together."""
+    if word.text == joined:
+        return 0.98
+    if syllables is not None and word.syllables is not None and are_one(word.syllables, syllables):
+        return 0.98 * EQUAL_SYLLABLES
+    if word.consonantal == consonantal and OSA.distance(word.text, joined, score_cutoff=4) > 4:
+        return 0.0
+    return 0.98 * word_similarity(word, make_word(joined, Kind.NAME, consonantal))
+
+
+def _is_syllabic(words: Sequence[Word]) -> bool:
+    """Tell whether a name is made of single syllables, as most Chinese and Korean names are."""
+    return all(word.kind is Kind.INITIAL or len(_VOWEL_RUN.findall(word.text)) == 1 for word in words)
+
+
+_VOWEL_RUN = re.compile(r"[aeiouyw]+")
+
+
+def _worth(similarity: float) -> float:
+    """Return what a pair of this similarity adds, as a part of its weight."""
+    worth = 1 - _STEEPNESS * (1 - similarity)
+    return max(0.0, worth - _DOUBT * max(0.0, 0.8 - similarity))
+
+
+def _score(
+    grammar: Grammar,
+    left: Sequence[Word],
+    right: Sequence[Word],
+    left_weights: Sequence[float],
+    right_weights: Sequence[float],
+    pairs: Sequence[Pair],
+    free_left: set[int],
+    free_right: set[int],
+) -> float:
+    gained = total = 0.0
+    carrying = 0
+    for pair in pairs:
+        weight = (sum(left_weights[i] for i in pair.query) + sum(right_weights[j] for j in pair.listed)) / 2
+        gained += weight * _worth(pair.similarity)
+        total += weight
+        carrying += min(
+            sum(left[i].kind in _CARRYING for i in pair.query) or 0,
+            sum(right[j].kind in _CARRYING for j in pair.listed) or 0,
+        ) or (1 if len(pair.query) + len(pair.listed) > 2 else 0)
+    if not total or not carrying:
+        return 0.0
+    missing_left = sum(left_weights[i] for i in free_left)
+    missing_right = sum(right_weights[j] for j in free_right)
+    conflict = min(missing_left, missing_right)
+    extra = abs(missing_left - missing_right)
+    share = _EXTRA[grammar]
+    if grammar is Grammar.PERSON and carrying < 2:
+        initials = any(left[pair.query[0]].kind is Kind.INITIAL for pair in pairs)
+        share = _EXTRA_WITH_INITIAL if initials else _EXTRA_OF_ONE_WORD
+    elif grammar is Grammar.PERSON and _is_syllabic(left) and _is_syllabic(right):
+        share = _EXTRA_SYLLABLE
+    if grammar is Grammar.PERSON and total >= _TELLING:
+        # Nobody hides a telling name among others by adding ever more of them.
+        extra = min(extra, _EXTRA_MAX)
+    # What is missing weighs more where what was found is not quite the same.
+    share += _EXTRA_DOUBT * (1 - gained / total)
+    score = gained / (total + _CONFLICT * conflict + share * extra)
+    if grammar is not Grammar.PERSON and _numbered(left, free_left) and _numbered(right, free_right):
+        # However much else two long names share: the 5th brigade is not the 6th.
+        score = min(score, _OTHER_NUMBER)
+    return score
+
+
+def _numbered(words: Sequence[Word], free: set[int]) -> bool:
+    return any(words[place].kind is Kind.NUMBER for place in free)

@@ -1,0 +1,383 @@
+"""Names: from the text of a list or a request to words that can be compared."""
+
+import enum
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from vettance.settings.countries import NAMES, PLACE_WORDS, country_code
+from vettance.watchlists.entity import EntityType, clean
+from vettance.watchlists.forms import FORM_WORDS, apart, correct_form, form_at, gathered
+from vettance.watchlists.mandarin import is_syllables, syllables_of
+from vettance.watchlists.name_token import Kind, Word, make_word
+from vettance.watchlists.transliteration import Script, romanise
+from vettance.watchlists.vocabulary import (
+    ABBREVIATIONS,
+    FORMS,
+    GENERIC_WORDS,
+    KIN_WORDS,
+    NUMBER_WORDS,
+    PARTICLES,
+    ROMAN,
+    SHIP_PREFIXES,
+    STOP_WORDS,
+    TITLES,
+)
+
+
+class Grammar(enum.IntEnum):
+    """By whose rules a name is read."""
+
+    PERSON = 0
+    ORGANIZATION = 1
+    CRAFT = 2
+
+
+GRAMMARS = {
+    EntityType.INDIVIDUAL: Grammar.PERSON,
+    EntityType.ORGANIZATION: Grammar.ORGANIZATION,
+    EntityType.VESSEL: Grammar.CRAFT,
+    EntityType.AIRCRAFT: Grammar.CRAFT,
+}
+
+
+class Name(NamedTuple):
+    """A name as words. `grammar` says how it was read; `folded` is all its words run together."""
+
+    text: str
+    grammar: Grammar
+    words: tuple[Word, ...]
+
+
+#: More words than this say nothing more about who is meant; a bound on the work that one name can cause.
+WORDS_MAX = 16
+#: The same for one word: the longest real ones are German and Thai, and far shorter.
+WORD_LETTERS_MAX = 40
+
+_QUOTES = re.compile("['’ʼ‘`ʹʻ´ʿʾ‛′\"“”„«»]")
+_DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}[^\W\d_]?\b\.?")
+_DOTTED_TITLE = re.compile(r"^(?:H\. ?[EHM]|S\. ?E|Ph\. ?D)\.\s+", re.IGNORECASE)
+_SEPARATORS = re.compile(r"[\s\-‐-―.,;:/\\()\[\]{}|+*&@#!?<>=_~^%$·•،؛。、・‧]+")
+_PATRONYMIC = re.compile(r"(?:[oaeiy]vi[ct]c?h|[oe]v[iy]t?ch|vich|vych|vitj|ovytj|[oe]vna|[iy]vna|ichna)$")
+_LONE_DIGITS = str.maketrans("01345689", "oieasbbg")
+
+
+def parse_name(text: str, grammar: Grammar) -> Name:
+    """Read a name by the rules of what it names; it has at least one word unless the text has none."""
+    return _parse(text, grammar)
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str, grammar: Grammar) -> Name:
+    if grammar is not Grammar.PERSON:
+        text = _without_acronym(text)
+    raw = _split(text, dotted=grammar is not Grammar.PERSON)
+    if grammar is Grammar.PERSON:
+        words = _person(raw)
+    elif grammar is Grammar.ORGANIZATION:
+        words = _organization(raw)
+    else:
+        words = _craft(raw)
+    return Name(text, grammar, tuple(words[:WORDS_MAX]))
+
+
+_ACRONYM = re.compile(r"\s*(?:\(([A-Za-z]{2,8})\)|/ ?([A-Z]{2,8}))\s*$")
+_JOINED_FORM = re.compile(r"(?<=[a-z])(?=[A-Z]{2,6}$)")
+
+
+def _without_acronym(text: str) -> str:
+    """Drop the acronym that repeats a name in brackets, and part a company form written on to its word."""
+    match = _ACRONYM.search(text)
+    if match is not None and match.start() > 4:
+        acronym = (match[1] or match[2]).casefold()
+        if text[:1].casefold() == acronym[0] and acronym not in PLACE_WORDS:
+            return text[: match.start()]
+    head, _, tail = _JOINED_FORM.sub(" ", text).rpartition(" ")
+    return f"{head} {tail}" if (tail.casefold(),) in FORMS else text
+
+
+#: What stands between two names of one and the same, in the usage of registers, banks and ships' papers.
+_OTHERWISE = re.compile(
+    r"[\s,;]*(?:\bt/a\b|\b[dfakn][/.]?[bk][/.]?a\b\.?|\btrading (?:as|under)\b|\bdoing business as\b"
+    r"|\b(?:also|formerly|previously|now) known as\b|\bknown as\b|\balias\b"
+    r"|[(\[]\s*(?:formerly|previously|ex|ex-name|former name|fka|aka|now)\b[\s:.-]*)[\s:]*",
+    re.IGNORECASE,
+)
+_MARKS = re.compile(r"[/(\[]|known|a\b|trading|business|alias", re.IGNORECASE)
+
+
+def otherwise(text: str) -> tuple[str, ...]:
+    """Return a text and the names that it gives where it gives several: "Sea Lark (ex Grey Heron)"."""
+    if not _MARKS.search(text):
+        return (text,)
+    parts = [part.strip(" ()[],;") for part in _OTHERWISE.split(text)]
+    parts = [part for part in parts if sum(letter.isalpha() for letter in part) >= _NAMED_MIN]
+    return (text, *parts[:_OTHERWISE_MAX]) if len(parts) > 1 else (text,)
+
+
+_NAMED_MIN, _OTHERWISE_MAX = 3, 4
+
+
+class _Part(NamedTuple):
+    text: str
+    script: Script
+
+
+def _split(text: str, *, dotted: bool) -> list[_Part]:
+    """Return the romanised words of a text in their order."""
+    text = _DOTTED_TITLE.sub("", _QUOTES.sub("", clean(text)))
+    if dotted:
+        text = _DOTTED.sub(lambda match: match[0].replace(".", ""), text)
+    parts: list[_Part] = []
+    for raw in _SEPARATORS.split(text):
+        if not raw:
+            continue
+        # The Arabic article is written together with its word; in Latin letters it stands apart.
+        article = raw.startswith("ال") and len(raw) > 4
+        if article:
+            parts.append(_Part("al", Script.LATIN))
+        plain, script = romanise(raw[2 if article else 0 : WORD_LETTERS_MAX])
+        parts.extend(_Part(word, script) for word in plain.split())
+        if len(parts) > WORDS_MAX * 2:
+            break
+    return parts
+
+
+def _person(parts: Sequence[_Part]) -> list[Word]:
+    words: list[Word] = []
+    parts = _compounds(parts)
+    for index, (raw, script) in enumerate(parts):
+        if raw.isdigit():
+            continue
+        # Digits among the letters of a person's name are letters that were mistyped or disguised.
+        text = raw if raw.isalpha() else raw.translate(_LONE_DIGITS)
+        consonantal = script is Script.CONSONANTAL
+        kind = _person_kind(text, consonantal=consonantal)
+        if kind is Kind.NAME and len(text) <= 3 and _is_article(parts, index):
+            kind = Kind.PARTICLE
+        words.append(make_word(text, kind, consonantal))
+    if not any(word.kind <= Kind.PATRONYMIC for word in words):
+        # A name of nothing but titles and particles is still a name: "Al Haj".
+        words = [
+            make_word(word.text, Kind.NAME, word.consonantal) if len(word.text) > 1 else word
+            for word in words
+        ]
+    return _syllabic(words)
+
+
+#: Kinds that a name may have beside its syllables.
+_BESIDE = frozenset({Kind.INITIAL, Kind.TITLE})
+#: Particles that may begin a name of nothing but syllables: Bin Ali.
+_SONS = frozenset({"bin", "ben"})
+
+
+def _syllabic(words: list[Word]) -> list[Word]:
+    """Tell the syllables of a name that is made of nothing else.
+
+    He, Ho and Pan are family names then and no titles, nor is Lo a particle where the name begins or ends.
+    """
+    places = [
+        place for place, word in enumerate(words) if word.kind not in _BESIDE or is_syllables(word.text)
+    ]
+    syllables = syllables_of([words[place].text for place in places])
+    if syllables is None:
+        return words
+    words = list(words)
+    for place, found in zip(places, syllables, strict=True):
+        word = words[place]
+        outside = place == places[-1] or (place == places[0] and word.text not in _SONS)
+        if word.kind is Kind.TITLE or (word.kind is Kind.PARTICLE and outside):
+            word = make_word(word.text, Kind.NAME, word.consonantal)
+        words[place] = word._replace(syllables=found)
+    return words
+
+
+_ABD = re.compile(r"^abd[aeou]{1,2}([lrsnzdt])([a-z]{3,})$")
+#: Without vowels what follows the article may be as short as two letters.
+_ABD_BARE = re.compile(r"^abda(l)([a-z]{2,})$")
+_ABD_ALONE = re.compile(r"^[ae]bd(?:[aeiou]{1,3}[lrsnzdt]|[ue])?$")
+_DIN = re.compile(r"[aeou]?[ld]?d[iey]{1,2}ne?")
+_DIN_ENDING = re.compile(r"(?<=[a-z]{2})[aeiou]?[ld]?d(?:in|een|ine|ene|yn|ien)$")
+_ALLAH, _ULLAH = frozenset(("allah", "alla")), frozenset(("ullah", "ollah", "ulla", "olla", "allh"))
+#: The article takes the first sound of the word that follows: an-Nasir, Ez-Zahiri, ol-Hasan.
+_ARTICLE = re.compile(r"([aeuo])(l|(?<=[ae])[rsnztd]|(?<=[ae])(?:sh|dh|th|ch)|(?<=[uo])(?:[rsdz]|sh))")
+_ARTICLE_ON = re.compile(r"^[aeuo]l(?=[a-z]{4})")
+_SHORT_NAMES = {
+    "muh": "muhammad",
+    "mohd": "muhammad",
+    "mhd": "muhammad",
+    "md": "muhammad",
+    "muhd": "muhammad",
+    "moh": "muhammad",
+    "mohamd": "muhammad",
+}
+
+
+def _is_article(parts: Sequence[_Part], index: int) -> bool:
+    """Tell whether a word is the Arabic article of the word after it."""
+    if index + 1 >= len(parts) or (match := _ARTICLE.fullmatch(parts[index].text)) is None:
+        return False
+    return match[2] == "l" or parts[index + 1].text.startswith(match[2])
+
+
+def _compounds(parts: Sequence[_Part]) -> list[_Part]:
+    """Bring Arabic compounds to one spelling: Abd al-Rahman, Abdul Rahman, Abdurrahman; Salah al-Din."""
+    done: list[_Part] = []
+    index = 0
+    while index < len(parts):
+        text, script = parts[index]
+        text = _SHORT_NAMES.get(text, text)
+        if _ABD_ALONE.match(text):
+            text = "abd"
+            if index + 2 < len(parts) and _is_article(parts, index + 1):
+                index += 1
+            elif index + 1 < len(parts) and parts[index + 1].script is Script.LATIN:
+                name = parts[index + 1]
+                bare = name._replace(text=_ARTICLE_ON.sub("", name.text))
+                parts = [*parts[: index + 1], bare, *parts[index + 2 :]]
+        elif (whole := (_ABD_BARE if script is Script.CONSONANTAL else _ABD).match(text)) is not None:
+            article, rest = whole.groups()
+            # The article takes the sound of what follows: Abdurrahman is Abd al-Rahman.
+            rest = rest if article == "l" or rest.startswith(article) else f"{article}{rest}"
+            if len(rest) >= 4 and script is not Script.CONSONANTAL:
+                done.append(_Part("abd", Script.LATIN))
+                text = rest
+            else:
+                text = f"abd{rest}"
+        elif done and _is_ending(text, done[-1], script):
+            # Rahmat Ullah is Rahmatullah, and Abd Allah Abdullah.
+            before = done.pop().text
+            text = "abdlah" if before == "abd" else f"{before}{'allh' if text == 'allh' else 'ullah'}"
+        elif done and _DIN.fullmatch(text) and len(text) > 2:
+            if _ARTICLE.fullmatch(done[-1].text) and len(done) > 1:
+                done.pop()
+            if len(done[-1].text) > 2:
+                text = f"{done.pop().text}udin"
+        elif len(text) >= 6:
+            text = _DIN_ENDING.sub("udin", text)
+        done.append(_Part(text, script))
+        index += 1
+    return done
+
+
+def _is_ending(text: str, before: _Part, script: Script) -> bool:
+    """Tell whether a word is the second half of an Arabic compound; "Allah" may be a name of its own."""
+    if before.script is not script or len(before.text) < 3:
+        return False
+    return text in _ULLAH or (text in _ALLAH and before.text == "abd")
+
+
+def _person_kind(text: str, *, consonantal: bool) -> Kind:
+    if len(text) == 1:
+        return Kind.INITIAL
+    if text in PARTICLES or (consonantal and text in ("bn", "abn", "bnt", "wld")):
+        return Kind.PARTICLE
+    if text in KIN_WORDS or (consonantal and text in ("abw", "aby", "am")) or text == "abd":
+        return Kind.KIN
+    if text in TITLES:
+        return Kind.TITLE
+    if len(text) > 6 and _PATRONYMIC.search(text):
+        return Kind.PATRONYMIC
+    return Kind.NAME
+
+
+def _organization(parts: Sequence[_Part]) -> list[Word]:
+    words: list[Word] = []
+    parts = [_Part(text, part.script) for part in parts for text in apart(_undisguised(part.text))]
+    plain = [part.text for part in parts]
+    mended = [correct_form(text) for text in plain]
+    scattered = frozenset(gathered(mended))
+    index = 0
+    while index < len(parts):
+        length, code = form_at(plain, mended, index)
+        if length:
+            words.append(make_word(code, Kind.FORM, False))  # noqa: FBT003
+            index += length
+            continue
+        if index in scattered:
+            index += 1
+            continue
+        text = plain[index] if mended[index] in FORM_WORDS else mended[index]
+        text = _one_place(ABBREVIATIONS.get(text) or NUMBER_WORDS.get(text, text))
+        if text in ROMAN and index:
+            text = ROMAN[text]
+        consonantal = parts[index].script is Script.CONSONANTAL
+        words.append(make_word(text, _organization_kind(text, index), consonantal))
+        index += 1
+    if not any(
+        word.kind in (Kind.NAME, Kind.GENERIC, Kind.PLACE, Kind.NUMBER, Kind.INITIAL) for word in words
+    ):
+        words = [make_word(part.text, Kind.NAME, part.script is Script.CONSONANTAL) for part in parts]
+    return words
+
+
+_AMONG_LETTERS = re.compile(r"(?<=[a-z])[01345](?=[a-z]{2})|(?<=[a-z]{2})[01345](?=[a-z])|^[05](?=[a-z]{4})")
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+
+
+def _undisguised(text: str) -> str:
+    """Read a digit among letters as the letter that it looks like."""
+    if text.isalpha() or text.isdigit():
+        return text
+    if match := _ORDINAL.fullmatch(text):
+        return match[1]
+    return _AMONG_LETTERS.sub(lambda match: match[0].translate(_LONE_DIGITS), text)
+
+
+@lru_cache(maxsize=16384)
+def _one_place(text: str) -> str:
+    """Bring the adjectives and names of one country to its name: Iranian, Iran."""
+    if text in ("korean", "korea", "dprk"):
+        return "korea"
+    code = country_code(text) if len(text) > 3 else ""
+    name = NAMES[code].casefold() if code else ""
+    return name if name.isalpha() and name.isascii() else text
+
+
+def _organization_kind(text: str, index: int) -> Kind:
+    if text.isdigit():
+        return Kind.NUMBER
+    if text in STOP_WORDS:
+        return Kind.PARTICLE
+    if len(text) == 1:
+        return Kind.INITIAL if text.isalpha() and not index else Kind.NAME
+    if text in GENERIC_WORDS:
+        return Kind.GENERIC
+    if text in PLACE_WORDS:
+        return Kind.PLACE
+    return Kind.NAME
+
+
+def _craft(parts: Sequence[_Part]) -> list[Word]:
+    """Ships are known by a word and a number; "FU YUAN YU 7864" and "… 7882" are two ships."""
+    words: list[Word] = []
+    parts = [
+        _Part(piece, part.script)
+        for part in parts
+        for piece in _LETTERS_NUMBER.sub(r"\1 \2", part.text).split()
+    ]
+    for index, (raw, script) in enumerate(parts):
+        last = index == len(parts) - 1
+        text = NUMBER_WORDS.get(raw, raw) if index else raw
+        if text in ("no", "nr", "number") and not last and parts[index + 1].text.isdigit():
+            continue
+        if text in SHIP_PREFIXES and not last and index < 2:
+            words.append(make_word(text, Kind.TITLE, False))  # noqa: FBT003
+        elif text.isdigit():
+            words.append(make_word(text.lstrip("0") or "0", Kind.NUMBER, False))  # noqa: FBT003
+        elif index and (text in ROMAN or (last and text in ("i", "v", "x"))):
+            number = ROMAN.get(text) or {"i": "1", "v": "5", "x": "10"}[text]
+            words.append(make_word(number, Kind.NUMBER, False))  # noqa: FBT003
+        else:
+            words.append(make_word(text, Kind.NAME, script is Script.CONSONANTAL))
+    return words
+
+
+_LETTERS_NUMBER = re.compile(r"^([a-z]{3,})(\d{1,3})$")
+
+
+def compact(text: str) -> str:
+    """Return the letters and digits of an identifier or a registration mark, in upper case."""
+    plain = "".join(romanise(part)[0] for part in clean(text).split())
+    return "".join(letter for letter in plain.upper() if letter.isalnum())

@@ -1,0 +1,185 @@
+"""Screening: a subject against an index by a profile, with a decision and the reasons for it.
+
+Nothing here waits and nothing is stored; whoever asks keeps the `Screening` and shows it.
+"""
+
+import enum
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from vettance.watchlists.entity import BirthDate, Entity
+from vettance.watchlists.match import ALGORITHM, Classification, Match, Subject, classify, confirms
+from vettance.watchlists.sources.source_table import SOURCES
+
+
+class Profile(enum.StrEnum):
+    """How sensitive a screening is: the more conservative, the lower the score that is held."""
+
+    CONSERVATIVE = "CONSERVATIVE"
+    BALANCED = "BALANCED"
+    LIBERAL = "LIBERAL"
+
+
+class Decision(enum.StrEnum):
+    """What a screening comes to."""
+
+    AUTO_CLEAR = "AUTO_CLEAR"
+    REVIEW = "REVIEW"
+    CONFIRMED = "CONFIRMED"
+
+
+#: Scores at and above which a match is reviewed. Calibrated; `docs/screening.md` shows recall and alert
+#: rates.
+REVIEW_BOUNDS: Mapping[Profile, int] = {
+    Profile.CONSERVATIVE: 65,
+    Profile.BALANCED: 75,
+    Profile.LIBERAL: 85,
+}
+#: Under `CONSERVATIVE`, matches down to this score are shown too, as `WEAK`.
+SHOWN_MIN = 50
+#: One screening shows no more matches than this; an alert with more helps nobody.
+MATCHES_MAX = 20
+
+
+class ScreenedMatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A match as judged by a profile. `cleared`: remembered as a false positive of this subject."""
+
+    match: Match
+    classification: Classification
+    held: bool
+    confirmed: bool
+    cleared: bool
+
+
+class Screening(msgspec.Struct, frozen=True, kw_only=True):
+    """The outcome of one screening, with everything that is needed to explain and repeat it."""
+
+    decision: Decision
+    matches: tuple[ScreenedMatch, ...]
+    lists_hit: tuple[str, ...]
+    profile: Profile
+    review_bound: int
+    algorithm: str
+    versions: Mapping[str, str]
+
+
+class SearchedIndex(Protocol):
+    """What a screening needs of an index."""
+
+    versions: Mapping[str, str]
+
+    def search(self, subject: Subject) -> list[Match]:
+        """Return the entities that a subject may be, the likeliest first."""
+
+
+_NOTHING_CLEARED: Mapping[str, str] = {}
+
+
+def screen(
+    index: SearchedIndex,
+    subject: Subject,
+    profile: Profile = Profile.BALANCED,
+    bounds: Mapping[Profile, int] = REVIEW_BOUNDS,
+    cleared: Mapping[str, str] = _NOTHING_CLEARED,
+) -> Screening:
+    """Screen a subject.
+
+    `bounds` are the review bounds of the profiles, 0 to 100. `cleared` maps the ids of entities that were
+    found to be somebody else to their `entity_digest` at that time; it holds until the listed entity changes.
+    """
+    bound = bounds[profile]
+    shown_min = min(SHOWN_MIN, bound) if profile is Profile.CONSERVATIVE else bound
+    judged = tuple(
+        _judge(found, bound, cleared) for found in index.search(subject) if found.score >= shown_min
+    )[:MATCHES_MAX]
+    open_matches = [one for one in judged if one.held and not one.cleared]
+    if any(one.confirmed for one in open_matches):
+        decision = Decision.CONFIRMED
+    else:
+        decision = Decision.REVIEW if open_matches else Decision.AUTO_CLEAR
+    return Screening(
+        decision=decision,
+        matches=judged,
+        lists_hit=tuple(dict.fromkeys(source_code(one.match.entity) for one in judged if one.held)),
+        profile=profile,
+        review_bound=bound,
+        algorithm=ALGORITHM,
+        versions=dict(index.versions),
+    )
+
+
+def _judge(found: Match, bound: int, cleared: Mapping[str, str]) -> ScreenedMatch:
+    held = found.score >= bound
+    entity = found.entity
+    return ScreenedMatch(
+        match=found,
+        classification=classify(found, bound),
+        held=held,
+        confirmed=held and confirms(found),
+        cleared=entity.id in cleared and cleared[entity.id] == entity_digest(entity),
+    )
+
+
+def source_code(entity: Entity) -> str:
+    """Return the stable code by which the wire names the list of an entity."""
+    return SOURCES[entity.source].code if entity.source in SOURCES else entity.source.upper()
+
+
+def entity_digest(entity: Entity) -> str:
+    """Return a digest that changes whenever anything that the list says of an entity changes."""
+    return hashlib.sha256(msgspec.msgpack.encode(entity)).hexdigest()[:16]
+
+
+def match_record(one: ScreenedMatch) -> dict[str, Any]:
+    """Shape a match for the wire: the specified members first, then additions for whoever reviews it."""
+    found, entity = one.match, one.match.entity
+    return {
+        "watchlistEntityId": entity.id,
+        "score": found.score,
+        "classification": one.classification.value,
+        "matchedName": found.matched_name,
+        "entityName": entity.name,
+        "source": source_code(entity),
+        "sanctionReason": entity.reason or entity.remarks or None,
+        "matchCity": entity.cities[0] if entity.cities else None,
+        "datesOfBirth": list(dict.fromkeys(text for birth in entity.births for text in birth_texts(birth))),
+        "scoreBreakdown": {name: part.value for name, part in found.components.items()},
+        "explanation": {name: part.detail for name, part in found.components.items()},
+        "entityType": entity.type.value,
+        "nameQuality": found.listed_name.quality.value,
+        "programmes": list(entity.programmes),
+        "listName": entity.list_name or None,
+        "reference": entity.reference or None,
+        "falsePositiveRemembered": one.cleared,
+    }
+
+
+def screening_record(
+    screening: Screening, screening_id: str, external_id: str, processing_ms: float
+) -> dict[str, Any]:
+    """Shape a screening for the wire, as it is answered, stored and answered again for ever.
+
+    Whoever opens or joins a case adds `caseId`, `alertId`, `caseCreated` and `reusedExistingCase`.
+    """
+    return {
+        "id": screening_id,
+        "externalId": external_id,
+        "decision": screening.decision.value,
+        "processingMs": round(processing_ms, 3),
+        "listsHit": list(screening.lists_hit),
+        "matches": [match_record(one) for one in screening.matches],
+        "sensitivityProfile": screening.profile.value,
+        "reviewBound": screening.review_bound,
+        "algorithm": screening.algorithm,
+        "listVersions": dict(screening.versions),
+    }
+
+
+def birth_texts(birth: BirthDate) -> list[str]:
+    """Write a date of birth as full dates or years only; a range gives its first and last year."""
+    if birth.last:
+        return [birth.first[:4], birth.last[:4]]
+    return [birth.first if len(birth.first) == 10 else birth.first[:4]]

@@ -1,0 +1,38 @@
+"""The answer to a request as it is sent: status, bytes and headers."""
+
+from typing import Final
+
+import msgspec
+
+from vettance.web.gate import Header
+from vettance.web.routing import Page, Reply
+from vettance.web.streaming import Pieces
+from vettance.wire.payload import encode
+
+JSON_TYPE: Final = (b"content-type", b"application/json")
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """An answer: status, body as bytes, and the headers that belong to it alone."""
+
+    status: int
+    content: bytes
+    headers: tuple[Header, ...] = (JSON_TYPE,)
+    pieces: Pieces | None = None  # makes the body, where it is too large to be held whole
+
+
+def answer_of(reply: Reply) -> Answer:
+    """Put a reply into bytes, always the same for the same reply."""
+    headers = (JSON_TYPE, *encoded(reply.headers)) if reply.headers else (JSON_TYPE,)
+    return Answer(reply.status, encode(reply.payload), headers)
+
+
+def answer_of_page(page: Page) -> Answer:
+    """Make the answer that gives a page."""
+    kind = ((b"content-type", page.content_type.encode("latin-1")),) if page.content_type else ()
+    return Answer(page.status, page.content, (*kind, *encoded(page.headers)), page.pieces)
+
+
+def encoded(headers: tuple[tuple[str, str], ...]) -> tuple[Header, ...]:
+    """Put headers into the form in which they are sent."""
+    return tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers)

@@ -1,0 +1,285 @@
+"""The bodies that browsers send: what they may hold, and the event or the signals made of them."""
+
+import enum
+import functools
+import ipaddress
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+
+from vettance.events.event import FreeForm, Text, object_member, text_member
+from vettance.tenants.browser_token import Claims, normal_origin
+from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire, check_object
+
+SCHEMA_VERSION: Final = "websdk.v1"
+
+#: How far the clock of a browser may be from ours, either side.
+SKEW_MS_MAX: Final = 5 * 60 * 1000
+
+#: The name of an event that `/collect` makes when its payload names none.
+EVENT_NAME: Final = "websdk.collect"
+
+_LANGUAGE_CHARS_MAX: Final = 256
+
+
+class CollectCategory(enum.StrEnum):
+    """What kind of thing happened, as pages may say it."""
+
+    AUTHENTICATION = "AUTHENTICATION"
+    TRANSACTION = "TRANSACTION"
+    OTHER = "OTHER"
+
+
+Needed = Annotated[str, msgspec.Meta(min_length=1, max_length=STRING_CHARS_MAX)]
+
+
+class TokenBody(Wire, frozen=True):
+    """What a token is minted for. Without an origin, pages of any may use it."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "sdkSessionId": "sdk-session-1",
+        "tenantSessionId": "session-1",
+        "origin": "https://shop.example",
+        "userExternalId": "c-1001",
+    }
+
+    sdk_session_id: Text | None = None
+    tenant_session_id: Text | None = None
+    origin: Text | None = None
+    flow: Text | None = None
+    user_external_id: Text | None = None
+
+
+class TokenAnswer(Wire, frozen=True):
+    """A token for one session of one page."""
+
+    token: str
+    expires_at: str
+    sdk_session_id: str
+
+
+class CollectBody(Wire, frozen=True):
+    """What a page asks a decision about."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "sessionId": "sdk-session-1",
+        "category": "AUTHENTICATION",
+        "payload": {"eventName": "user.login"},
+        "sdkSignals": {"paste": False, "keystrokeIntervals": [143.2, 98.1, 201.7], "mouseEntropy": 0.65},
+    }
+
+    session_id: Needed
+    category: CollectCategory
+    customer_id: Text | None = None
+    device_id: Text | None = None
+    payload: FreeForm | None = None
+    sdk_signals: FreeForm | None = None
+
+
+class CollectAnswer(Wire, frozen=True):
+    """The decision. `score` is a fraction from 0 to 1."""
+
+    event_id: str
+    decision: Annotated[str, msgspec.Meta(description="`ALLOW`, `REVIEW` or `BLOCK`.")]
+    score: Annotated[float, msgspec.Meta(ge=0, le=1)]
+    event_category: str
+    rules_evaluated: int
+
+
+class Identity(Wire, frozen=True):
+    """Who uses the page, as the page knows them."""
+
+    user_external_id: Text | None = None
+
+
+class PageBody(Wire, frozen=True):
+    """Which page it is."""
+
+    url: Text | None = None
+    referrer: Text | None = None
+
+
+class SignalsBody(Wire, frozen=True):
+    """A batch of signals. `sent_at` is Unix milliseconds."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "schemaVersion": "websdk.v1",
+        "batchId": "batch-1",
+        "sentAt": 1769860800000,
+        "sdkSessionId": "sdk-session-1",
+        "signals": {"mouseMoves": 214, "keystrokeIntervals": [143.2, 98.1, 201.7], "timezoneOffset": -60},
+    }
+
+    schema_version: Annotated[str, msgspec.Meta(min_length=1, description="`websdk.v1`.")]
+    batch_id: Needed
+    sent_at: int
+    sdk_session_id: Needed
+    tenant_session_id: Text | None = None
+    anonymous_id: Text | None = None
+    identity: Identity | None = None
+    page: PageBody | None = None
+    signals: FreeForm | None = None
+
+
+class SignalsAnswer(Wire, frozen=True):
+    """A batch is stored and counts for later evaluations of its session."""
+
+    status: str
+    batch_id: str
+
+
+class Sender(msgspec.Struct, frozen=True):
+    """What the service itself sees of a browser."""
+
+    address: str | None
+    user_agent: str | None
+    accept_language: str | None
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_public(address: str) -> bool:
+    return ipaddress.ip_address(address).is_global
+
+
+def read_sender(address: str | None, headers: dict[bytes, bytes]) -> Sender:
+    """Note what a request says of its browser.
+
+    An address that is not one of the public Internet is that of a proxy or of a test, and says nothing.
+    """
+    return Sender(
+        address if address is not None and _is_public(address) else None,
+        _header_text(headers.get(b"user-agent"), STRING_CHARS_MAX),
+        _header_text(headers.get(b"accept-language"), _LANGUAGE_CHARS_MAX),
+    )
+
+
+def _header_text(value: bytes | None, longest: int) -> str | None:
+    return value.decode("latin-1")[:longest] if value else None
+
+
+def read_mint(body: JSON) -> TokenBody:
+    """Read the body of a request for a token. Raises `Invalid` (400) or `Unprocessable` (422)."""
+    faults = Faults()
+    origin = text_member(body, "origin", "origin", faults)
+    if origin is not None and (origin := normal_origin(origin)) is None:
+        faults.meaning["origin"] = "must be an origin such as https://shop.example, without a path"
+    minted = TokenBody(
+        sdk_session_id=text_member(body, "sdkSessionId", "sdkSessionId", faults),
+        tenant_session_id=text_member(body, "tenantSessionId", "tenantSessionId", faults),
+        origin=origin,
+        flow=text_member(body, "flow", "flow", faults),
+        user_external_id=text_member(body, "userExternalId", "userExternalId", faults),
+    )
+    faults.raise_any()
+    return minted
+
+
+def _same_session(path: str, session: str | None, claims: Claims | None, faults: Faults) -> None:
+    if claims is not None and session is not None and session != claims.sdk_session:
+        faults.meaning[path] = "must be the sdkSessionId of the token"
+
+
+def read_collect(body: JSON, claims: Claims | None, sender: Sender) -> JSON:
+    """Make the event of a page's question, in the form in which products send events.
+
+    `claims` is None when the caller came with an API key. The event is what the log keeps: it is read again
+    by every replay, so everything that a rule may ask stands in it. Raises `Invalid` or `Unprocessable`.
+    """
+    faults = Faults()
+    session = text_member(body, "sessionId", "sessionId", faults, required=True)
+    category = body.get("category")
+    if category is None or category == "":
+        faults.shape["category"] = "is required"
+    elif type(category) is not str or category not in list(CollectCategory):
+        faults.shape["category"] = "must be one of " + ", ".join(CollectCategory)
+    customer = text_member(body, "customerId", "customerId", faults)
+    device = text_member(body, "deviceId", "deviceId", faults)
+    payload = object_member(body, "payload", faults)
+    signals = object_member(body, "sdkSignals", faults)
+    for path, value in (("payload", payload), ("sdkSignals", signals)):
+        if value:
+            check_object(value, path, faults)
+    _same_session("sessionId", session, claims, faults)
+    faults.raise_any()
+    event: JSON = {"eventName": _event_name(payload), "eventCategory": category, "sessionId": session}
+    if customer is None and claims is not None:
+        customer = claims.user
+    _add(event, "customer", {"externalId": customer} if customer else None)
+    fingerprint = _short_text(signals.get("fingerprint"))
+    seen = {"externalId": device, "fingerprint": fingerprint}
+    _add(event, "device", {name: value for name, value in seen.items() if value})
+    _add(event, "ip", sender.address)
+    _add(event, "userAgent", sender.user_agent)
+    _add(event, "payload", payload)
+    _add(event, "sdkSignals", {**signals, **_server_seen(sender)} if signals else _server_seen(sender))
+    if claims is not None:
+        said = {"tenantSessionId": claims.tenant_session, "flow": claims.flow, "userExternalId": claims.user}
+        _add(event, "metadata", {name: value for name, value in said.items() if value})
+    return event
+
+
+def _event_name(payload: JSON) -> str:
+    return _short_text(payload.get("eventName")) or EVENT_NAME
+
+
+def _short_text(value: Any) -> str | None:
+    return value if type(value) is str and 0 < len(value) <= STRING_CHARS_MAX else None
+
+
+def _add(event: JSON, name: str, value: Any) -> None:
+    if value:
+        event[name] = value
+
+
+def _server_seen(sender: Sender) -> JSON:
+    return {"acceptLanguage": sender.accept_language} if sender.accept_language else {}
+
+
+class Batch(msgspec.Struct, frozen=True):
+    """A batch that may be stored. `skew_ms` is how far the clock of its sender is ahead of ours."""
+
+    id: str
+    sdk_session: str
+    tenant_session: str | None
+    skew_ms: int
+    signals: JSON
+
+
+def read_batch(body: JSON, claims: Claims, sender: Sender, now_ms: int) -> Batch:
+    """Read a batch. Raises `Invalid` or `Unprocessable`; a clock that is wrong is left to the caller."""
+    faults = Faults()
+    version = text_member(body, "schemaVersion", "schemaVersion", faults, required=True)
+    if version is not None and version != SCHEMA_VERSION:
+        faults.meaning["schemaVersion"] = f"must be {SCHEMA_VERSION}"
+    batch_id = text_member(body, "batchId", "batchId", faults, required=True)
+    sent_at = body.get("sentAt")
+    if sent_at is None:
+        faults.shape["sentAt"] = "is required"
+    elif type(sent_at) is not int:
+        faults.shape["sentAt"] = "must be an integer, Unix milliseconds"
+    session = text_member(body, "sdkSessionId", "sdkSessionId", faults, required=True)
+    tenant_session = text_member(body, "tenantSessionId", "tenantSessionId", faults)
+    anonymous = text_member(body, "anonymousId", "anonymousId", faults)
+    identity = object_member(body, "identity", faults)
+    user = text_member(identity, "userExternalId", "identity.userExternalId", faults)
+    page = object_member(body, "page", faults)
+    shown = {name: text_member(page, name, f"page.{name}", faults) for name in ("url", "referrer")}
+    signals = object_member(body, "signals", faults)
+    if signals:
+        check_object(signals, "signals", faults)
+    _same_session("sdkSessionId", session, claims, faults)
+    faults.raise_any()
+    known: JSON = {**signals, **_server_seen(sender)}
+    _add(known, "anonymousId", anonymous)
+    _add(known, "userExternalId", user)
+    _add(known, "tenantSessionId", tenant_session)
+    _add(known, "page", {name: value for name, value in shown.items() if value})
+    return Batch(
+        id=batch_id or "",
+        sdk_session=claims.sdk_session,
+        # A page must not speak for another session of its tenant: what its body names is kept with the
+        # batch and joins nothing, unless the tenant's server has put the same into the token.
+        tenant_session=claims.tenant_session,
+        skew_ms=(sent_at or 0) - now_ms,
+        signals=known,
+    )

@@ -1,0 +1,110 @@
+"""The members that a body declares, the bounds of those whose form is free, and what is sent beyond them."""
+
+import functools
+import heapq
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+from msgspec import inspect
+
+from vettance.wire.payload import (
+    FAULTS_NAMED_MAX,
+    JSON,
+    OBJECT_BYTES_MAX,
+    OBJECT_DEPTH_MAX,
+    OBJECT_KEYS_MAX,
+    Faults,
+    check_object,
+    depth_of,
+    encode,
+    keys_in,
+    over_bounds,
+    shown_name,
+)
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """What stands under one name of a body: an object of `members`, or a value of any form if `is_free`."""
+
+    members: "Mapping[str, Declared] | None" = None
+    is_free: bool = False
+
+
+@functools.cache
+def declared(shape: type) -> Mapping[str, Declared]:
+    """Return what a struct declares, by the names on the wire."""
+    return _members_of(inspect.type_info(shape))
+
+
+def _members_of(kind: inspect.Type) -> Mapping[str, Declared]:
+    assert isinstance(kind, inspect.StructType), "bodies are declared as structs"
+    return {field.encode_name: _declared(field.type) for field in kind.fields}
+
+
+def _declared(kind: inspect.Type) -> Declared:
+    if isinstance(kind, inspect.Metadata):
+        return _declared(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        found = [_declared(part) for part in kind.types if not isinstance(part, inspect.NoneType)]
+        return found[0] if len(found) == 1 else Declared()
+    if isinstance(kind, inspect.StructType):
+        return Declared(members=_members_of(kind))
+    return Declared(is_free=isinstance(kind, inspect.DictType | inspect.AnyType))
+
+
+def hold_bounds(body: JSON, shape: type, faults: Faults) -> None:
+    """Hold each free-form member of a body to the bounds of objects, and all undeclared ones taken together.
+
+    Values of the wrong type are left to the reader of the body. Faults are 422.
+    """
+    others: JSON = {}
+    _hold(body, declared(shape), "", others, faults)
+    if others and over_bounds(encode(others)) is not None:
+        faults.meaning.update(_name_heavy(others))
+
+
+def _hold(holder: JSON, members: Mapping[str, Declared], path: str, others: JSON, faults: Faults) -> None:
+    for name, value in holder.items():
+        known = members.get(name)
+        if known is None:
+            others[f"{path}{name}"] = value
+        elif known.is_free:
+            # A declared object is measured as such; what else stands in its place as what a member holds.
+            check_object(value if type(value) is dict else {name: value}, f"{path}{name}", faults)
+        elif known.members is not None and type(value) is dict:
+            _hold(value, known.members, f"{path}{name}.", others, faults)
+
+
+_TOGETHER: Final = "members that are not documented must together not"
+_DEEP: Final = f"{_TOGETHER} be nested deeper than {OBJECT_DEPTH_MAX} levels"
+_LARGE: Final = f"{_TOGETHER} be larger than {OBJECT_BYTES_MAX} bytes as JSON"
+_MANY: Final = f"{_TOGETHER} hold more than {OBJECT_KEYS_MAX} keys in all"
+
+
+def _name_heavy(others: JSON) -> dict[str, str]:
+    """Say what is wrong with members that are beyond the bounds together, and name those that make it so.
+
+    These are the ones nested too deeply; else the heaviest, until what is left is within the bounds.
+    """
+    texts = {name: encode(value) for name, value in others.items()}
+    sizes = {name: len(name) + len(text) for name, text in texts.items()}
+    # An object or list of so many levels has a bracket that opens and one that closes for each.
+    large = (name for name, text in texts.items() if len(text) >= 2 * OBJECT_DEPTH_MAX)
+    deep = [name for name in large if depth_of(texts[name]) >= OBJECT_DEPTH_MAX]
+    if deep:
+        return {shown_name(name): _DEEP for name in deep[:FAULTS_NAMED_MAX]}
+    if sum(sizes.values()) > OBJECT_BYTES_MAX:
+        return dict.fromkeys(_heaviest(sizes, OBJECT_BYTES_MAX), _LARGE)
+    keys = {name: 1 + keys_in(text) for name, text in texts.items()}
+    return dict.fromkeys(_heaviest(keys, OBJECT_KEYS_MAX), _MANY)
+
+
+def _heaviest(weights: Mapping[str, int], total_max: int) -> Iterator[str]:
+    """Yield the names that weigh most, until the others weigh no more than `total_max`."""
+    total = sum(weights.values())
+    for name in heapq.nlargest(FAULTS_NAMED_MAX, weights, key=weights.__getitem__):
+        yield shown_name(name)
+        total -= weights[name]
+        if total <= total_max:
+            return

@@ -1,0 +1,163 @@
+"""Members and parameters that nobody declared, each with the name that was probably meant."""
+
+import difflib
+import functools
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from vettance.wire.declared import Declared, declared
+from vettance.wire.payload import JSON, NAME_CHARS_SHOWN
+
+
+class KnownNames(msgspec.Struct, frozen=True, eq=False):
+    """Names that have a meaning within members of any form, by the path of that member ("" is the body)."""
+
+    by_path: Mapping[str, frozenset[str]] = {}
+
+
+NO_NAMES: Final = KnownNames()
+
+#: So many are found in one body: who sends more has told enough with these, and finding costs.
+UNKNOWN_MAX: Final = 8
+#: How long the header may be; proxies begin to mind at 4 KiB for all of them.
+HEADER_BYTES_MAX: Final = 1024
+#: How alike two names must be, from 0 to 1, for one to be taken for the other misspelt. In a member of any
+#: form names are the sender's own, so only what is nearly a name with a meaning is worth a word.
+_ALIKE_MIN: Final = 0.75
+_NEARLY_MIN: Final = 0.85
+_LETTERS_APART_MAX: Final = 1
+
+_WORDS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])|[^\W_]+")
+_IGNORED: Final = "tenantId"
+
+
+class Unknown(NamedTuple):
+    """A name that is not known, by its path, and the path of the one that it is near to, if any."""
+
+    path: str
+    nearest: str | None
+
+
+def unknown_members(body: JSON, shape: type, known: KnownNames = NO_NAMES) -> list[Unknown]:
+    """Return the members of a body that nothing declares or knows, the first few of them.
+
+    Whatever stands in a member of any form is the sender's own; there a name is unknown only if it is nearly
+    one that `known` names for it. A `tenantId` is ignored everywhere, and so here.
+    """
+    found: list[Unknown] = []
+    for path, is_free in _undeclared(body, declared(shape), "", known.by_path):
+        nearest = _nearest_member(path, shape, known, _NEARLY_MIN if is_free else _ALIKE_MIN)
+        if nearest is not None or not is_free:
+            found.append(Unknown(path, nearest))
+            if len(found) == UNKNOWN_MAX:
+                break
+    return found
+
+
+def unknown_parameters(sent: Iterable[str], taken: tuple[str, ...]) -> list[Unknown]:
+    """Return the names of a query that it does not take; paths begin with a question mark."""
+    strange = [name[:NAME_CHARS_SHOWN] for name in sent if name not in taken][:UNKNOWN_MAX]
+    targets = [_name(name) for name in taken] if strange else []
+    return [Unknown(f"?{name}", _nearest(name, targets, _ALIKE_MIN)) for name in strange]
+
+
+def header_text(found: Iterable[Unknown]) -> str:
+    """Write unknown names as the value of a header: ASCII, nothing that could end or divide it, bounded."""
+    text = ""
+    for path, nearest in found:
+        each = quote(path, safe="?$@") + (f" (did you mean {nearest}?)" if nearest is not None else "")
+        if len(text) + len(each) > HEADER_BYTES_MAX:
+            break
+        text += f", {each}" if text else each
+    return text
+
+
+def _undeclared(
+    holder: JSON, members: Mapping[str, Declared], path: str, known: Mapping[str, frozenset[str]]
+) -> Iterator[tuple[str, bool]]:
+    """Yield the path of each name that is not known in its place, and whether its holder is of any form."""
+    here = known.get(path[:-1], frozenset())
+    for name, value in holder.items():
+        one = members.get(name)
+        if one is None:
+            if name not in here and name != _IGNORED:
+                yield f"{path}{name[:NAME_CHARS_SHOWN]}", False
+        elif type(value) is dict:
+            if one.members is not None:
+                yield from _undeclared(value, one.members, f"{path}{name}.", known)
+            elif (names := known.get(f"{path}{name}")) is not None:
+                for inner in value:
+                    if inner not in names:
+                        yield f"{path}{name}.{inner[:NAME_CHARS_SHOWN]}", True
+
+
+class _Name(NamedTuple):
+    """A path, and what is compared of it."""
+
+    path: str
+    holder: str
+    words: tuple[str, ...]
+    letters: str  # of the last part, all small
+
+
+def _name(path: str) -> _Name:
+    holder, _, last = path.rpartition(".")
+    return _Name(path, holder, _words(path), "".join(_words(last)))
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORDS.findall(text))
+
+
+@functools.cache
+def _targets(shape: type, known: KnownNames) -> tuple[_Name, ...]:
+    """Return everything that has a meaning, what is declared first."""
+    paths = [*_paths(declared(shape), "")]
+    for path, names in known.by_path.items():
+        paths += [f"{path}.{name}" if path else name for name in sorted(names)]
+    return tuple(_name(path) for path in dict.fromkeys(paths))
+
+
+def _paths(members: Mapping[str, Declared], path: str) -> Iterator[str]:
+    for name, one in members.items():
+        yield f"{path}{name}"
+        if one.members is not None:
+            yield from _paths(one.members, f"{path}{name}.")
+
+
+@functools.lru_cache(maxsize=4096)
+def _nearest_member(path: str, shape: type, known: KnownNames, alike_min: float) -> str | None:
+    return _nearest(path, _targets(shape, known), alike_min)
+
+
+def _nearest(path: str, targets: Iterable[_Name], alike_min: float) -> str | None:
+    """Return the path of the target that was probably meant; of equals the first."""
+    sent = _name(path)
+    best, nearest = 0.0, None
+    for target in targets:
+        if (alike := _likeness(sent, target)) > best:
+            best, nearest = alike, target.path
+    return nearest if best >= alike_min else None
+
+
+def _likeness(sent: _Name, target: _Name) -> float:
+    """Say from 0 to 1 how likely a target was meant.
+
+    The same name in another place or spelling is nearest; then one that has all its words, with more around
+    them (`customer.id` for `customer.externalId`); then one that differs in a few letters.
+    """
+    same_place = 0.05 if sent.holder == target.holder else 0.0
+    if sent.letters == target.letters:
+        return 0.95 + same_place
+    if len(sent.words) > 1 and sent.words[-1] == target.words[-1] and set(sent.words) < set(target.words):
+        return 0.85 + same_place
+    if abs(len(sent.letters) - len(target.letters)) > _LETTERS_APART_MAX:
+        return 0.0
+    # Hardly anybody misspells the first letter and the last; to compare the others takes long.
+    if sent.letters[:1] != target.letters[:1] and sent.letters[-1:] != target.letters[-1:]:
+        return 0.0
+    return min(0.9, difflib.SequenceMatcher(None, sent.letters, target.letters).ratio()) + same_place
