@@ -17,19 +17,19 @@ from fault_stores import Redis
 from stage import machine, payment_bodies
 
 from vettance import clock
-from vettance.decisions import sql
+from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.features import fraud_schema
+from vettance.decisions.shared_velocity import SharedMemory
 from vettance.deployment.connect import connect_store
+from vettance.events import sql as events_sql
 from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
 from vettance.redis_link.redis_connection import Line
-from vettance.rules.active_rulesets import RuleCache
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.settings.settings import Settings
 from vettance.velocity.redis.redis_velocity import RedisVelocity
-from vettance.velocity.sync.shared_velocity import SharedMemory
 from vettance.wire.payload import parse_object
 
 TENANT = "ten_fill"
@@ -53,7 +53,7 @@ async def fill(count: int, database: str | None, redis: Redis) -> dict[str, Any]
                     at_ms = now_ms - (count - place) * 10
                     event = read_taken_event(parse_object(body), at_ms)
                     event_id = ids.make("evt", at_ms)
-                    statements.append(sql.insert_event(TENANT, event_id, Source.EVENTS, event, body))
+                    statements.append(events_sql.insert_event(TENANT, event_id, Source.EVENTS, event, body))
                 await store.write(*statements)
             schema = fraud_schema()
             cache = RuleCache(lambda text: compile_document(text, schema))

@@ -25,10 +25,11 @@ from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql
 from vettance.decisions.decision import Decision, Outcome, Reason, Record
+from vettance.decisions.sql import count_decision
+from vettance.events import sql as events_sql
 from vettance.events.event import Category, Event, Source
 from vettance.history.compaction import Sealer
 from vettance.history.segment import Row
-from vettance.history.sql import count_decision
 
 TENANT = "ten_" + "0" * 32
 WRITERS = 64
@@ -74,7 +75,7 @@ def statements_of(row: Row, *, counted: bool) -> list[Statement]:
         processing_ms=0.2,
     )
     found = [
-        sql.insert_event(TENANT, row.id, Source.EVENTS, event, SENT),
+        events_sql.insert_event(TENANT, row.id, Source.EVENTS, event, SENT),
         sql.insert_decision(TENANT, row.id, event, decision, record, row.evaluated_at_ms),
     ]
     return [*found, count_decision(TENANT, row.occurred_at_ms, decision)] if counted else found

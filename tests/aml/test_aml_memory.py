@@ -14,8 +14,8 @@ from vettance.generate.aml_stream import Watch, aml_events
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import compile_ruleset
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.memory.snapshot_format import SnapshotRefused
 from vettance.velocity.port import Answer
-from vettance.velocity.sync.snapshot_format import SnapshotRefused
 from vettance.wire.payload import read_timestamp
 
 COMPILED = compile_ruleset(load_pack("aml"), aml_schema())

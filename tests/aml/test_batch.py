@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from live import run_cli
-from vettance.aml.screening.batch.journal import Journal, JournalBusy, Line
+from vettance.exchange.screening.journal import Journal, JournalBusy, Line
 
 LIST = """\
 id,name,type,birth_dates,countries,documents,reason

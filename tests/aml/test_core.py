@@ -13,8 +13,8 @@ from vettance.aml.findings import COMBINED, judge, rule_weight
 from vettance.aml.sql import stored_of
 from vettance.aml.transfer import KNOWN_MEMBERS
 from vettance.errors import Conflict
+from vettance.reference.jurisdictions import iso_code, read_codes
 from vettance.rules.rule import Rule, RuleSet, Thresholds
-from vettance.settings.jurisdictions import iso_code, read_codes
 
 NOW = 1_790_000_000_000
 ONE_KEY, OTHER_KEY = "key_" + "1" * 32, "key_" + "2" * 32

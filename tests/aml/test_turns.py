@@ -12,8 +12,8 @@ from databases import absence, ask, database
 from vettance.aml import aml_snapshot, sql
 from vettance.aml.aml_event import payload_digest, read_taken_aml_event
 from vettance.aml.assemble import assemble
+from vettance.aml.log_position import Met, Place
 from vettance.aml.screening.screen import Screener
-from vettance.aml.turns.log_position import Met, Place
 from vettance.db.engine import Misuse, Statement, Store, StoreDown
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore, store_path

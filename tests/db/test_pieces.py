@@ -16,6 +16,7 @@ from vettance.db.migrate import migrate
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql as decisions_sql
+from vettance.events import sql as events_sql
 from vettance.exchange import sql as exchange_sql
 from vettance.jobs import sql as jobs_sql
 from vettance.lists import sql as lists_sql
@@ -114,12 +115,12 @@ def test_what_is_asked_for_by_key_and_was_not_come_to_is_asked_for_again() -> No
 
 
 ASKED = (
-    decisions_sql.select_log(0, 0, 1),
-    decisions_sql.select_tenant_log("t", 0, 0, 1),
+    events_sql.select_log(0, 0, 1),
+    events_sql.select_tenant_log("t", 0, 0, 1),
     decisions_sql.select_decided_log("t", 0, 0, 1),
     decisions_sql.select_listed("t", [1, 2, 3], bodies=True),
-    decisions_sql.select_rows("t", [1, 2, 3]),
-    decisions_sql.select_imported_log("t", 0, 1),
+    events_sql.select_rows("t", [1, 2, 3]),
+    events_sql.select_imported_log("t", 0, 1),
     lists_sql.select_all("", 1),
     jobs_sql.select_queued("t", "imp", 1),
     jobs_sql.select_accepted("t", 0, 1),

@@ -17,9 +17,12 @@ from velocity_oracle import Oracle, agree
 
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore, store_path
+from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.decision import Record
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.features import fraud_schema
+from vettance.decisions.velocity_rebuild import Rebuilder
+from vettance.decisions.velocity_snapshots import Preserver
 from vettance.events.event import Source, read_event
 from vettance.exchange import sql as exchange_sql
 from vettance.exchange.import_rows import FraudKind
@@ -28,15 +31,12 @@ from vettance.exchange.worker import Importer
 from vettance.history.backtest import Backtest
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_imported
-from vettance.rules.active_rulesets import RuleCache
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Tenant
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.sync.rebuild import Rebuilder
 from vettance.velocity.sync.snapshot_store import Shelf
-from vettance.velocity.sync.snapshots import Preserver
 from vettance.wire.payload import encode
 
 TENANT = "ten_" + "1" * 32

@@ -18,11 +18,11 @@ from vettance.aml.findings import judge
 from vettance.aml.party_screening import requests_of
 from vettance.aml.sql import Record as AmlRecord
 from vettance.aml.used_ids import Known
+from vettance.decisions.active_rulesets import ask
 from vettance.decisions.features import fraud_schema
 from vettance.errors import Refusal
 from vettance.events.browser_session import merge
 from vettance.events.event import Event, read_event, with_session_signals
-from vettance.rules.active_rulesets import ask
 from vettance.rules.compiler import Compiled
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule

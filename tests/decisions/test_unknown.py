@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 
 from vettance.db.sqlite import SqliteStore, store_path
+from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.api import DecisionDoors
 from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.velocity_rebuild import Rebuilder
+from vettance.decisions.velocity_snapshots import Preserver
 from vettance.events.event import Event, Source, read_event
 from vettance.history.decision_search import Finder
 from vettance.history.entity_links import Relater
 from vettance.history.explain import Explainer
 from vettance.ids import IdSource
-from vettance.rules.active_rulesets import RuleCache
 from vettance.rules.ruleset import compile_document
 from vettance.rules.schema import Field, Schema, Type
 from vettance.rules.sql import DECIDING
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Tenant
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.sync.rebuild import Rebuilder
 from vettance.velocity.sync.snapshot_store import Shelf
-from vettance.velocity.sync.snapshots import Preserver
 from vettance.web.routing import NO_KEY, Call
 from vettance.wire.payload import decode, encode
 

@@ -14,12 +14,13 @@ from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.decision import LEVELS, Decision, Outcome, Reason, Record
+from vettance.decisions.sql import count_decision
+from vettance.events import sql as events_sql
 from vettance.events.event import Category, Event, Source
 from vettance.history.compaction import Sealer
 from vettance.history.decision_search import Finder
 from vettance.history.entity_links import Relater
 from vettance.history.filter import Order, Wanted
-from vettance.history.sql import count_decision
 from vettance.history.statistics import Accountant
 from vettance.ids import IdSource
 
@@ -158,7 +159,7 @@ class Archive:
             processing_ms=1.0,
         )
         return past, self._write(
-            decisions_sql.insert_event(tenant, past.id, Source.EVENTS, event, b"{}"),
+            events_sql.insert_event(tenant, past.id, Source.EVENTS, event, b"{}"),
             decisions_sql.insert_decision(tenant, past.id, event, decision, record, now_ms),
             count_decision(tenant, past.occurred_at_ms, decision),
         )

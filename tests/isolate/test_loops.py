@@ -18,20 +18,21 @@ from vettance.db import postgres_schema
 from vettance.db.engine import Store, everyone
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
+from vettance.decisions.velocity_snapshots import Preserver
 from vettance.fairness.isolation import failing
 from vettance.ids import IdSource
 from vettance.limits.limits import Quota
 from vettance.limits.quota_usage import OwnTally
+from vettance.limits.sql import select_quota_use
 from vettance.ops.gauges import Measurer, keep_noting
 from vettance.ops.sql import select_failing
 from vettance.replays.replay import StoredReplays
 from vettance.retention.expiry import Retainer
 from vettance.settings.retention_policy import Policy
 from vettance.telemetry.meters import take_place
-from vettance.tenants.sql import insert_tenant, select_quota_use
+from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
 from vettance.tenants.vault import Vault
-from vettance.velocity.sync.snapshots import Preserver
 from vettance.watchlists.refresh import IndexKeeper, import_list
 from vettance.wire.payload import encode
 

@@ -52,7 +52,7 @@ def test_a_collector_that_is_away_disturbs_nobody(tmp_path: Path) -> None:
 
 def test_nothing_of_it_is_loaded_unless_asked_for() -> None:
     program = (
-        "import sys, vettance.server.application, vettance.server.cli, vettance.webhooks.worker;"
+        "import sys, vettance.server.application, vettance.server.cli, vettance.server.deliverer;"
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0

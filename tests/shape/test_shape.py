@@ -2,12 +2,14 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "src" / "vettance"
+PROJECT = Path(__file__).parents[2]
+SOURCE = PROJECT / "src" / "vettance"
 FILES = sorted(path for path in SOURCE.rglob("*.py"))
 NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
 
@@ -18,7 +20,7 @@ VERBS = {
     "aml_rebuild.py",
     "application.py",
     "attempt_results.py",
-    "backfill.py",
+    "velocity_backfill.py",
     "backlog_limit.py",
     "backtest.py",
     "case_review.py",
@@ -51,7 +53,7 @@ VERBS = {
     "new_keys.py",
     "party_screening.py",
     "quota_usage.py",
-    "rebuild.py",
+    "velocity_rebuild.py",
     "redis_claims.py",
     "redis_connection.py",
     "redis_limits.py",
@@ -62,7 +64,6 @@ VERBS = {
     "resolve.py",
     "rollup.py",
     "ruleset_cli.py",
-    "running_totals.py",
     "screen.py",
     "search.py",
     "search_processes.py",
@@ -71,7 +72,8 @@ VERBS = {
     "serialized.py",
     "session_sync.py",
     "shared_velocity.py",
-    "snapshots.py",
+    "velocity_snapshots.py",
+    "deliverer.py",
     "start_progress.py",
     "statistics.py",
     "takeover.py",
@@ -143,11 +145,17 @@ def test_engines_are_named_by_the_wiring_and_the_command_line_only(name: str) ->
     assert not imported_by(name) & ENGINES
 
 
-def test_the_page_of_the_architecture_names_every_part() -> None:
-    text = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text("utf-8")
-    parts = {path.name for path in SOURCE.glob("*.py")} - {"__init__.py"}
-    parts |= {f"{path.parent.name}/" for path in SOURCE.glob("*/__init__.py")}
-    assert not {part for part in parts if part not in text}
+def test_the_page_of_the_architecture_shows_the_floors_as_they_are() -> None:
+    page = (PROJECT / "ARCHITECTURE.md").read_text("utf-8")
+    tree = page.partition("src/vettance/\n")[2].partition("```")[0]
+    lines = [line[2:22].rstrip() for line in tree.splitlines() if not line.startswith("    ")]
+    rooms = [room for line in lines for room in re.findall(r"(\w+)(?:/|\.py)(?= |$)", line)]
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text("utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    floor_of = {room: floor for floor, layer in enumerate(layers) for room in re.findall(r"\w+", layer)}
+    assert sorted(rooms) == sorted(floor_of), "ARCHITECTURE.md and the import contract name other rooms"
+    floors = [floor_of[room] for room in rooms]
+    assert floors == sorted(floors), "ARCHITECTURE.md has another order than the import contract"
 
 
 @pytest.mark.parametrize("name", NAMES)

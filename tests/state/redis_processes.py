@@ -12,20 +12,20 @@ from redis_server import PATIENCE_S, SECRET
 
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore
+from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.decision import Record
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.decisions.features import fraud_schema
+from vettance.decisions.shared_velocity import SharedMemory
 from vettance.errors import Unavailable
 from vettance.events.event import Source, read_taken_event
 from vettance.ids import IdSource
 from vettance.limits.redis_limits import SharedLimits
 from vettance.redis_link.redis_connection import Line
-from vettance.rules.active_rulesets import RuleCache
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.velocity.redis.redis_velocity import RedisVelocity
-from vettance.velocity.sync.shared_velocity import SharedMemory
 from vettance.websdk.session_sync import Follower
 from vettance.wire.payload import encode
 

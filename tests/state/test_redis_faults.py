@@ -11,12 +11,13 @@ from redis_processes import LOGIN, TENANT, Process, processes, until
 from velocity_plans import HOUR, MINUTE
 
 from vettance.db.engine import Row, Statement
+from vettance.decisions import shared_velocity
 from vettance.errors import Unavailable
 from vettance.limits.quota_usage import SharedTally
+from vettance.limits.sql import save_quota_use
 from vettance.redis_link.redis_connection import Line
-from vettance.tenants.sql import insert_tenant, save_quota_use
+from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
-from vettance.velocity.sync import shared_velocity
 
 
 async def test_what_redis_refused_for_a_while_is_settled_when_it_takes_it_again(tmp_path, server):

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from vettance.redis_link.down import StateDown
 from vettance.redis_link.redis_connection import Line
-from vettance.velocity.port import StateDown
 
 #: What has been seen instead of an answer with a run_id: a proxy hides it, a look-alike answers otherwise.
 ODD = [

@@ -10,8 +10,8 @@ from redis_server import PrivateRedis
 from structlog.testing import capture_logs
 
 from vettance.limits.redis_limits import SharedLimits
+from vettance.redis_link.down import StateDown
 from vettance.redis_link.redis_connection import Line
-from vettance.velocity.port import StateDown
 
 PATIENCE_S = 0.5
 #: A call ends after some four times its patience; a busy machine may take longer.

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from velocity_plans import EVERYTHING, HOUR, MINUTE, make_plan
 
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.memory.snapshot_format import SnapshotRefused
 from vettance.velocity.port import Aggregate, Observation, Series
-from vettance.velocity.sync.snapshot_format import SnapshotRefused
 
 # Long runs of random events say as much as shrunken ones, and shrinking them takes minutes.
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)

@@ -17,10 +17,10 @@ from vettance.deployment.connect import connect_store
 from vettance.settings.settings import Settings, SettingsError
 from vettance.tenants import sql
 from vettance.tenants.keyring import KeyRing
-from vettance.tenants.secret_check import prove_secret, record_when_proven
 from vettance.tenants.tenant import Key, Tenant, key_digest, make_key
 from vettance.tenants.vault import Vault, secret_digest
 from vettance.webhooks import sql as webhooks_sql
+from vettance.webhooks.secret_check import prove_secret, record_when_proven
 from vettance.webhooks.webhook import MessageType, Subscription, make_secret
 
 RIGHT, WRONG = b"r" * 32, b"w" * 32

@@ -53,7 +53,7 @@ class Deliverers:
         self._stack.enter_context(link)
         with theirs, (self._folder / "log").open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "vettance.webhooks.worker", str(self._folder), str(theirs.fileno())],
+                [sys.executable, "-m", "vettance.server.deliverer", str(self._folder), str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 env={
                     **os.environ,

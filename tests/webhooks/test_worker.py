@@ -25,7 +25,7 @@ class Worker:
         self.link, theirs = socket.socketpair()
         with theirs, self._log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "vettance.webhooks.worker", str(folder), str(theirs.fileno())],
+                [sys.executable, "-m", "vettance.server.deliverer", str(folder), str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 env={
                     **os.environ,

@@ -24,8 +24,8 @@ from vettance.aml.party_screening import Named
 from vettance.aml.screening.screen import Screener, Weighed
 from vettance.clock import DAY_MS
 from vettance.db.engine import Statement
+from vettance.decisions.active_rulesets import ActiveRules
 from vettance.ids import IdSource, made_at_ms
-from vettance.rules.active_rulesets import ActiveRules
 from vettance.wire.payload import encode, timestamp
 
 #: An event that repeats an open alert of the same customer and typology within this time joins it.

@@ -19,7 +19,7 @@ from vettance.events.event import (
     text_member,
 )
 from vettance.events.ip_address import canonical_ip
-from vettance.settings.jurisdictions import iso_code
+from vettance.reference.jurisdictions import iso_code
 from vettance.wire.declared import declared, hold_bounds
 from vettance.wire.payload import JSON, Faults, Wire, encode, is_within_bounds, read_moment
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from vettance.aml.aml_event import AmlEvent
 from vettance.clock import DAY_MS, HOUR_MS
-from vettance.settings.jurisdictions import country_of
+from vettance.reference.jurisdictions import country_of
 from vettance.wire.payload import read_moment
 
 #: What many laws have banks report: 10,000 (31 CFR 1010.311 in dollars; Directive (EU) 2015/849 in euros).

@@ -11,8 +11,8 @@ from vettance.aml.aml_snapshot import read_snapshot, write_snapshot
 from vettance.aml.parties import Book
 from vettance.aml.used_ids import Known
 from vettance.clock import DAY_MS, HOUR_MS
+from vettance.decisions.active_rulesets import ask
 from vettance.fairness.skipped_rows import Skipped
-from vettance.rules.active_rulesets import ask
 from vettance.rules.compiler import Compiled, Facts
 from vettance.rules.unknowns import Failure, failures_of, message_of
 from vettance.telemetry.meters import Rows

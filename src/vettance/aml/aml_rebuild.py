@@ -9,19 +9,19 @@ from vettance import clock
 from vettance.aml import sql
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.findings import rule_weight
+from vettance.aml.log_position import Place
 from vettance.aml.monitor import Monitor
 from vettance.aml.parties import OWN_MS
-from vettance.aml.turns.log_position import Place
 from vettance.aml.used_ids import Known
 from vettance.db.engine import Clash, Store, StoreDown
+from vettance.decisions.active_rulesets import ActiveRules, RuleCache
+from vettance.decisions.load_ruleset import RuleLoader
+from vettance.decisions.velocity_backfill import find_lacking
 from vettance.errors import Unavailable
-from vettance.rules.active_rulesets import ActiveRules, RuleCache
-from vettance.rules.load_ruleset import RuleLoader
 from vettance.rules.packs import load_pack_text
 from vettance.telemetry.logs import logger
 from vettance.tenants.sql import select_last_change
 from vettance.velocity.port import Plan
-from vettance.velocity.sync.backfill import find_lacking
 
 CHUNK: Final = 2_000  # Events read at a time at the start, when nobody waits.
 LIVE_CHUNK: Final = 50  # The same while events are watched: some milliseconds of the thread that decides.

@@ -14,7 +14,7 @@ import msgspec
 from vettance.aml.graph import Node
 from vettance.aml.parties import Book, Held, Own
 from vettance.aml.used_ids import Known
-from vettance.velocity.sync.snapshot_format import SnapshotRefused, sealed, unsealed
+from vettance.velocity.memory.snapshot_format import SnapshotRefused, sealed, unsealed
 
 #: To be raised with any change of what is written of books, parties and transfers.
 VERSION: Final = 1

@@ -15,14 +15,14 @@ from vettance.aml.party_screening import InlineScreener
 from vettance.aml.screening.screen import Screener
 from vettance.aml.turns.serialized import Share
 from vettance.db.engine import Store, Turns
+from vettance.decisions.active_rulesets import RuleCache
+from vettance.decisions.velocity_snapshots import Preserver
 from vettance.fairness.skipped_rows import Skipped
 from vettance.ids import IdSource
-from vettance.rules.active_rulesets import RuleCache
+from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset import compile_document
-from vettance.settings.jurisdictions import Jurisdictions
 from vettance.telemetry.meters import Meters
 from vettance.velocity.sync.snapshot_store import Shelf
-from vettance.velocity.sync.snapshots import Preserver
 
 #: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
 WORTH_EVENTS: Final = 50_000

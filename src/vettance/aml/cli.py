@@ -18,8 +18,8 @@ from vettance.commands import (
     show,
 )
 from vettance.db.engine import Store
+from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset_cli import Versions, tenant_option
-from vettance.settings.jurisdictions import Jurisdictions
 from vettance.tenants.sql import note_change
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ from vettance.decisions.value_domains import (
     MEASURED,
     MOMENT,
 )
+from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.domain import (
     ANYTHING,
     COUNT,
@@ -43,7 +44,6 @@ from vettance.rules.domain import (
     written,
 )
 from vettance.rules.schema import Field, Namespace, Schema, Type
-from vettance.settings.jurisdictions import Jurisdictions
 
 _SEGMENT: Final = one_of("person", "business")
 _WORD: Final = written(LOWER_TRIMMED)

@@ -14,12 +14,12 @@ from vettance.aml.case import Settings
 from vettance.aml.evidence import Teller
 from vettance.aml.findings import judge
 from vettance.aml.imports.watch_imported import AmlBackfill
+from vettance.aml.log_position import Place
 from vettance.aml.party_screening import InlineScreener, Named
-from vettance.aml.turns.log_position import Place
 from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
+from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
-from vettance.rules.active_rulesets import ActiveRules
 from vettance.telemetry.meters import Meters
 from vettance.velocity.sync.drain_gate import Turnstile
 from vettance.wire.payload import encode

@@ -5,9 +5,9 @@ from typing import Final
 from vettance.aml.aml_fields import BIRTH_MEMBERS
 from vettance.aml.features import aml_schema
 from vettance.aml.transfer import KNOWN_MEMBERS, SPELLINGS
+from vettance.reference.jurisdictions import CALL_FOR_ACTION, INCREASED_MONITORING, LISTS_DATE, SANCTIONED
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
-from vettance.settings.jurisdictions import CALL_FOR_ACTION, INCREASED_MONITORING, LISTS_DATE, SANCTIONED
 
 _INTRODUCTION = """\
 # The default AML pack

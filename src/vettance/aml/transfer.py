@@ -8,7 +8,7 @@ import msgspec
 
 from vettance.clock import DAY_MS
 from vettance.decisions.field_readers import read_amount, read_id, read_word
-from vettance.settings.jurisdictions import country_of
+from vettance.reference.jurisdictions import country_of
 from vettance.wire.payload import JSON, STRING_CHARS_MAX, read_moment
 from vettance.wire.suggestions import KnownNames
 

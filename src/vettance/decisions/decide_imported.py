@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vettance.db.engine import Row, Statement, Store, still_asked
-from vettance.decisions import sql
+from vettance.decisions.active_rulesets import ActiveRules, Asked, consider, legible_event
+from vettance.events import sql as events_sql
 from vettance.events.event import Event
-from vettance.rules.active_rulesets import ActiveRules, Asked, consider, legible_event
 from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.velocity.port import Velocity
 
@@ -27,7 +27,7 @@ class Log(NamedTuple):
     select_rows: Callable[[str, Sequence[int]], Statement]
 
 
-EVENTS: Final = Log(sql.select_moments, sql.select_rows)
+EVENTS: Final = Log(events_sql.select_moments, events_sql.select_rows)
 
 
 class LogByTime:
@@ -110,7 +110,7 @@ class Backfill:
         tenant: str,
         active: ActiveRules,
         velocity: Velocity,
-        run: sql.Run,
+        run: events_sql.Run,
         since_ms: int | None = None,
     ) -> None:
         """`velocity` is empty; `since_ms` is the first moment that is asked about, if not all are."""
@@ -126,7 +126,7 @@ class Backfill:
     async def resume(self) -> None:
         """Take up what this import has decided so far."""
         after = self.run.base
-        while rows := await self._store.read(sql.select_imported_log(self._tenant, after, _CHUNK)):
+        while rows := await self._store.read(events_sql.select_imported_log(self._tenant, after, _CHUNK)):
             for row in rows:
                 event = legible_event(row)
                 if event is not None:

@@ -10,21 +10,22 @@ import msgspec
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions import sql
+from vettance.decisions.active_rulesets import ActiveRules, Asked, consider
 from vettance.decisions.decide_imported import Backfill
 from vettance.decisions.decision import Decision, Record, decide
+from vettance.decisions.shared_velocity import SharedMemory
+from vettance.decisions.sql import count_decision
 from vettance.decisions.webhook_payload import told_of_evaluated
 from vettance.errors import Unavailable
+from vettance.events import sql as events_sql
 from vettance.events.browser_session import SessionBook
 from vettance.events.event import Event, Source, with_session_signals
-from vettance.history.sql import count_decision
 from vettance.ids import IdSource
 from vettance.lists.entry import ListBook, ListEntry
 from vettance.outbox import MessageType, enqueue
-from vettance.rules.active_rulesets import ActiveRules, Asked, consider
 from vettance.telemetry.meters import Meters
 from vettance.velocity.port import EVERYTHING, Velocity
 from vettance.velocity.sync.drain_gate import Turnstile
-from vettance.velocity.sync.shared_velocity import SharedMemory
 from vettance.wire.payload import decode
 
 _NO_LISTS = ListBook()
@@ -318,7 +319,7 @@ def _rows_of(
     """Write down an event with its decision and its counts."""
     event, decision, now_ms = evaluated.event, evaluated.decision, evaluated.evaluated_at_ms
     return [
-        sql.insert_event(tenant, evaluated.id, source, event, sent, signals),
+        events_sql.insert_event(tenant, evaluated.id, source, event, sent, signals),
         sql.insert_decision(tenant, evaluated.id, event, decision, record, now_ms),
         count_decision(tenant, event.occurred_at_ms, decision),
     ]

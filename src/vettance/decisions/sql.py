@@ -1,37 +1,27 @@
-"""What the store remembers of events and their decisions: the log."""
+"""What the store remembers of decisions."""
 
+import functools
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
-from vettance.decisions.decision import Decision, Record
-from vettance.events.event import Event, Source
+from vettance.decisions.decision import Decision, Outcome, Record
+from vettance.events.event import Event
+
+MINUTE_S: Final = 60
+DAY_S: Final = 86_400
+EVENTS: Final = ""  # The code whose row counts all decisions.
 
 _encode_record = msgspec.json.Encoder().encode
 _decode_record = msgspec.json.Decoder(Record).decode
 
-_INSERT_EVENT: Final = (
-    "INSERT INTO event (tenant, id, source, received_at_ms, occurred_at_ms, sent, signals) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?)"
-)
 _INSERT_DECISION: Final = (
     "INSERT INTO decision (tenant, id, evaluated_at_ms, occurred_at_ms, event_name, event_category, "
     "decision, score, level, customer_id, email, device_id, fingerprint, ip, country, session_id, record, "
     "received_at_ms, reasons) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-
-
-def insert_event(
-    tenant: str, event_id: str, source: Source, event: Event, sent: bytes, signals: bytes | None = None
-) -> Statement:
-    """Append an event, as it was sent, to the log, with the signals its session had queued by then."""
-    return scoped(
-        tenant,
-        _INSERT_EVENT,
-        (event_id, source.value, event.received_at_ms, event.occurred_at_ms, sent, signals),
-    )
 
 
 def insert_decision(
@@ -139,41 +129,10 @@ def listed_of(row: Row) -> Listed:
     return Listed(stored_of(row[1:13]), row[0], *row[13:18])
 
 
-def exists_event(tenant: str, event_id: str) -> Statement:
-    """One row when the tenant has this event."""
-    return scoped(tenant, "SELECT 1 FROM event WHERE tenant = ? AND id = ?", (event_id,))
-
-
 def stored_of(row: Row) -> Stored:
     """Make a stored decision of a row of `select_decision`."""
     entities = Entities(*row[6:11])
     return Stored(row[0], row[1], row[2], row[3], row[4] or b"", _decode_record(row[5]), entities, row[11])
-
-
-def select_log(after: int, since_ms: int, limit: int) -> Statement:
-    """(seq, tenant, id, received_at_ms, sent, signals) of events received since a moment, in log order.
-
-    All statements of the log read in pieces, however many rows they are asked for.
-    """
-    return in_pieces(
-        everyone(
-            "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
-            "WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
-            (after, since_ms, limit),
-        )
-    )
-
-
-def select_tenant_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
-    """The same for one tenant."""
-    return in_pieces(
-        scoped(
-            tenant,
-            "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event WHERE tenant = ? AND seq > ? "
-            "AND received_at_ms >= ? ORDER BY seq LIMIT ?",
-            (after, since_ms, limit),
-        )
-    )
 
 
 def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
@@ -190,72 +149,9 @@ def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> St
     )
 
 
-def select_moments(tenant: str, after: int, base: int, span: tuple[int, int], limit: int) -> Statement:
-    """(seq, occurred_at_ms) of the events of a span of time, both ends included, up to a place of the log."""
-    return scoped(
-        tenant,
-        "SELECT seq, occurred_at_ms FROM event WHERE tenant = ? AND seq > ? AND seq <= ? "
-        "AND occurred_at_ms >= ? AND occurred_at_ms <= ? ORDER BY seq LIMIT ?",
-        (after, base, *span, limit),
-    )
-
-
-def select_rows(tenant: str, seqs: Sequence[int]) -> Statement:
-    """The events at some places of the log, as `select_log` gives them."""
-    places, args = in_list(seqs)
-    return in_pieces(
-        scoped(
-            tenant,
-            "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
-            f"WHERE tenant = ? AND seq IN ({places})",
-            args,
-        )
-    )
-
-
-def select_imported_log(tenant: str, after: int, limit: int) -> Statement:
-    """The imported events behind a place of the log, as `select_log` gives them."""
-    return in_pieces(
-        scoped(
-            tenant,
-            "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event "
-            "WHERE tenant = ? AND seq > ? AND source = 'import' ORDER BY seq LIMIT ?",
-            (after, limit),
-        )
-    )
-
-
-class Run(NamedTuple):
-    """An import of events that happened from `first_ms` to `last_ms`, by its id.
-
-    `base` is the place in the log up to which it sees the events of others. What was imported behind it, and
-    not behind the base of a later run, is its own: a tenant's imports are decided one after the other.
-    """
-
-    id: str
-    base: int
-    first_ms: int
-    last_ms: int
-
-
-def select_runs(tenant: str) -> Statement:
-    """The imports of a tenant of which something may be in the log, in the order in which they came there."""
-    return scoped(
-        tenant,
-        "SELECT id, base, first_ms, last_ms FROM import_run "
-        "WHERE tenant = ? AND kind = 'fraud' AND base IS NOT NULL ORDER BY base, begun_at_ms",
-    )
-
-
 def record_of(stored: bytes) -> Record:
     """Read a record of the log."""
     return _decode_record(stored)
-
-
-def select_present(tenant: str, ids: Sequence[str]) -> Statement:
-    """Which of some events are in the log."""
-    places, args = in_list(ids)
-    return scoped(tenant, f"SELECT id FROM event WHERE tenant = ? AND id IN ({places})", args)
 
 
 def select_last_evaluated() -> Statement:
@@ -285,11 +181,29 @@ def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
     return in_pieces(newest._replace(postgres=in_pieces(rows)))
 
 
-def select_last_event() -> Statement:
-    """(seq, id) of the newest event of the log."""
-    return everyone("SELECT seq, id FROM event ORDER BY seq DESC LIMIT 1")
+@functools.cache
+def _count(rows: int) -> str:
+    """Build the statement that adds so many rows to the rollup."""
+    row = "(?, ?, ?, ?, ?, ?, ?, ?)"
+    return (
+        "INSERT INTO rollup (tenant, width_s, start_s, code, evaluated, review, block, score_sum) VALUES "
+        + ", ".join([row] * rows)
+        + " ON CONFLICT (tenant, width_s, start_s, code) DO UPDATE SET "
+        "evaluated = rollup.evaluated + excluded.evaluated, review = rollup.review + excluded.review, "
+        "block = rollup.block + excluded.block, score_sum = rollup.score_sum + excluded.score_sum"
+    )
 
 
-def select_event_at(seq: int) -> Statement:
-    """(id,) of the event at a place of the log."""
-    return everyone("SELECT id FROM event WHERE seq = ?", (seq,))
+def count_decision(tenant: str, occurred_at_ms: int, decision: Decision) -> Statement:
+    """Count a decision, and each of its reason codes, in the minute and the day of its event time."""
+    at_s = occurred_at_ms // 1000
+    minute, day = at_s - at_s % MINUTE_S, at_s - at_s % DAY_S
+    review = int(decision.outcome is Outcome.REVIEW)
+    block = int(decision.outcome is Outcome.BLOCK)
+    score = decision.score
+    args: list[str | int] = [MINUTE_S, minute, EVENTS, 1, review, block, score]
+    args += (tenant, DAY_S, day, EVENTS, 1, review, block, score)
+    for reason in decision.reasons:
+        args += (tenant, MINUTE_S, minute, reason.code, 1, review, block, score)
+        args += (tenant, DAY_S, day, reason.code, 1, review, block, score)
+    return scoped(tenant, _count(2 + 2 * len(decision.reasons)), args)

@@ -3,8 +3,8 @@
 from typing import Final
 
 from vettance.events.ip_address import canonical_ip
+from vettance.reference.countries import NAMES, country_code
 from vettance.rules.domain import LOWER_TRIMMED, UPPER_TRIMMED, Domain, Fold
-from vettance.settings.countries import NAMES, country_code
 
 
 def _codes(text: str) -> frozenset[str]:

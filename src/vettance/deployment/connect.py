@@ -14,12 +14,12 @@ from vettance.db.sqlite import Seat, SqliteStore, store_path
 from vettance.db.write_relay import RelayedStore, watch
 from vettance.limits.limits import THROTTLE_WINDOW_S, Throttle
 from vettance.limits.throttle_journal import Trail
+from vettance.redis_link.down import StateDown
 from vettance.settings.settings import Settings, SettingsError
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
 from vettance.telemetry.outages import Outage
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.port import StateDown
 
 if TYPE_CHECKING:
     from vettance.db.membership import Membership

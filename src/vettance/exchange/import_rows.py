@@ -11,12 +11,12 @@ from vettance.aml.aml_memory import Velocity as AmlVelocity
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.monitor import Monitor
 from vettance.db.engine import Store
-from vettance.decisions import sql as decisions_sql
 from vettance.decisions.decide_imported import Backfill
 from vettance.decisions.evaluate import Also, Evaluator, Taken
-from vettance.decisions.sql import Run
 from vettance.errors import Refusal, Unavailable
+from vettance.events import sql as events_sql
 from vettance.events.event import read_taken_event
+from vettance.events.sql import Run
 from vettance.ids import IdSource
 from vettance.jobs import sql
 from vettance.jobs.job_results import settle
@@ -64,7 +64,7 @@ class FraudKind:
 
     async def newest(self) -> int:
         """Return the place of the newest event of all in the log."""
-        rows = await self._store.read(decisions_sql.select_last_event())
+        rows = await self._store.read(events_sql.select_last_event())
         return rows[0][0] if rows else 0
 
     async def open(self, tenant: str, run: Run, past: Backfill | None) -> Backfill | None:

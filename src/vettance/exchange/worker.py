@@ -10,8 +10,8 @@ from vettance.aml.aml_memory import Velocity
 from vettance.aml.monitor import Monitor
 from vettance.db.engine import Lost, Store, StoreDown
 from vettance.decisions.evaluate import Evaluator
-from vettance.decisions.sql import Run
 from vettance.errors import InternalError, Unavailable
+from vettance.events.sql import Run
 from vettance.exchange import sql
 from vettance.exchange.import_rows import AmlKind, FraudKind, Kind, fail
 from vettance.fairness.isolation import Isolation

@@ -15,14 +15,8 @@ from typing import Final, NamedTuple
 
 from vettance.db.engine import StoreDown
 from vettance.telemetry.logs import logger
+from vettance.telemetry.meters import WORKS
 
-#: What is done for many in the background; metrics have a value for each, and no others.
-WORKS: Final = (
-    *("configuration", "memory", "aml_memory", "snapshot", "history", "sessions", "quota"),
-    *("jobs", "replays", "rescreening", "retention", "metrics", "key_use", "import", "doctor"),
-    *("webhook_lane", "webhook_change", "webhook_row", "webhook_settlement", "webhook_succession"),
-    "webhook_backlog",
-)
 #: The pause after the first failure; each further one doubles it. What failed by chance is done soon after.
 RETRY_S_MIN: Final = 1.0
 #: The longest pause: what somebody has mended is done within this time, and a lasting failure fills no log.

@@ -5,8 +5,8 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Store
-from vettance.decisions.sql import exists_event
 from vettance.errors import NotFound
+from vettance.events.sql import exists_event
 from vettance.feedback import sql
 from vettance.feedback.answers import FeedbackAnswer, answer, told_of_feedback
 from vettance.feedback.label import Feedback, FeedbackBody, Target, read_feedback

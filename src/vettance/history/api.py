@@ -1,10 +1,25 @@
-"""The doors of the history: lists and statistics of decisions and events."""
+"""The doors of the history: decisions and events, one by one, in lists and in statistics."""
 
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 from typing import Final
 
-from vettance.decisions.answers import event_record
+import msgspec
+
+from vettance.decisions.answers import (
+    DecisionRecord,
+    LinkedEntities,
+    LinkedEntity,
+    ListMatch,
+    Outputs,
+    RuleResult,
+    RuleVersion,
+    Unknown,
+    as_sent,
+    event_record,
+)
+from vettance.decisions.decision import LOWERCASE
+from vettance.feedback.answers import answer as feedback_answer
 from vettance.history.answers import (
     ORDERS,
     DecisionPage,
@@ -21,12 +36,14 @@ from vettance.history.answers import (
     write_cursor,
 )
 from vettance.history.decision_search import Finder, Found
-from vettance.history.explain import Explainer
+from vettance.history.entity_links import Link
+from vettance.history.explain import Explained, Explainer
 from vettance.history.filter import Wanted
 from vettance.history.statistics import Accountant
+from vettance.velocity.port import EVERYTHING
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Reply, Route
-from vettance.wire.payload import JSON, encode
+from vettance.wire.payload import JSON, decode, encode, timestamp
 
 _DECISIONS: Final = "Decisions"
 _EVENTS: Final = "Events"
@@ -83,6 +100,24 @@ class HistoryDoors:
                 _EVENTS,
                 query=SpanQuery,
                 answers=EventStats,
+            ),
+            Route(
+                "GET",
+                f"{_ROOT}/decisions/{{id}}",
+                self.decision,
+                "A decision, explained",
+                _DECISIONS,
+                answers=DecisionRecord,
+                refusals=(404,),
+            ),
+            Route(
+                "GET",
+                f"{_ROOT}/events/{{id}}",
+                self.event,
+                "An event as it was sent, with what was decided",
+                _EVENTS,
+                answers=dict,
+                refusals=(404,),
             ),
         )
 
@@ -185,3 +220,67 @@ class HistoryDoors:
         tally, uniques = await self._accountant.both(call.tenant.id, query.moment_from, query.moment_to)
         newest = await self._accountant.cover(call.tenant.id)
         return Reply(event_stats(tally, uniques, newest))
+
+    async def decision(self, call: Call) -> Reply:
+        """GET /decisions/{id}."""
+        return Reply(_record_answer(await self._explainer.explain(call.tenant.id, call.path["id"])))
+
+    async def event(self, call: Call) -> Reply:
+        """GET /events/{id}."""
+        stored, decision, _ = await self._explainer.find(call.tenant.id, call.path["id"])
+        feedback = await self._explainer.feedback(call.tenant.id, [stored.id])
+        return Reply(event_record(stored, decision, feedback))
+
+
+def _record_answer(explained: Explained) -> DecisionRecord:
+    stored, decision, record = explained.stored, explained.decision, explained.stored.record
+    sent = as_sent(explained.sent)
+    fired, failed = set(record.fired), dict(record.failed)
+    return DecisionRecord(
+        id=stored.id,
+        inputs={**sent, "event": sent, **_queued(stored.signals), "features": explained.features},
+        outputs=Outputs(
+            decision=LOWERCASE[decision.outcome],
+            risk_score=decision.score,
+            risk_level=decision.level,
+            reason_codes=decision.reasons,
+            recommended_actions=decision.actions,
+            rule_version=RuleVersion(version=str(decision.ruleset_version)),
+            rules=[
+                RuleResult(
+                    rule_id=rule.id,
+                    rule_name=rule.name,
+                    matched=index in fired,
+                    score=rule.score,
+                    mode=rule.mode,
+                    error=failed.get(index),
+                )
+                for index, rule in enumerate(explained.active.ruleset.running)
+            ],
+            lists=[
+                ListMatch(id=entry_id, list_type=list_type, type=entry_type)
+                for entry_id, list_type, entry_type in record.lists
+            ],
+            unknown=[Unknown(name=name, error=error) for name, error in record.unknown] or msgspec.UNSET,
+            inexact=explained.inexact or msgspec.UNSET,
+            degraded=record.inexact == EVERYTHING or msgspec.UNSET,
+        ),
+        linked_entities=LinkedEntities(**{kind: _linked(link) for kind, link in explained.links.items()}),
+        feedback=[feedback_answer(feedback) for feedback in explained.feedback],
+        evaluated_at=timestamp(stored.evaluated_at_ms),
+    )
+
+
+def _queued(signals: bytes | None) -> JSON:
+    return {} if signals is None else {"sessionSignals": decode(signals)}
+
+
+def _linked(link: Link) -> LinkedEntity:
+    return LinkedEntity(
+        id=link.id,
+        events=link.events,
+        customers=link.others.get("customer"),
+        devices=link.others.get("device"),
+        first_seen_at=timestamp(link.first_at_ms),
+        last_seen_at=timestamp(link.last_at_ms),
+    )

@@ -7,12 +7,13 @@ import msgspec
 
 from vettance.db.engine import Row, Store
 from vettance.decisions import sql
+from vettance.decisions.active_rulesets import ActiveRules, consider, logged_event
 from vettance.decisions.decide_imported import Backfill
 from vettance.decisions.decision import Decision, Outcome, decide, entries_of
+from vettance.events import sql as events_sql
 from vettance.events.event import Source
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import MEANS_FRAUD, Feedback
-from vettance.rules.active_rulesets import ActiveRules, consider, logged_event
 from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.velocity.port import Velocity
 
@@ -57,7 +58,7 @@ class Backtest:
         self._active = active
         self._engine = engine
         self._velocity = engine()
-        self._runs: Sequence[sql.Run] = ()
+        self._runs: Sequence[events_sql.Run] = ()
         self._past: Backfill | None = None
         self.counts: dict[tuple[bool | None, Outcome, Outcome], int] = {}
         #: Events of the log that could not be read again.
@@ -72,7 +73,9 @@ class Backtest:
         Events of the ninety days before fill the memory and are not counted.
         """
         self._velocity.install(self._tenant, self._active.compiled.plan)
-        self._runs = [sql.Run._make(row) for row in await self._store.read(sql.select_runs(self._tenant))]
+        self._runs = [
+            events_sql.Run._make(row) for row in await self._store.read(events_sql.select_runs(self._tenant))
+        ]
         # Nothing is received more than five minutes before it happened.
         since_ms, after = span[0] - WINDOW_MS_MAX - 300_000, 0
         while rows := await self._store.read(sql.select_decided_log(self._tenant, after, since_ms, _CHUNK)):

@@ -88,10 +88,10 @@ def backtest_file(
 
     Example: vettance rules backtest rules.yaml --tenant ten_0190… --from 2026-01-01 --output changed.ndjson
     """
+    from vettance.decisions.active_rulesets import ActiveRules
     from vettance.decisions.decision import LOWERCASE, Outcome, decide
     from vettance.history.backtest import Backtest
     from vettance.history.sql import count_after
-    from vettance.rules.active_rulesets import ActiveRules
     from vettance.rules.rule_file import admit_file
     from vettance.velocity.memory.memory_velocity import MemoryVelocity
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
+from vettance.decisions import sql as decisions_sql
 from vettance.fairness.isolation import Isolation
 from vettance.history import sql
 from vettance.history.segment import (
@@ -236,7 +237,7 @@ class Sealer:
 
     async def _rosters(self, tenant: str, columns: Mapping[str, Array]) -> list[Statement]:
         """Add the customers and devices of a chunk to those of its days."""
-        days = columns["occurred_at_ms"] // (sql.DAY_S * 1000) * sql.DAY_S
+        days = columns["occurred_at_ms"] // (decisions_sql.DAY_S * 1000) * decisions_sql.DAY_S
         seen = keys_of(columns)
         statements = []
         for day in np.unique(days):

@@ -7,16 +7,16 @@ import msgspec
 
 from vettance.db.engine import PIECE_BYTES, Store, StoreDown, in_pieces, still_asked
 from vettance.decisions import sql
+from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.decisions.decision import Decision, decide, entries_of
 from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.load_ruleset import PACK_VERSION, pack_rules
 from vettance.errors import NotFound
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback
 from vettance.history.entity_links import Link, Relater
 from vettance.ids import is_id
-from vettance.rules.active_rulesets import ActiveRules, RuleCache
 from vettance.rules.compiler import compile_rules
-from vettance.rules.load_ruleset import PACK_VERSION, pack_rules
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.schema import Schema
 from vettance.rules.sql import DECIDING

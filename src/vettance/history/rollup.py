@@ -7,8 +7,9 @@ import msgspec
 import numpy as np
 
 from vettance.decisions.decision import Outcome
+from vettance.decisions.sql import DAY_S, EVENTS, MINUTE_S
 from vettance.history.segment import OUTCOME_MASK, OUTCOMES, REASONS, Array
-from vettance.history.sql import DAY_S, EVENTS, MINUTE_S, Counted, Part
+from vettance.history.sql import Counted, Part
 
 HOUR_S: Final = 3_600
 END_MS: Final = 253_402_300_800_000  # The year 10000, at midnight: later than any event.

@@ -1,47 +1,16 @@
 """What the store remembers for the history: counts written with each decision, columns laid out behind."""
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import Statement, in_list, scoped
-from vettance.decisions.decision import Decision, Outcome
+from vettance.decisions.decision import Outcome
+from vettance.decisions.sql import DAY_S, EVENTS
 from vettance.history.filter import Order, Wanted
 from vettance.history.segment import OUTCOMES, TERM, Array, Chunk, Row
 
-MINUTE_S: Final = 60
-DAY_S: Final = 86_400
 #: Beyond every place in the log.
 END: Final = 2**62
-EVENTS: Final = ""  # The code whose row counts all decisions.
-
-
-@functools.cache
-def _count(rows: int) -> str:
-    """Build the statement that adds so many rows to the rollup."""
-    row = "(?, ?, ?, ?, ?, ?, ?, ?)"
-    return (
-        "INSERT INTO rollup (tenant, width_s, start_s, code, evaluated, review, block, score_sum) VALUES "
-        + ", ".join([row] * rows)
-        + " ON CONFLICT (tenant, width_s, start_s, code) DO UPDATE SET "
-        "evaluated = rollup.evaluated + excluded.evaluated, review = rollup.review + excluded.review, "
-        "block = rollup.block + excluded.block, score_sum = rollup.score_sum + excluded.score_sum"
-    )
-
-
-def count_decision(tenant: str, occurred_at_ms: int, decision: Decision) -> Statement:
-    """Count a decision, and each of its reason codes, in the minute and the day of its event time."""
-    at_s = occurred_at_ms // 1000
-    minute, day = at_s - at_s % MINUTE_S, at_s - at_s % DAY_S
-    review = int(decision.outcome is Outcome.REVIEW)
-    block = int(decision.outcome is Outcome.BLOCK)
-    score = decision.score
-    args: list[str | int] = [MINUTE_S, minute, EVENTS, 1, review, block, score]
-    args += (tenant, DAY_S, day, EVENTS, 1, review, block, score)
-    for reason in decision.reasons:
-        args += (tenant, MINUTE_S, minute, reason.code, 1, review, block, score)
-        args += (tenant, DAY_S, day, reason.code, 1, review, block, score)
-    return scoped(tenant, _count(2 + 2 * len(decision.reasons)), args)
 
 
 class Counted(NamedTuple):

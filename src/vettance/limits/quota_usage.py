@@ -7,8 +7,9 @@ from typing import Final, Protocol
 
 from vettance.db.engine import Clash, Lost, Misuse, Store, StoreDown
 from vettance.fairness.isolation import Isolation
-from vettance.tenants import sql
-from vettance.velocity.port import StateDown
+from vettance.limits import sql
+from vettance.redis_link.down import StateDown
+from vettance.tenants import sql as tenants_sql
 
 #: So much of the quota is lost at the most when a process is killed.
 SAVE_S: Final = 5.0
@@ -62,7 +63,7 @@ class OwnTally:
         """Write down what was counted."""
         hour, used = self._quota.used()
         # Of a tenant that was deleted, nothing is written again.
-        rows = await self._store.read(sql.select_tenants())
+        rows = await self._store.read(tenants_sql.select_tenants())
         there = {row[0]: used[row[0]] for row in rows if row[0] in used}
         await _save(self._store, self._isolation, hour, there)
 
@@ -110,7 +111,7 @@ class SharedTally:
 
     async def save(self) -> None:
         """Write down what was counted since; first mend what was lost."""
-        tenants = [row[0] for row in await self._store.read(sql.select_tenants())]
+        tenants = [row[0] for row in await self._store.read(tenants_sql.select_tenants())]
         self._saved = {tenant: self._saved[tenant] for tenant in tenants if tenant in self._saved}
         counted = {tenant: (hour, used) for tenant, hour, used in await self._quota.used(tenants)}
         for tenant, saved in tuple(self._saved.items()):

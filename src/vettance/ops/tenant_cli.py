@@ -240,8 +240,8 @@ def create_key(tenant_id: str, other_secret: bool, name: str, as_json: bool, dat
 
     Example: vettance key create --tenant ten_0190… --name checkout
     """
-    from vettance.tenants.secret_check import prove_secret
     from vettance.tenants.vault import secret_digest
+    from vettance.webhooks.secret_check import prove_secret
 
     async def work(store: Store, settings: Settings) -> tuple[str, str]:
         await find_tenant(store, tenant_id)
@@ -355,7 +355,7 @@ def rotate_key(key_id: str, as_json: bool, data: str | None) -> None:
 
     Example: vettance key rotate key_0190…
     """
-    from vettance.tenants.secret_check import prove_secret
+    from vettance.webhooks.secret_check import prove_secret
 
     async def work(store: Store, settings: Settings) -> tuple[str, str]:
         found = await _find_key(store, key_id)

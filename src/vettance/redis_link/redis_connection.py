@@ -12,9 +12,9 @@ from typing import Any, Final
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, RedisError, ResponseError
 
+from vettance.redis_link.down import StateDown
 from vettance.telemetry.logs import logger
 from vettance.telemetry.outages import Outage
-from vettance.velocity.port import StateDown
 
 #: How long an answer, or a connection, may take. A call takes a fraction of a millisecond.
 PATIENCE_S: Final = 2.0

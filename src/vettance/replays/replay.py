@@ -9,10 +9,11 @@ from typing import Final
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.fairness.isolation import Isolation
+from vettance.redis_link.down import StateDown
 from vettance.replays import sql
 from vettance.telemetry.logs import logger
 from vettance.tenants.vault import Vault
-from vettance.velocity.port import Claims, StateDown
+from vettance.velocity.port import Claims
 from vettance.web.response import Answer, answer_of
 from vettance.web.routing import Call, Reply
 

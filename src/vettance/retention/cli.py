@@ -135,8 +135,8 @@ def erase(
     Example: vettance customer erase --tenant ten_0190… --external-id c-1001
     """
     from vettance.retention.erasure import Eraser
-    from vettance.tenants.secret_check import prove_secret
     from vettance.velocity.sync.snapshot_store import Shelf
+    from vettance.webhooks.secret_check import prove_secret
 
     if not external_id.strip():
         fail("--external-id is empty; nothing was erased")
@@ -213,8 +213,8 @@ async def count_tenant(store: Store, tenant_id: str) -> tuple[Tenant, dict[str, 
 async def delete_tenant(store: Store, settings: Settings, tenant_id: str) -> dict[str, int]:
     """Delete a tenant from the store, from the data folder and from Redis; return the rows of each table."""
     from vettance.deployment.connect import connect_shared
+    from vettance.redis_link.down import StateDown
     from vettance.retention.tenant_deletion import TenantDeleter
-    from vettance.velocity.port import StateDown
     from vettance.velocity.sync.snapshot_store import Shelf
     from vettance.watchlists.list_store import shelf_path
 

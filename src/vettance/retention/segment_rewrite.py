@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from vettance.db.engine import Lost, Statement, Store
+from vettance.decisions import sql as decisions_sql
 from vettance.history import sql as history_sql
 from vettance.history.column_cache import Layout
 from vettance.history.compaction import Sealer
@@ -92,13 +93,13 @@ class Renamer:
         layout = await fresh.layout(tenant)
         names = ("occurred_at_ms", "customer_id", "email", "device_id", "fingerprint")
         columns = {name: await fresh.column(tenant, name, layout) for name in names}
-        seen, day_of = keys_of(columns), columns["occurred_at_ms"] // (history_sql.DAY_S * 1000)
+        seen, day_of = keys_of(columns), columns["occurred_at_ms"] // (decisions_sql.DAY_S * 1000)
         statements = [sql.raise_epoch(tenant, epoch, layout.through)]
         for day in sorted(days):
             for kind, terms in seen.items():
                 here = np.unique(terms[day_of == day])
                 statements.append(
-                    history_sql.save_roster(tenant, kind, day * history_sql.DAY_S, here[here > 0])
+                    history_sql.save_roster(tenant, kind, day * decisions_sql.DAY_S, here[here > 0])
                 )
         for term in orphans:
             statements.append(sql.remove_term(tenant, term.id))
@@ -108,7 +109,7 @@ class Renamer:
 
 
 def _day_of(moment_ms: int) -> int:
-    return moment_ms // (history_sql.DAY_S * 1000)
+    return moment_ms // (decisions_sql.DAY_S * 1000)
 
 
 def _stands_elsewhere(term: terms_sql.Term, columns: dict[str, Array], places: Array) -> bool:

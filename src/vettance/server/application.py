@@ -15,10 +15,14 @@ from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.rescreening import Rescreener
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
+from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.api import DecisionDoors
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.network import Network, Records, open_records
+from vettance.decisions.shared_velocity import SharedMemory
+from vettance.decisions.velocity_rebuild import Rebuilder
+from vettance.decisions.velocity_snapshots import Preserver
 from vettance.deployment.connect import (
     connect_shared,
     connect_throttle,
@@ -26,6 +30,7 @@ from vettance.deployment.connect import (
     keep_duty,
     turns_of,
 )
+from vettance.events import sql as events_sql
 from vettance.exchange.worker import importer
 from vettance.fairness.skipped_rows import Skipped
 from vettance.feedback.api import FeedbackDoors
@@ -45,9 +50,9 @@ from vettance.lists.api import ListDoors
 from vettance.ops.gauges import Cache, Measurer, keep_noting, keep_telling
 from vettance.ops.start_progress import StartProgress
 from vettance.processes.malloc import give_back
+from vettance.redis_link.down import StateDown
 from vettance.replays.replay import StoredReplays
 from vettance.retention import sql as retention_sql
-from vettance.rules.active_rulesets import RuleCache
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.server.change_feed import Refresher, Reload
@@ -61,13 +66,8 @@ from vettance.tenants.browser_token import TokenDesk
 from vettance.tenants.key_use import keep_recording
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.new_keys import NewKeys
-from vettance.tenants.secret_check import record_when_proven
 from vettance.tenants.vault import Vault
-from vettance.velocity.port import StateDown
-from vettance.velocity.sync.rebuild import Rebuilder
-from vettance.velocity.sync.shared_velocity import SharedMemory
 from vettance.velocity.sync.snapshot_store import Shelf
-from vettance.velocity.sync.snapshots import Preserver
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.search import Searchers
@@ -79,6 +79,7 @@ from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.api import WebhookDoors
 from vettance.webhooks.deliverer_process import WorkerProcess
 from vettance.webhooks.http_client import Postman
+from vettance.webhooks.secret_check import record_when_proven
 from vettance.websdk import sql as websdk_sql
 from vettance.websdk.api import BrowserDoors
 from vettance.websdk.pages import sdk_routes
@@ -148,7 +149,7 @@ class Service:
         self.replays = StoredReplays(store, vault, claims=self.shared and self.shared.claims)
         explainer = Explainer(store, self.evaluator, cache, Relater(store, self.finder))
         routes = (
-            *DecisionDoors(self.evaluator, explainer).routes(),
+            *DecisionDoors(self.evaluator).routes(),
             *self.lists.routes(),
             *webhooks.routes(),
             *BrowserDoors(store, self.ids, self.tokens, self.evaluator, self.follower).routes(),
@@ -226,7 +227,7 @@ class Service:
         await self.mirror.reload_keys("", "")
         await self.mirror.reload_tokens("", "")
         await self.lists.load()
-        newest = await self.store.read(decisions_sql.select_last_event())
+        newest = await self.store.read(events_sql.select_last_event())
         if newest:
             self.ids.floor(newest[0][1])
             self.evaluator.floor((await self.store.read(decisions_sql.select_last_evaluated()))[0][0])

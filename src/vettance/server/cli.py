@@ -15,9 +15,9 @@ from vettance.ops.preflight import probe_addresses, probe_metrics, probe_redis
 from vettance.ops.server_note import note_server, remove_note
 from vettance.processes.malloc import give_back_early
 from vettance.processes.worker_pool import Child, Crew
+from vettance.redis_link.down import StateDown
 from vettance.settings.settings import Role, Settings, check_secret
 from vettance.telemetry.logs import configure_logs
-from vettance.velocity.port import StateDown
 
 WORKERS_MAX = 31  # Each has two places on the board of figures (see `ops.board`).
 

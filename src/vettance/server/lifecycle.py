@@ -12,7 +12,7 @@ from vettance.server.application import Service
 from vettance.settings.settings import Role, Settings
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import take_place
-from vettance.tenants.secret_check import prove_secret
+from vettance.webhooks.secret_check import prove_secret
 
 if TYPE_CHECKING:
     from vettance.server.tracing import Tracing

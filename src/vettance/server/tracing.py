@@ -16,8 +16,9 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from vettance import __version__
 from vettance.db.engine import Row, Statement, Store
+from vettance.web.asgi import Message
 from vettance.web.edge import Edge, Send
-from vettance.web.request_body import Message, Receive
+from vettance.web.request_body import Receive
 from vettance.web.routing import RouteTable
 from vettance.web.server import WHOLE_ANSWER
 from vettance.webhooks.http_client import ATTEMPT_S_MAX, Headers, Postman

@@ -14,11 +14,11 @@ from vettance.db.engine import StoreDown
 from vettance.db.write_relay import watch
 from vettance.decisions.network import FileUnreadable
 from vettance.deployment.connect import present
+from vettance.redis_link.down import StateDown
 from vettance.server.application import Service
 from vettance.server.lifecycle import running
 from vettance.settings.settings import Settings, SettingsError
 from vettance.telemetry.meters import Place
-from vettance.velocity.port import StateDown
 from vettance.web.accept import Acceptor
 from vettance.web.connection_counts import ConnectionShares, connections_max
 from vettance.web.edge import Asgi

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from vettance.settings.jurisdictions import Jurisdictions, read_codes
+from vettance.reference.jurisdictions import Jurisdictions, read_codes
 from vettance.settings.retention_policy import Policy
 from vettance.settings.urls import (
     read_collector_url,

@@ -12,8 +12,15 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from vettance.fairness.isolation import WORKS
 from vettance.telemetry.shared_counters import SEARCHERS_MAX, SLOTS, WORDS, Board, attach
+
+#: What is done for many in the background; metrics have a value for each, and no others.
+WORKS: Final = (
+    *("configuration", "memory", "aml_memory", "snapshot", "history", "sessions", "quota"),
+    *("jobs", "replays", "rescreening", "retention", "metrics", "key_use", "import", "doctor"),
+    *("webhook_lane", "webhook_change", "webhook_row", "webhook_settlement", "webhook_succession"),
+    "webhook_backlog",
+)
 
 _NS: Final = 1e-9
 

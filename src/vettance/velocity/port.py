@@ -71,10 +71,6 @@ class Answer(NamedTuple):
     inexact: int  # bit i set: aggregate i came from sub-buckets and may be off at the edge of its window
 
 
-class StateDown(Exception):
-    """The engine does not answer. Whether what it was asked took effect is not known."""
-
-
 class Unready(Exception):
     """A memory cannot be asked now: it is `lost`, `stale` (kept for another plan) or `paused`."""
 

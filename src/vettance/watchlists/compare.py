@@ -7,7 +7,7 @@ for people; or None when one side does not say, which is no evidence.
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from vettance.settings.countries import NAMES
+from vettance.reference.countries import NAMES
 from vettance.watchlists.entity import BirthDate, Document, DocumentKind, Entity, EntityType
 from vettance.watchlists.name_analysis import compact
 

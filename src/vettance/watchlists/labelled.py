@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from vettance.settings.countries import country_code, country_codes
+from vettance.reference.countries import country_code, country_codes
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import (
     Document,

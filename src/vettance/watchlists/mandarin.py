@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from vettance.watchlists.dictionary import read_lines
+from vettance.reference.dictionary import read_lines
 
 #: A name has two syllables at least and four at most: two for the family, two given.
 _SYLLABLES_MIN, _SYLLABLES_MAX = 2, 4

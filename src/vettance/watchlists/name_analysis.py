@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from vettance.settings.countries import NAMES, PLACE_WORDS, country_code
+from vettance.reference.countries import NAMES, PLACE_WORDS, country_code
 from vettance.watchlists.entity import EntityType, clean
 from vettance.watchlists.forms import FORM_WORDS, apart, correct_form, form_at, gathered
 from vettance.watchlists.mandarin import is_syllables, syllables_of

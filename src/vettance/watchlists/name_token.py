@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from vettance.watchlists.dictionary import read_pairs
+from vettance.reference.dictionary import read_pairs
 from vettance.watchlists.mandarin import Syllables, are_foreign, are_one
 from vettance.watchlists.vocabulary import NICKNAMES, fathers_of
 

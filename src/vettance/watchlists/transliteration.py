@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from anyascii import anyascii
 
-from vettance.watchlists.dictionary import read_pairs
+from vettance.reference.dictionary import read_pairs
 
 
 class Script(enum.IntEnum):

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
-from vettance.watchlists.dictionary import read_lines, read_pairs, read_words
+from vettance.reference.dictionary import read_lines, read_pairs, read_words
 
 #: They say how a person is addressed, not who it is.
 TITLES = read_words("titles")

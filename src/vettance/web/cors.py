@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from vettance.events.ip_address import canonical_ip
-
-Header = tuple[bytes, bytes]
+from vettance.web.asgi import Header
 
 # Names of answer headers are written as their standards write them, for clients that compare texts.
 # The Fetch standard, section 3.2 (https://fetch.spec.whatwg.org/#http-cors-protocol). Any origin is echoed:

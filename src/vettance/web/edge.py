@@ -22,8 +22,10 @@ from vettance.ids import IdSource
 from vettance.limits.byte_shares import EqualShares, Shares
 from vettance.limits.loop_time import Pace
 from vettance.telemetry.meters import Meters
+from vettance.web.admission import Admission
+from vettance.web.asgi import Header, Message
 from vettance.web.cors import client_address, is_preflight, preflight_headers, sharing_headers
-from vettance.web.gate import Admission, Gate, Header, SharedGate
+from vettance.web.gate import Gate, SharedGate
 from vettance.web.hints import is_told, unknown_header
 from vettance.web.lifespan import Lifespan, live
 from vettance.web.request_body import (
@@ -33,7 +35,6 @@ from vettance.web.request_body import (
     Arrivals,
     Body,
     Disconnected,
-    Message,
     Receive,
 )
 from vettance.web.response import JSON_TYPE, Answer, answer_of, answer_of_page, encoded

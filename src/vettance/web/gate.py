@@ -5,16 +5,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-import msgspec
-
 from vettance.errors import Forbidden, LimitReached, Refusal, Unauthorized, Unavailable
 from vettance.limits.limits import Charge, Quota, Throttle, Verdict
+from vettance.redis_link.down import StateDown
 from vettance.tenants.browser_token import Claims, TokenRefused, normal_origin
 from vettance.tenants.tenant import QUOTA_WINDOW_S, THROTTLE_WINDOW_S, Key, Tenant
-from vettance.velocity.port import StateDown
+from vettance.web.admission import Admission
+from vettance.web.asgi import Header
 from vettance.web.routing import Access, Route
-
-Header = tuple[bytes, bytes]
 
 # One sentence for a missing, malformed, unknown and revoked key: which of these it was would help a guesser.
 # RFC 9110, section 11.6.1, wants a challenge with every 401; this scheme makes no browser ask for a password.
@@ -52,18 +50,6 @@ class SharedLimits(Protocol):
 
     async def refund(self, tenant: str, caller: str, throttle: int, quota: int, reset_s: float) -> Charge:
         """Take back a request counted in the hour that ends at `reset_s`. Raises `StateDown`."""
-
-
-class Admission(msgspec.Struct, frozen=True, gc=False):
-    """What the gate said: who calls, the limit headers of the answer, and the refusal if there is one."""
-
-    tenant: Tenant
-    key: Key
-    headers: list[Header]
-    refusal: Refusal | None = None
-    claims: Claims | None = None
-    caller: str = ""  # whose throttle is charged
-    quota_reset_s: float = 0.0  # Unix second at which the hour ends that is charged
 
 
 class _Who(NamedTuple):

@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 
-from vettance.web.request_body import Message, Receive
+from vettance.web.asgi import Message
+from vettance.web.request_body import Receive
 
 #: Starts the process's own work, and ends it.
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]

@@ -2,17 +2,17 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from vettance.errors import Invalid, PayloadTooLarge, ShareUsedUp, UnsupportedMediaType
 from vettance.limits.byte_shares import Shares
+from vettance.web.asgi import Message
 from vettance.wire.payload import BODY_BYTES_MAX
 
 if TYPE_CHECKING:
-    from vettance.web.gate import Admission
+    from vettance.web.admission import Admission
 
-Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 
 #: Seconds in which a whole body must have arrived. A phone on a bad line sends 1 MiB in this time; a client

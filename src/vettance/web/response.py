@@ -4,9 +4,8 @@ from typing import Final
 
 import msgspec
 
-from vettance.web.gate import Header
+from vettance.web.asgi import Header, Pieces
 from vettance.web.routing import Page, Reply
-from vettance.web.streaming import Pieces
 from vettance.wire.payload import encode
 
 JSON_TYPE: Final = (b"content-type", b"application/json")

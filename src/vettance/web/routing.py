@@ -12,7 +12,7 @@ from vettance.db.engine import Statement
 from vettance.errors import Invalid, NotFound, Refusal
 from vettance.tenants.browser_token import Claims
 from vettance.tenants.tenant import Key, Tenant
-from vettance.web.streaming import Pieces
+from vettance.web.asgi import Pieces
 from vettance.wire.payload import JSON, parse_object
 from vettance.wire.suggestions import NO_NAMES, KnownNames
 

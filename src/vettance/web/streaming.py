@@ -1,14 +1,12 @@
 """Stream: an answer that is written piece by piece, as fast as its client reads it."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
-from vettance.web.request_body import Body, Message
+from vettance.web.asgi import Message, Pieces
+from vettance.web.request_body import Body
 from vettance.web.server import CLIENT_GONE
-
-#: Makes the pieces of an answer, from its beginning.
-Pieces = Callable[[], AsyncGenerator[bytes, None]]
 
 #: What an answer holds while it is written: the item that is being read and the one that is being written.
 STREAM_BYTES: Final = 2 * 1024 * 1024

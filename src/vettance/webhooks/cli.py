@@ -131,8 +131,8 @@ async def _subscribed(
     store: Store, settings: Settings, tenant: str, url: str, types: tuple[MessageType, ...]
 ) -> AsyncIterator[tuple[str, str]]:
     """Subscribe a local address until the block ends; yields the subscription's id and its signing secret."""
-    from vettance.tenants.secret_check import prove_secret
     from vettance.tenants.vault import Vault
+    from vettance.webhooks.secret_check import prove_secret
 
     if settings.environment is Environment.PRODUCTION:
         fail("a production server does not deliver to local addresses")

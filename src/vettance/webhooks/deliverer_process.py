@@ -76,7 +76,7 @@ class WorkerProcess:
         with await relay.open() as link:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
-                *("-m", "vettance.webhooks.worker", str(self._settings.data), str(link.fileno())),
+                *("-m", "vettance.server.deliverer", str(self._settings.data), str(link.fileno())),
                 stdin=asyncio.subprocess.DEVNULL,
                 pass_fds=(link.fileno(), *self._place.board.descriptors),
                 env={**_environment(self._settings), **self._place.board.place(beside(self._place.slot))},

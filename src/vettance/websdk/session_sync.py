@@ -12,8 +12,8 @@ from vettance.db.engine import Row, Store, StoreDown, still_asked
 from vettance.events.browser_session import BATCH_MS, SessionBook, counts_since, merge
 from vettance.fairness.isolation import Isolation
 from vettance.fairness.skipped_rows import Skipped
+from vettance.redis_link.down import StateDown
 from vettance.telemetry.meters import Rows
-from vettance.velocity.port import StateDown
 from vettance.websdk import sql
 from vettance.wire.payload import JSON, decode
 

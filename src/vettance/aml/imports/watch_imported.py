@@ -7,10 +7,10 @@ from vettance.aml.aml_memory import AmlMemory, Taken
 from vettance.aml.imports import sql
 from vettance.aml.parties import OWN_MS
 from vettance.db.engine import Row, Store
+from vettance.decisions.active_rulesets import ActiveRules
 from vettance.decisions.decide_imported import Log, LogByTime
-from vettance.decisions.sql import Run
 from vettance.errors import Refusal
-from vettance.rules.active_rulesets import ActiveRules
+from vettance.events.sql import Run
 from vettance.wire.payload import decode
 
 EVENTS: Final = Log(sql.select_moments, sql.select_rows)

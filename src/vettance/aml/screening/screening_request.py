@@ -8,7 +8,7 @@ import msgspec
 
 from vettance.aml.aml_event import raise_all
 from vettance.events.event import text_member
-from vettance.settings.jurisdictions import iso_code
+from vettance.reference.jurisdictions import iso_code
 from vettance.watchlists.entity import BirthDate, Document, EntityType, document_kind
 from vettance.watchlists.match import Subject
 from vettance.watchlists.subject_screening import Profile

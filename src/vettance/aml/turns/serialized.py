@@ -9,10 +9,10 @@ from vettance.aml import sql
 from vettance.aml.aml_event import AmlEvent
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.imports.watch_imported import AmlBackfill
+from vettance.aml.log_position import Met
 from vettance.aml.monitor import WAIT_S, Monitor
 from vettance.aml.party_screening import Named
 from vettance.aml.turns import sql as turns_sql
-from vettance.aml.turns.log_position import Met
 from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, Store, StoreDown, Turn, Turns
 from vettance.errors import Unavailable
 from vettance.telemetry.logs import logger

@@ -8,11 +8,11 @@ from vettance.aml import sql as aml_sql
 from vettance.aml.aml_event import read_taken_aml_event
 from vettance.aml.features import aml_schema
 from vettance.db.engine import Row, Statement
-from vettance.decisions import sql as decisions_sql
+from vettance.decisions.active_rulesets import RuleCache, logged_event
 from vettance.decisions.features import fraud_schema
+from vettance.events import sql as events_sql
 from vettance.ops.doctor.check import Finding, Patient, ok, warning
 from vettance.ops.doctor.store_checks import ask
-from vettance.rules.active_rulesets import RuleCache, logged_event
 from vettance.rules.ruleset import compile_document
 from vettance.rules.schema import Schema
 from vettance.rules.sql import DECIDING, RuleSets
@@ -58,8 +58,8 @@ def check_events(patient: Patient) -> Iterator[Finding]:
     yield from _read_all(
         patient,
         "events",
-        decisions_sql.select_last_event(),
-        lambda after: decisions_sql.select_log(after, 0, EVENTS_MAX),
+        events_sql.select_last_event(),
+        lambda after: events_sql.select_log(after, 0, EVENTS_MAX),
         logged_event,
     )
     yield from _read_all(

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from vettance.velocity.fingerprint import draw_modulus
+from vettance.velocity.memory.snapshot_format import dump_memory, load_memory
 from vettance.velocity.memory.tenant_memory import TenantMemory
 from vettance.velocity.port import Answer, Observation, Plan
-from vettance.velocity.sync.snapshot_format import dump_memory, load_memory
 
 # A rough charge in bytes for what CPython keeps beside the words: a dictionary's slot, a fingerprint and the
 # head of a `bytes` value for each key; objects and room to grow for a busy one. Measured by

@@ -4,13 +4,18 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import chain
 from math import fsum, inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from vettance.velocity.memory.sub_buckets import Buckets
 from vettance.velocity.plan_layout import AVG, MAX, MIN, OF_TOTALS, SUM, Window
 
-if TYPE_CHECKING:
-    from vettance.velocity.memory.series import Series
+
+class Entries(Protocol):
+    """What a series keeps one by one: nothing that happened at or before `left_ms` is missing."""
+
+    left_ms: float
+    moments: Any
+    values: Any
 
 
 class Running:
@@ -61,7 +66,7 @@ class Running:
         """Have the totals made anew at the next question: something was recorded out of order."""
         self.until_ms = self.whole_until_ms = -inf
 
-    def renew(self, series: "Series", at_ms: int) -> None:
+    def renew(self, series: Entries, at_ms: int) -> None:
         """Make the totals anew for a moment that no observation is newer than."""
         start_ms = at_ms - self.span_ms
         if start_ms >= series.left_ms:
@@ -73,7 +78,7 @@ class Running:
         else:
             self._renew_from_buckets(start_ms)
 
-    def _renew_from_entries(self, series: "Series", start_ms: int) -> None:
+    def _renew_from_entries(self, series: Entries, start_ms: int) -> None:
         moments, values = series.moments, series.values
         start = bisect_right(moments, start_ms)
         before, was_exact = self.entries, self.until_ms > -inf and not self.inexact

@@ -4,21 +4,13 @@ import secrets
 import struct
 from typing import Any, Final, NamedTuple
 
+from vettance.redis_link.down import StateDown
 from vettance.redis_link.redis_claims import LEASE
 from vettance.redis_link.redis_connection import Line, Script
 from vettance.velocity.fingerprint import fingerprinter
 from vettance.velocity.memory.plan_codegen import Read, write
 from vettance.velocity.plan_layout import LATE_MS_MIN, MOMENT_MAX, Group, Layout
-from vettance.velocity.port import (
-    EVERYTHING,
-    Answer,
-    Condition,
-    Observation,
-    Plan,
-    StateDown,
-    Unready,
-    Value,
-)
+from vettance.velocity.port import EVERYTHING, Answer, Condition, Observation, Plan, Unready, Value
 from vettance.velocity.redis.redis_answers import Reply, answer_group, read_reply
 from vettance.velocity.redis.redis_layout import (
     PlacedGroup,

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vettance.settings.countries import country_code
+from vettance.reference.countries import country_code
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality
 from vettance.watchlists.sources.formats import csv_records

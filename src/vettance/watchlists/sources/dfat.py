@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vettance.settings.countries import country_code, country_codes
+from vettance.reference.countries import country_code, country_codes
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import DocumentKind, Entity, EntityDraft, EntityType, NameQuality
 from vettance.watchlists.sources.formats import SourceFault, csv_records, sheet_rows

@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 import msgspec
 
-from vettance.settings.countries import country_code
+from vettance.reference.countries import country_code
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality, document_kind
 from vettance.watchlists.sources.formats import SourceFault, csv_records, read_text, text_at, xml_records

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from vettance.settings.countries import country_code
+from vettance.reference.countries import country_code
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import DocumentKind, Entity, EntityDraft, EntityType, NameQuality
 from vettance.watchlists.sources.formats import SourceFault, csv_records, open_bytes

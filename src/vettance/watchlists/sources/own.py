@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from vettance.settings.countries import country_code
+from vettance.reference.countries import country_code
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality, document_kind
 from vettance.watchlists.sources.formats import SourceFault, csv_records

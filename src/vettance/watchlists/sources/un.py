@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
-from vettance.settings.countries import country_code
+from vettance.reference.countries import country_code
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import BirthDate, Entity, EntityDraft, EntityType, NameQuality, document_kind
 from vettance.watchlists.sources.formats import text_at, texts, xml_records

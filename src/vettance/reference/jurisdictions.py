@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from vettance.settings.countries import NAMES, country_code
+from vettance.reference.countries import NAMES, country_code
 
 #: FATF, "High-Risk Jurisdictions subject to a Call for Action", 24 October 2025.
 CALL_FOR_ACTION: Final = ("KP", "IR", "MM")

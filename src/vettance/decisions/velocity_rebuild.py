@@ -5,15 +5,15 @@ from typing import Any
 
 from vettance import clock
 from vettance.db.engine import Row, Statement, Store, StoreDown
-from vettance.decisions import sql
+from vettance.decisions.active_rulesets import ActiveRules, RuleCache, observation_of
 from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.load_ruleset import RuleLoader
+from vettance.decisions.velocity_backfill import REPLAYED_MS, find_lacking
+from vettance.events import sql as events_sql
 from vettance.fairness.skipped_rows import Skipped
-from vettance.rules.active_rulesets import ActiveRules, RuleCache, observation_of
-from vettance.rules.load_ruleset import RuleLoader
 from vettance.rules.sql import DECIDING
 from vettance.telemetry.meters import Rows
 from vettance.velocity.port import Plan, Velocity
-from vettance.velocity.sync.backfill import REPLAYED_MS, find_lacking
 
 CHUNK = 5_000  # Events read at a time at the start, when nobody waits.
 LIVE_CHUNK = 200  # The same while events are being decided: some milliseconds of the thread that decides.
@@ -55,7 +55,7 @@ class Rebuilder:
         rules = self._evaluator.rules
         after = min(reached.values(), default=0)
         replayed = 0
-        while rows := await self._store.read(sql.select_log(after, since_ms, CHUNK)):
+        while rows := await self._store.read(events_sql.select_log(after, since_ms, CHUNK)):
             for row in rows:
                 tenant = row[1]
                 if tenant in rules and row[0] > reached[tenant]:
@@ -121,7 +121,7 @@ class Rebuilder:
         return after
 
     def _select(self, tenant: str, after: int, since_ms: int, limit: int = LIVE_CHUNK) -> Statement:
-        return sql.select_tenant_log(tenant, after, since_ms, limit)
+        return events_sql.select_tenant_log(tenant, after, since_ms, limit)
 
     def _replay(self, memory: str, active: ActiveRules, row: Row) -> None:
         """Observe an event of the log; one that cannot be read again is left out."""

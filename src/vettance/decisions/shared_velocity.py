@@ -7,25 +7,19 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Store, StoreDown
-from vettance.decisions import sql
+from vettance.decisions.active_rulesets import MEMORY, ActiveRules, Asked, RuleCache
+from vettance.decisions.load_ruleset import RuleLoader
+from vettance.decisions.unconfirmed import Doubts
+from vettance.decisions.velocity_backfill import REPLAYED_MS, Recount
 from vettance.errors import Unavailable
+from vettance.events import sql as events_sql
 from vettance.events.event import Event
 from vettance.fairness.skipped_rows import Skipped
-from vettance.rules.active_rulesets import MEMORY, ActiveRules, Asked, RuleCache
-from vettance.rules.load_ruleset import RuleLoader
+from vettance.redis_link.down import StateDown
 from vettance.rules.sql import DECIDING
 from vettance.rules.unknowns import failures_of, message_of
 from vettance.telemetry.logs import logger
-from vettance.velocity.port import (
-    EVERYTHING,
-    Condition,
-    SharedVelocity,
-    StateDown,
-    Unready,
-    nothing_known,
-)
-from vettance.velocity.sync.backfill import REPLAYED_MS, Recount
-from vettance.velocity.sync.unconfirmed import Doubts
+from vettance.velocity.port import EVERYTHING, Condition, SharedVelocity, Unready, nothing_known
 
 #: How long an event waits for its tenant's memory to be exchanged, before it is refused.
 PATIENCE_S: Final = 5.0
@@ -258,7 +252,11 @@ class SharedMemory:
 
     async def _stored_of(self, tenant: str) -> list[str]:
         asked = self._doubts.batches(tenant, time.monotonic())
-        return [row[0] for part in asked for row in await self._store.read(sql.select_present(tenant, part))]
+        return [
+            row[0]
+            for part in asked
+            for row in await self._store.read(events_sql.select_present(tenant, part))
+        ]
 
     async def sweep(self) -> None:
         """Delete what exchanges left behind, and look for what processes that died left in memories."""
@@ -352,7 +350,9 @@ class SharedMemory:
         dead = [*self._dead.get(tenant, set()).intersection(await self._velocity.pending(tenant))]
         if not dead:
             return False
-        stored = {row[0] for row in await self._store.read(sql.select_present(tenant, dead[:_DEAD_AT_ONCE]))}
+        stored = {
+            row[0] for row in await self._store.read(events_sql.select_present(tenant, dead[:_DEAD_AT_ONCE]))
+        }
         for event_id in stored:
             self._velocity.settle(tenant, event_id)
         return not stored.issuperset(dead)

@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from typing import Final, Protocol
 
 from vettance.db.engine import Statement, Store, StoreDown
-from vettance.decisions import sql
+from vettance.events import sql as events_sql
 from vettance.fairness.isolation import Isolation
 from vettance.telemetry.logs import logger
+from vettance.velocity.memory.snapshot_format import SnapshotRefused
 from vettance.velocity.port import Plan
-from vettance.velocity.sync.snapshot_format import SnapshotRefused
 from vettance.velocity.sync.snapshot_store import Shelf, Snapshot, pieces
 
 #: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
@@ -69,8 +69,8 @@ class Preserver:
         velocity: Velocity,
         evaluator: Evaluator,
         shelf: Shelf,
-        newest: Callable[[], Statement] = sql.select_last_event,
-        event_at: Callable[[int], Statement] = sql.select_event_at,
+        newest: Callable[[], Statement] = events_sql.select_last_event,
+        event_at: Callable[[int], Statement] = events_sql.select_event_at,
         worth_events: int = WORTH_EVENTS,
         reach: Callable[[str], Awaitable[int]] | None = None,
     ) -> None:

@@ -20,8 +20,6 @@ import msgspec
 from vettance import clock
 from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql
-from vettance.aml.screening.batch.journal import Journal, Line
-from vettance.aml.screening.batch.row import COLUMNS, cells_of
 from vettance.aml.screening.screen import Found, Screener, saving
 from vettance.commands import (
     Whole,
@@ -38,6 +36,8 @@ from vettance.commands import (
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Unprocessable
 from vettance.exchange.row_files import FORMATS, open_sink
+from vettance.exchange.screening.journal import Journal, Line
+from vettance.exchange.screening.row import COLUMNS, cells_of
 from vettance.exchange.sql import ImportMark, move_import_mark, select_import_mark
 from vettance.ids import IdSource
 from vettance.settings.settings import Settings
@@ -104,8 +104,8 @@ def screen_file(
 
     Example: vettance screen customers.csv --tenant ten_0190… --output results.parquet
     """
-    from vettance.aml.screening.batch.journal import JournalBusy
     from vettance.exchange.row_files import FormatFault, format_of
+    from vettance.exchange.screening.journal import JournalBusy
     from vettance.watchlists.search_processes import SearchFault
 
     out = out or file.with_name(f"{file.stem}.screened.csv")
@@ -288,8 +288,8 @@ async def _search(process: SearchProcess, rows: Sequence[_Row]) -> list[list[Mat
 
 
 def _rows(file: Path, done: int, profile: str | None) -> Iterator[_Row]:
-    from vettance.aml.screening.batch.row import details_of, request_of
     from vettance.exchange.row_files import format_of, rows_of
+    from vettance.exchange.screening.row import details_of, request_of
 
     for number, (line, row) in enumerate(rows_of(format_of(file), file), 1):
         if number <= done:

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from vettance.watchlists.dictionary import read_lines, read_words
+from vettance.reference.dictionary import read_lines, read_words
 
 _NOT_LETTER = re.compile(r"[^a-z]+")
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from importlib.resources import files
 
-_FOLDER = files("vettance.watchlists") / "words"
+_FOLDER = files("vettance.reference") / "words"
 
 
 def read_lines(name: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from vettance.db.engine import Store
-from vettance.rules.active_rulesets import ActiveRules, RuleCache
+from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import RuleSets
 from vettance.telemetry.logs import logger

@@ -9,13 +9,14 @@ from typing import Final
 
 from vettance.clock import DAY_MS
 from vettance.db.engine import Row, Statement, Store
-from vettance.decisions import sql
+from vettance.decisions.active_rulesets import ActiveRules, observation_of
+from vettance.events import sql as events_sql
 from vettance.events.event import AHEAD_MS_MAX
 from vettance.fairness.skipped_rows import Skipped
-from vettance.rules.active_rulesets import ActiveRules, observation_of
+from vettance.redis_link.down import StateDown
 from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.telemetry.meters import Rows
-from vettance.velocity.port import SharedVelocity, StateDown, Unready
+from vettance.velocity.port import SharedVelocity, Unready
 
 #: How far back the log is read: the longest window, and two days, so that a caller who reports the day before
 #: in one go is answered exactly after a start as well.
@@ -69,7 +70,7 @@ class Recount:
 
         Returns how many events were recorded. Raises as `go_on` does.
         """
-        first = sql.select_tenant_log(self._tenant, 0, 0, 1)
+        first = events_sql.select_tenant_log(self._tenant, 0, 0, 1)
         lacking_ms = await find_lacking(self._store, first, since_ms)
         await self._velocity.install(self.coming, self._active.compiled.plan, lacking_ms)
         tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
@@ -118,7 +119,9 @@ class Recount:
         self, after: int, since_ms: int, tail: deque[tuple[int, str]], known: set[str] | None
     ) -> int:
         count = 0
-        while rows := await self._store.read(sql.select_tenant_log(self._tenant, after, since_ms, _CHUNK)):
+        while rows := await self._store.read(
+            events_sql.select_tenant_log(self._tenant, after, since_ms, _CHUNK)
+        ):
             fresh = [row for row in rows if known is None or row[2] not in known]
             # All of them, so that none writes any more when it fails.
             ends = await asyncio.gather(*map(self._record, fresh), return_exceptions=True)

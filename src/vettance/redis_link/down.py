@@ -1,0 +1,5 @@
+"""The error of a Redis that is away; apart, so that catching it does not load the client library."""
+
+
+class StateDown(Exception):
+    """The engine does not answer. Whether what it was asked took effect is not known."""

@@ -1,0 +1,1 @@
+"""Reference data: countries, jurisdictions, and words of names, from published sources."""
