@@ -33,7 +33,7 @@ from vettance.aml.aml_event import read_taken_aml_event
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.assemble import Aml, assemble
 from vettance.aml.features import aml_schema
-from vettance.aml.findings import Finding, judge
+from vettance.aml.findings import AmlFinding, judge
 from vettance.aml.graph import Graph
 from vettance.aml.screening.screen import Screener
 from vettance.clock import HOUR_MS
@@ -64,7 +64,7 @@ class Desk:
         self.seconds = 0.0
         self.last_ms: dict[tuple[str, str], int] = {}
 
-    def watch(self, body: dict[str, Any], at_ms: int) -> list[tuple[Finding, bool]]:
+    def watch(self, body: dict[str, Any], at_ms: int) -> list[tuple[AmlFinding, bool]]:
         """Return what is found in an event, each with whether it is a new alert."""
         self.events += 1
         event = read_taken_aml_event(body, at_ms)
@@ -210,7 +210,7 @@ async def measure_start(folder: Path, count: int) -> None:
     await store.migrate()
     now_ms = clock.now_ms()
     await store.write(sql.RULE_SETS.insert("ten_b", 1, load_pack_text("aml"), "", now_ms))
-    record = sql.Record(ruleset_version=1, facts=(), answers=(), inexact=0, fired=[], failed=[])
+    record = sql.AmlRecord(ruleset_version=1, facts=(), answers=(), inexact=0, fired=[], failed=[])
     ids, batch = IdSource(), []
     customers = max(100, count // 60)
     events = islice(aml_events(Watch(customers, 60, 5, now_ms - 60 * DAY_MS)), count)

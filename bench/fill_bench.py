@@ -22,9 +22,9 @@ from vettance.decisions.features import fraud_schema
 from vettance.decisions.shared_velocity import SharedMemory
 from vettance.deployment.connect import connect_store
 from vettance.events import sql as events_sql
-from vettance.events.event import Source, read_taken_event
+from vettance.events.event import EventSource, read_taken_event
 from vettance.ids import IdSource
-from vettance.redis_link.redis_connection import Line
+from vettance.redis_link.redis_connection import RedisConnection
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
@@ -41,7 +41,7 @@ async def fill(count: int, database: str | None, redis: Redis) -> dict[str, Any]
     with tempfile.TemporaryDirectory(prefix="vettance-fill-") as folder:
         settings = Settings(data=Path(folder), database_url=database)
         store = await connect_store(settings, writer="thread")
-        line = Line(f"redis://127.0.0.1:{redis.port}/0")
+        line = RedisConnection(f"redis://127.0.0.1:{redis.port}/0")
         try:
             await store.migrate()
             ids, now_ms = IdSource(), clock.now_ms()
@@ -53,7 +53,9 @@ async def fill(count: int, database: str | None, redis: Redis) -> dict[str, Any]
                     at_ms = now_ms - (count - place) * 10
                     event = read_taken_event(parse_object(body), at_ms)
                     event_id = ids.make("evt", at_ms)
-                    statements.append(events_sql.insert_event(TENANT, event_id, Source.EVENTS, event, body))
+                    statements.append(
+                        events_sql.insert_event(TENANT, event_id, EventSource.EVENTS, event, body)
+                    )
                 await store.write(*statements)
             schema = fraud_schema()
             cache = RuleCache(lambda text: compile_document(text, schema))

@@ -21,7 +21,7 @@ from vettance.db.engine import Store
 from vettance.db.sqlite import store_path
 from vettance.demo.launch import QUOTA, THROTTLE, Launched, command, serving
 from vettance.deployment.connect import connect_store
-from vettance.history.compaction import Sealer
+from vettance.history.compaction import Compactor
 from vettance.history.segment import CHUNK
 from vettance.settings.settings import read_settings
 from vettance.watchlists.match import Subject
@@ -140,7 +140,7 @@ async def _settings_of(folder: Path, tenants: list[str], hook: str) -> list[Sett
 async def _seal(folder: Path, tenants: list[str]) -> None:
     """Lay the decisions out by columns, as a service has done long since."""
     async with _opened(folder) as store:
-        sealer = Sealer(store, {})
+        sealer = Compactor(store, {})
         for tenant in tenants:
             while await sealer.seal(tenant, CHUNK):
                 pass

@@ -31,12 +31,12 @@ from vettance import clock
 from vettance.db.connection import open_writer
 from vettance.db.engine import Statement
 from vettance.decisions import sql as decisions_sql
-from vettance.decisions.decision import Outcome, Record
+from vettance.decisions.decision import DecisionRecordData, Outcome
 from vettance.demo.launch import command, make_fresh
 from vettance.history import sql
-from vettance.history.decision_search import Finder
-from vettance.history.entity_links import Relater
-from vettance.history.segment import CHUNK, SEARCHED_BITS, Row, describe, keys_of, layout, texts_of
+from vettance.history.decision_search import DecisionFinder
+from vettance.history.entity_links import EntityLinker
+from vettance.history.segment import CHUNK, SEARCHED_BITS, DecisionRow, describe, keys_of, layout, texts_of
 from vettance.ids import IdSource
 from vettance.settings.settings import read_settings
 from vettance.tenants.tenant import Tenant
@@ -68,7 +68,7 @@ class Case(NamedTuple):
     bound_ms: float
 
 
-def rows_of(count: int, now_ms: int, seed: int = 7) -> Iterator[Row]:
+def rows_of(count: int, now_ms: int, seed: int = 7) -> Iterator[DecisionRow]:
     """Make decisions up, oldest first; their `seq` count from 1."""
     rng, ids = random.Random(seed), IdSource()
     for number in range(count):
@@ -82,7 +82,7 @@ def rows_of(count: int, now_ms: int, seed: int = 7) -> Iterator[Row]:
         elif draw < 0.07:
             outcome, level, score = ("REVIEW", "medium" if draw < 0.05 else "high", rng.randrange(40, 80))
         codes = " ".join(rng.sample(REASONS, rng.randrange(1, 4))) if outcome != "ALLOW" else ""
-        yield Row(
+        yield DecisionRow(
             number + 1, ids.make("evt", at_ms), at_ms, at_ms, at_ms, outcome, level,
             rng.choice(("AUTHENTICATION", "TRANSACTION", "OTHER")), score,
             f"cus_{customer:08d}", f"customer.{customer}@mail{customer % 7}.example", f"dev_{device:08d}",
@@ -101,7 +101,7 @@ class Filler:
         self.rosters: dict[tuple[str, int], np.ndarray] = {}
         self.rollup: Counter[tuple[int, int, str, str]] = Counter()
 
-    def fill(self, rows: list[Row]) -> None:
+    def fill(self, rows: list[DecisionRow]) -> None:
         connection = self.connection
         connection.execute("BEGIN")
         records = [self._record(row) for row in rows]
@@ -131,9 +131,9 @@ class Filler:
             self._seal(rows)
         connection.execute("COMMIT")
 
-    def _record(self, row: Row) -> bytes:
+    def _record(self, row: DecisionRow) -> bytes:
         return decisions_sql._encode_record(
-            Record(
+            DecisionRecordData(
                 ruleset_version=1, outcome=Outcome(row.outcome), score=row.score, level=row.level, facts=(), answers=(), inexact=0,
                 fired=[], failed=[], lists=[], request_id="req_" + row.id[4:], processing_ms=0.2,
             )
@@ -143,7 +143,7 @@ class Filler:
         for statement in statements:
             self.connection.execute(statement.sql, statement.args)
 
-    def _seal(self, rows: list[Row]) -> None:
+    def _seal(self, rows: list[DecisionRow]) -> None:
         fresh, texts = [], texts_of(rows)
         for value, fields in texts.items():
             if value not in self.terms:
@@ -320,7 +320,7 @@ async def _linked(ask: Any, service: Any, tenant: str, rounds: int) -> dict[str,
     """Ask how the entities of single decisions are linked, as `GET /decisions/{id}` tells it."""
     _, content = await ask("/api/v1/decisions", "limit=100&page=77")
     items = json.loads(content)["data"] or json.loads((await ask("/api/v1/decisions", ""))[1])["data"]
-    relater, took = Relater(service.store, Finder(service.store)), []
+    relater, took = EntityLinker(service.store, DecisionFinder(service.store)), []
     for number in range(rounds + 1):
         item = items[number % len(items)]
         customer, device = item["customer"], item["device"]

@@ -24,19 +24,19 @@ from vettance import clock
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql
-from vettance.decisions.decision import Decision, Outcome, Reason, Record
+from vettance.decisions.decision import Decision, DecisionRecordData, Outcome, Reason
 from vettance.decisions.sql import count_decision
 from vettance.events import sql as events_sql
-from vettance.events.event import Category, Event, Source
-from vettance.history.compaction import Sealer
-from vettance.history.segment import Row
+from vettance.events.event import Category, Event, EventSource
+from vettance.history.compaction import Compactor
+from vettance.history.segment import DecisionRow
 
 TENANT = "ten_" + "0" * 32
 WRITERS = 64
 SENT = b'{"eventName":"payment.attempt","metadata":{"note":"' + b"x" * 940 + b'"}}'  # About 1 KB.
 
 
-def statements_of(row: Row, *, counted: bool) -> list[Statement]:
+def statements_of(row: DecisionRow, *, counted: bool) -> list[Statement]:
     """Write a decision as an evaluation does, with its counts or without."""
     event = Event(
         name=row.event_name,
@@ -60,7 +60,7 @@ def statements_of(row: Row, *, counted: bool) -> list[Statement]:
         ruleset_version=1,
         rules_evaluated=50,
     )
-    record = Record(
+    record = DecisionRecordData(
         ruleset_version=1,
         outcome=decision.outcome,
         score=row.score,
@@ -75,7 +75,7 @@ def statements_of(row: Row, *, counted: bool) -> list[Statement]:
         processing_ms=0.2,
     )
     found = [
-        events_sql.insert_event(TENANT, row.id, Source.EVENTS, event, SENT),
+        events_sql.insert_event(TENANT, row.id, EventSource.EVENTS, event, SENT),
         sql.insert_decision(TENANT, row.id, event, decision, record, row.evaluated_at_ms),
     ]
     return [*found, count_decision(TENANT, row.occurred_at_ms, decision)] if counted else found
@@ -88,14 +88,14 @@ def children_cpu_s() -> float:
     return sum(cpu_s(int(child)) for child in children)
 
 
-async def write(folder: Path, rows: list[Row], *, counted: bool) -> dict[str, float]:
+async def write(folder: Path, rows: list[DecisionRow], *, counted: bool) -> dict[str, float]:
     """Write all rows, 64 at a time; with chunks when they are counted."""
     store = await SqliteStore.open(folder / "vettance.db", writer="process")
     await store.migrate()
     if not counted:
         await store.write(Statement("DROP INDEX decision_tenant"))
     ever: Counter[str] = Counter()
-    sealer = Sealer(store, ever)
+    sealer = Compactor(store, ever)
     waiting = iter(rows)
 
     async def work() -> None:

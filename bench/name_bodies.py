@@ -12,14 +12,14 @@ from name_cases import AIRCRAFT, ORGANIZATION, PERSON, VESSEL, Maker, Pool, far,
 from name_changes import Chance
 
 from vettance.watchlists.entity import DocumentKind
-from vettance.watchlists.labelled import Case
+from vettance.watchlists.labelled import LabelledCase
 
 
 def _organizations() -> dict[str, Maker]:
     makers: dict[str, Maker] = {}
 
     def of_core(tag: str, change: Any) -> Maker:
-        def make(pool: Pool, chance: Chance) -> Case | None:
+        def make(pool: Pool, chance: Chance) -> LabelledCase | None:
             core, form = chance.choice(pool.companies)
             text = change(core, chance)
             listed = f"{core} {form}"
@@ -28,7 +28,7 @@ def _organizations() -> dict[str, Maker]:
         return make
 
     def form(tag: str, choose: Callable[[str, Chance], str]) -> Maker:
-        def make(pool: Pool, chance: Chance) -> Case | None:
+        def make(pool: Pool, chance: Chance) -> LabelledCase | None:
             core, own_form = chance.choice(pool.companies)
             return pair(
                 tag, choose(own_form, chance).replace("{}", core).strip(), f"{core} {own_form}", ORGANIZATION
@@ -66,7 +66,7 @@ def _other_organizations() -> dict[str, Maker]:
         return max(core.split(), key=len)
 
     def two(tag: str, combine: Callable[[str, str, Chance], tuple[str, str] | None]) -> Maker:
-        def make(pool: Pool, chance: Chance) -> Case | None:
+        def make(pool: Pool, chance: Chance) -> LabelledCase | None:
             (one, form), (other, _) = chance.choice(pool.companies), chance.choice(pool.companies)
             found = combine(one, other, chance)
             if found is None:
@@ -110,7 +110,7 @@ def _other_organizations() -> dict[str, Maker]:
         )
         return (f"{one} {left}", f"{one} {right}") if len(one.split()) == 1 else None
 
-    def person(pool: Pool, chance: Chance) -> Case | None:
+    def person(pool: Pool, chance: Chance) -> LabelledCase | None:
         one, _entity = chance.choice(pool.people)
         company = f"{one.family[-1]} {chance.choice(['Trading', 'Group', 'Holdings', 'Brothers', 'Foundation'])} LLC"
         return pair(
@@ -129,7 +129,7 @@ def _other_organizations() -> dict[str, Maker]:
 
 def _craft() -> dict[str, Maker]:
     def ship(tag: str, change: Callable[[str, Chance], str | None], *, match: bool = True) -> Maker:
-        def make(pool: Pool, chance: Chance) -> Case | None:
+        def make(pool: Pool, chance: Chance) -> LabelledCase | None:
             name = chance.choice(pool.vessels).name
             text = change(name, chance)
             return pair(tag, text, name, VESSEL, match=match) if text and text != name else None
@@ -176,7 +176,7 @@ def _craft() -> dict[str, Maker]:
         return f"{chance.choice(['M/V', 'MV', 'M.V.', 'MT', 'M/T', 'M.T.', 'SS', 'F/V', 'M/Y', 'MY', 'LPG/C', 'VLCC', 'Vessel', 'Tanker'])} {name}"
 
     def aircraft(tag: str, change: Callable[[str, Chance], str], *, match: bool) -> Maker:
-        def make(pool: Pool, chance: Chance) -> Case | None:
+        def make(pool: Pool, chance: Chance) -> LabelledCase | None:
             name = chance.choice(pool.aircraft).name
             text = change(name, chance)
             return pair(tag, text, name, AIRCRAFT, match=match) if text != name else None
@@ -195,14 +195,14 @@ def _craft() -> dict[str, Maker]:
             [bare, name.lower(), f"{bare[:2]} {bare[2:]}", f"{bare[:2]}-{bare[2:]}", bare.lower()]
         )
 
-    def other_word(pool: Pool, chance: Chance) -> Case | None:
+    def other_word(pool: Pool, chance: Chance) -> LabelledCase | None:
         one, other = chance.choice(pool.vessels).name.split(), chance.choice(pool.vessels).name.split()
         if len(one) != 2 or not one[0].isalpha() or not one[1].isalpha() or not far(one[1], other[-1]):
             return None
         return pair("not: ship, a word differs", f"{one[0]} {other[-1]}", " ".join(one), VESSEL, match=False)
 
     def imo(tag: str, *, match: bool) -> Maker:
-        def make(pool: Pool, chance: Chance) -> Case | None:
+        def make(pool: Pool, chance: Chance) -> LabelledCase | None:
             entity, other = chance.choice(pool.vessels), chance.choice(pool.vessels)
             numbers = [one.value for one in entity.documents if one.kind is DocumentKind.IMO]
             if not numbers or entity.name == other.name:

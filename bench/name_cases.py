@@ -10,7 +10,7 @@ from name_changes import Chance, Person
 from rapidfuzz.fuzz import ratio
 
 from vettance.watchlists.entity import Entity, EntityType
-from vettance.watchlists.labelled import Case
+from vettance.watchlists.labelled import LabelledCase
 
 PERSON, ORGANIZATION = EntityType.INDIVIDUAL, EntityType.ORGANIZATION
 VESSEL, AIRCRAFT = EntityType.VESSEL, EntityType.AIRCRAFT
@@ -44,17 +44,19 @@ def pool_of(entities: Sequence[Entity]) -> Pool:
     return pool
 
 
-def pair(tag: str, query: str, listed: str, kind: EntityType, *, match: bool = True, **more: Any) -> Case:
+def pair(
+    tag: str, query: str, listed: str, kind: EntityType, *, match: bool = True, **more: Any
+) -> LabelledCase:
     """Make a case; `more` are `dob`, `country` and `ids` of the two sides, as `q_dob`, `c_dob` and so on."""
     asked: dict[str, Any] = {"name": query, "entityType": more.pop("q_type", kind).value}
     candidate: dict[str, Any] = {"name": listed, "entityType": kind.value}
     for key, value in more.items():
         (asked if key[0] == "q" else candidate)[key[2:]] = value
-    return Case(query=asked, candidate=candidate, expected="match" if match else "no_match", tag=tag)
+    return LabelledCase(query=asked, candidate=candidate, expected="match" if match else "no_match", tag=tag)
 
 
 #: Makes a case of some names, or returns None where these make none.
-Maker = Callable[[Pool, Chance], Case | None]
+Maker = Callable[[Pool, Chance], LabelledCase | None]
 #: Makes a case, or returns None where these names make none.
 
 

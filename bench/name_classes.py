@@ -29,7 +29,7 @@ import vettance.watchlists
 from vettance.watchlists.entity import Entity
 from vettance.watchlists.index import Index
 from vettance.watchlists.index_build import build_index
-from vettance.watchlists.labelled import Case, entity_of, judge_pair, subject_of
+from vettance.watchlists.labelled import LabelledCase, entity_of, judge_pair, subject_of
 from vettance.watchlists.sources import own
 
 BOUND = 75
@@ -40,7 +40,7 @@ def makers() -> dict[str, Maker]:
     return cultures() | people() | bodies()
 
 
-def cases_of(pool: Pool, count: int, seed: int, only: str) -> Iterator[Case]:
+def cases_of(pool: Pool, count: int, seed: int, only: str) -> Iterator[LabelledCase]:
     """Yield up to `count` different cases of each class whose name contains `only`."""
     for tag, make in makers().items():
         if only.casefold() not in tag.casefold():
@@ -64,7 +64,7 @@ def cases_of(pool: Pool, count: int, seed: int, only: str) -> Iterator[Case]:
                 break
 
 
-def searched(cases: Sequence[Case], entities: Sequence[Entity], folder: Path) -> Index:
+def searched(cases: Sequence[LabelledCase], entities: Sequence[Entity], folder: Path) -> Index:
     """Build an index of the lists and of the candidates of the cases, by the number of the case."""
     listed = []
     for number, case in enumerate(cases):
@@ -74,7 +74,7 @@ def searched(cases: Sequence[Case], entities: Sequence[Entity], folder: Path) ->
     return Index(folder / "index")
 
 
-def run(cases: Sequence[Case], index: Index | None) -> dict[str, Any]:
+def run(cases: Sequence[LabelledCase], index: Index | None) -> dict[str, Any]:
     """Judge the cases; return for each class how many there were, the rate and the misses."""
     found: dict[str, Any] = {}
     for number, case in enumerate(cases):

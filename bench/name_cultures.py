@@ -7,7 +7,7 @@ import name_scripts as scripts
 from name_cases import PERSON, Maker, Pool, pair
 from name_changes import Chance
 
-from vettance.watchlists.labelled import Case
+from vettance.watchlists.labelled import LabelledCase
 
 
 def _of_culture(
@@ -24,12 +24,12 @@ def _of_culture(
             text = [*text[-1:], *text[:-1]]
         return " ".join(text)
 
-    def same(_pool: Pool, chance: Chance) -> Case:
+    def same(_pool: Pool, chance: Chance) -> LabelledCase:
         parts = name(chance)
         one, other = chance.sample(writings, 2)
         return pair(tag, written(parts, chance, one), written(parts, chance, other), PERSON)
 
-    def other(_pool: Pool, chance: Chance) -> Case:
+    def other(_pool: Pool, chance: Chance) -> LabelledCase:
         parts, others = name(chance), name(chance)
         changed = list(parts)
         place = chance.choice([0, len(parts) - 1])
@@ -73,7 +73,7 @@ def _one_against(
     one: Callable[[str], str],
     others: Sequence[Callable[[str], str]],
 ) -> Maker:
-    def make(_pool: Pool, chance: Chance) -> Case:
+    def make(_pool: Pool, chance: Chance) -> LabelledCase:
         parts = [chance.choice(row) for row in words]
         other = chance.choice(others)
         return pair(tag, " ".join(map(one, parts)), " ".join(map(other, parts)), PERSON)
@@ -115,7 +115,7 @@ def _eastern() -> dict[str, Maker]:
         return whole if chance.random() < 0.5 else whole.replace("'", "")
 
     def han(tag: str, *, match: bool, style: str) -> Maker:
-        def make(_pool: Pool, chance: Chance) -> Case:
+        def make(_pool: Pool, chance: Chance) -> LabelledCase:
             family, given = chinese(chance)
             other = list(given)
             if not match:
@@ -135,7 +135,7 @@ def _eastern() -> dict[str, Maker]:
         return make
 
     def korean(tag: str, *, match: bool) -> Maker:
-        def make(_pool: Pool, chance: Chance) -> Case:
+        def make(_pool: Pool, chance: Chance) -> LabelledCase:
             family = chance.choice(list(scripts.KOREAN_FAMILY))
             given = chance.sample(scripts.KOREAN_GIVEN, 2)
             other = list(given)
@@ -187,7 +187,7 @@ def _others() -> dict[str, Maker]:
     ]
 
     def hebrew(tag: str, *, match: bool) -> Maker:
-        def make(_pool: Pool, chance: Chance) -> Case:
+        def make(_pool: Pool, chance: Chance) -> LabelledCase:
             parts = [chance.choice(row) for row in rows]
             others = list(parts)
             if not match:

@@ -7,14 +7,16 @@ import name_changes as changes
 from name_cases import PERSON, Maker, Pool, far, pair
 from name_changes import Chance, Person
 
-from vettance.watchlists.labelled import Case
+from vettance.watchlists.labelled import LabelledCase
 
 
 def _people() -> dict[str, Maker]:
     makers: dict[str, Maker] = {}
     for tag, person_change in changes.PERSON.items():
 
-        def changed(pool: Pool, chance: Chance, tag: str = tag, change: Any = person_change) -> Case | None:
+        def changed(
+            pool: Pool, chance: Chance, tag: str = tag, change: Any = person_change
+        ) -> LabelledCase | None:
             person, _entity = chance.choice(pool.people)
             text = change(person, chance)
             return pair(tag, text, str(person), PERSON) if text else None
@@ -22,7 +24,7 @@ def _people() -> dict[str, Maker]:
         makers[tag] = changed
     for tag, change in (changes.TYPING | changes.ACCENTS).items():
 
-        def typed(pool: Pool, chance: Chance, tag: str = tag, change: Any = change) -> Case | None:
+        def typed(pool: Pool, chance: Chance, tag: str = tag, change: Any = change) -> LabelledCase | None:
             person, _entity = chance.choice(pool.people)
             text = change(str(person), chance)
             return pair(tag, text, str(person), PERSON) if text else None
@@ -32,7 +34,7 @@ def _people() -> dict[str, Maker]:
 
 
 def _two_people(tag: str, combine: Callable[[Person, Person, Chance], tuple[str, str] | None]) -> Maker:
-    def make(pool: Pool, chance: Chance) -> Case | None:
+    def make(pool: Pool, chance: Chance) -> LabelledCase | None:
         (one, _), (two, _) = chance.choice(pool.people), chance.choice(pool.people)
         found = combine(one, two, chance)
         return pair(tag, *found, PERSON, match=False) if found else None
@@ -91,7 +93,7 @@ def _kunyas(one: Person, two: Person, _chance: Chance) -> tuple[str, str] | None
 
 def _dates() -> dict[str, Maker]:
     def dated(tag: str, shift: Callable[[str, Chance], str | None], *, match: bool) -> Maker:
-        def make(pool: Pool, chance: Chance) -> Case | None:
+        def make(pool: Pool, chance: Chance) -> LabelledCase | None:
             person, entity = chance.choice(pool.people)
             births = [one.first for one in entity.births if len(one.first) == 10 and not one.last]
             if len(births) != 1 or len(entity.births) != 1 or births[0].endswith("-01-01"):

@@ -26,7 +26,7 @@ import uvloop
 
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_taken_event
-from vettance.redis_link.redis_connection import Line
+from vettance.redis_link.redis_connection import RedisConnection
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
@@ -76,7 +76,7 @@ async def _together(velocity: RedisVelocity, tenant: str, seen: Sequence[Seen]) 
 
 async def measure(url: str, plan: Plan, seen: Sequence[Seen]) -> dict[str, float]:
     """Return milliseconds and microseconds by name."""
-    line = Line(url)
+    line = RedisConnection(url)
     tenant = f"bench_{secrets.token_hex(6)}"
     velocity = RedisVelocity(line, bytes(32))
     await velocity.install(tenant, plan)

@@ -27,14 +27,14 @@ from vettance.server.application import Service
 from vettance.server.lifecycle import running
 from vettance.server.web_process import server_config
 from vettance.settings.settings import read_settings
-from vettance.web.routing import Call, Reply, Route
+from vettance.web.routing import Call, Route, RouteReply
 from vettance.web.server import WHOLE_ANSWER, EdgeProtocol
 
 CONNECTIONS = 64
 REQUESTS = 1_500  # In a round: some tenths of a second.
 CONTENT = b'{"status":"accepted","message":"' + b"x" * 120 + b'"}'
 HEADERS = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(CONTENT))]
-REPLY = Reply({"status": "accepted", "message": "x" * 120}, 202)
+REPLY = RouteReply({"status": "accepted", "message": "x" * 120}, 202)
 
 
 class Round:
@@ -90,18 +90,18 @@ async def bare(scope: dict[str, Any], _receive: Any, _send: Any) -> None:
     scope["extensions"][WHOLE_ANSWER](200, HEADERS, CONTENT)
 
 
-async def keyed(_call: Call) -> Reply:
+async def keyed(_call: Call) -> RouteReply:
     """Answer what has passed all checks."""
     return REPLY
 
 
-async def parsed(call: Call) -> Reply:
+async def parsed(call: Call) -> RouteReply:
     """Parse the body as well."""
     call.json()
     return REPLY
 
 
-async def checked(call: Call) -> Reply:
+async def checked(call: Call) -> RouteReply:
     """Hold it to everything that an event must be, as well."""
     check_event(call.json(), call.body, call.received_at_ms)
     return REPLY

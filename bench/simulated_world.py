@@ -13,7 +13,7 @@ from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, StoreDown
 from vettance.db.migrate import migrations
 from vettance.db.sqlite_batch import Committer
 from vettance.tenants.vault import Vault
-from vettance.webhooks.webhook import Failure, Outcome
+from vettance.webhooks.webhook import AttemptFailure, AttemptOutcome
 
 BEGIN_MS = 1_800_000_000_000
 _FAILURES = {"clash": Clash, "lost": Lost, "down": StoreDown, "wrong": Misuse}
@@ -120,7 +120,7 @@ class SimulatedNetwork:
         self._world = world
         self._worker = worker
 
-    async def post(self, _url: str, headers: Any, body: bytes, attempt_s_max: float) -> Outcome:
+    async def post(self, _url: str, headers: Any, body: bytes, attempt_s_max: float) -> AttemptOutcome:
         world, rng = self._world, self._world.rng
         named = dict(headers)
         started_ms, started_s = self._worker.now_ms(), world.now_s()
@@ -139,14 +139,14 @@ class SimulatedNetwork:
         await asyncio.sleep(rng.uniform(0.001, 0.05))
         if kind == "hang":
             await asyncio.sleep(attempt_s_max)
-            failure = Failure.TIMEOUT
+            failure = AttemptFailure.TIMEOUT
         elif kind == "refused":
-            failure = Failure.REFUSED
+            failure = AttemptFailure.REFUSED
         elif kind == "lost":
-            failure = Failure.DISCONNECTED
+            failure = AttemptFailure.DISCONNECTED
         else:
             status = 500 if kind == "500" else 200
-            failure = Failure.STATUS if status == 500 else None
+            failure = AttemptFailure.STATUS if status == 500 else None
         world.ended[place] = world.now_s(), status
         duration_ms = round((world.now_s() - started_s) * 1000)
-        return Outcome(status, failure, b"", started_ms, self._worker.now_ms() + 1, duration_ms)
+        return AttemptOutcome(status, failure, b"", started_ms, self._worker.now_ms() + 1, duration_ms)

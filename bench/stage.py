@@ -15,7 +15,7 @@ from typing import Any
 
 from fifty_rules import fifty_rules
 
-from vettance.demo.demo_client import Target
+from vettance.demo.demo_client import DemoTarget
 from vettance.demo.drive import PATH
 from vettance.demo.launch import READY_S_MAX, Launched, command
 
@@ -64,7 +64,7 @@ def put_fifty_rules_in_force(to: Launched, folder: Path, body: bytes) -> None:
         time.sleep(0.1)
 
 
-def ask(to: Target, path: str, body: bytes | None = None) -> Any:
+def ask(to: DemoTarget, path: str, body: bytes | None = None) -> Any:
     """Send one request and return the JSON of its answer."""
     headers = {"x-api-key": to.api_key, "content-type": "application/json"}
     request = urllib.request.Request(to.base_url + path, body, headers)

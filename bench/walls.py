@@ -22,7 +22,7 @@ from store_bench import DECISION, DELIVERY, EVENT, TENANT, rows
 from vettance.db.dialect import form_of
 from vettance.db.engine import Statement
 from vettance.db.postgres import PostgresStore
-from vettance.db.postgres_batch import Batch, Batcher
+from vettance.db.postgres_batch import Batcher, CommitBatch
 from vettance.db.postgres_link import connect
 from vettance.db.postgres_read import fetch
 from vettance.history import sql
@@ -92,7 +92,7 @@ async def measure(url: str, count: int, repeats: int) -> None:
         nonlocal number
         number += 1
         await batcher.begin(connection)
-        (reply,) = await batcher.apply(connection, Batch([decided(number)], {TENANT}))
+        (reply,) = await batcher.apply(connection, CommitBatch([decided(number)], {TENANT}))
         assert reply == [1, 1, 1]
 
     asked = {

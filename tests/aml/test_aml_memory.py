@@ -15,7 +15,7 @@ from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import compile_ruleset
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.velocity.memory.snapshot_format import SnapshotRefused
-from vettance.velocity.port import Answer
+from vettance.velocity.port import VelocityAnswer
 from vettance.wire.payload import read_timestamp
 
 COMPILED = compile_ruleset(load_pack("aml"), aml_schema())
@@ -29,7 +29,7 @@ def events() -> Iterator[AmlEvent]:
         yield read_taken_aml_event(body, at_ms)
 
 
-def observe(memory: AmlMemory, number: int, event: AmlEvent) -> tuple[AmlEvent, Answer]:
+def observe(memory: AmlMemory, number: int, event: AmlEvent) -> tuple[AmlEvent, VelocityAnswer]:
     followed = memory.follow("t", event)
     seen = COMPILED.observe(COMPILED.facts(followed))
     return followed, memory.observe("t", f"evt-{number}", event.occurred_at_ms, seen)

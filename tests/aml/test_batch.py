@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from live import run_cli
-from vettance.exchange.screening.journal import Journal, JournalBusy, Line
+from vettance.exchange.screening.journal import Journal, JournalBusy, JournalLine
 
 LIST = """\
 id,name,type,birth_dates,countries,documents,reason
@@ -149,7 +149,7 @@ def test_a_batch_that_was_killed_goes_on_and_screens_nobody_twice(data: Path, tm
 
 def test_a_journal_forgets_what_was_cut_off_and_what_is_of_another_run(tmp_path: Path) -> None:
     path = tmp_path / "part"
-    lines = [Line(number, number + 1, [f"cell {number}"], None) for number in range(1, 4)]
+    lines = [JournalLine(number, number + 1, [f"cell {number}"], None) for number in range(1, 4)]
     journal = Journal(path, "one")
     journal.append(lines)
     with pytest.raises(JournalBusy):
@@ -160,7 +160,7 @@ def test_a_journal_forgets_what_was_cut_off_and_what_is_of_another_run(tmp_path:
     journal = Journal(path, "one")
     assert (journal.rows, journal.is_done, list(journal.lines())) == (3, False, lines)
     journal.keep(2)
-    journal.append([Line(3, 4, None, {"row": "is bad"})])
+    journal.append([JournalLine(3, 4, None, {"row": "is bad"})])
     journal.finish()
     journal.close()
     journal = Journal(path, "one")

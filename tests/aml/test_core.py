@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.aml.aml_event import AmlEvent, Trail, payload_digest, read_taken_aml_event
-from vettance.aml.case import CaseState, Resolution, Settings, open_case, reject, resolve
+from vettance.aml.aml_event import AmlEvent, TransferHistory, payload_digest, read_taken_aml_event
+from vettance.aml.case import CaseState, OfficerSettings, Resolution, open_case, reject, resolve
 from vettance.aml.findings import COMBINED, judge, rule_weight
 from vettance.aml.sql import stored_of
 from vettance.aml.transfer import KNOWN_MEMBERS
@@ -167,7 +167,9 @@ RULES = RuleSet(
         rule("payee", 80, "G", action="REVIEW_RECEIVER"),
     ),
 )
-EVENT = AmlEvent(name="x", external_id="e", customer_id="c", trail=Trail(party="p:c", receiver="p:r"))
+EVENT = AmlEvent(
+    name="x", external_id="e", customer_id="c", trail=TransferHistory(party="p:c", receiver="p:r")
+)
 
 
 def typologies(fired: list[int], weights: dict[str, float] | None = None) -> list[str]:
@@ -201,8 +203,10 @@ def test_the_action_says_whom_an_alert_is_about() -> None:
 def test_one_officer_closes_without_four_eyes_and_two_with_them() -> None:
     case = open_case("cas_1", "c", NOW)
     mistake = Resolution.FALSE_POSITIVE
-    assert resolve(case, mistake, "", "ann", Settings(), NOW, key=ONE_KEY).case.state is CaseState.CLOSED
-    eyes = Settings(four_eyes=True)
+    assert (
+        resolve(case, mistake, "", "ann", OfficerSettings(), NOW, key=ONE_KEY).case.state is CaseState.CLOSED
+    )
+    eyes = OfficerSettings(four_eyes=True)
     proposed = resolve(case, mistake, "", "ann", eyes, NOW, key=ONE_KEY).case
     assert proposed.state is CaseState.PENDING
     with pytest.raises(Conflict):

@@ -9,7 +9,7 @@ import pytest
 from live import Caller, Service, started
 from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
 from vettance.aml.party_screening import KEPT_S, InlineScreener, requests_of
-from vettance.aml.screening.screen import Found, Screener
+from vettance.aml.screening.screen import Screener, SearchResult
 from vettance.aml.screening.screening_request import ScreenRequest
 from vettance.db.sqlite import SqliteStore
 from vettance.ids import IdSource
@@ -162,7 +162,7 @@ async def test_an_event_waits_no_longer_than_its_time_and_names_are_screened_beh
     assert found.request.subject.name == LISTED
 
 
-async def known_party(screener: Screener) -> tuple[ScreenRequest, Found]:
+async def known_party(screener: Screener) -> tuple[ScreenRequest, SearchResult]:
     (request,) = requests_of(named(LISTED))
     assert request is not None
     return request, await screener.look("ten_t", request)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from live import Service
-from vettance.aml.sql import Record
+from vettance.aml.sql import AmlRecord
 
 EVENTS = "/api/v1/aml/events"
 
@@ -93,7 +93,7 @@ def test_what_was_received_too_long_ago_to_be_read_makes_late_answers_inexact(ow
         }
         assert service.post(EVENTS, body).status == 200
         ((record,),) = service.rows(f"SELECT record FROM aml_event WHERE external_id = '{name}'")
-        return msgspec.json.decode(bytes(record), type=Record).inexact
+        return msgspec.json.decode(bytes(record), type=AmlRecord).inexact
 
     assert inexact_of("old", 0) == 0
     service.rows(f"UPDATE aml_event SET received_at_ms = received_at_ms - {410 * 86_400_000}")

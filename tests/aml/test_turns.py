@@ -12,7 +12,7 @@ from databases import absence, ask, database
 from vettance.aml import aml_snapshot, sql
 from vettance.aml.aml_event import payload_digest, read_taken_aml_event
 from vettance.aml.assemble import assemble
-from vettance.aml.log_position import Met, Place
+from vettance.aml.log_position import LogPosition, Met
 from vettance.aml.screening.screen import Screener
 from vettance.db.engine import Misuse, Statement, Store, StoreDown
 from vettance.db.postgres import PostgresStore
@@ -334,7 +334,7 @@ async def test_a_process_that_watches_nothing_keeps_up_with_the_others(crew: lis
 
 
 def test_a_place_knows_what_it_has_met() -> None:
-    place = Place(10, 0)
+    place = LogPosition(10, 0)
     assert place.meet(9, "evt_old") is Met.KNOWN
     assert place.meet(12, "evt_other") is Met.NEW
     place.ahead.extend(["evt_mine", "evt_mine_too"])

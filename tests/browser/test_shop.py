@@ -7,7 +7,7 @@ import pytest
 
 from browser.conftest import PATIENCE_S
 from live import Service
-from vettance.demo.demo_client import Target
+from vettance.demo.demo_client import DemoTarget
 from vettance.demo.shop import open_shop
 
 
@@ -15,7 +15,7 @@ from vettance.demo.shop import open_shop
 def shop(service: Service) -> Iterator[str]:
     _, key = service.new_tenant("Demo shop")
     host, _, port = service.base_url.removeprefix("http://").partition(":")
-    with open_shop(Target(host, int(port), key)) as address:
+    with open_shop(DemoTarget(host, int(port), key)) as address:
         yield address
 
 

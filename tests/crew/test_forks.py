@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from vettance.db.sqlite import SqliteStore, store_path
-from vettance.processes.worker_pool import Crew
+from vettance.processes.worker_pool import WorkerPool
 from vettance.settings.settings import Role, read_settings
 from vettance.watchlists.search_processes import SearchFault, searching
 from vettance.webhooks.deliverer_process import WorkerProcess
@@ -53,7 +53,7 @@ async def test_the_process_of_webhooks_is_tried_again(tmp_path: Path) -> None:
 
 def test_a_child_of_a_crew_is_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        crew = Crew(listener, 1, Role.ALL, (), lambda: None, lambda _: None)
+        crew = WorkerPool(listener, 1, Role.ALL, (), lambda: None, lambda _: None)
         seat = crew._seats[0]
         with no_more_files():
             crew._see_to(seat)

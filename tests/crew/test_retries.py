@@ -10,7 +10,7 @@ from redis_server import SECRET, PrivateRedis
 
 from databases import absence, ask, database
 from live import Answer, Service
-from vettance.redis_link.redis_connection import Line
+from vettance.redis_link.redis_connection import RedisConnection
 from vettance.velocity.redis.redis_velocity import RedisVelocity
 
 pytestmark = pytest.mark.slow
@@ -49,7 +49,7 @@ def generation(redis: PrivateRedis, tenant: str) -> bytes:
     """Which of its memories a tenant has, once all that it observed is stored or it was exchanged."""
 
     async def look() -> bytes:
-        line = Line(redis.url)
+        line = RedisConnection(redis.url)
         velocity = RedisVelocity(line, SECRET)
         async with asyncio.timeout(20):
             while await velocity.pending(tenant):  # noqa: ASYNC110 - Redis is asked, nothing tells of it

@@ -11,7 +11,7 @@ from databases import absence, ask, database
 from live import Service, run_cli, started
 from vettance.db.copy_to_postgres import left_alone
 from vettance.db.engine import StoreDown
-from vettance.db.exclusive_database import Presence
+from vettance.db.exclusive_database import ExclusiveUse
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore
 
@@ -126,7 +126,7 @@ async def test_no_server_starts_on_a_folder_that_is_being_copied(tmp_path: Path)
             with pytest.raises(StoreDown, match="another server is using this folder"):
                 await SqliteStore.open(tmp_path / "vettance.db", writer="process")
             with pytest.raises(StoreDown, match="other processes are at work on this database"):
-                await Presence.take(url, alone=True, wait_s=0)
+                await ExclusiveUse.take(url, alone=True, wait_s=0)
 
 
 def _copy(*arguments: str) -> dict[str, dict[str, int]]:

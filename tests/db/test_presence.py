@@ -12,14 +12,14 @@ from databases import ask
 from live import Service
 from servers import private, programs
 from vettance.db.engine import StoreDown
-from vettance.db.exclusive_database import Presence
+from vettance.db.exclusive_database import ExclusiveUse
 
 LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer": {"externalId": "c-1"}}
 
 
 @asynccontextmanager
-async def present(url: str, *, alone: bool) -> AsyncIterator[Presence]:
-    presence = await Presence.take(url, alone=alone, wait_s=0)
+async def present(url: str, *, alone: bool) -> AsyncIterator[ExclusiveUse]:
+    presence = await ExclusiveUse.take(url, alone=alone, wait_s=0)
     keeping = asyncio.create_task(presence.keep())
     try:
         yield presence
@@ -56,7 +56,7 @@ async def test_who_counts_alone_is_refused_beside_others_and_others_beside_it(
 ) -> None:
     async with present(emptied, alone=first):
         with pytest.raises(StoreDown, match="VETTANCE_REDIS_URL"):
-            await Presence.take(emptied, alone=second, wait_s=0)
+            await ExclusiveUse.take(emptied, alone=second, wait_s=0)
     async with present(emptied, alone=second):
         pass
 
@@ -71,7 +71,7 @@ async def test_any_number_that_count_together_are_present(emptied: str) -> None:
 async def test_a_start_waits_for_the_one_that_is_leaving(emptied: str) -> None:
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(present(emptied, alone=True))
-        second = asyncio.create_task(Presence.take(emptied, alone=True, wait_s=20))
+        second = asyncio.create_task(ExclusiveUse.take(emptied, alone=True, wait_s=20))
         await asyncio.sleep(0.1)
         assert not second.done()
         await stack.aclose()
@@ -82,7 +82,7 @@ async def test_a_start_that_waits_says_at_once_what_for_and_says_it_once(emptied
     told: list[str] = []
     async with present(emptied, alone=True):
         with pytest.raises(StoreDown, match="VETTANCE_REDIS_URL"):
-            await Presence.take(emptied, alone=True, wait_s=1.5, tell=told.append)
+            await ExclusiveUse.take(emptied, alone=True, wait_s=1.5, tell=told.append)
     assert [line.rpartition("; ")[2] for line in told] == ["waiting up to 1.5 s for them to stop"]
     assert told[0].startswith("other processes are at work on this database")
 

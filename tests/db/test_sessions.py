@@ -11,7 +11,7 @@ from vettance.events.browser_session import WAITING_MAX, SessionBook, counts_sin
 from vettance.fairness.skipped_rows import Skipped
 from vettance.telemetry.meters import Rows
 from vettance.websdk import sql
-from vettance.websdk.session_sync import Follower
+from vettance.websdk.session_sync import SessionSync
 from vettance.wire.payload import decode, encode
 
 TENANTS = ("ten_" + "1" * 32, "ten_" + "2" * 32)
@@ -25,7 +25,7 @@ class Reader:
         self.now_ms = START_MS
         self.book = SessionBook()
         self.skipped = Skipped()
-        self.follower = Follower(store, self.book, lambda: self.now_ms, self.skipped)
+        self.follower = SessionSync(store, self.book, lambda: self.now_ms, self.skipped)
 
     async def ask(self, tenant: str, session: str, now_ms: int) -> bytes | None:
         self.now_ms = now_ms

@@ -18,12 +18,12 @@ from velocity_oracle import Oracle, agree
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.decisions.active_rulesets import RuleCache
-from vettance.decisions.decision import Record
+from vettance.decisions.decision import DecisionRecordData
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.features import fraud_schema
-from vettance.decisions.velocity_rebuild import Rebuilder
-from vettance.decisions.velocity_snapshots import Preserver
-from vettance.events.event import Source, read_event
+from vettance.decisions.velocity_rebuild import VelocityRebuilder
+from vettance.decisions.velocity_snapshots import VelocitySnapshots
+from vettance.events.event import EventSource, read_event
 from vettance.exchange import sql as exchange_sql
 from vettance.exchange.import_rows import FraudKind
 from vettance.exchange.sql import FRAUD
@@ -36,7 +36,7 @@ from vettance.rules.sql import DECIDING
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Tenant
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.sync.snapshot_store import Shelf
+from vettance.velocity.sync.snapshot_store import SnapshotStore
 from vettance.wire.payload import encode
 
 TENANT = "ten_" + "1" * 32
@@ -87,8 +87,8 @@ class House:
         self.evaluator = Evaluator(store, self.velocity, ids)
         schema = fraud_schema()
         cache = RuleCache(lambda text: compile_document(text, schema))
-        preserver = Preserver(store, self.velocity, self.evaluator, Shelf(data / "memory"))
-        self.rebuilder = Rebuilder(store, self.velocity, self.evaluator, cache, preserver.restore)
+        preserver = VelocitySnapshots(store, self.velocity, self.evaluator, SnapshotStore(data / "memory"))
+        self.rebuilder = VelocityRebuilder(store, self.velocity, self.evaluator, cache, preserver.restore)
         kind = FraudKind(store, self.evaluator, ids, MemoryVelocity)
         self.importer = Importer(store, {FRAUD: kind}, batch=3)
 
@@ -96,7 +96,9 @@ class House:
         for body in bodies:
             sent = encode(body)
             event = read_event(body, sent, int(time.time() * 1000))
-            await self.evaluator.evaluate(TENANT, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
+            await self.evaluator.evaluate(
+                TENANT, event, sent, EventSource.EVENTS, "r", time.perf_counter_ns()
+            )
 
     async def queue(self, import_id: str, bodies: Sequence[Body]) -> None:
         now_ms = int(time.time() * 1000)
@@ -107,7 +109,7 @@ class House:
             statements.append(insert_imported(TENANT, job_id, import_id, now_ms, moment, encode(body), None))
         await self.store.write(*statements, exchange_sql.release_import(TENANT, import_id))
 
-    async def records(self, source: str = "import") -> dict[int, Record]:
+    async def records(self, source: str = "import") -> dict[int, DecisionRecordData]:
         """By the number of the event: what was recorded about its decision."""
         rows = await self.store.read(
             Statement(
@@ -117,7 +119,9 @@ class House:
             )
         )
         return {
-            msgspec.json.decode(sent)["metadata"]["number"]: msgspec.json.decode(record, type=Record)
+            msgspec.json.decode(sent)["metadata"]["number"]: msgspec.json.decode(
+                record, type=DecisionRecordData
+            )
             for sent, record in rows
         }
 
@@ -139,7 +143,7 @@ async def house(data: Path) -> AsyncIterator[House]:
         await store.close()
 
 
-def answers_of(records: dict[int, Record], numbers: Sequence[int]) -> list[Any]:
+def answers_of(records: dict[int, DecisionRecordData], numbers: Sequence[int]) -> list[Any]:
     return [(number, records[number].answers, records[number].fired) for number in numbers]
 
 
@@ -159,7 +163,9 @@ def streams(draw: st.DrawFn) -> list[Body]:
     ]
 
 
-async def decided(live: list[Body], imported: list[Body], stops: Sequence[int] = ()) -> dict[int, Record]:
+async def decided(
+    live: list[Body], imported: list[Body], stops: Sequence[int] = ()
+) -> dict[int, DecisionRecordData]:
     """Decide some events live, then import others; the import is cut off after so many batches each time."""
     with TemporaryDirectory() as folder:
         async with house(Path(folder)) as one:

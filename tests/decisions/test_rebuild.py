@@ -14,20 +14,20 @@ import pytest
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.decisions.active_rulesets import RuleCache
-from vettance.decisions.decision import Record
+from vettance.decisions.decision import DecisionRecordData
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.features import fraud_schema
-from vettance.decisions.velocity_rebuild import Rebuilder
-from vettance.decisions.velocity_snapshots import Preserver
+from vettance.decisions.velocity_rebuild import VelocityRebuilder
+from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.errors import Unavailable
-from vettance.events.event import Source, read_taken_event
+from vettance.events.event import EventSource, read_taken_event
 from vettance.ids import IdSource
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Tenant
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.sync.snapshot_store import Shelf
+from vettance.velocity.sync.snapshot_store import SnapshotStore
 from vettance.wire.payload import encode
 
 TENANT = "ten_" + "1" * 32
@@ -79,8 +79,12 @@ class House:
         self.evaluator = Evaluator(store, self.velocity, self.ids)
         schema = fraud_schema()
         cache = RuleCache(lambda text: compile_document(text, schema))
-        self.preserver = Preserver(store, self.velocity, self.evaluator, Shelf(data / "memory"))
-        self.rebuilder = Rebuilder(store, self.velocity, self.evaluator, cache, self.preserver.restore)
+        self.preserver = VelocitySnapshots(
+            store, self.velocity, self.evaluator, SnapshotStore(data / "memory")
+        )
+        self.rebuilder = VelocityRebuilder(
+            store, self.velocity, self.evaluator, cache, self.preserver.restore
+        )
 
     async def push(self, version: int, text: str, tenant: str = TENANT) -> None:
         await self.store.write(DECIDING.insert(tenant, version, text, "", 0))
@@ -88,12 +92,14 @@ class House:
     async def decide(self, body: dict[str, Any], tenant: str = TENANT) -> str:
         sent = encode(body)
         event = read_taken_event(body, time.time_ns() // 1_000_000)
-        done = await self.evaluator.evaluate(tenant, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
+        done = await self.evaluator.evaluate(
+            tenant, event, sent, EventSource.EVENTS, "r", time.perf_counter_ns()
+        )
         return done.id
 
-    async def record(self, event_id: str) -> Record:
+    async def record(self, event_id: str) -> DecisionRecordData:
         rows = await self.store.read(Statement("SELECT record FROM decision WHERE id = ?", (event_id,)))
-        return msgspec.json.decode(rows[0][0], type=Record)
+        return msgspec.json.decode(rows[0][0], type=DecisionRecordData)
 
     async def answers(self, event_id: str) -> list[Any]:
         return list((await self.record(event_id)).answers)

@@ -11,11 +11,11 @@ from vettance.db.sqlite import SqliteStore, store_path
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.api import DecisionDoors
 from vettance.decisions.evaluate import Evaluator
-from vettance.decisions.velocity_rebuild import Rebuilder
-from vettance.decisions.velocity_snapshots import Preserver
-from vettance.events.event import Event, Source, read_event
-from vettance.history.decision_search import Finder
-from vettance.history.entity_links import Relater
+from vettance.decisions.velocity_rebuild import VelocityRebuilder
+from vettance.decisions.velocity_snapshots import VelocitySnapshots
+from vettance.events.event import Event, EventSource, read_event
+from vettance.history.decision_search import DecisionFinder
+from vettance.history.entity_links import EntityLinker
 from vettance.history.explain import Explainer
 from vettance.ids import IdSource
 from vettance.rules.ruleset import compile_document
@@ -24,7 +24,7 @@ from vettance.rules.sql import DECIDING
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Tenant
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.sync.snapshot_store import Shelf
+from vettance.velocity.sync.snapshot_store import SnapshotStore
 from vettance.web.routing import NO_KEY, Call
 from vettance.wire.payload import decode, encode
 
@@ -60,9 +60,9 @@ class House:
         velocity = MemoryVelocity()
         self.evaluator = Evaluator(store, velocity, IdSource())
         cache = RuleCache(lambda document: compile_document(document, SCHEMA))
-        preserver = Preserver(store, velocity, self.evaluator, Shelf(data / "memory"))
-        self.rebuilder = Rebuilder(store, velocity, self.evaluator, cache, preserver.restore)
-        relater = Relater(store, Finder(store))
+        preserver = VelocitySnapshots(store, velocity, self.evaluator, SnapshotStore(data / "memory"))
+        self.rebuilder = VelocityRebuilder(store, velocity, self.evaluator, cache, preserver.restore)
+        relater = EntityLinker(store, DecisionFinder(store))
         self.doors = DecisionDoors(self.evaluator, Explainer(store, self.evaluator, cache, relater))
 
     async def decide(self, **metadata: float) -> Any:
@@ -70,7 +70,9 @@ class House:
         body = {"eventName": "x", "ip": "1.2.3.4", "metadata": metadata}
         sent, now_ms = encode(body), time.time_ns() // 1_000_000
         event = read_event(body, sent, now_ms)
-        done = await self.evaluator.evaluate(TENANT, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
+        done = await self.evaluator.evaluate(
+            TENANT, event, sent, EventSource.EVENTS, "r", time.perf_counter_ns()
+        )
         call = Call("r", {"id": done.id}, b"", {}, b"", now_ms, Tenant(id=TENANT, name="One"), NO_KEY)
         return decode(encode((await self.doors.decision(call)).payload))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from vettance.demo.demo_client import ClientFault, Connection, Target, post
+from vettance.demo.demo_client import ClientFault, Connection, DemoTarget, post
 from vettance.demo.drive import drive
 from vettance.demo.feed import Sample
 from vettance.generate.generated_event import ORDINARY
@@ -19,7 +19,7 @@ ANSWER = {"decision": "approve", "riskScore": 0, "reasonCodes": []}
 
 
 @asynccontextmanager
-async def listening(serve: Callable[..., Coroutine[Any, Any, None]]) -> AsyncIterator[Target]:
+async def listening(serve: Callable[..., Coroutine[Any, Any, None]]) -> AsyncIterator[DemoTarget]:
     """Serve each connection with `serve`, and wait for all of them at the end."""
     tasks: set[asyncio.Task[None]] = set()
 
@@ -35,7 +35,7 @@ async def listening(serve: Callable[..., Coroutine[Any, Any, None]]) -> AsyncIte
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     try:
-        yield Target("127.0.0.1", server.sockets[0].getsockname()[1], "vtc_x")
+        yield DemoTarget("127.0.0.1", server.sockets[0].getsockname()[1], "vtc_x")
     finally:
         server.close()
         await asyncio.gather(*tasks)
@@ -43,7 +43,7 @@ async def listening(serve: Callable[..., Coroutine[Any, Any, None]]) -> AsyncIte
 
 def answering(
     answer: Callable[[bytes], bytes | None], delay_s: float = 0.0
-) -> AbstractAsyncContextManager[Target]:
+) -> AbstractAsyncContextManager[DemoTarget]:
     """Answer each request with what `answer` makes of its body; None hangs up."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -7,45 +7,48 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.events.event import Category, Event
-from vettance.events.kind import Kind, Outcome, kind_of, meaning_of
+from vettance.events.kind import EventKind, EventOutcome, kind_of, meaning_of
 
 NAMES = [
     (
-        Kind.LOGIN,
+        EventKind.LOGIN,
         "user.login login.attempt auth_login_failed sign_in LOGIN_FAILED loginfailed userlogin sign_in",
     ),
     (
-        Kind.LOGIN,
+        EventKind.LOGIN,
         "log-in signinFailure auth.failed session.started sso.success invalid_password AccountLogin login",
     ),
-    (Kind.LOGOUT, "logout user.log_out sign-out session.ended"),
-    (Kind.MFA, "mfa.failed 2fa.challenge 2FA_FAILED otp.verify login.mfa.succeeded"),
+    (EventKind.LOGOUT, "logout user.log_out sign-out session.ended"),
+    (EventKind.MFA, "mfa.failed 2fa.challenge 2FA_FAILED otp.verify login.mfa.succeeded"),
     (
-        Kind.SIGNUP,
+        EventKind.SIGNUP,
         "signup sign_up account.created user.created customer_registered registration.completed",
     ),
     (
-        Kind.PASSWORD_RESET,
+        EventKind.PASSWORD_RESET,
         "password.reset password_reset_requested forgot-password account.recovery resetPassword",
     ),
-    (Kind.PASSWORD_CHANGE, "passwordChanged user.password_updated pin.changed PASSWORD_CHANGE"),
-    (Kind.PROFILE_CHANGE, "email.changed profile.update phone_changed shippingAddressChanged mfa.disabled"),
-    (Kind.PROFILE_CHANGE, "account.email.updated payment_method.updated"),
-    (Kind.CARD_ADDED, "card.added payment_method.added bank_account.linked beneficiaryAdded iban.added"),
+    (EventKind.PASSWORD_CHANGE, "passwordChanged user.password_updated pin.changed PASSWORD_CHANGE"),
     (
-        Kind.PAYMENT,
+        EventKind.PROFILE_CHANGE,
+        "email.changed profile.update phone_changed shippingAddressChanged mfa.disabled",
+    ),
+    (EventKind.PROFILE_CHANGE, "account.email.updated payment_method.updated"),
+    (EventKind.CARD_ADDED, "card.added payment_method.added bank_account.linked beneficiaryAdded iban.added"),
+    (
+        EventKind.PAYMENT,
         "payment.attempt purchase charge.succeeded card.declined card.payment.created topup tx",
     ),
     (
-        Kind.PAYMENT,
+        EventKind.PAYMENT,
         "transaction.create Payment-Declined paymentattempt card.authorization giftcard.purchase deposit",
     ),
-    (Kind.CHECKOUT, "checkout.submit order.placed cart.checkout check_out"),
-    (Kind.WITHDRAWAL, "withdrawal cash_out payout.created withdraw.request"),
-    (Kind.TRANSFER, "transfer p2p.transfer send_money wire.sent"),
-    (Kind.PROMO, "promo.redeem coupon.applied referralClaimed bonus.granted gift_card.check"),
+    (EventKind.CHECKOUT, "checkout.submit order.placed cart.checkout check_out"),
+    (EventKind.WITHDRAWAL, "withdrawal cash_out payout.created withdraw.request"),
+    (EventKind.TRANSFER, "transfer p2p.transfer send_money wire.sent"),
+    (EventKind.PROMO, "promo.redeem coupon.applied referralClaimed bonus.granted gift_card.check"),
     (
-        Kind.OTHER,
+        EventKind.OTHER,
         "page.viewed login.page.viewed charge.refunded transfer.received device.registered token.refresh",
     ),
 ]
@@ -53,24 +56,26 @@ ROWS = [(kind, name) for kind, names in NAMES for name in names.split()]
 
 
 @pytest.mark.parametrize(("kind", "name"), ROWS)
-def test_a_name_is_read_as_its_kind(kind: Kind, name: str) -> None:
+def test_a_name_is_read_as_its_kind(kind: EventKind, name: str) -> None:
     assert kind_of(name) is kind
 
 
 @pytest.mark.parametrize(
     ("name", "category", "kind"),
     [
-        ("attempt", Category.AUTHENTICATION, Kind.LOGIN),
-        ("attempt", Category.TRANSACTION, Kind.PAYMENT),
-        ("attempt", Category.OTHER, Kind.OTHER),
-        ("attempt", Category.ACCOUNT, Kind.OTHER),
-        ("auth", Category.TRANSACTION, Kind.PAYMENT),
-        ("auth", Category.AUTHENTICATION, Kind.LOGIN),
-        ("user.login", Category.TRANSACTION, Kind.LOGIN),
-        ("payment", Category.AUTHENTICATION, Kind.PAYMENT),
+        ("attempt", Category.AUTHENTICATION, EventKind.LOGIN),
+        ("attempt", Category.TRANSACTION, EventKind.PAYMENT),
+        ("attempt", Category.OTHER, EventKind.OTHER),
+        ("attempt", Category.ACCOUNT, EventKind.OTHER),
+        ("auth", Category.TRANSACTION, EventKind.PAYMENT),
+        ("auth", Category.AUTHENTICATION, EventKind.LOGIN),
+        ("user.login", Category.TRANSACTION, EventKind.LOGIN),
+        ("payment", Category.AUTHENTICATION, EventKind.PAYMENT),
     ],
 )
-def test_a_name_without_meaning_falls_back_on_its_category(name: str, category: Category, kind: Kind) -> None:
+def test_a_name_without_meaning_falls_back_on_its_category(
+    name: str, category: Category, kind: EventKind
+) -> None:
     assert kind_of(name, category) is kind
 
 
@@ -91,13 +96,13 @@ def test_case_and_separators_do_not_matter(words: str, separator: str, upper: bo
     else:
         name = separator.join(parts)
         name = name.upper() if upper else name
-    assert expected is not Kind.OTHER
+    assert expected is not EventKind.OTHER
     assert kind_of(name) is expected
 
 
 @given(st.text(max_size=300), st.sampled_from(list(Category)))
 def test_any_text_has_a_kind(name: str, category: Category) -> None:
-    assert kind_of(name, category) in Kind
+    assert kind_of(name, category) in EventKind
 
 
 def test_a_long_hostile_name_is_read_quickly() -> None:
@@ -115,39 +120,39 @@ def event(name: str = "user.login", **members: object) -> Event:
 @pytest.mark.parametrize(
     ("name", "metadata", "outcome"),
     [
-        ("user.login_failed", {}, Outcome.FAILURE),
-        ("login.failed", {}, Outcome.FAILURE),
-        ("LoginFailure", {}, Outcome.FAILURE),
-        ("user.login", {"outcome": "failed"}, Outcome.FAILURE),
-        ("user.login", {"outcome": "FAILURE"}, Outcome.FAILURE),
-        ("user.login", {"result": "invalid_credentials"}, Outcome.FAILURE),
-        ("user.login", {"success": False}, Outcome.FAILURE),
-        ("user.login", {"success": "false"}, Outcome.FAILURE),
-        ("user.login", {"isFailed": True}, Outcome.FAILURE),
-        ("user.login", {"failureReason": "bad password"}, Outcome.FAILURE),
-        ("user.login", {"status": 401}, Outcome.FAILURE),
-        ("user.login", {"status": 200}, Outcome.SUCCESS),
-        ("user.login", {"success": True}, Outcome.SUCCESS),
-        ("user.login", {"failureReason": None, "outcome": "ok"}, Outcome.SUCCESS),
-        ("login.succeeded", {}, Outcome.SUCCESS),
-        ("payment.declined", {"outcome": "approved"}, Outcome.SUCCESS),
-        ("payment", {"declineCode": "00"}, Outcome.UNKNOWN),
-        ("payment", {"declineCode": "51"}, Outcome.FAILURE),
-        ("payment", {"status": "pending"}, Outcome.UNKNOWN),
-        ("user.login", {"outcome": {"deep": 1}}, Outcome.UNKNOWN),
-        ("user.login", {"error": ""}, Outcome.UNKNOWN),
-        ("user.login", {}, Outcome.UNKNOWN),
+        ("user.login_failed", {}, EventOutcome.FAILURE),
+        ("login.failed", {}, EventOutcome.FAILURE),
+        ("LoginFailure", {}, EventOutcome.FAILURE),
+        ("user.login", {"outcome": "failed"}, EventOutcome.FAILURE),
+        ("user.login", {"outcome": "FAILURE"}, EventOutcome.FAILURE),
+        ("user.login", {"result": "invalid_credentials"}, EventOutcome.FAILURE),
+        ("user.login", {"success": False}, EventOutcome.FAILURE),
+        ("user.login", {"success": "false"}, EventOutcome.FAILURE),
+        ("user.login", {"isFailed": True}, EventOutcome.FAILURE),
+        ("user.login", {"failureReason": "bad password"}, EventOutcome.FAILURE),
+        ("user.login", {"status": 401}, EventOutcome.FAILURE),
+        ("user.login", {"status": 200}, EventOutcome.SUCCESS),
+        ("user.login", {"success": True}, EventOutcome.SUCCESS),
+        ("user.login", {"failureReason": None, "outcome": "ok"}, EventOutcome.SUCCESS),
+        ("login.succeeded", {}, EventOutcome.SUCCESS),
+        ("payment.declined", {"outcome": "approved"}, EventOutcome.SUCCESS),
+        ("payment", {"declineCode": "00"}, EventOutcome.UNKNOWN),
+        ("payment", {"declineCode": "51"}, EventOutcome.FAILURE),
+        ("payment", {"status": "pending"}, EventOutcome.UNKNOWN),
+        ("user.login", {"outcome": {"deep": 1}}, EventOutcome.UNKNOWN),
+        ("user.login", {"error": ""}, EventOutcome.UNKNOWN),
+        ("user.login", {}, EventOutcome.UNKNOWN),
     ],
 )
 def test_an_outcome_is_read_however_it_is_said(
-    name: str, metadata: dict[str, object], outcome: Outcome
+    name: str, metadata: dict[str, object], outcome: EventOutcome
 ) -> None:
     assert meaning_of(event(name, metadata=metadata)).outcome == outcome
 
 
 @pytest.mark.parametrize("holder", ["metadata", "payload", "custom_fields", "extra"])
 def test_an_outcome_is_found_in_every_object(holder: str) -> None:
-    assert meaning_of(event(**{holder: {"success": False}})).outcome == Outcome.FAILURE
+    assert meaning_of(event(**{holder: {"success": False}})).outcome == EventOutcome.FAILURE
 
 
 @given(
@@ -162,4 +167,4 @@ def test_an_outcome_is_found_in_every_object(holder: str) -> None:
     )
 )
 def test_no_value_breaks_the_reading_of_an_outcome(metadata: dict[str, object]) -> None:
-    assert meaning_of(event(metadata=metadata)).outcome in list(Outcome)
+    assert meaning_of(event(metadata=metadata)).outcome in list(EventOutcome)

@@ -15,7 +15,7 @@ import vettance.watchlists
 from vettance.db.engine import Store
 from vettance.decisions.sql import select_newest_sent
 from vettance.deployment.connect import connect_store
-from vettance.history.compaction import Sealer
+from vettance.history.compaction import Compactor
 from vettance.outbox import MessageType
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING
@@ -30,7 +30,7 @@ from vettance.watchlists.tenant_index import list_set_id
 from vettance.webhooks import delivery_queue
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.deliver import Deliverer
-from vettance.webhooks.http_client import Postman
+from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.webhook import Subscription, make_secret
 
 #: Tenants of a store. The first is asked; the others have as much, which nobody must read.
@@ -168,14 +168,14 @@ async def grown_service(
         )
         await store.close()
         store = await connect_store(settings, writer="thread")
-        sealer = Sealer(store, {})
+        sealer = Compactor(store, {})
         for name in names:
             while await sealer.seal(name, CHUNK):
                 pass
         await count()
         service = Service(settings, store)
         await service.start()
-        postman = Postman(unsafe=True)
+        postman = WebhookClient(unsafe=True)
         deliverer = Deliverer(store, postman, Vault(SECRET), alone=database_url is None, keep_ms=KEEP_MS)
         tasks = [asyncio.create_task(service._do_duties()), asyncio.create_task(deliverer.run())]
         try:
@@ -195,7 +195,7 @@ async def look_around(one: Grown) -> None:
     service = one.service
     tenant = f"ten_{1:032x}"
     await service.rescreener.catch_up()
-    assert await Sealer(service.store, {})._is_ready(tenant, 1)
+    assert await Compactor(service.store, {})._is_ready(tenant, 1)
     await service.sealer.seal(tenant, CHUNK)
     await one.deliverer._sweep()
     await record_use(service.store, service.keys)

@@ -13,15 +13,15 @@ from vettance.db.engine import Statement
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql as decisions_sql
-from vettance.decisions.decision import LEVELS, Decision, Outcome, Reason, Record
+from vettance.decisions.decision import LEVELS, Decision, DecisionRecordData, Outcome, Reason
 from vettance.decisions.sql import count_decision
 from vettance.events import sql as events_sql
-from vettance.events.event import Category, Event, Source
-from vettance.history.compaction import Sealer
-from vettance.history.decision_search import Finder
-from vettance.history.entity_links import Relater
+from vettance.events.event import Category, Event, EventSource
+from vettance.history.compaction import Compactor
+from vettance.history.decision_search import DecisionFinder
+from vettance.history.entity_links import EntityLinker
 from vettance.history.filter import Order, Wanted
-from vettance.history.statistics import Accountant
+from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 
 START_MS = 1_767_225_600_000  # 2026-01-01
@@ -93,9 +93,9 @@ class Archive:
         self.path, self.url = path / "vettance.db", url
         self.store: SqliteStore | PostgresStore = self.runner.run(self._open(self.path, url))
         self.ids = IdSource()
-        self.finder = Finder(self.store, at_once=3)
-        self.relater = Relater(self.store, self.finder)
-        self.accountant = Accountant(self.store, self.finder, lambda: START_MS + 400 * DAY_MS)
+        self.finder = DecisionFinder(self.store, at_once=3)
+        self.relater = EntityLinker(self.store, self.finder)
+        self.accountant = DecisionCounter(self.store, self.finder, lambda: START_MS + 400 * DAY_MS)
 
     @staticmethod
     async def _open(path: Path, url: str | None) -> SqliteStore | PostgresStore:
@@ -144,7 +144,7 @@ class Archive:
             ruleset_version=1,
             rules_evaluated=0,
         )
-        record = Record(
+        record = DecisionRecordData(
             ruleset_version=1,
             outcome=made.outcome,
             score=made.score,
@@ -159,7 +159,7 @@ class Archive:
             processing_ms=1.0,
         )
         return past, self._write(
-            events_sql.insert_event(tenant, past.id, Source.EVENTS, event, b"{}"),
+            events_sql.insert_event(tenant, past.id, EventSource.EVENTS, event, b"{}"),
             decisions_sql.insert_decision(tenant, past.id, event, decision, record, now_ms),
             count_decision(tenant, past.occurred_at_ms, decision),
         )
@@ -171,7 +171,7 @@ class Archive:
         self, tenants: Sequence[str], made: Iterable[tuple[int, Made]], seals: Sequence[int]
     ) -> list[list[Past]]:
         """Write decisions of some tenants in turn, making chunks of all so far at each of `seals`."""
-        sealer = Sealer(self.store, {}, at_once=3)
+        sealer = Compactor(self.store, {}, at_once=3)
         now_ms = START_MS
         coming: list[tuple[int, Past]] = []
         writes: list[Coroutine[Any, Any, None]] = []

@@ -4,14 +4,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.history.segment import TYPES, Column
+from vettance.history.segment import TYPES, ColumnData
 
 TERMS = st.integers(0, 300) | st.integers(0, 2**32 - 1)
 
 
 @given(st.lists(st.lists(TERMS, min_size=1, max_size=5), max_size=5))
 def test_a_column_holds_all_its_chunks_in_no_more_bytes_than_they_need(chunks: list[list[int]]) -> None:
-    column = Column("customer_id")
+    column = ColumnData("customer_id")
     seen = []
     for number, chunk in enumerate(chunks, 1):
         column.add(number, len(chunk), np.array(chunk, TYPES["customer_id"]).tobytes())

@@ -14,7 +14,7 @@ import pytest
 from sink import Sink, sinking
 
 from live import Caller, Service, started
-from vettance.retention.stored_texts import ANSWERS, KEPT, LOG, REWRITTEN, Place
+from vettance.retention.stored_texts import ANSWERS, KEPT, LOG, REWRITTEN, TextColumns
 from vettance.settings.settings import load_secret, read_settings
 from vettance.tenants.vault import Sealed, Vault
 
@@ -245,7 +245,7 @@ def opened(secret: bytes, row: Any) -> bytes:
 
 def rows_of(kept: list[dict[str, Any]]) -> dict[str, int]:
     """What the answer to an erasure says of the rows that stay, by table."""
-    by_words: dict[str, Place] = {one.what: one.place for one in KEPT}
+    by_words: dict[str, TextColumns] = {one.what: one.place for one in KEPT}
     told: dict[str, int] = {}
     for one in kept:
         if one["count"] is not None:

@@ -11,7 +11,7 @@ from past import DAY_MS, KEYS, MADE, START_MS, Archive, Past, wants
 from vettance.db.engine import Statement
 from vettance.decisions.decision import LEVELS, Outcome
 from vettance.events.event import Category
-from vettance.history.decision_search import Place
+from vettance.history.decision_search import PageEnd
 from vettance.history.filter import Order, Wanted
 
 MOMENTS = st.integers(-2 * DAY_MS, 12 * DAY_MS).map(lambda offset: START_MS + offset) | st.sampled_from(
@@ -83,7 +83,7 @@ async def listed(
     names = dict(await archive.store.read(places))
     by_page: list[int] = []
     by_cursor: list[int] = []
-    after: Place | None = None
+    after: PageEnd | None = None
     for number in range(1000):
         page = await archive.finder.find(tenant, wanted, order, number * limit, limit, descending=descending)
         turned = await archive.finder.find(tenant, wanted, order, 0, limit, after, descending=descending)

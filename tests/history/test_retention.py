@@ -17,10 +17,10 @@ from live import Caller, Service
 from vettance.db.engine import Row, Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.errors import Unavailable
-from vettance.history.decision_search import ChunksChanged, Finder, begun_again
-from vettance.history.entity_links import Relater
+from vettance.history.decision_search import ChunksChanged, DecisionFinder, begun_again
+from vettance.history.entity_links import EntityLinker
 from vettance.history.filter import Order, Wanted
-from vettance.history.statistics import Accountant
+from vettance.history.statistics import DecisionCounter
 from vettance.retention.erasure import Eraser
 from vettance.retention.expiry import Retainer
 from vettance.retention.name_forms import Names
@@ -129,7 +129,7 @@ def test_a_list_is_true_when_retention_removes_its_chunks_meanwhile(archive: Arc
         while was_retained:
             moment += 1
             tenant, past, before_ms, store = await retained(archive, moment)
-            found = await Finder(store).find(tenant, wanted, Order.SCORE, 0, 20, descending=True)
+            found = await DecisionFinder(store).find(tenant, wanted, Order.SCORE, 0, 20, descending=True)
             ids = dict(await archive.store.read(Statement("SELECT seq, id FROM decision")))
             asked = [one for one in past if wants(one, wanted)]
             left = {one.id for one in asked if one.evaluated_at_ms >= before_ms}
@@ -166,15 +166,15 @@ def test_statistics_and_links_are_told_when_retention_removes_their_chunks_meanw
             was_retained = False
             for what in ("tally", "both", "links"):
                 tenant, past, before_ms, store = await retained(archive, moment)
-                finder = Finder(store)
+                finder = DecisionFinder(store)
                 if what == "links":
-                    link = (await Relater(store, finder).links(tenant, {"customer": "b"}))["customer"]
+                    link = (await EntityLinker(store, finder).links(tenant, {"customer": "b"}))["customer"]
                     counted = link.events
                 elif what == "both":
-                    tally, _ = await Accountant(store, finder).both(tenant, *span)
+                    tally, _ = await DecisionCounter(store, finder).both(tenant, *span)
                     counted = tally.totals.evaluated
                 else:
-                    counted = (await Accountant(store, finder).tally(tenant, *span)).totals.evaluated
+                    counted = (await DecisionCounter(store, finder).tally(tenant, *span)).totals.evaluated
                 left = sum(one.evaluated_at_ms >= before_ms for one in past)
                 assert left <= counted <= len(past), f"{what}, retained after read {moment}"
                 was_retained |= store.reads_before <= 0

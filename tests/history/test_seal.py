@@ -11,7 +11,7 @@ from test_long_texts import SCRIPTS, long_text
 
 from vettance.db.engine import Row, Statement, scoped
 from vettance.fairness.isolation import failing
-from vettance.history.compaction import BUSY_CHUNKS, LOOK_S, Sealer
+from vettance.history.compaction import BUSY_CHUNKS, LOOK_S, Compactor
 from vettance.history.filter import Order, Wanted
 from vettance.history.segment import BITS
 from vettance.retention.erasure import Eraser
@@ -50,7 +50,7 @@ def test_chunks_wait_while_events_are_being_accepted_unless_too_many_decisions_w
 
     async def scene() -> None:
         nonlocal is_bursting
-        sealer = Sealer(archive.store, ever, is_bursting=lambda: is_bursting, chunk=CHUNK, held_s_max=0.1)
+        sealer = Compactor(archive.store, ever, is_bursting=lambda: is_bursting, chunk=CHUNK, held_s_max=0.1)
         sealing = asyncio.create_task(sealer.run([tenant]))
         await write(CHUNK * 2)
         await asyncio.sleep(LOOK_S * 2)
@@ -109,7 +109,7 @@ def test_a_text_that_another_process_has_numbered_for_another_field_is_found(arc
     async def scene() -> None:
         for number in range(CHUNK):
             await archive.write(tenant, Made(customer_id="4711"), START_MS + number)[1]
-        assert await Sealer(store, {}).seal(tenant, CHUNK) == CHUNK
+        assert await Compactor(store, {}).seal(tenant, CHUNK) == CHUNK
         found = await archive.finder.find(
             tenant, Wanted(search="4711"), Order.EVALUATED, 0, CHUNK, descending=True
         )
@@ -127,7 +127,7 @@ def test_a_tenant_whose_chunks_cannot_be_stored_holds_up_no_other_and_is_tried_a
         for number in range(CHUNK):
             for tenant in (broken, sound):
                 await either.write(tenant, Made(ip="192.0.2.1"), START_MS + number)[1]
-        sealer = Sealer(either.store, {}, chunk=CHUNK)
+        sealer = Compactor(either.store, {}, chunk=CHUNK)
         with breaking(either.url or either.path, "chunk", broken):
             sealing = asyncio.create_task(sealer.run([broken, sound]))
             await made_of(either, sound, 1)
@@ -156,7 +156,7 @@ def test_long_texts_are_sealed_found_and_erased(either: Archive, script: str) ->
         return page.total
 
     async def scene() -> None:
-        sealer = Sealer(either.store, {}, chunk=1)
+        sealer = Compactor(either.store, {}, chunk=1)
         for number in range(2 * CHUNK):
             await either.write(tenant, made, START_MS + number)[1]
             if number % 2:

@@ -18,11 +18,11 @@ from vettance.db import postgres_schema
 from vettance.db.engine import Store, everyone
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
-from vettance.decisions.velocity_snapshots import Preserver
+from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.fairness.isolation import failing
 from vettance.ids import IdSource
 from vettance.limits.limits import Quota
-from vettance.limits.quota_usage import OwnTally
+from vettance.limits.quota_usage import OwnQuotaUsage
 from vettance.limits.sql import select_quota_use
 from vettance.ops.gauges import Measurer, keep_noting
 from vettance.ops.sql import select_failing
@@ -110,7 +110,7 @@ async def test_retention_removes_of_others_what_it_cannot_of_one(place: Place) -
 
 async def test_quotas_of_others_are_written_down_when_one_cannot_be(place: Place) -> None:
     quota = Quota()
-    tally = OwnTally(place.store, quota)
+    tally = OwnQuotaUsage(place.store, quota)
     hour, _ = quota.used()
     quota.restore(hour, {place.broken: 3, place.sound: 5})
     with breaking(place.at, "quota_use", place.broken):
@@ -178,7 +178,7 @@ class Memories:
 
 async def test_memories_of_others_are_written_down_when_that_of_one_cannot_be(place: Place) -> None:
     memories = Memories(place.broken, place.sound)
-    preserver = Preserver(place.store, memories, memories, None)  # type: ignore[arg-type]
+    preserver = VelocitySnapshots(place.store, memories, memories, None)  # type: ignore[arg-type]
     await preserver.save_all()
     assert memories.saved == [place.sound]
     assert told(place, "snapshot") == [(place.broken, "KeyError")]
@@ -230,7 +230,7 @@ async def test_figures_are_shown_but_for_those_that_cannot_be_asked_for(tmp_path
 async def test_what_fails_is_in_the_store_for_the_doctor_until_it_is_mended(place: Place) -> None:
     noting = asyncio.create_task(keep_noting(place.store, lambda: NOW_MS))
     tally_quota = Quota()
-    tally = OwnTally(place.store, tally_quota)
+    tally = OwnQuotaUsage(place.store, tally_quota)
     hour, _ = tally_quota.used()
     tally_quota.restore(hour, {place.broken: 3})
 

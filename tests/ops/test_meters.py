@@ -8,11 +8,11 @@ import pytest
 from exposed import figures, read_exposition
 
 from vettance.decisions.decision import Outcome
-from vettance.events.event import Source
+from vettance.events.event import EventSource
 from vettance.telemetry.exposition import Family, exposition
 from vettance.telemetry.meters import METERS, RESULTS, SEARCH_RESULTS, Meters, Process, processes
-from vettance.telemetry.shared_counters import SEARCHERS_MAX, SLOTS, Board, attach
-from vettance.webhooks.webhook import Failure
+from vettance.telemetry.shared_counters import SEARCHERS_MAX, SLOTS, SharedBoard, attach
+from vettance.webhooks.webhook import AttemptFailure
 
 
 def shown(*slots: memoryview) -> dict[str, float]:
@@ -20,11 +20,11 @@ def shown(*slots: memoryview) -> dict[str, float]:
 
 
 def test_a_decision_is_counted_by_outcome_and_in_the_bucket_of_its_time() -> None:
-    slot = Board(None).slot(0)
+    slot = SharedBoard(None).slot(0)
     meters = Meters(slot)
-    meters.decided(Source.EVALUATE, Outcome.BLOCK, 3_000_000)
-    meters.decided(Source.EVALUATE, Outcome.BLOCK, 2_500_000)
-    meters.decided(Source.ASYNC, Outcome.ALLOW, 60_000_000_000)
+    meters.decided(EventSource.EVALUATE, Outcome.BLOCK, 3_000_000)
+    meters.decided(EventSource.EVALUATE, Outcome.BLOCK, 2_500_000)
+    meters.decided(EventSource.ASYNC, Outcome.ALLOW, 60_000_000_000)
     meters.failed(2, 3)
     found = shown(slot)
     assert found['vettance_decisions_total{outcome="BLOCK"}'] == 2
@@ -44,12 +44,12 @@ def test_a_decision_is_counted_by_outcome_and_in_the_bucket_of_its_time() -> Non
 
 def test_every_value_that_the_code_can_count_has_a_place() -> None:
     meters = Meters()
-    for source in Source:
+    for source in EventSource:
         for outcome in Outcome:
             meters.decided(source, outcome, 1)
     for status in (200, 404, 418, 503, 599):
         meters.answered(status)
-    assert set(RESULTS) == {"delivered", *(failure.value for failure in Failure)}
+    assert set(RESULTS) == {"delivered", *(failure.value for failure in AttemptFailure)}
     for result in RESULTS:
         meters.attempted(result, 12)
     for result in SEARCH_RESULTS:
@@ -57,13 +57,13 @@ def test_every_value_that_the_code_can_count_has_a_place() -> None:
 
 
 def test_a_status_that_nobody_expects_is_counted_as_another() -> None:
-    slot = Board(None).slot(0)
+    slot = SharedBoard(None).slot(0)
     Meters(slot).answered(418)
     assert shown(slot)['vettance_http_answers_total{status="other"}'] == 1
 
 
 def test_processes_add_up_and_of_a_level_the_highest_is_shown() -> None:
-    board = Board(None)
+    board = SharedBoard(None)
     one, two = Meters(board.slot(0)), Meters(board.slot(1))
     one.committed(3, 1_000_000)
     two.committed(40, 1_000_000)
@@ -77,7 +77,7 @@ def test_processes_add_up_and_of_a_level_the_highest_is_shown() -> None:
 
 
 def test_who_searches_for_each_process_is_known_until_told_otherwise() -> None:
-    board = Board(None)
+    board = SharedBoard(None)
     slots = [board.slot(number) for number in range(3)]
     one, two = Meters(slots[0]), Meters(slots[2])
     one.searching(3, range(101, 101 + SEARCHERS_MAX))
@@ -93,7 +93,7 @@ def test_who_searches_for_each_process_is_known_until_told_otherwise() -> None:
 
 
 def test_what_a_child_counts_is_seen_by_its_parent_and_outlives_it() -> None:
-    board = Board.shared()
+    board = SharedBoard.shared()
     assert board.descriptor is not None
     program = (
         "from vettance.telemetry.shared_counters import attach\n"
@@ -121,7 +121,7 @@ def test_a_process_without_a_place_counts_for_itself(place: str) -> None:
 
 
 def test_the_text_is_what_the_format_asks_for() -> None:
-    slot = Board(None).slot(0)
+    slot = SharedBoard(None).slot(0)
     Meters(slot).answered(200)
     text = exposition([slot], [Family("one", "Help.", "gauge", "name", [('a"b\\c\nd', 0.25)])])
     families = read_exposition(text)

@@ -9,7 +9,7 @@ import pytest
 
 from packs.stream import compiled, parse, ruleset
 from vettance.decisions.features import fraud_schema
-from vettance.events.kind import Kind
+from vettance.events.kind import EventKind
 from vettance.rules.packs import PackUnknown, load_pack, load_pack_text, pack_names
 from vettance.rules.packs.fraud_manual import pack_page
 from vettance.rules.ruleset import Rule, admit, read_ruleset
@@ -101,7 +101,7 @@ def test_rules_speak_of_kinds_and_keys_and_never_of_one_tenants_own_names() -> N
 
 
 def test_the_manual_page_is_that_of_the_pack() -> None:
-    page = pack_page("fraud", fraud_schema(), [kind.value for kind in Kind])
+    page = pack_page("fraud", fraud_schema(), [kind.value for kind in EventKind])
     if os.environ.get("APPROVE"):
         MANUAL.write_text(page, "utf-8")
     assert MANUAL.read_text("utf-8") == page, "run APPROVE=1 pytest tests/packs"

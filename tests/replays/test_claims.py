@@ -10,17 +10,17 @@ from redis_server import PATIENCE_S, SECRET, PrivateRedis
 from vettance.db.sqlite import SqliteStore
 from vettance.redis_link import redis_claims
 from vettance.redis_link.redis_claims import SharedClaims
-from vettance.redis_link.redis_connection import Line
+from vettance.redis_link.redis_connection import RedisConnection
 from vettance.replays.replay import StoredReplays
 from vettance.tenants.tenant import Key, Tenant
 from vettance.tenants.vault import Vault
-from vettance.web.response import Answer, answer_of
-from vettance.web.routing import Call, Reply
+from vettance.web.response import Response, answer_of
+from vettance.web.routing import Call, RouteReply
 
 #: Longer than any test may take.
 FOR_EVER_S = 600.0
 NAME = "/p\0anna@example.com"
-Work = Callable[[], Awaitable[Answer]]
+Work = Callable[[], Awaitable[Response]]
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ class Process:
 
     def __init__(self, store: SqliteStore, url: str, patience_s: float = PATIENCE_S) -> None:
         self.store = store
-        self.line = Line(url, patience_s)
+        self.line = RedisConnection(url, patience_s)
         self.claims = SharedClaims(self.line, SECRET)
         self.replays = StoredReplays(store, Vault(b"v" * 32), claims=self.claims)
         self.worked = 0
         self.working = asyncio.Event()
 
-    async def ask(self, work: Work | None = None) -> Answer:
+    async def ask(self, work: Work | None = None) -> Response:
         """Answer a request with the one key, as a door does that has an effect."""
         asked = Call(
             *("req_1", {}, b"", {}, b"", 0, Tenant(id="ten_a", name="")),
@@ -50,12 +50,12 @@ class Process:
             idempotency_key=NAME.partition("\0")[2],
         )
 
-        async def count() -> Answer:
+        async def count() -> Response:
             self.worked += 1
             self.working.set()
             if work is not None:
                 return await work()
-            reply = Reply({"by": id(self)}, 201)
+            reply = RouteReply({"by": id(self)}, 201)
             await self.store.write(*asked.keep(reply))
             return answer_of(reply)
 
@@ -78,13 +78,13 @@ async def two(store: SqliteStore, redis: PrivateRedis) -> AsyncIterator[tuple[Pr
         await process.line.close()
 
 
-async def hang() -> Answer:
+async def hang() -> Response:
     await asyncio.Event().wait()
     raise AssertionError
 
 
-async def refuse() -> Answer:
-    return Answer(503, b"busy")
+async def refuse() -> Response:
+    return Response(503, b"busy")
 
 
 async def test_of_simultaneous_requests_in_two_processes_only_one_does_the_work(

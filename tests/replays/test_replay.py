@@ -11,8 +11,8 @@ from vettance.db.sqlite import SqliteStore
 from vettance.replays.replay import StoredReplays
 from vettance.tenants.tenant import Key, Tenant
 from vettance.tenants.vault import Vault
-from vettance.web.response import Answer, answer_of
-from vettance.web.routing import Call, Reply
+from vettance.web.response import Response, answer_of
+from vettance.web.routing import Call, RouteReply
 
 VAULT = Vault(b"v" * 32)
 DAY_MS = 24 * 3600 * 1000
@@ -41,11 +41,11 @@ def call(key: str = "k", tenant: str = "ten_a") -> Call:
     return Call("req_1", {}, b"", {}, b"", 0, caller, known, idempotency_key=key)
 
 
-def effect(store: SqliteStore, asked: Call, text: str) -> Callable[[], Awaitable[Answer]]:
+def effect(store: SqliteStore, asked: Call, text: str) -> Callable[[], Awaitable[Response]]:
     """Work as a door does: the effect and the answer kept for it in one commit."""
 
-    async def work() -> Answer:
-        reply = Reply({"text": text}, 201)
+    async def work() -> Response:
+        reply = RouteReply({"text": text}, 201)
         await store.write(Statement(NOTE, (asked.tenant.id, text)), *asked.keep(reply))
         return answer_of(reply)
 
@@ -94,14 +94,14 @@ async def test_two_processes_at_once_have_one_effect_and_one_answer(store: Sqlit
     assert await effects(store) == 1
 
 
-def ready(work: Callable[[], Awaitable[Answer]]) -> Callable[[], Awaitable[Answer]]:
+def ready(work: Callable[[], Awaitable[Response]]) -> Callable[[], Awaitable[Response]]:
     """Answer a clash as the edge answers whatever a handler raises."""
 
-    async def edge() -> Answer:
+    async def edge() -> Response:
         try:
             return await work()
         except Clash:
-            return Answer(500, b"")
+            return Response(500, b"")
 
     return edge
 
@@ -109,8 +109,8 @@ def ready(work: Callable[[], Awaitable[Answer]]) -> Callable[[], Awaitable[Answe
 async def test_a_server_error_is_not_kept_and_the_next_request_works(store: SqliteStore) -> None:
     replays = StoredReplays(store, VAULT, Clock())
 
-    async def fail() -> Answer:
-        return Answer(503, b"busy")
+    async def fail() -> Response:
+        return Response(503, b"busy")
 
     assert (await replays.answer(call(), b"/p", fail)).status == 503
     assert b"one" in await ask(replays, store, "one")
@@ -120,10 +120,10 @@ async def test_a_caller_that_left_does_not_leave_the_key_stuck(store: SqliteStor
     replays = StoredReplays(store, VAULT, Clock())
     begun = asyncio.Event()
 
-    async def hang() -> Answer:
+    async def hang() -> Response:
         begun.set()
         await asyncio.sleep(60)
-        return Answer(200, b"")
+        return Response(200, b"")
 
     gone = asyncio.create_task(replays.answer(call(), b"/p", hang))
     await begun.wait()

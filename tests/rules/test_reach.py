@@ -16,7 +16,7 @@ from vettance.aml.features import aml_schema
 from vettance.decisions.features import fraud_schema
 from vettance.errors import Refusal
 from vettance.events.event import read_taken_event
-from vettance.events.kind import Kind
+from vettance.events.kind import EventKind
 from vettance.rules.domain import Domain, computed, doubt_about
 from vettance.rules.language import check
 from vettance.rules.packs import load_pack
@@ -217,5 +217,5 @@ def test_what_is_computed_lies_where_it_is_said_to_lie(
 
 
 def test_closed_sets_are_those_of_the_events() -> None:
-    assert FRAUD.fields["event.kind"].domain.values == frozenset(Kind)
+    assert FRAUD.fields["event.kind"].domain.values == frozenset(EventKind)
     assert AML.fields["event_category"].domain.values == frozenset(AmlCategory)

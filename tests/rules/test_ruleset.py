@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from words_for_tests import SCHEMA
 
 from vettance.errors import Invalid
-from vettance.rules.difference import Change, diff
+from vettance.rules.difference import RuleChange, diff
 from vettance.rules.document import DocumentFault, read_document
 from vettance.rules.gate import Context, examine
 from vettance.rules.rule import Given, Levels, Thresholds
@@ -413,9 +413,11 @@ def test_a_difference_names_added_removed_and_changed_rules() -> None:
     added = msgspec.structs.replace(second, id="new")
     new = msgspec.structs.replace(old, rules=(added, changed), name="Other")
     assert diff(old, new) == [
-        Change("changed", None, {"name": "Example"}, {"name": "Other"}),
-        Change("added", "new", after={"name": second.name, "score": 5, "mode": "off"}),
-        Change("changed", "failed-logins", {"score": 40, "mode": "active"}, {"score": 50, "mode": "shadow"}),
-        Change("removed", "from-norway", before={"name": second.name, "score": 5, "mode": "off"}),
+        RuleChange("changed", None, {"name": "Example"}, {"name": "Other"}),
+        RuleChange("added", "new", after={"name": second.name, "score": 5, "mode": "off"}),
+        RuleChange(
+            "changed", "failed-logins", {"score": 40, "mode": "active"}, {"score": 50, "mode": "shadow"}
+        ),
+        RuleChange("removed", "from-norway", before={"name": second.name, "score": 5, "mode": "off"}),
     ]
     assert diff(old, old) == []

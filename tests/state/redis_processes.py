@@ -13,20 +13,20 @@ from redis_server import PATIENCE_S, SECRET
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions.active_rulesets import RuleCache
-from vettance.decisions.decision import Record
+from vettance.decisions.decision import DecisionRecordData
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.shared_velocity import SharedMemory
 from vettance.errors import Unavailable
-from vettance.events.event import Source, read_taken_event
+from vettance.events.event import EventSource, read_taken_event
 from vettance.ids import IdSource
 from vettance.limits.redis_limits import SharedLimits
-from vettance.redis_link.redis_connection import Line
+from vettance.redis_link.redis_connection import RedisConnection
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.velocity.redis.redis_velocity import RedisVelocity
-from vettance.websdk.session_sync import Follower
+from vettance.websdk.session_sync import SessionSync
 from vettance.wire.payload import encode
 
 TENANT = "ten_1"
@@ -81,14 +81,14 @@ class Process:
 
     def __init__(self, store: FailingStore, url: str) -> None:
         self.store = store
-        self.line = Line(url, PATIENCE_S)
+        self.line = RedisConnection(url, PATIENCE_S)
         self.velocity = RedisVelocity(self.line, SECRET)
         schema = fraud_schema()
         cache = RuleCache(lambda text: compile_document(text, schema))
         self.memory = SharedMemory(store, self.velocity, cache)
         self.evaluator = Evaluator(store, MemoryVelocity(), IdSource())
         self.limits = SharedLimits(self.line)
-        self.follower = Follower(store, self.evaluator.sessions)
+        self.follower = SessionSync(store, self.evaluator.sessions)
         self.follower.marks = self.limits
         self.evaluator.share(self.memory)
         self.evaluator.follow(self.follower.freshen)
@@ -108,12 +108,14 @@ class Process:
         """Decide an event that was received so long ago."""
         sent = encode(body)
         event = read_taken_event(body, time.time_ns() // 1_000_000 - waited_ms)
-        return await self.evaluator.evaluate(TENANT, event, sent, Source.EVENTS, "r", time.perf_counter_ns())
+        return await self.evaluator.evaluate(
+            TENANT, event, sent, EventSource.EVENTS, "r", time.perf_counter_ns()
+        )
 
-    async def record(self, evaluated: Evaluated) -> Record:
+    async def record(self, evaluated: Evaluated) -> DecisionRecordData:
         read = Statement("SELECT record FROM decision WHERE id = ?", (evaluated.id,))
         rows: list[Row] = await self.store.read(read)
-        return msgspec.json.decode(rows[0][0], type=Record)
+        return msgspec.json.decode(rows[0][0], type=DecisionRecordData)
 
     async def answers(self, evaluated: Evaluated) -> list[Any]:
         return list((await self.record(evaluated)).answers)

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from vettance.redis_link.redis_connection import Line
-from vettance.velocity.port import Answer, Observation, Plan
+from vettance.redis_link.redis_connection import RedisConnection
+from vettance.velocity.port import Observation, Plan, VelocityAnswer
 from vettance.velocity.redis.redis_velocity import RedisVelocity
 
 SECRET = b"a secret of tests".ljust(32, b".")
@@ -84,7 +84,7 @@ class Shared:
 
     def __init__(self, url: str) -> None:
         self.loop = asyncio.new_event_loop()
-        self.line = Line(url, PATIENCE_S)
+        self.line = RedisConnection(url, PATIENCE_S)
         self.velocity = RedisVelocity(self.line, SECRET)
 
     def emptied(self) -> "Shared":
@@ -110,12 +110,12 @@ class Shared:
     def adopt(self, tenant: str, coming: str) -> None:
         self.wait(self.velocity.adopt(tenant, coming))
 
-    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
+    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> VelocityAnswer:
         return self.wait(self.velocity.observe(tenant, event_id, at_ms, seen))
 
-    def observe_all(self, tenant: str, events: list[tuple[str, int, Observation]]) -> list[Answer]:
-        async def together() -> list[Answer]:
-            answers: list[Answer] = []
+    def observe_all(self, tenant: str, events: list[tuple[str, int, Observation]]) -> list[VelocityAnswer]:
+        async def together() -> list[VelocityAnswer]:
+            answers: list[VelocityAnswer] = []
             for first in range(0, len(events), _AT_ONCE):
                 part = events[first : first + _AT_ONCE]
                 answers += await asyncio.gather(*(self.velocity.observe(tenant, *event) for event in part))

@@ -13,9 +13,9 @@ from velocity_plans import HOUR, MINUTE
 from vettance.db.engine import Row, Statement
 from vettance.decisions import shared_velocity
 from vettance.errors import Unavailable
-from vettance.limits.quota_usage import SharedTally
+from vettance.limits.quota_usage import SharedQuotaUsage
 from vettance.limits.sql import save_quota_use
-from vettance.redis_link.redis_connection import Line
+from vettance.redis_link.redis_connection import RedisConnection
 from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
 
@@ -24,7 +24,7 @@ async def test_what_redis_refused_for_a_while_is_settled_when_it_takes_it_again(
     async with processes(tmp_path, server.url, 1) as (one,):
         # While a script of somebody else goes on, Redis refuses every call.
         await one.line.call(b"CONFIG", b"SET", b"busy-reply-threshold", b"50")
-        other = Line(server.url)
+        other = RedisConnection(server.url)
         busy = asyncio.create_task(other.call(b"EVAL", b"while true do end", b"0"))
         await asyncio.sleep(0.3)
         one.velocity.settle(TENANT, "evt_" + "0" * 32)
@@ -133,7 +133,7 @@ async def test_a_quota_that_was_written_down_is_given_back_though_redis_was_away
         )
         server.stop()
         other = Process(one.store, server.url)
-        tally = SharedTally(one.store, other.limits)
+        tally = SharedQuotaUsage(one.store, other.limits)
         await tally.restore(hour)
         server.start()
         await tally.save()

@@ -10,7 +10,7 @@ from redis_server import PATIENCE_S
 from velocity_engines import private_redis
 
 from vettance.limits.redis_limits import SharedLimits
-from vettance.redis_link.redis_connection import WAITING_MAX, Line
+from vettance.redis_link.redis_connection import WAITING_MAX, RedisConnection
 
 WINDOW_S = 60.0
 _THROTTLE = b"vettance:{T}:t:key"
@@ -45,7 +45,7 @@ def start_caller():
 
 @pytest.fixture
 async def line():
-    line = Line(private_redis().url, PATIENCE_S)
+    line = RedisConnection(private_redis().url, PATIENCE_S)
     await line.call(b"FLUSHALL")
     yield line
     await line.close()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from vettance.redis_link.down import StateDown
-from vettance.redis_link.redis_connection import Line
+from vettance.redis_link.redis_connection import RedisConnection
 
 #: What has been seen instead of an answer with a run_id: a proxy hides it, a look-alike answers otherwise.
 ODD = [
@@ -38,17 +38,17 @@ class LookAlike:
 
 
 @pytest.fixture
-async def alike() -> AsyncIterator[tuple[LookAlike, Line]]:
+async def alike() -> AsyncIterator[tuple[LookAlike, RedisConnection]]:
     server = LookAlike()
     async with await asyncio.start_server(server.serve, "127.0.0.1", 0) as listener:
-        line = Line(f"redis://127.0.0.1:{listener.sockets[0].getsockname()[1]}/0")
+        line = RedisConnection(f"redis://127.0.0.1:{listener.sockets[0].getsockname()[1]}/0")
         yield server, line
         await line.close()
 
 
 @pytest.mark.parametrize("info", [*ODD, RIGHTS])
 async def test_a_server_that_does_not_tell_which_it_is_is_down(
-    alike: tuple[LookAlike, Line], info: bytes
+    alike: tuple[LookAlike, RedisConnection], info: bytes
 ) -> None:
     server, line = alike
     server.info = info
@@ -64,7 +64,9 @@ async def test_a_server_that_does_not_tell_which_it_is_is_down(
         assert await line.server() == b"01234567"
 
 
-async def test_an_answer_that_is_none_breaks_the_line_at_once(alike: tuple[LookAlike, Line]) -> None:
+async def test_an_answer_that_is_none_breaks_the_line_at_once(
+    alike: tuple[LookAlike, RedisConnection],
+) -> None:
     server, line = alike
     assert await line.call(b"PING") == b"OK"
     server.other = b":nothing\r\n"

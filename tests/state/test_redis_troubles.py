@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from vettance.limits.redis_limits import SharedLimits
 from vettance.redis_link.down import StateDown
-from vettance.redis_link.redis_connection import Line
+from vettance.redis_link.redis_connection import RedisConnection
 
 PATIENCE_S = 0.5
 #: A call ends after some four times its patience; a busy machine may take longer.
@@ -32,7 +32,7 @@ async def ends(*calls: Awaitable[Any]) -> list[Any]:
     return await asyncio.wait_for(asyncio.gather(*calls, return_exceptions=True), END_S)
 
 
-async def answered(line: Line) -> None:
+async def answered(line: RedisConnection) -> None:
     """Ask until there is an answer, as long as that may take after Redis is back."""
     until_s = time.monotonic() + BACK_S
     while True:
@@ -48,7 +48,7 @@ async def answered(line: Line) -> None:
 async def test_every_call_ends_though_redis_hangs_with_more_than_the_buffers_take(
     redis: PrivateRedis,
 ) -> None:
-    line = Line(redis.url, PATIENCE_S)
+    line = RedisConnection(redis.url, PATIENCE_S)
     await line.call(b"PING")
     redis.halt()
     large = [asyncio.create_task(line.call(b"SET", b"k", b"x" * 100_000)) for _ in range(150)]
@@ -77,7 +77,7 @@ async def test_every_call_ends_though_redis_hangs_with_more_than_the_buffers_tak
 async def test_whatever_redis_refuses_is_no_answer_and_logged_once_by_its_code(
     redis: PrivateRedis, said: str, code: str
 ) -> None:
-    line = Line(redis.url, PATIENCE_S)
+    line = RedisConnection(redis.url, PATIENCE_S)
     script = b"return redis.error_reply(ARGV[1])"
     with capture_logs() as logs:
         for _ in range(3):
@@ -90,7 +90,7 @@ async def test_whatever_redis_refuses_is_no_answer_and_logged_once_by_its_code(
 
 async def test_a_user_without_the_right_to_a_command_of_a_script_gets_no_answer(redis: PrivateRedis) -> None:
     redis.command("ACL", "SETUSER", "u", "on", ">p", "~*", "+@all", "-rpush")
-    line = Line(redis.url.replace("redis://", "redis://u:p@"), PATIENCE_S)
+    line = RedisConnection(redis.url.replace("redis://", "redis://u:p@"), PATIENCE_S)
     with pytest.raises(StateDown):
         await SharedLimits(line).charge("T", "key", 300, 1_000)
     await line.close()
@@ -111,7 +111,7 @@ async def test_after_a_failover_the_server_that_took_over_is_asked(redis: Privat
         await asyncio.gather(pass_on(reader, back), pass_on(there, writer))
 
     address = await asyncio.start_server(serve, "127.0.0.1", 0)
-    line = Line(f"redis://127.0.0.1:{address.sockets[0].getsockname()[1]}/0", PATIENCE_S)
+    line = RedisConnection(f"redis://127.0.0.1:{address.sockets[0].getsockname()[1]}/0", PATIENCE_S)
     limits = SharedLimits(line)
     await limits.charge("T", "key", 300, 1_000)
     redis.command("REPLICAOF", "127.0.0.1", str(other.port))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from live import Service
 from vettance.limits import throttle_journal as trails
 from vettance.limits.limits import THROTTLE_WINDOW_S, Throttle
-from vettance.limits.throttle_journal import Trail
+from vettance.limits.throttle_journal import ThrottleJournal
 
 _STEPS_S = st.integers(0, 140).map(lambda quarters: quarters / 4) | st.just(0.0) | st.just(60.0)
 _ASKED = st.tuples(
@@ -19,7 +19,7 @@ _ASKED = st.tuples(
 
 
 def _restarted(path, now_s: float, records: int = 64) -> Throttle:
-    trail = Trail(path, records)
+    trail = ThrottleJournal(path, records)
     throttle = Throttle(trail.note)
     throttle.restore(trail.restore(now_s - THROTTLE_WINDOW_S, now_s), now_s)
     return throttle
@@ -63,7 +63,7 @@ def test_a_file_of_another_size_is_made_anew(tmp_path):
 def test_a_full_disk_is_told_of_before_the_file_is_mapped(tmp_path, monkeypatch):
     monkeypatch.setattr(trails.os, "pwrite", lambda file, data, at: len(data) // 2)
     with pytest.raises(OSError, match="No space left") as told:
-        Trail(tmp_path / "admitted")
+        ThrottleJournal(tmp_path / "admitted")
     assert told.value.errno == errno.ENOSPC
 
 

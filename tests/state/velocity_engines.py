@@ -6,7 +6,7 @@ from functools import cache
 from redis_server import PrivateRedis, Shared
 
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.port import Answer, Observation
+from vettance.velocity.port import Observation, VelocityAnswer
 
 ENGINES = ("memory", "redis")
 
@@ -18,7 +18,7 @@ def make_velocity(engine: str) -> MemoryVelocity | Shared:
 
 def observe_all(
     velocity: MemoryVelocity | Shared, tenant: str, events: list[tuple[str, int, Observation]]
-) -> list[Answer]:
+) -> list[VelocityAnswer]:
     """Observe events in their order; on Redis the calls are under way together."""
     if isinstance(velocity, Shared):
         return velocity.observe_all(tenant, events)

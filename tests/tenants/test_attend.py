@@ -3,7 +3,7 @@
 import asyncio
 
 from vettance.db.engine import StoreDown
-from vettance.server.tenant_tasks import Attendant
+from vettance.server.tenant_tasks import TenantTasks
 
 
 class Work:
@@ -16,7 +16,9 @@ class Work:
         self.followed = 0
         self.now_s = 0.0
         self.has_done = asyncio.Event()
-        self.attendant = Attendant("memory", self._do, lambda: self.astray, self._follow, lambda: self.now_s)
+        self.attendant = TenantTasks(
+            "memory", self._do, lambda: self.astray, self._follow, lambda: self.now_s
+        )
 
     async def _do(self, tenant: str) -> None:
         await asyncio.sleep(0)

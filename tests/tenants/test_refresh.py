@@ -6,7 +6,7 @@ import pytest
 
 from vettance.db.engine import StoreDown
 from vettance.db.sqlite import SqliteStore
-from vettance.server.change_feed import Refresher
+from vettance.server.change_feed import ChangeFeed
 from vettance.tenants.sql import AREA as KEYS
 from vettance.tenants.sql import note_change
 
@@ -19,7 +19,7 @@ class Mirrors:
         self.read: list[tuple[str, str]] = []
         self.now_s = 0.0
         reloads = dict.fromkeys(("rules", "keys", KEYS), self._reload)
-        self.refresher = Refresher(store, reloads, lambda: self.now_s)
+        self.refresher = ChangeFeed(store, reloads, lambda: self.now_s)
 
     async def _reload(self, tenant: str, subject: str) -> None:
         if tenant in self.failing:
@@ -91,7 +91,7 @@ async def test_keys_are_read_before_everything_else(tmp_path: Path) -> None:
         async def note(_tenant: str, subject: str) -> None:
             read.append(subject)
 
-        refresher = Refresher(store, {"lists": note, KEYS: note})
+        refresher = ChangeFeed(store, {"lists": note, KEYS: note})
         await refresher.start()
         changes = [note_change("lists", "ten_a", f"entry {number}", 1) for number in range(3)]
         await store.write(*changes, note_change(KEYS, "ten_a", "key", 1))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from vettance.watchlists.mandarin import GILES, syllables_of
 from vettance.watchlists.name_alignment import align
 from vettance.watchlists.name_analysis import Grammar, parse_name
-from vettance.watchlists.name_token import Kind
+from vettance.watchlists.name_token import TokenKind
 
 
 def score(one: str, other: str) -> float:
@@ -90,8 +90,14 @@ def test_a_name_is_read_by_each_system_that_can_write_all_of_it() -> None:
 
 
 def test_the_son_of_an_arab_name_stays_a_particle() -> None:
-    assert [word.kind for word in parse_name("Bin Ali", Grammar.PERSON).words] == [Kind.PARTICLE, Kind.NAME]
-    assert [word.kind for word in parse_name("Li Bin", Grammar.PERSON).words] == [Kind.NAME, Kind.NAME]
+    assert [word.kind for word in parse_name("Bin Ali", Grammar.PERSON).words] == [
+        TokenKind.PARTICLE,
+        TokenKind.NAME,
+    ]
+    assert [word.kind for word in parse_name("Li Bin", Grammar.PERSON).words] == [
+        TokenKind.NAME,
+        TokenKind.NAME,
+    ]
 
 
 SYLLABLES = sorted(one for one in GILES if one[0] not in "aeiou" and "v" not in one)

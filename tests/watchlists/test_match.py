@@ -8,12 +8,12 @@ from listed import document, entity
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.compare import compare_births
 from vettance.watchlists.entity import DocumentKind, EntityType
-from vettance.watchlists.match import Classification, Match, Subject, classify, confirms, match
+from vettance.watchlists.match import Classification, EntityMatch, Subject, classify, confirms, match
 
 LISTED = entity("Torvald Mikkelsen", births=("1957-03-12",), countries=("NO",))
 
 
-def found(subject: Subject, listed: object = LISTED) -> Match:
+def found(subject: Subject, listed: object = LISTED) -> EntityMatch:
     result = match(subject, listed)  # type: ignore[arg-type]
     assert result is not None
     return result

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from vettance.watchlists.name_alignment import align
 from vettance.watchlists.name_analysis import WORDS_MAX, Grammar, compact, otherwise, parse_name
-from vettance.watchlists.name_token import Kind, make_word, word_similarity
-from vettance.watchlists.transliteration import Script, romanise
+from vettance.watchlists.name_token import TokenKind, make_word, word_similarity
+from vettance.watchlists.transliteration import WritingSystem, romanise
 
 
 def texts(name: str, grammar: Grammar = Grammar.PERSON) -> list[str]:
@@ -19,19 +19,21 @@ def texts(name: str, grammar: Grammar = Grammar.PERSON) -> list[str]:
 @pytest.mark.parametrize(
     ("word", "latin", "script"),
     [
-        ("Müller", "muller", Script.LATIN),
-        ("Łukasz", "lukasz", Script.LATIN),
-        ("Щербаков", "shcherbakov", Script.ALPHABET),
-        ("Йосип", "yosip", Script.ALPHABET),
-        ("Παύλος", "paylos", Script.ALPHABET),
-        ("كريم", "krym", Script.CONSONANTAL),
-        ("יעקב", "yakb", Script.CONSONANTAL),
-        ("김정", "kim jong", Script.SYLLABIC),
-        ("李明", "li ming", Script.SYLLABIC),
-        ("नरेन", "naren", Script.CONSONANTAL),
+        ("Müller", "muller", WritingSystem.LATIN),
+        ("Łukasz", "lukasz", WritingSystem.LATIN),
+        ("Щербаков", "shcherbakov", WritingSystem.ALPHABET),
+        ("Йосип", "yosip", WritingSystem.ALPHABET),
+        ("Παύλος", "paylos", WritingSystem.ALPHABET),
+        ("كريم", "krym", WritingSystem.CONSONANTAL),
+        ("יעקב", "yakb", WritingSystem.CONSONANTAL),
+        ("김정", "kim jong", WritingSystem.SYLLABIC),
+        ("李明", "li ming", WritingSystem.SYLLABIC),
+        ("नरेन", "naren", WritingSystem.CONSONANTAL),
     ],
 )
-def test_a_word_of_any_script_is_written_in_latin_letters(word: str, latin: str, script: Script) -> None:
+def test_a_word_of_any_script_is_written_in_latin_letters(
+    word: str, latin: str, script: WritingSystem
+) -> None:
     spelt, found = romanise(word)
     assert found is script
     assert spelt.replace("a", "") == latin.replace("a", "")
@@ -193,7 +195,10 @@ def test_a_text_that_gives_two_names_is_read_as_both(text: str, names: tuple[str
 
 
 def test_titles_and_particles_alone_are_still_a_name() -> None:
-    assert [word.kind for word in parse_name("Al Haj", Grammar.PERSON).words] == [Kind.NAME, Kind.NAME]
+    assert [word.kind for word in parse_name("Al Haj", Grammar.PERSON).words] == [
+        TokenKind.NAME,
+        TokenKind.NAME,
+    ]
     assert parse_name("The Company Ltd", Grammar.ORGANIZATION).words
 
 
@@ -213,7 +218,7 @@ LETTERS = st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), min_size=1, max
 
 @given(LETTERS, LETTERS)
 def test_words_are_as_alike_one_way_as_the_other(one: str, other: str) -> None:
-    left, right = (make_word(text, Kind.NAME, False) for text in (one, other))  # noqa: FBT003
+    left, right = (make_word(text, TokenKind.NAME, False) for text in (one, other))  # noqa: FBT003
     assert word_similarity(left, right) == word_similarity(right, left)
     assert 0.0 <= word_similarity(left, right) <= 1.0
     assert word_similarity(left, left) == 1.0
@@ -226,7 +231,7 @@ def test_the_order_of_a_persons_words_does_not_matter(parts: list[str], chance: 
     one = parse_name(" ".join(parts), Grammar.PERSON)
     other = parse_name(" ".join(shuffled), Grammar.PERSON)
     kinds = [word.kind for word in one.words]
-    if any(kind in (Kind.NAME, Kind.PATRONYMIC) for kind in kinds) and not _ordered(parts):
+    if any(kind in (TokenKind.NAME, TokenKind.PATRONYMIC) for kind in kinds) and not _ordered(parts):
         assert align(one, other).score >= 0.999
 
 

@@ -15,7 +15,7 @@ from vettance.watchlists import sql
 from vettance.watchlists.entity import EntityType
 from vettance.watchlists.list_store import difference, index_path, shelf_of, take
 from vettance.watchlists.match import Subject
-from vettance.watchlists.refresh import IndexKeeper, Refusal, import_list, refresh_list
+from vettance.watchlists.refresh import IndexKeeper, ListRefused, import_list, refresh_list
 from vettance.watchlists.sources.formats import SourceFault
 
 NOW_MS = 1_700_000_000_000
@@ -78,7 +78,7 @@ async def test_a_broken_file_is_refused_and_the_last_good_version_stays(
     before = await current(store)
     with pytest.raises(SourceFault):
         await import_list(store, data, "un_sc", [write(tmp_path, "cut.xml", publishers.UN[:900])], NOW_MS)
-    with pytest.raises(Refusal, match="no entity"):
+    with pytest.raises(ListRefused, match="no entity"):
         await import_list(store, data, "un_sc", [write(tmp_path, "empty.xml", "<a/>")], NOW_MS)
     assert await current(store) == before
     assert not list((data / "watchlists").rglob("*.draft"))
@@ -90,7 +90,7 @@ async def test_a_list_that_shrank_is_refused_unless_it_is_accepted(
     await import_list(store, data, "csv", [own_list(tmp_path, people(40))], NOW_MS)
     before = await current(store)
     fewer = own_list(tmp_path, people(30), "fewer.csv")
-    with pytest.raises(Refusal, match="shrank from 40 to 30"):
+    with pytest.raises(ListRefused, match="shrank from 40 to 30"):
         await import_list(store, data, "csv", [fewer], NOW_MS)
     assert await current(store) == before
     await import_list(store, data, "csv", [fewer], NOW_MS, smaller=True)

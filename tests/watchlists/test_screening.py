@@ -15,8 +15,8 @@ from vettance.watchlists.index_build import build_index
 from vettance.watchlists.match import ALGORITHM, Subject
 from vettance.watchlists.subject_screening import (
     MATCHES_MAX,
-    Decision,
     Profile,
+    ScreeningOutcome,
     birth_texts,
     entity_digest,
     match_record,
@@ -42,13 +42,13 @@ def person(name: str = "Torvald Mikkelsen", born: str = "") -> Subject:
 
 def test_nobody_listed_is_cleared(index: Index) -> None:
     screening = screen(index, person("Wilhelmina Oakes"))
-    assert screening.decision is Decision.AUTO_CLEAR
+    assert screening.decision is ScreeningOutcome.AUTO_CLEAR
     assert (screening.matches, screening.lists_hit) == ((), ())
 
 
 def test_a_name_alone_is_reviewed_and_a_birth_date_confirms(index: Index) -> None:
-    assert screen(index, person()).decision is Decision.REVIEW
-    assert screen(index, person(born="1957-03-12")).decision is Decision.CONFIRMED
+    assert screen(index, person()).decision is ScreeningOutcome.REVIEW
+    assert screen(index, person(born="1957-03-12")).decision is ScreeningOutcome.CONFIRMED
 
 
 def test_one_person_on_two_lists_is_one_screening_with_both(index: Index) -> None:
@@ -66,9 +66,9 @@ def test_the_versions_and_the_algorithm_are_part_of_the_outcome(index: Index) ->
 
 def test_a_namesake_is_held_by_the_conservative_profile_only(index: Index) -> None:
     asked = person(born="1990-01-30")
-    assert screen(index, asked, Profile.CONSERVATIVE).decision is Decision.REVIEW
-    assert screen(index, asked, Profile.BALANCED).decision is Decision.AUTO_CLEAR
-    assert screen(index, asked, Profile.LIBERAL).decision is Decision.AUTO_CLEAR
+    assert screen(index, asked, Profile.CONSERVATIVE).decision is ScreeningOutcome.REVIEW
+    assert screen(index, asked, Profile.BALANCED).decision is ScreeningOutcome.AUTO_CLEAR
+    assert screen(index, asked, Profile.LIBERAL).decision is ScreeningOutcome.AUTO_CLEAR
 
 
 def test_matches_below_the_bound_are_shown_by_the_conservative_profile_only(index: Index) -> None:
@@ -88,7 +88,7 @@ def test_a_more_sensitive_profile_never_clears_what_a_less_sensitive_one_holds(
     index: Index, name: str, born: str
 ) -> None:
     held = [
-        screen(index, person(name, born), profile).decision is not Decision.AUTO_CLEAR
+        screen(index, person(name, born), profile).decision is not ScreeningOutcome.AUTO_CLEAR
         for profile in (Profile.LIBERAL, Profile.BALANCED, Profile.CONSERVATIVE)
     ]
     assert held == sorted(held)
@@ -97,21 +97,21 @@ def test_a_more_sensitive_profile_never_clears_what_a_less_sensitive_one_holds(
 def test_a_remembered_false_positive_is_shown_but_holds_nothing(index: Index) -> None:
     cleared = {one.id: entity_digest(one) for one in (MAN, SAME_MAN)}
     screening = screen(index, person(), cleared=cleared)
-    assert screening.decision is Decision.AUTO_CLEAR
+    assert screening.decision is ScreeningOutcome.AUTO_CLEAR
     assert all(one.cleared for one in screening.matches)
 
 
 def test_a_false_positive_counts_again_when_the_listed_entity_changes(index: Index) -> None:
     before = msgspec.structs.replace(MAN, remarks="Something else was known then.")
     cleared = {MAN.id: entity_digest(before), SAME_MAN.id: entity_digest(SAME_MAN)}
-    assert screen(index, person(), cleared=cleared).decision is Decision.REVIEW
+    assert screen(index, person(), cleared=cleared).decision is ScreeningOutcome.REVIEW
 
 
 def test_bounds_of_a_tenant_take_the_place_of_the_usual_ones(index: Index) -> None:
     bounds = {Profile.CONSERVATIVE: 60, Profile.BALANCED: 70, Profile.LIBERAL: 80}
     asked = person(born="1990-01-30")
     score = screen(index, asked, Profile.CONSERVATIVE).matches[0].match.score
-    assert score < 70 or screen(index, asked, bounds=bounds).decision is Decision.REVIEW
+    assert score < 70 or screen(index, asked, bounds=bounds).decision is ScreeningOutcome.REVIEW
     assert screen(index, person(), bounds=bounds).review_bound == 70
 
 

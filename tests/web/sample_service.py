@@ -21,7 +21,7 @@ from vettance.web.gate import Gate
 from vettance.web.pages import with_pages
 from vettance.web.paging import PageLimit, PageNumber
 from vettance.web.query import UnixSeconds
-from vettance.web.routing import Call, Page, Reply, Route
+from vettance.web.routing import Call, Page, Route, RouteReply
 from vettance.web.server import EdgeProtocol
 from vettance.wire.payload import Faults, Wire, check_object
 
@@ -137,7 +137,7 @@ class Notebook:
             route("GET", "/api/v1/parts/{one}/{two}", self.echo, in_openapi=False),
         )
 
-    async def add(self, call: Call) -> Reply:
+    async def add(self, call: Call) -> RouteReply:
         self.handled += 1
         body = call.json()
         faults = Faults()
@@ -152,21 +152,21 @@ class Notebook:
         faults.raise_any()
         return self.keep(call, text)
 
-    async def add_text(self, call: Call) -> Reply:
+    async def add_text(self, call: Call) -> RouteReply:
         return self.keep(call, call.path["text"])
 
-    def keep(self, call: Call, text: str) -> Reply:
+    def keep(self, call: Call, text: str) -> RouteReply:
         note = Note(id=self.ids.make("nte"), text=text)
         self.notes[call.tenant.id, note.id] = note
-        return Reply(note, 201)
+        return RouteReply(note, 201)
 
-    async def list(self, call: Call) -> Reply:
+    async def list(self, call: Call) -> RouteReply:
         from vettance.web.query import read_query
 
         search = read_query(call.query_string, NoteSearch)
         own = [note for (tenant, _), note in self.notes.items() if tenant == call.tenant.id]
         start = (search.page - 1) * search.limit
-        return Reply(
+        return RouteReply(
             NotePage(
                 data=own[start : start + search.limit],
                 total=len(own),
@@ -176,29 +176,29 @@ class Notebook:
             )
         )
 
-    async def get(self, call: Call) -> Reply:
+    async def get(self, call: Call) -> RouteReply:
         note = self.notes.get((call.tenant.id, call.path["id"]))
         if note is None or not is_id(call.path["id"], "nte"):
             raise NotFound
-        return Reply(note, headers=(("X-Note", "yes"),))
+        return RouteReply(note, headers=(("X-Note", "yes"),))
 
-    async def remove(self, call: Call) -> Reply:
+    async def remove(self, call: Call) -> RouteReply:
         note = self.notes.pop((call.tenant.id, call.path["id"]), None)
         if note is None:
             raise NotFound
-        return Reply(note)
+        return RouteReply(note)
 
-    async def echo(self, call: Call) -> Reply:
-        return Reply({**call.path, "query": call.query_string.decode(), "tenant": call.tenant.id})
+    async def echo(self, call: Call) -> RouteReply:
+        return RouteReply({**call.path, "query": call.query_string.decode(), "tenant": call.tenant.id})
 
     async def large(self, call: Call) -> Page:
         return Page(b"x" * int(call.path["size"]), "text/plain")
 
-    async def wait(self, _call: Call) -> Reply:
+    async def wait(self, _call: Call) -> RouteReply:
         await asyncio.to_thread(self.gate_open.wait, 20)
-        return Reply({})
+        return RouteReply({})
 
-    async def fail(self, call: Call) -> Reply:
+    async def fail(self, call: Call) -> RouteReply:
         failures = {
             "bug": ZeroDivisionError("secret of the house"),
             "store": StoreDown("disk 7"),

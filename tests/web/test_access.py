@@ -12,7 +12,7 @@ from vettance.errors import LimitReached, Unauthorized
 from vettance.limits.limits import Quota, Throttle
 from vettance.tenants.tenant import Key, Tenant, make_key
 from vettance.web.gate import Gate
-from vettance.web.routing import Access, Call, Reply, Route
+from vettance.web.routing import Access, Call, Route, RouteReply
 
 NOTES = "/api/v1/notes"
 LIMIT_HEADERS = {
@@ -21,8 +21,8 @@ LIMIT_HEADERS = {
 NOON_S = 1_800_000_000 // 3600 * 3600
 
 
-async def answer(_call: Call) -> Reply:
-    return Reply({})
+async def answer(_call: Call) -> RouteReply:
+    return RouteReply({})
 
 
 def route(product: str | None = None) -> Route:

@@ -15,7 +15,7 @@ from vettance.decisions.features import known_names
 from vettance.events.event import EventBody
 from vettance.wire.suggestions import (
     HEADER_BYTES_MAX,
-    Unknown,
+    UnknownName,
     header_text,
     unknown_members,
     unknown_parameters,
@@ -88,8 +88,8 @@ def test_members_of_aml_events_are_known_by_their_own_names():
 
 def test_parameters_of_a_query_are_told_too():
     assert unknown_parameters(["limt", "page", "colour"], ("limit", "page")) == [
-        Unknown("?limt", "limit"),
-        Unknown("?colour", None),
+        UnknownName("?limt", "limit"),
+        UnknownName("?colour", None),
     ]
 
 
@@ -102,7 +102,7 @@ def test_the_header_is_bounded_ascii_and_holds_names_only(body):
 
 
 def test_a_name_cannot_end_or_divide_the_header():
-    (text,) = header_text([Unknown("a\r\nx-evil: 1, b (did you mean c?)é", None)]).splitlines()
+    (text,) = header_text([UnknownName("a\r\nx-evil: 1, b (did you mean c?)é", None)]).splitlines()
     assert text == "a%0D%0Ax-evil%3A%201%2C%20b%20%28did%20you%20mean%20c?%29%C3%A9"
 
 

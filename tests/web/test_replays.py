@@ -8,7 +8,7 @@ import pytest
 from raw_client import RawClient
 from sample_service import Notebook, serving
 
-from vettance.web.response import Answer
+from vettance.web.response import Response
 from vettance.web.routing import Call
 
 NOTES = "/api/v1/notes"
@@ -18,9 +18,9 @@ class AnswerMemory:
     """Keeps answers by tenant, path and key; simultaneous calls share one future."""
 
     def __init__(self) -> None:
-        self.kept: dict[tuple[str, bytes, str], asyncio.Future[Answer]] = {}
+        self.kept: dict[tuple[str, bytes, str], asyncio.Future[Response]] = {}
 
-    async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Response]]) -> Response:
         place = (call.tenant.id, raw_path, call.idempotency_key)
         while (known := self.kept.get(place)) is not None:
             answer = await asyncio.shield(known)

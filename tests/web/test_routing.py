@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.web.routing import Access, Call, Page, Reply, Route, RouteTable
+from vettance.web.routing import Access, Call, Page, Route, RouteReply, RouteTable
 
 
-async def answer(_call: Call) -> Reply | Page:
-    return Reply({})
+async def answer(_call: Call) -> RouteReply | Page:
+    return RouteReply({})
 
 
 def route(method: str, path: str) -> Route:

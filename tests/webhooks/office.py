@@ -11,7 +11,7 @@ from vettance.outbox import MessageType, enqueue
 from vettance.tenants.vault import Vault
 from vettance.webhooks import sql
 from vettance.webhooks.deliver import Deliverer
-from vettance.webhooks.http_client import Postman
+from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.webhook import RetryPolicy, Subscription, free_slot, make_secret
 
 TENANT = "ten_" + "1" * 32
@@ -26,13 +26,13 @@ class Office:
         self.ids = IdSource()
         self.vault = Vault(b"v" * 32)
         self.secrets: dict[str, str] = {}
-        self._running: list[tuple[Deliverer, asyncio.Task[None], Postman]] = []
+        self._running: list[tuple[Deliverer, asyncio.Task[None], WebhookClient]] = []
 
     def begin(
         self, policy: RetryPolicy = QUICK, name_servers: Sequence[str] = (), **options: Any
     ) -> Deliverer:
         """Start a worker."""
-        postman = Postman(unsafe=True, name_servers=name_servers)
+        postman = WebhookClient(unsafe=True, name_servers=name_servers)
         deliverer = Deliverer(self.store, postman, self.vault, policy=policy, **options)
         self._running.append((deliverer, asyncio.create_task(deliverer.run()), postman))
         return deliverer

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from names import name_server
 from receivers import receiving
 
-from vettance.webhooks.http_client import Postman
+from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.receiver_address import (
-    Forbidden,
-    Target,
+    AddressForbidden,
+    ReceiverTarget,
     check_address,
     check_receiver,
     is_own,
     read_target,
 )
-from vettance.webhooks.webhook import Failure
+from vettance.webhooks.webhook import AttemptFailure
 
 HOSTILE = [
     line
@@ -41,28 +41,28 @@ UNPRINTABLE = [
 
 @pytest.mark.parametrize("url", [*HOSTILE, *UNPRINTABLE])
 def test_a_hostile_url_is_refused(url: str) -> None:
-    with pytest.raises(Forbidden):
+    with pytest.raises(AddressForbidden):
         read_target(url)
 
 
 @pytest.mark.parametrize(
     ("url", "target"),
     [
-        ("https://hooks.example.com", Target("https", "hooks.example.com", 443, "/")),
+        ("https://hooks.example.com", ReceiverTarget("https", "hooks.example.com", 443, "/")),
         (
             "HTTPS://Hooks.Example.COM/In?a=1&b=%20",
-            Target("https", "hooks.example.com", 443, "/In?a=1&b=%20"),
+            ReceiverTarget("https", "hooks.example.com", 443, "/In?a=1&b=%20"),
         ),
-        ("https://hooks.example.com?x=1", Target("https", "hooks.example.com", 443, "/?x=1")),
-        ("https://hooks.example.com:8443/in", Target("https", "hooks.example.com", 8443, "/in")),
-        ("https://xn--bcher-kva.example/", Target("https", "xn--bcher-kva.example", 443, "/")),
-        ("https://8.8.8.8/", Target("https", "8.8.8.8", 443, "/")),
-        ("https://[2606:4700:0:0::1111]/", Target("https", "2606:4700::1111", 443, "/")),
-        ("https://[64:ff9b::8.8.8.8]/", Target("https", "64:ff9b::808:808", 443, "/")),
-        ("https://receiver.test/", Target("https", "receiver.test", 443, "/")),
+        ("https://hooks.example.com?x=1", ReceiverTarget("https", "hooks.example.com", 443, "/?x=1")),
+        ("https://hooks.example.com:8443/in", ReceiverTarget("https", "hooks.example.com", 8443, "/in")),
+        ("https://xn--bcher-kva.example/", ReceiverTarget("https", "xn--bcher-kva.example", 443, "/")),
+        ("https://8.8.8.8/", ReceiverTarget("https", "8.8.8.8", 443, "/")),
+        ("https://[2606:4700:0:0::1111]/", ReceiverTarget("https", "2606:4700::1111", 443, "/")),
+        ("https://[64:ff9b::8.8.8.8]/", ReceiverTarget("https", "64:ff9b::808:808", 443, "/")),
+        ("https://receiver.test/", ReceiverTarget("https", "receiver.test", 443, "/")),
     ],
 )
-def test_an_ordinary_url_is_taken_apart(url: str, target: Target) -> None:
+def test_an_ordinary_url_is_taken_apart(url: str, target: ReceiverTarget) -> None:
     assert read_target(url) == target
 
 
@@ -79,7 +79,7 @@ def test_no_address_is_connected_to_that_the_standard_library_knows_as_special(a
         # What holds an IPv4 address is judged by it: the next test.
         holds = any(address in ipaddress.ip_network(text) for text in ("64:ff9b::/96", "::ffff:0:0/96"))
         if not holds:
-            with pytest.raises(Forbidden):
+            with pytest.raises(AddressForbidden):
                 check_address(str(address))
 
 
@@ -88,7 +88,7 @@ def test_an_ipv4_address_is_judged_alike_in_its_ipv6_disguises(address: ipaddres
     def taken(text: str) -> bool:
         try:
             check_address(text)
-        except Forbidden:
+        except AddressForbidden:
             return False
         return True
 
@@ -103,10 +103,10 @@ async def test_a_name_that_leads_to_this_machine_is_refused_at_the_socket() -> N
     """DNS rebinding: the name was fine when subscribing and says something else now."""
     async with receiving() as receiver:
         with name_server() as server:
-            postman = Postman(name_servers=[server.address])
+            postman = WebhookClient(name_servers=[server.address])
             outcome = await postman.post(f"https://hooks.example.com:{max(receiver.port, 1024)}/", (), b"{}")
             await postman.close()
-        assert outcome.failure is Failure.ADDRESS
+        assert outcome.failure is AttemptFailure.ADDRESS
         assert receiver.connections == 0
 
 
@@ -124,15 +124,15 @@ def test_an_address_of_this_host_is_known_in_every_spelling_and_others_are_not_t
     for other in ("93.184.216.34", "::ffff:93.184.216.34", "64:ff9b::5db8:d822", "2606:2800:220:1::1"):
         assert not is_own(other)
         check_receiver(other)
-    with pytest.raises(Forbidden):
+    with pytest.raises(AddressForbidden):
         check_receiver("127.0.0.1")
     check_receiver("127.0.0.1", unsafe=True)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/", "https://127.0.0.1/", "https://[::1]/"])
 async def test_a_forbidden_url_in_the_store_is_not_connected_to_either(url: str) -> None:
-    postman = Postman()
-    assert (await postman.post(url, (), b"{}")).failure is Failure.ADDRESS
+    postman = WebhookClient()
+    assert (await postman.post(url, (), b"{}")).failure is AttemptFailure.ADDRESS
     await postman.close()
 
 
@@ -156,10 +156,10 @@ async def test_the_certificate_must_be_the_receivers(certificate: tuple[Path, Pa
     async with receiving(tls=server) as receiver:
         for trust, host, failure in (
             (trusting, "localhost", None),
-            (trusting, "127.0.0.1", Failure.TLS),
-            (None, "localhost", Failure.TLS),
+            (trusting, "127.0.0.1", AttemptFailure.TLS),
+            (None, "localhost", AttemptFailure.TLS),
         ):
-            postman = Postman(unsafe=True, trust=trust)
+            postman = WebhookClient(unsafe=True, trust=trust)
             outcome = await postman.post(f"https://{host}:{receiver.port}/", (), b"{}")
             await postman.close()
             assert outcome.failure is failure

@@ -3,13 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.webhooks.subscription_queue import LIMIT_MAX, LIMIT_START, READY_MAX, Lane, Lanes
+from vettance.webhooks.subscription_queue import LIMIT_MAX, LIMIT_START, READY_MAX, Lanes, SubscriptionQueue
 
 NOW = 1_000_000
 TENANT = "ten_1"
 
 
-def seqs(taken: list[tuple[Lane, int]]) -> list[int]:
+def seqs(taken: list[tuple[SubscriptionQueue, int]]) -> list[int]:
     return [seq for _, seq in taken]
 
 
@@ -58,7 +58,7 @@ def test_receivers_that_hang_leave_half_of_all_slots_to_the_others() -> None:
 
 
 def test_the_limit_grows_with_quick_answers_and_halves_with_slow_ones() -> None:
-    lane = Lane(TENANT, "a")
+    lane = SubscriptionQueue(TENANT, "a")
     for _ in range(5000):
         lane.learn(5, unreached=False)
     assert lane.limit == LIMIT_MAX
@@ -107,7 +107,7 @@ def test_each_delivery_goes_once_at_a_time_never_early_and_none_is_lost(
         if (name, seq) not in due:
             due[name, seq] = NOW + offset
         lanes.add(lanes.lane(TENANT, name), seq, NOW + offset, NOW)
-    under_way: list[tuple[Lane, int]] = []
+    under_way: list[tuple[SubscriptionQueue, int]] = []
     gone: set[tuple[str, int]] = set()
     for later_ms, end_all in [*steps, *[(300, True)] * (len(due) + 1)]:
         now_ms += later_ms

@@ -7,18 +7,18 @@ from collections.abc import AsyncIterator
 import pytest
 from receivers import Received, receiving
 
-from vettance.webhooks.http_client import Postman
-from vettance.webhooks.webhook import Failure
+from vettance.webhooks.http_client import WebhookClient
+from vettance.webhooks.webhook import AttemptFailure
 
 
 @pytest.fixture
-async def postman() -> AsyncIterator[Postman]:
-    made = Postman(unsafe=True)
+async def postman() -> AsyncIterator[WebhookClient]:
+    made = WebhookClient(unsafe=True)
     yield made
     await made.close()
 
 
-async def test_an_answer_tells_its_status_and_its_first_bytes(postman: Postman) -> None:
+async def test_an_answer_tells_its_status_and_its_first_bytes(postman: WebhookClient) -> None:
     async with receiving() as receiver:
         outcome = await postman.post(receiver.url, [("X-One", "1")], b'{"a":1}')
         assert (outcome.status, outcome.failure, outcome.answer) == (200, None, b"ok")
@@ -30,13 +30,13 @@ async def test_an_answer_tells_its_status_and_its_first_bytes(postman: Postman) 
 
 @pytest.mark.parametrize("status", [300, 301, 307, 400, 401, 404, 410, 429, 500, 503])
 async def test_any_status_but_2xx_is_a_failure_and_no_redirect_is_followed(
-    postman: Postman, status: int
+    postman: WebhookClient, status: int
 ) -> None:
     async with receiving() as other:
         answer = b"HTTP/1.1 %d X\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n" % (status, other.url.encode())
         async with receiving(lambda _n, _r: answer) as receiver:
             outcome = await postman.post(receiver.url, (), b"{}")
-        assert (outcome.status, outcome.failure) == (status, Failure.STATUS)
+        assert (outcome.status, outcome.failure) == (status, AttemptFailure.STATUS)
         assert other.received == []
 
 
@@ -50,21 +50,21 @@ async def test_any_status_but_2xx_is_a_failure_and_no_redirect_is_followed(
         (b"HTTP/1.1 204 No Content\r\n\r\n", 204, None, b""),
         (b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 202 OK\r\nContent-Length: 1\r\n\r\n!", 202, None, b"!"),
         (b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 500 X\r\nContent-Length: 0\r\n\r\n", 500,
-         Failure.STATUS, b""),
+         AttemptFailure.STATUS, b""),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08", 200, None,
          b"\x1f\x8b\x08"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut", 200, None, b"cut"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 200, None, b""),
-        (b"SSH-2.0-OpenSSH_9\r\n", 0, Failure.PROTOCOL, b""),
-        (b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 70_000 + b"\r\n", 0, Failure.PROTOCOL, b""),
+        (b"SSH-2.0-OpenSSH_9\r\n", 0, AttemptFailure.PROTOCOL, b""),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 70_000 + b"\r\n", 0, AttemptFailure.PROTOCOL, b""),
         (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", 0,
-         Failure.PROTOCOL, b""),
-        (b"", 0, Failure.DISCONNECTED, b""),
-        (b"HTTP/1.1 2", 0, Failure.DISCONNECTED, b""),
+         AttemptFailure.PROTOCOL, b""),
+        (b"", 0, AttemptFailure.DISCONNECTED, b""),
+        (b"HTTP/1.1 2", 0, AttemptFailure.DISCONNECTED, b""),
     ],
 )  # fmt: skip
 async def test_odd_answers_are_understood_or_named(
-    postman: Postman, answer: bytes, status: int, failure: Failure | None, kept: bytes
+    postman: WebhookClient, answer: bytes, status: int, failure: AttemptFailure | None, kept: bytes
 ) -> None:
     async with receiving(lambda _n, _r: answer) as receiver:
         for _ in range(2):
@@ -72,14 +72,14 @@ async def test_odd_answers_are_understood_or_named(
             assert (outcome.status, outcome.failure, outcome.answer) == (status, failure, kept)
 
 
-async def test_nobody_there_and_no_such_name_are_told_apart(postman: Postman) -> None:
-    assert (await postman.post("http://127.0.0.1:1/", (), b"{}")).failure is Failure.REFUSED
-    assert (await postman.post("http://nowhere.invalid/", (), b"{}")).failure is Failure.DNS
+async def test_nobody_there_and_no_such_name_are_told_apart(postman: WebhookClient) -> None:
+    assert (await postman.post("http://127.0.0.1:1/", (), b"{}")).failure is AttemptFailure.REFUSED
+    assert (await postman.post("http://nowhere.invalid/", (), b"{}")).failure is AttemptFailure.DNS
 
 
 @pytest.mark.parametrize("late_after", ["nothing", "head"])
 async def test_a_receiver_that_hangs_or_drips_is_left_after_the_whole_attempts_time(
-    postman: Postman, late_after: str
+    postman: WebhookClient, late_after: str
 ) -> None:
     async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -97,14 +97,16 @@ async def test_a_receiver_that_hangs_or_drips_is_left_after_the_whole_attempts_t
     port = server.sockets[0].getsockname()[1]
     started = time.monotonic()
     outcome = await postman.post(f"http://127.0.0.1:{port}/", (), b"{}", 0.5)
-    assert outcome.failure is Failure.TIMEOUT
+    assert outcome.failure is AttemptFailure.TIMEOUT
     assert outcome.status == 0
     assert 500 <= outcome.duration_ms < 900
     assert time.monotonic() - started < 0.9
     server.close()
 
 
-async def test_a_body_that_never_ends_does_not_undo_the_status_nor_hold_for_long(postman: Postman) -> None:
+async def test_a_body_that_never_ends_does_not_undo_the_status_nor_hold_for_long(
+    postman: WebhookClient,
+) -> None:
     async def endless(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n")
@@ -126,7 +128,7 @@ async def test_a_body_that_never_ends_does_not_undo_the_status_nor_hold_for_long
     server.close()
 
 
-async def test_connections_are_kept_for_the_next_delivery(postman: Postman) -> None:
+async def test_connections_are_kept_for_the_next_delivery(postman: WebhookClient) -> None:
     async with receiving() as receiver:
         for _ in range(20):
             assert (await postman.post(receiver.url, (), b"{}")).status == 200
@@ -135,7 +137,7 @@ async def test_connections_are_kept_for_the_next_delivery(postman: Postman) -> N
         assert receiver.connections <= 5
 
 
-async def test_a_kept_connection_closed_by_the_receiver_costs_no_attempt(postman: Postman) -> None:
+async def test_a_kept_connection_closed_by_the_receiver_costs_no_attempt(postman: WebhookClient) -> None:
     def close_after_first(number: int, _received: Received) -> int | bytes:
         return b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"  # and then the connection ends
 

@@ -9,9 +9,9 @@ from names import NameServer, name_server
 from receivers import receiving
 
 from vettance.webhooks import resolve
-from vettance.webhooks.http_client import Postman
+from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.resolve import Resolver, Unresolved
-from vettance.webhooks.webhook import Failure
+from vettance.webhooks.webhook import AttemptFailure
 
 
 @pytest.fixture
@@ -84,9 +84,9 @@ async def test_an_attempt_says_that_the_name_was_not_found_and_not_that_the_rece
     server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resolve, "RESOLVE_S_MAX", 0.3)
-    postman = Postman(unsafe=True, name_servers=[server.address])
+    postman = WebhookClient(unsafe=True, name_servers=[server.address])
     outcome = await postman.post("http://silent.example.com/", (), b"{}", attempt_s_max=0.1)
-    assert (outcome.status, outcome.failure) == (0, Failure.DNS)
+    assert (outcome.status, outcome.failure) == (0, AttemptFailure.DNS)
     await postman.close()
 
 
@@ -102,7 +102,7 @@ async def test_the_time_that_a_name_takes_is_not_the_receivers(
 
     asyncio.get_running_loop().add_reader(server.socket, answer_late)
     async with receiving(lambda _n, _r: 0.3) as receiver:
-        postman = Postman(unsafe=True, name_servers=[server.address])
+        postman = WebhookClient(unsafe=True, name_servers=[server.address])
         url = f"http://late.example.com:{receiver.port}/"
         started = time.monotonic()
         outcome = await postman.post(url, (), b"{}", attempt_s_max=0.5)

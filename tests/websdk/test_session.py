@@ -12,7 +12,7 @@ from vettance.events.browser_session import (
     NUMBERS_MAX,
     WAITING_MAX,
     SessionBook,
-    Waiting,
+    WaitingBatches,
     counts_since,
     merge,
     overlay,
@@ -151,7 +151,7 @@ def test_batches_merged_by_another_meanwhile_are_not_merged_twice() -> None:
     for seq in range(3):
         book.note("ten", ["s"], seq, 0)
     late = book.waiting("ten", "s", 0, 2)
-    assert isinstance(late, Waiting)
+    assert isinstance(late, WaitingBatches)
     assert found(book, "s", batches, 0) == {"clickCount": 3}
     book.settle("ten", "s", late, b'{"clickCount":2}')
     assert found(book, "s", batches, 0) == {"clickCount": 3}

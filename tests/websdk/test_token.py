@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from vettance.tenants.browser_token import (
     FIRST_KID,
     LIFE_S,
-    Claims,
     SigningKey,
-    TokenDesk,
+    TokenClaims,
+    TokenIssuer,
     TokenRefused,
     normal_origin,
     signing_key,
@@ -20,8 +20,8 @@ SECRET = b"s" * 32
 NOW_S = 1_800_000_000
 
 
-def claims(**more: str) -> Claims:
-    return Claims(
+def claims(**more: str) -> TokenClaims:
+    return TokenClaims(
         tenant="ten_1",
         key="key_1",
         sdk_session="s-1",
@@ -33,18 +33,18 @@ def claims(**more: str) -> Claims:
 
 
 def test_what_is_minted_is_read_back_until_it_expires() -> None:
-    desk = TokenDesk(SECRET)
+    desk = TokenIssuer(SECRET)
     minted = claims(origin="https://shop.example", tenant_session="t", flow="f", user="u")
     token = desk.mint(minted)
     assert desk.read(token, NOW_S + LIFE_S - 1) == minted
-    assert TokenDesk(SECRET).read(token, NOW_S) == minted
-    for reader in (desk, TokenDesk(SECRET)):
+    assert TokenIssuer(SECRET).read(token, NOW_S) == minted
+    for reader in (desk, TokenIssuer(SECRET)):
         with pytest.raises(TokenRefused, match="expired"):
             reader.read(token, NOW_S + LIFE_S)
 
 
 def test_the_tokens_read_lately_are_remembered_and_no_more_than_those() -> None:
-    desk = TokenDesk(SECRET, remembered=3)
+    desk = TokenIssuer(SECRET, remembered=3)
     minted = [claims(user=f"u-{number}") for number in range(20)]
     tokens = [desk.mint(one) for one in minted]
     first = [desk.read(token, NOW_S) for token in tokens]
@@ -58,17 +58,17 @@ def test_the_tokens_read_lately_are_remembered_and_no_more_than_those() -> None:
 
 def test_another_deployments_token_is_refused() -> None:
     with pytest.raises(TokenRefused, match="not valid"):
-        TokenDesk(b"t" * 32).read(TokenDesk(SECRET).mint(claims()), NOW_S)
+        TokenIssuer(b"t" * 32).read(TokenIssuer(SECRET).mint(claims()), NOW_S)
 
 
 def test_a_process_that_has_not_heard_of_a_rotation_reads_the_new_tokens() -> None:
-    ahead, behind = TokenDesk(SECRET), TokenDesk(SECRET)
+    ahead, behind = TokenIssuer(SECRET), TokenIssuer(SECRET)
     ahead.replace([SigningKey(FIRST_KID), SigningKey("second")])
     assert behind.read(ahead.mint(claims()), NOW_S) == claims()
 
 
 def test_a_retired_key_is_believed_until_its_moment() -> None:
-    desk = TokenDesk(SECRET)
+    desk = TokenIssuer(SECRET)
     token = desk.mint(claims())
     desk.read(token, NOW_S)
     desk.replace([SigningKey(FIRST_KID, refused_from_ms=(NOW_S + 10) * 1000), SigningKey("second")])
@@ -87,7 +87,7 @@ def test_every_kid_gives_a_key_of_its_own_of_32_bytes() -> None:
 @given(st.text(max_size=200))
 def test_no_text_makes_the_reader_fail_otherwise_than_by_refusing(text: str) -> None:
     with pytest.raises(TokenRefused):
-        TokenDesk(SECRET).read(text, NOW_S)
+        TokenIssuer(SECRET).read(text, NOW_S)
 
 
 @pytest.mark.parametrize(
@@ -129,5 +129,5 @@ def test_a_token_of_the_longest_claims_is_believed(letter: str) -> None:
     said = msgspec.structs.replace(
         claims(tenant_session=longest, flow=longest, user=longest), sdk_session=longest
     )
-    desk = TokenDesk(SECRET)
+    desk = TokenIssuer(SECRET)
     assert desk.read(desk.mint(said), said.issued_at_s) == said

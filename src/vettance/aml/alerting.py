@@ -12,15 +12,15 @@ from vettance.aml.case import (
     Alert,
     AlertState,
     Case,
-    Entry,
+    CaseEntry,
     EntryKind,
     Resolution,
     open_case,
     with_alert,
 )
 from vettance.aml.evidence import Figures, Teller
-from vettance.aml.findings import Finding
-from vettance.aml.party_screening import Named
+from vettance.aml.findings import AmlFinding
+from vettance.aml.party_screening import NamedParty
 from vettance.aml.screening.screen import Screener, Weighed
 from vettance.clock import DAY_MS
 from vettance.db.engine import Statement
@@ -34,7 +34,7 @@ REPEAT_MS: Final = 7 * DAY_MS
 QUIET_MS: Final = 30 * DAY_MS
 
 
-class AlertAnswer(msgspec.Struct, rename="camel", frozen=True):
+class RaisedAlert(msgspec.Struct, rename="camel", frozen=True):
     """An alert as events answer it."""
 
     id: str
@@ -50,10 +50,10 @@ class Thought(msgspec.Struct, frozen=True):
     event: AmlEvent
     stored: sql.StoredEvent
     sent: bytes
-    record: sql.Record
+    record: sql.AmlRecord
     active: ActiveRules
-    findings: list[Finding]
-    named: list[Named]
+    findings: list[AmlFinding]
+    named: list[NamedParty]
 
     @property
     def subjects(self) -> list[str]:
@@ -85,11 +85,11 @@ class Desk:
         self._case = before
         # A case must be newer after every change, so that changes can be told apart.
         self._now_ms = max(now_ms, before.updated_at_ms + 1) if before is not None else now_ms
-        self._entries: list[Entry] = []
+        self._entries: list[CaseEntry] = []
         self._statements: list[Statement] = []
-        self.answers: list[AlertAnswer] = []
+        self.answers: list[RaisedAlert] = []
 
-    def place(self, finding: Finding) -> None:
+    def place(self, finding: AmlFinding) -> None:
         """Make a new alert of a finding, or repeat one, or leave it at the record."""
         event = self._thought.event
         rule_id = self._thought.active.ruleset.running[finding.rule].id
@@ -104,7 +104,7 @@ class Desk:
         if case is None:
             case = open_case(self._ids.make("cas", self._now_ms), finding.subject, self._now_ms)
             said = f"Opened for {finding.subject}."
-            self._entries.append(Entry(self._now_ms, EntryKind.OPENED, SERVICE, said))
+            self._entries.append(CaseEntry(self._now_ms, EntryKind.OPENED, SERVICE, said))
         alert = self._new_alert(finding, case.id)
         step = with_alert(case, alert, self._now_ms)
         self._case = step.case
@@ -124,7 +124,7 @@ class Desk:
         self._statements += placed.statements
         alert_id, rule_id = placed.link.alert_id, weighed.screening.algorithm
         summary, made_at = placed.summary or "", timestamp(made_at_ms(alert_id))
-        self._tell(AlertAnswer(alert_id, placed.severity.value, summary, rule_id, made_at), rule_id)
+        self._tell(RaisedAlert(alert_id, placed.severity.value, summary, rule_id, made_at), rule_id)
 
     def all_statements(self) -> list[Statement]:
         """Return what writes the alerts, the case and its timeline."""
@@ -138,14 +138,14 @@ class Desk:
         entries = [sql.insert_entry(self._tenant, self._case.id, entry) for entry in self._entries]
         return [*self._statements, saved, *entries]
 
-    def _tell(self, answer: AlertAnswer, rule_id: str) -> None:
+    def _tell(self, answer: RaisedAlert, rule_id: str) -> None:
         """Answer with an alert, and put the event behind it."""
         if all(known.id != answer.id for known in self.answers):
             behind = sql.insert_alert_event(self._tenant, answer.id, self._thought.stored.id, rule_id)
             self._statements.append(behind)
             self.answers.append(answer)
 
-    def _new_alert(self, finding: Finding, case_id: str) -> Alert:
+    def _new_alert(self, finding: AmlFinding, case_id: str) -> Alert:
         thought, now_ms = self._thought, self._now_ms
         running = thought.active.ruleset.running
         rule, event, record = running[finding.rule], thought.event, thought.record
@@ -172,7 +172,7 @@ class Desk:
         )
 
 
-def _repeated(finding: Finding, known: Sequence[Alert], event: AmlEvent) -> Alert | None:
+def _repeated(finding: AmlFinding, known: Sequence[Alert], event: AmlEvent) -> Alert | None:
     """Find the open alert of the same typology that this event belongs to."""
     for alert in known:
         near = abs(event.occurred_at_ms - alert.last_at_ms) <= REPEAT_MS
@@ -181,7 +181,7 @@ def _repeated(finding: Finding, known: Sequence[Alert], event: AmlEvent) -> Aler
     return None
 
 
-def _mistaken(finding: Finding, known: Sequence[Alert]) -> bool:
+def _mistaken(finding: AmlFinding, known: Sequence[Alert]) -> bool:
     """Tell whether such an alert of the customer was closed as a mistake lately."""
     return any(
         alert.typology == finding.typology and alert.resolution is Resolution.FALSE_POSITIVE
@@ -189,7 +189,7 @@ def _mistaken(finding: Finding, known: Sequence[Alert]) -> bool:
     )
 
 
-def _answer(alert: Alert) -> AlertAnswer:
-    return AlertAnswer(
+def _answer(alert: Alert) -> RaisedAlert:
+    return RaisedAlert(
         alert.id, alert.severity.value, alert.summary, alert.rule_id, timestamp(alert.created_at_ms)
     )

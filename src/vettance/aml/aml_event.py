@@ -36,7 +36,7 @@ class AmlCategory(enum.StrEnum):
     COUNTERPARTY = "COUNTERPARTY"
 
 
-class Trail(msgspec.Struct, frozen=True, gc=False):
+class TransferHistory(msgspec.Struct, frozen=True, gc=False):
     """What the recent transfers of the tenant say of an event; filled in by the memory, not by the door.
 
     `sender` and `receiver` name the two parties however their accounts are called; `…_own` tells whether that
@@ -75,7 +75,7 @@ class Trail(msgspec.Struct, frozen=True, gc=False):
     path: tuple[str, ...] = ()
 
 
-NO_TRAIL: Final = Trail()
+NO_TRAIL: Final = TransferHistory()
 
 
 class AmlEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ class AmlEvent(msgspec.Struct, frozen=True, kw_only=True):
     received_at_ms: int = 0
     occurred_at_ms: int = 0
     transfer: Transfer = NO_TRANSFER
-    trail: Trail = NO_TRAIL
+    trail: TransferHistory = NO_TRAIL
 
     @property
     def customer_key(self) -> str | None:

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from vettance.aml.aml_event import AmlEvent, Trail, read_taken_aml_event
+from vettance.aml.aml_event import AmlEvent, TransferHistory, read_taken_aml_event
 from vettance.aml.aml_snapshot import read_snapshot, write_snapshot
 from vettance.aml.parties import Book
 from vettance.aml.used_ids import Known
@@ -17,7 +17,7 @@ from vettance.rules.compiler import Compiled, Facts
 from vettance.rules.unknowns import Failure, failures_of, message_of
 from vettance.telemetry.meters import Rows
 from vettance.velocity import port
-from vettance.velocity.port import Answer, Observation, Plan
+from vettance.velocity.port import Observation, Plan, VelocityAnswer
 from vettance.wire.payload import decode
 
 PAIR_MS: Final = 90 * DAY_MS  # Who has not paid somebody for so long pays a new counterparty.
@@ -29,7 +29,7 @@ BENFORD_MIN: Final = 50
 _BENFORD: Final = tuple(math.log10(1 + 1 / digit) for digit in range(1, 10))
 
 
-class Velocity(port.Velocity, Protocol):
+class SnapshotVelocity(port.Velocity, Protocol):
     """An engine that can be written down and read back."""
 
     def dump(self, tenant: str) -> Iterator[bytes]:
@@ -43,12 +43,12 @@ class Velocity(port.Velocity, Protocol):
 TRAIL: Final = "trail"
 
 
-class Taken(NamedTuple):
+class WatchedEvent(NamedTuple):
     """An event with what the graph says of it, its facts, the answers, and what could not be computed."""
 
     event: AmlEvent
     facts: Facts
-    answer: Answer
+    answer: VelocityAnswer
     unknown: list[Failure]
 
 
@@ -59,7 +59,7 @@ class AmlMemory:
     are the ids of the events that a tenant has ever reported; they belong to no rule set.
     """
 
-    def __init__(self, velocity: Velocity, skipped: Skipped | None = None) -> None:
+    def __init__(self, velocity: SnapshotVelocity, skipped: Skipped | None = None) -> None:
         self._skipped = skipped or Skipped()
         self._velocity = velocity
         self._books: dict[str, Book] = {}
@@ -96,7 +96,7 @@ class AmlMemory:
         self._velocity.load(tenant, plan, rest)
         self._books[tenant], self.known[tenant] = book, known
 
-    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
+    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> VelocityAnswer:
         """Read every aggregate as of the events observed before, then record this event."""
         return self._velocity.observe(tenant, event_id, at_ms, seen)
 
@@ -113,7 +113,7 @@ class AmlMemory:
             return
         self.take(tenant, compiled, event_id, event)
 
-    def take(self, tenant: str, compiled: Compiled, event_id: str, event: AmlEvent) -> Taken:
+    def take(self, tenant: str, compiled: Compiled, event_id: str, event: AmlEvent) -> WatchedEvent:
         """Follow the money of an event, read its facts, ask about it and record it.
 
         What cannot be computed is unknown, live and in replay alike.
@@ -127,7 +127,7 @@ class AmlMemory:
         seen = compiled.observe(facts)
         failures += failures_of(facts, seen)
         answer = ask(self, compiled.plan, tenant, event_id, event.occurred_at_ms, seen, failures)
-        return Taken(event, facts, answer, failures)
+        return WatchedEvent(event, facts, answer, failures)
 
     def follow(self, tenant: str, event: AmlEvent) -> AmlEvent:
         """Add the event's transfer to the graph, and return the event with what the graph says of it."""
@@ -139,17 +139,17 @@ class AmlMemory:
         return msgspec.structs.replace(event, trail=_follow(book, event))
 
 
-def _follow(book: Book, event: AmlEvent) -> Trail:
+def _follow(book: Book, event: AmlEvent) -> TransferHistory:
     transfer = event.transfer
     party = _learn(book, event)
     counterparty = _other_side(book, event)
     assert book.first_ms is not None
     watched = (event.occurred_at_ms - book.first_ms) / DAY_MS
     if not transfer.moves or party is None or transfer.amount is None:
-        return Trail(party=party, counterparty=counterparty, watched_days=watched)
+        return TransferHistory(party=party, counterparty=counterparty, watched_days=watched)
     idle, awake, benford = _activity(book, party, event, watched)
     if counterparty is None or counterparty == party or not (transfer.incoming or transfer.outgoing):
-        return Trail(
+        return TransferHistory(
             party=party,
             counterparty=counterparty,
             sender=party if transfer.outgoing else None,
@@ -170,7 +170,7 @@ def _follow(book: Book, event: AmlEvent) -> Trail:
     circle = graph.cycle(edge)
     split_ms = graph.nodes[receiver].split_ms
     payer, payee = book.own.get(sender), book.own.get(receiver)
-    return Trail(
+    return TransferHistory(
         party=party,
         counterparty=counterparty,
         sender=sender,

@@ -9,7 +9,7 @@ from vettance import clock
 from vettance.aml import sql
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.findings import rule_weight
-from vettance.aml.log_position import Place
+from vettance.aml.log_position import LogPosition
 from vettance.aml.monitor import Monitor
 from vettance.aml.parties import OWN_MS
 from vettance.aml.used_ids import Known
@@ -87,7 +87,7 @@ class AmlRebuilder:
                 progress(looked)
         for tenant, (active, reached) in found.items():
             self._monitor.rules[tenant] = active
-            self._monitor.places[tenant] = Place(max(after, reached, seq_max), changed)
+            self._monitor.places[tenant] = LogPosition(max(after, reached, seq_max), changed)
         return looked
 
     async def prepare(self, tenant: str) -> None:
@@ -149,7 +149,7 @@ class AmlRebuilder:
             more, after = await self._catch_up(tenant, coming, active, after, since_ms)
             self._memory.adopt(tenant, coming)
             self._monitor.rules[tenant] = active
-            self._monitor.places[tenant] = Place(max(after, seq_max), changed)
+            self._monitor.places[tenant] = LogPosition(max(after, seq_max), changed)
             self._monitor.astray.discard(tenant)
         finally:
             self._monitor.resume(tenant)

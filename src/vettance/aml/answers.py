@@ -8,12 +8,12 @@ import msgspec
 from vettance.aml.case import (
     NOTE_CHARS_MAX,
     Alert,
+    AlertOrigin,
     AlertState,
     Case,
+    CaseEntry,
     CaseState,
-    Entry,
     Officer,
-    Origin,
     Resolution,
 )
 from vettance.aml.findings import Severity
@@ -46,7 +46,7 @@ class EventAlert(Wire, frozen=True):
     created_at: str
 
 
-class EventAnswer(Wire, frozen=True):
+class AmlEventAnswer(Wire, frozen=True):
     """The answer of `POST /aml/events` and of its poll."""
 
     id: str
@@ -66,7 +66,7 @@ class EventSchema(Wire, frozen=True):
     received_at: str
 
 
-class AlertAnswer(Wire, frozen=True):
+class AmlAlertAnswer(Wire, frozen=True):
     """An alert with where it stands. `figures` holds every value that made it."""
 
     id: str
@@ -76,7 +76,7 @@ class AlertAnswer(Wire, frozen=True):
     summary: str
     rule_id: str
     typology: str
-    origin: Origin
+    origin: AlertOrigin
     state: AlertState
     resolution: Resolution | None
     events: int
@@ -85,7 +85,7 @@ class AlertAnswer(Wire, frozen=True):
     last_event_at: str
 
 
-class AlertPage(PageAnswer[AlertAnswer], frozen=True):
+class AlertPage(PageAnswer[AmlAlertAnswer], frozen=True):
     """A page of alerts; `nextCursor` leads to the next one at the same cost."""
 
 
@@ -133,7 +133,7 @@ class CaseEvent(Wire, frozen=True):
 class CaseRecord(CaseAnswer, frozen=True):
     """A case with everything that belongs to it."""
 
-    alerts: list[AlertAnswer]
+    alerts: list[AmlAlertAnswer]
     events: list[CaseEvent]
     timeline: list[TimelineEntry]
 
@@ -211,9 +211,9 @@ class RejectBody(Wire, frozen=True):
     officer: Officer | None = None
 
 
-def alert_answer(alert: Alert) -> AlertAnswer:
+def alert_answer(alert: Alert) -> AmlAlertAnswer:
     """Shape an alert for the wire."""
-    return AlertAnswer(
+    return AmlAlertAnswer(
         id=alert.id,
         case_id=alert.case_id,
         customer=alert.customer,
@@ -254,6 +254,6 @@ def case_answer(case: Case) -> CaseAnswer:
     return CaseAnswer(**case_members(case))
 
 
-def timeline_entry(entry: Entry) -> TimelineEntry:
+def timeline_entry(entry: CaseEntry) -> TimelineEntry:
     """Shape a line of a timeline for the wire."""
     return TimelineEntry(at=timestamp(entry.at_ms), kind=entry.kind.value, actor=entry.actor, text=entry.text)

@@ -11,12 +11,12 @@ from vettance.aml.aml_event import AmlEventBody, payload_digest, raise_all, read
 from vettance.aml.answers import (
     AlertPage,
     AlertQuery,
+    AmlEventAnswer,
     AssignBody,
     CaseAnswer,
     CasePage,
     CaseQuery,
     CaseRecord,
-    EventAnswer,
     EventSchema,
     ExportFormat,
     ExportQuery,
@@ -35,7 +35,7 @@ from vettance.aml.transfer import known_names
 from vettance.db.engine import Row, Statement, Store
 from vettance.errors import NotFound
 from vettance.web.query import read_query
-from vettance.web.routing import Call, Page, Reply, Route
+from vettance.web.routing import Call, Page, Route, RouteReply
 from vettance.wire.payload import JSON, Faults, kept, timestamp
 from vettance.wire.suggestions import NO_NAMES
 
@@ -131,21 +131,21 @@ class AmlDoors:
             ),
         )
 
-    async def watch(self, call: Call) -> Reply:
+    async def watch(self, call: Call) -> RouteReply:
         """POST /aml/events."""
         body = parse_body(call)
         event = read_aml_event(body, call.body, self._now_ms())
         stored = await self._monitor.take(call.tenant.id, event, payload_digest(body), kept(call.body, body))
-        return Reply(_event_answer(stored))
+        return RouteReply(_event_answer(stored))
 
-    async def event(self, call: Call) -> Reply:
+    async def event(self, call: Call) -> RouteReply:
         """GET /aml/events/{externalEventId}."""
         stored = await self._monitor.find(call.tenant.id, call.path["externalEventId"])
         if stored is None:
             raise NotFound
-        return Reply(_event_answer(stored))
+        return RouteReply(_event_answer(stored))
 
-    async def alerts(self, call: Call) -> Reply:
+    async def alerts(self, call: Call) -> RouteReply:
         """GET /aml/alerts."""
         query, tenant = read_query(call.query_string, AlertQuery), call.tenant.id
         columns = (
@@ -155,16 +155,16 @@ class AmlDoors:
             ("rule_id", query.rule_id),
             ("customer", query.customer),
         )
-        chosen = sql.Choice(columns, query.created_from, query.created_to, query.after_id("alr"))
+        chosen = sql.RowFilter(columns, query.created_from, query.created_to, query.after_id("alr"))
         rows, total, more = await self._page(
             chosen.count_alerts(tenant),
             chosen.alerts(tenant, query.limit + 1, query.offset, descending=query.descending),
             query.limit,
         )
         data = [alert_answer(sql.alert_of(row)) for row in rows]
-        return Reply(AlertPage.of(query, data, total, data[-1].id if more else None))
+        return RouteReply(AlertPage.of(query, data, total, data[-1].id if more else None))
 
-    async def cases(self, call: Call) -> Reply:
+    async def cases(self, call: Call) -> RouteReply:
         """GET /aml/cases."""
         query, tenant = read_query(call.query_string, CaseQuery), call.tenant.id
         columns = (
@@ -173,25 +173,25 @@ class AmlDoors:
             ("assignee", query.assignee),
             ("customer", query.customer),
         )
-        chosen = sql.Choice(columns, query.created_from, query.created_to, query.after_id("cas"))
+        chosen = sql.RowFilter(columns, query.created_from, query.created_to, query.after_id("cas"))
         rows, total, more = await self._page(
             chosen.count_cases(tenant),
             chosen.cases(tenant, query.limit + 1, query.offset, descending=query.descending),
             query.limit,
         )
         data = [case_answer(sql.case_of(row)) for row in rows]
-        return Reply(CasePage.of(query, data, total, data[-1].id if more else None))
+        return RouteReply(CasePage.of(query, data, total, data[-1].id if more else None))
 
     async def _page(self, count: Statement, page: Statement, limit: int) -> tuple[list[Row], int, bool]:
         total = (await self._store.read(count))[0][0]
         rows = await self._store.read(page)
         return rows[:limit], total, len(rows) > limit
 
-    async def case(self, call: Call) -> Reply:
+    async def case(self, call: Call) -> RouteReply:
         """GET /aml/cases/{id}."""
-        return Reply(await self._reviewer.record(call.tenant.id, call.path["id"]))
+        return RouteReply(await self._reviewer.record(call.tenant.id, call.path["id"]))
 
-    async def export(self, call: Call) -> Reply | Page:
+    async def export(self, call: Call) -> RouteReply | Page:
         """GET /aml/cases/{id}/export."""
         query = read_query(call.query_string, ExportQuery)
         record = await self._reviewer.record(call.tenant.id, call.path["id"])
@@ -199,9 +199,9 @@ class AmlDoors:
         if query.format is ExportFormat.HTML:
             page = report_page(record, timestamp(self._now_ms()), call.key.id)
             return Page(page, "text/html; charset=utf-8", headers=POLICY)
-        return Reply(record, headers=(("content-disposition", name),))
+        return RouteReply(record, headers=(("content-disposition", name),))
 
-    async def resolve(self, call: Call) -> Reply:
+    async def resolve(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/resolve."""
         body, faults = parse_body(call), Faults()
         sent = body.get("resolution")
@@ -218,7 +218,7 @@ class AmlDoors:
             )
         )
 
-    async def reject(self, call: Call) -> Reply:
+    async def reject(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/reject."""
         body, faults = parse_body(call), Faults()
         notes = _read_text(body, "notes", NOTE_CHARS_MAX, faults)
@@ -228,7 +228,7 @@ class AmlDoors:
             self._reviewer.reject(call.tenant.id, call.path["id"], notes or "", officer)
         )
 
-    async def note(self, call: Call) -> Reply:
+    async def note(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/notes."""
         body, faults = parse_body(call), Faults()
         notes = _read_text(body, "notes", NOTE_CHARS_MAX, faults, required=True)
@@ -236,7 +236,7 @@ class AmlDoors:
         raise_all(faults)
         return await self._answer(self._reviewer.note(call.tenant.id, call.path["id"], notes or "", officer))
 
-    async def assign(self, call: Call) -> Reply:
+    async def assign(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/assign."""
         body, faults = parse_body(call), Faults()
         assignee = _read_text(body, "assignee", OFFICER_CHARS_MAX, faults)
@@ -244,14 +244,14 @@ class AmlDoors:
         raise_all(faults)
         return await self._answer(self._reviewer.assign(call.tenant.id, call.path["id"], assignee, officer))
 
-    async def _answer(self, act: Awaitable[Any]) -> Reply:
-        return Reply(case_answer(await act))
+    async def _answer(self, act: Awaitable[Any]) -> RouteReply:
+        return RouteReply(case_answer(await act))
 
 
 def _route(
     method: str,
     path: str,
-    handler: Callable[[Call], Awaitable[Reply | Page]],
+    handler: Callable[[Call], Awaitable[RouteReply | Page]],
     summary: str,
     refusals: tuple[int, ...],
     takes: type | None,
@@ -276,8 +276,8 @@ def _route(
     )
 
 
-def _event_answer(stored: sql.StoredEvent) -> EventAnswer:
-    return EventAnswer(
+def _event_answer(stored: sql.StoredEvent) -> AmlEventAnswer:
+    return AmlEventAnswer(
         id=stored.id,
         external_event_id=stored.external_id,
         status=stored.status,

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from vettance.aml import sql
-from vettance.aml.aml_memory import AmlMemory, Velocity
+from vettance.aml.aml_memory import AmlMemory, SnapshotVelocity
 from vettance.aml.aml_rebuild import AmlRebuilder
 from vettance.aml.api import AmlDoors
 from vettance.aml.case_review import Reviewer
@@ -16,13 +16,13 @@ from vettance.aml.screening.screen import Screener
 from vettance.aml.turns.serialized import Share
 from vettance.db.engine import Store, Turns
 from vettance.decisions.active_rulesets import RuleCache
-from vettance.decisions.velocity_snapshots import Preserver
+from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.fairness.skipped_rows import Skipped
 from vettance.ids import IdSource
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset import compile_document
 from vettance.telemetry.meters import Meters
-from vettance.velocity.sync.snapshot_store import Shelf
+from vettance.velocity.sync.snapshot_store import SnapshotStore
 
 #: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
 WORTH_EVENTS: Final = 50_000
@@ -35,13 +35,13 @@ class Aml(NamedTuple):
     rebuilder: AmlRebuilder
     reviewer: Reviewer
     doors: AmlDoors
-    preserver: Preserver
+    preserver: VelocitySnapshots
     names: InlineScreener
 
 
 def assemble(
     store: Store,
-    velocity: Velocity,
+    velocity: SnapshotVelocity,
     ids: IdSource,
     data: Path,
     screener: Screener,
@@ -54,7 +54,7 @@ def assemble(
     `velocity` must be an engine of its own: tenants have two memories. Processes that share the store watch
     events in `turns`.
     """
-    shelf = Shelf(data / "memory" / "aml")
+    shelf = SnapshotStore(data / "memory" / "aml")
     shelf.sweep()
     schema = aml_schema(jurisdictions)
     memory = AmlMemory(velocity, Skipped(meters))
@@ -64,7 +64,7 @@ def assemble(
     share = Share(store, turns, memory, monitor) if turns is not None else None
     reach = share.reach if share is not None else None
     newest, event_at = sql.select_last_event, sql.select_event_at
-    preserver = Preserver(store, memory, monitor, shelf, newest, event_at, WORTH_EVENTS, reach)
+    preserver = VelocitySnapshots(store, memory, monitor, shelf, newest, event_at, WORTH_EVENTS, reach)
     rebuilder = AmlRebuilder(store, memory, monitor, cache, preserver.restore)
     if share is not None:
         monitor.crew = share

@@ -37,7 +37,7 @@ class Resolution(enum.StrEnum):
     FALSE_POSITIVE = "FALSE_POSITIVE"
 
 
-class Origin(enum.StrEnum):
+class AlertOrigin(enum.StrEnum):
     """What raised an alert."""
 
     RULE = "rule"
@@ -68,7 +68,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     created_at_ms: int
     last_at_ms: int
-    origin: Origin = Origin.RULE
+    origin: AlertOrigin = AlertOrigin.RULE
     figures: bytes = b"{}"
     subject: str | None = None
     state: AlertState = AlertState.OPEN
@@ -94,7 +94,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     resolved_at_ms: int | None = None
 
 
-class Entry(msgspec.Struct, frozen=True):
+class CaseEntry(msgspec.Struct, frozen=True):
     """One line of the timeline of a case."""
 
     at_ms: int
@@ -103,18 +103,18 @@ class Entry(msgspec.Struct, frozen=True):
     text: str
 
 
-class Settings(msgspec.Struct, frozen=True):
+class OfficerSettings(msgspec.Struct, frozen=True):
     """How a tenant's officers work."""
 
     four_eyes: bool = False
     inline_screening: bool = False
 
 
-class Step(msgspec.Struct, frozen=True):
+class CaseStep(msgspec.Struct, frozen=True):
     """What an act makes of a case: the case after it, and the line it leaves."""
 
     case: Case
-    entry: Entry
+    entry: CaseEntry
 
 
 def open_case(case_id: str, customer: str, now_ms: int) -> Case:
@@ -130,7 +130,7 @@ def open_case(case_id: str, customer: str, now_ms: int) -> Case:
     )
 
 
-def with_alert(case: Case, alert: Alert, now_ms: int) -> Step:
+def with_alert(case: Case, alert: Alert, now_ms: int) -> CaseStep:
     """Put a new alert into a case: it is as severe as its most severe alert.
 
     A resolution that was proposed before this alert falls: nobody has looked at the alert yet.
@@ -145,21 +145,23 @@ def with_alert(case: Case, alert: Alert, now_ms: int) -> Step:
         proposed_by=None,
         updated_at_ms=now_ms,
     )
-    return Step(after, Entry(now_ms, EntryKind.ALERTED, SERVICE, f"{alert.severity}: {alert.summary}"))
+    return CaseStep(
+        after, CaseEntry(now_ms, EntryKind.ALERTED, SERVICE, f"{alert.severity}: {alert.summary}")
+    )
 
 
-def assign(case: Case, assignee: str | None, actor: str, now_ms: int) -> Step:
+def assign(case: Case, assignee: str | None, actor: str, now_ms: int) -> CaseStep:
     """Give a case to an officer, or to nobody. Raises `Conflict` when it is closed."""
     _require_open(case)
     after = msgspec.structs.replace(case, assignee=assignee, updated_at_ms=now_ms)
     text = f"Assigned to {assignee}." if assignee is not None else "Assigned to nobody."
-    return Step(after, Entry(now_ms, EntryKind.ASSIGNED, actor, text))
+    return CaseStep(after, CaseEntry(now_ms, EntryKind.ASSIGNED, actor, text))
 
 
-def note(case: Case, text: str, actor: str, now_ms: int) -> Step:
+def note(case: Case, text: str, actor: str, now_ms: int) -> CaseStep:
     """Write a note. A closed case takes notes too: what is learnt later belongs to it."""
-    return Step(
-        msgspec.structs.replace(case, updated_at_ms=now_ms), Entry(now_ms, EntryKind.NOTED, actor, text)
+    return CaseStep(
+        msgspec.structs.replace(case, updated_at_ms=now_ms), CaseEntry(now_ms, EntryKind.NOTED, actor, text)
     )
 
 
@@ -168,11 +170,11 @@ def resolve(
     resolution: Resolution,
     notes: str,
     actor: str,
-    settings: Settings,
+    settings: OfficerSettings,
     now_ms: int,
     *,
     key: str,
-) -> Step:
+) -> CaseStep:
     """Resolve a case; with four eyes the first officer proposes, and another one who says the same closes it.
 
     Who signs is told by the API key (`key` is its id): `actor` is a name that anybody could send. Raises
@@ -186,7 +188,7 @@ def resolve(
         after = msgspec.structs.replace(
             case, state=CaseState.PENDING, resolution=resolution, proposed_by=key, updated_at_ms=now_ms
         )
-        return Step(after, Entry(now_ms, EntryKind.PROPOSED, actor, said))
+        return CaseStep(after, CaseEntry(now_ms, EntryKind.PROPOSED, actor, said))
     if settings.four_eyes and (case.proposed_by == key or not is_id(case.proposed_by or "", "key")):
         raise Conflict(
             "Another officer must confirm this resolution, with another API key. Reject it to propose anew.",
@@ -202,10 +204,10 @@ def resolve(
         resolved_at_ms=now_ms,
         updated_at_ms=now_ms,
     )
-    return Step(after, Entry(now_ms, EntryKind.RESOLVED, actor, said))
+    return CaseStep(after, CaseEntry(now_ms, EntryKind.RESOLVED, actor, said))
 
 
-def reject(case: Case, notes: str, actor: str, now_ms: int) -> Step:
+def reject(case: Case, notes: str, actor: str, now_ms: int) -> CaseStep:
     """Turn a proposed resolution down. Raises `Conflict` when none is proposed."""
     _require_open(case)
     if case.state is not CaseState.PENDING:
@@ -213,7 +215,7 @@ def reject(case: Case, notes: str, actor: str, now_ms: int) -> Step:
     after = msgspec.structs.replace(
         case, state=CaseState.OPEN, resolution=None, proposed_by=None, updated_at_ms=now_ms
     )
-    return Step(after, Entry(now_ms, EntryKind.REJECTED, actor, notes or "The proposal is rejected."))
+    return CaseStep(after, CaseEntry(now_ms, EntryKind.REJECTED, actor, notes or "The proposal is rejected."))
 
 
 def _require_open(case: Case) -> None:

@@ -3,7 +3,7 @@
 import html
 from typing import Any, Final
 
-from vettance.aml.answers import AlertAnswer, CaseEvent, CaseRecord
+from vettance.aml.answers import AmlAlertAnswer, CaseEvent, CaseRecord
 from vettance.wire.payload import encode
 
 # No script and nothing from elsewhere, so that the page prints the same wherever it is opened.
@@ -94,7 +94,7 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _alert(alert: AlertAnswer) -> str:
+def _alert(alert: AmlAlertAnswer) -> str:
     figures = alert.figures.get("values", {})
     head = f"{_text(alert.severity.value)}: {_text(alert.typology)}"
     return (

@@ -6,7 +6,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from vettance import clock
 from vettance.aml import sql
 from vettance.aml.answers import CaseEvent, CaseRecord, alert_answer, case_members, timeline_entry
-from vettance.aml.case import Case, CaseState, Resolution, Settings, Step, assign, note, reject, resolve
+from vettance.aml.case import (
+    Case,
+    CaseState,
+    CaseStep,
+    OfficerSettings,
+    Resolution,
+    assign,
+    note,
+    reject,
+    resolve,
+)
 from vettance.db.engine import Lost, Row, Store
 from vettance.errors import Conflict, NotFound
 from vettance.ids import is_id
@@ -87,14 +97,14 @@ class Reviewer:
             tenant, case_id, lambda case, at: resolve(case, resolution, notes, officer, settings, at, key=key)
         )
 
-    async def settings(self, tenant: str, settings: Settings) -> None:
+    async def settings(self, tenant: str, settings: OfficerSettings) -> None:
         """Store how a tenant's officers work."""
         now_ms = self._now_ms()
         await self._store.write(
             sql.save_settings(tenant, settings), note_change(sql.AREA, tenant, "settings", now_ms)
         )
 
-    async def _move(self, tenant: str, case_id: str, act: Callable[[Case, int], Step]) -> Case:
+    async def _move(self, tenant: str, case_id: str, act: Callable[[Case, int], CaseStep]) -> Case:
         for _ in range(_TRIES):
             before = await self.find(tenant, case_id)
             now_ms = max(self._now_ms(), before.updated_at_ms + 1)  # So that every change can be told apart.

@@ -23,7 +23,7 @@ from vettance.rules.ruleset_cli import Versions, tenant_option
 from vettance.tenants.sql import note_change
 
 if TYPE_CHECKING:
-    from vettance.aml.case import Settings
+    from vettance.aml.case import OfficerSettings
     from vettance.rules.gate import Context
 
 _SWITCH = click.Choice(["on", "off"])
@@ -58,7 +58,7 @@ def set_settings(
     wanted = {"four_eyes": four_eyes, "inline_screening": inline_screening}
     new = {name: value == "on" for name, value in wanted.items() if value is not None}
 
-    async def work(store: Store) -> Settings:
+    async def work(store: Store) -> OfficerSettings:
         known = sql.settings_of(await store.read(sql.select_settings(tenant_id)))
         changed = msgspec.structs.replace(known, **new)
         if not new:

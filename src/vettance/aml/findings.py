@@ -30,7 +30,7 @@ class Severity(enum.StrEnum):
 SEVERITIES: Final = tuple(Severity)
 
 
-class Finding(msgspec.Struct, frozen=True):
+class AmlFinding(msgspec.Struct, frozen=True):
     """One reason to alert. `rule` is the strongest (an index of the running rules), `others` fired with it.
 
     `subject` is whom the alert is about, as the tenant calls it. A `mandatory` one is never suppressed.
@@ -61,7 +61,7 @@ def severity_of(score: float, ruleset: RuleSet) -> Severity:
 
 def judge(
     ruleset: RuleSet, fired: Sequence[int], weights: Mapping[str, float], event: AmlEvent
-) -> list[Finding]:
+) -> list[AmlFinding]:
     """Turn the rules that fired (indexes into `ruleset.running`) into findings, the most severe first.
 
     A rule alerts by itself when its score times its weight reaches the `review` threshold, or when it has an
@@ -77,7 +77,7 @@ def judge(
         return []
     hits.sort(key=lambda hit: -hit[0])
     bound = ruleset.thresholds.review
-    findings: dict[tuple[str, str], Finding] = {}
+    findings: dict[tuple[str, str], AmlFinding] = {}
     for score, index, rule in hits:
         mandatory = rule.outcome in ("REVIEW", "BLOCK")
         if score < bound and not mandatory:
@@ -90,7 +90,7 @@ def judge(
             findings[rule.reason, subject] = msgspec.structs.replace(known, others=others, mandatory=both)
             continue
         severity = severity_of(max(score, rule.score if mandatory else 0), ruleset)
-        findings[rule.reason, subject] = Finding(index, (), rule.reason, severity, subject, mandatory)
+        findings[rule.reason, subject] = AmlFinding(index, (), rule.reason, severity, subject, mandatory)
     if findings:
         return list(findings.values())
     strongest: dict[str, float] = {}
@@ -101,7 +101,7 @@ def judge(
         return []
     others = tuple(index for _, index, _ in hits[1:])
     subject = _subject(hits[0][2], event)
-    return [Finding(hits[0][1], others, COMBINED, severity_of(total, ruleset), subject, mandatory=False)]
+    return [AmlFinding(hits[0][1], others, COMBINED, severity_of(total, ruleset), subject, mandatory=False)]
 
 
 def _subject(rule: Rule, event: AmlEvent) -> str:

@@ -40,7 +40,7 @@ LINK_TRANSFERS_MAX: Final = 12
 LARGE_MIN: Final = 5_000
 
 
-class Edge(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class GraphEdge(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One transfer. `told` says who reported it: "in" the receiver, "out" the sender, "both" the two of them.
 
     `path` names the parties of the chain that ends with this transfer, the first sender first: whoever hands
@@ -73,7 +73,7 @@ class Node(msgspec.Struct, array_like=True, gc=False):
     this node was made or copied: an older one is held by a snapshot, and copied before it is changed.
     """
 
-    ins: list[Edge] = []
+    ins: list[GraphEdge] = []
     known: dict[str, int] = {}
     last_ms: int = 0
     split_ms: int | None = None
@@ -108,7 +108,9 @@ class Graph:
             )
         return found
 
-    def add(self, sender: str, receiver: str, at_ms: int, amount: float, told: str, pair_ms: int) -> Edge:
+    def add(
+        self, sender: str, receiver: str, at_ms: int, amount: float, told: str, pair_ms: int
+    ) -> GraphEdge:
         """Add a transfer; it is new when the sender has not paid the receiver within `pair_ms` before it.
 
         `told` is "in" when its receiver reports it, "out" when its sender does. What the other side has
@@ -136,13 +138,13 @@ class Graph:
         path: tuple[str, ...] = (sender, receiver)
         if amount >= AMOUNT_MIN and (before := _handed_on(payer, receiver, at_ms, amount)) is not None:
             path = (*before.path[-CHAIN_MAX:], receiver)
-        edge = Edge(sender, receiver, at_ms, amount, told, is_new, path)
+        edge = GraphEdge(sender, receiver, at_ms, amount, told, is_new, path)
         ins.append(edge)
         if len(ins) > 2 * EDGES_MAX:
             del ins[:EDGES_MAX]
         return edge
 
-    def cycle(self, edge: Edge) -> tuple[str, ...]:
+    def cycle(self, edge: GraphEdge) -> tuple[str, ...]:
         """Return the parties of a circle of at least three that this transfer closes, else nothing.
 
         Money went from the receiver over the others to the sender, each sum handed on within `CYCLE_MS`.
@@ -151,7 +153,7 @@ class Graph:
             return ()
         looks = LOOKS_MAX
         nodes, since_ms = self.nodes, edge.at_ms - CYCLE_MS
-        trails: list[tuple[Edge, tuple[str, ...]]] = [(edge, (edge.sender,))]
+        trails: list[tuple[GraphEdge, tuple[str, ...]]] = [(edge, (edge.sender,))]
         while trails:
             last, parties = trails.pop()
             for before in reversed(nodes[parties[-1]].ins[-EDGES_MAX:]):
@@ -169,7 +171,7 @@ class Graph:
                     trails.append((before, (*parties, before.sender)))
         return ()
 
-    def repeats(self, edge: Edge) -> int:
+    def repeats(self, edge: GraphEdge) -> int:
         """Count the similar transfers of a day between the two parties of this one, itself included.
 
         Parties who dealt with each other on other days before have a habit, and count as 1. From
@@ -189,14 +191,14 @@ class Graph:
             self._node(edge.receiver).split_ms = edge.at_ms
         return similar
 
-    def gathered(self, edge: Edge) -> int:
+    def gathered(self, edge: GraphEdge) -> int:
         """Count the parties over which money of one source meets again at the receiver of this transfer."""
         source = edge.source
         if source is None or not edge.is_new:
             return 0
         return len({other.sender for other in self._recent(edge) if other.source == source})
 
-    def grid(self, edge: Edge) -> int:
+    def grid(self, edge: GraphEdge) -> int:
         """Count the senders (this one included) that pay both this receiver and two others of this sender."""
         if not edge.is_new or edge.amount < AMOUNT_MIN:
             return 0
@@ -220,7 +222,7 @@ class Graph:
                 shared[sender] += 1
         return 1 + sum(count >= 2 for count in shared.values())
 
-    def mirror(self, edge: Edge) -> float | None:
+    def mirror(self, edge: GraphEdge) -> float | None:
         """Return this sum as a share of the closest one that its sender received within a day.
 
         A sum that is no share of another, being so much greater, has no closest one.
@@ -234,7 +236,7 @@ class Graph:
         ]
         return min(shares, key=lambda share: abs(share - 1), default=None)
 
-    def _recent(self, edge: Edge) -> Iterator[Edge]:
+    def _recent(self, edge: GraphEdge) -> Iterator[GraphEdge]:
         """Give the latest new transfers to the receiver of this one that are worth looking at."""
         for other in self.nodes[edge.receiver].ins[-EDGES_MAX:]:
             if other.is_new and other.amount >= AMOUNT_MIN and abs(edge.at_ms - other.at_ms) <= MEET_MS:
@@ -252,7 +254,7 @@ class Graph:
         node.split_ms = node.split_ms or old.split_ms
 
 
-def _handed_on(payer: Node, receiver: str, at_ms: int, amount: float) -> Edge | None:
+def _handed_on(payer: Node, receiver: str, at_ms: int, amount: float) -> GraphEdge | None:
     """Find the transfer that a new one hands on: of those that fit, the one with the longest past."""
     links, found = 0, None
     for before in reversed(payer.ins[-EDGES_MAX:]):
@@ -268,7 +270,7 @@ def _handed_on(payer: Node, receiver: str, at_ms: int, amount: float) -> Edge | 
     return found
 
 
-def _hands_on(before: Edge, amount: float) -> bool:
+def _hands_on(before: GraphEdge, amount: float) -> bool:
     return (
         before.amount >= AMOUNT_MIN
         and HANDED_ON_MIN * before.amount <= amount <= HANDED_ON_MAX * before.amount

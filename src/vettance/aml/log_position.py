@@ -12,7 +12,7 @@ class Met(enum.Enum):
     BROKEN = "in another order than the memory has taken it"
 
 
-class Place:
+class LogPosition:
     """Where in the log of one tenant a memory stands.
 
     `reached` is the number of the last event it has read there. `ahead` are the events it has taken since, in

@@ -7,15 +7,15 @@ from typing import Final, Protocol
 
 from vettance import clock
 from vettance.aml import sql
-from vettance.aml.alerting import QUIET_MS, AlertAnswer, Desk, Thought
+from vettance.aml.alerting import QUIET_MS, Desk, RaisedAlert, Thought
 from vettance.aml.aml_event import AmlEvent
 from vettance.aml.aml_memory import AmlMemory
-from vettance.aml.case import Settings
+from vettance.aml.case import OfficerSettings
 from vettance.aml.evidence import Teller
 from vettance.aml.findings import judge
 from vettance.aml.imports.watch_imported import AmlBackfill
-from vettance.aml.log_position import Place
-from vettance.aml.party_screening import InlineScreener, Named
+from vettance.aml.log_position import LogPosition
+from vettance.aml.party_screening import InlineScreener, NamedParty
 from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Conflict, Unavailable
@@ -25,7 +25,7 @@ from vettance.velocity.sync.drain_gate import Turnstile
 from vettance.wire.payload import encode
 
 _TRIES: Final = 5
-_SETTINGS: Final = Settings()
+_SETTINGS: Final = OfficerSettings()
 #: How long an event waits for its tenant's memory, before it is refused.
 WAIT_S: Final = 30.0
 
@@ -34,7 +34,7 @@ WAIT_S: Final = 30.0
 Read = Callable[[Statement], Awaitable[list[Row]]]
 
 
-class Crew(Protocol):
+class SerializedMonitor(Protocol):
     """Whoever watches events together with other processes."""
 
     async def watch(
@@ -68,7 +68,7 @@ class Monitor:
         self._now_ms = now_ms
         self.rules: dict[str, ActiveRules] = {}
         self.weights: dict[str, dict[str, float]] = {}
-        self.settings: dict[str, Settings] = {}
+        self.settings: dict[str, OfficerSettings] = {}
         #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
         self.astray: set[str] = set()
         #: Tenants who are not served by what the store says, though it answers, and the class of the error.
@@ -76,9 +76,9 @@ class Monitor:
         #: How many events each tenant's memory has taken since its snapshot; `preserve` sets it back.
         self.decided: dict[str, int] = {}
         #: Where in the log the memory of each tenant stands, for a crew.
-        self.places: dict[str, Place] = {}
+        self.places: dict[str, LogPosition] = {}
         #: Who watches the events where several processes do; None where this one is alone.
-        self.crew: Crew | None = None
+        self.crew: SerializedMonitor | None = None
         #: Makes a tenant ready that has not been seen yet.
         self.prepare: Callable[[str], Awaitable[None]] = _not_ready
         self._pending: dict[tuple[str, str], asyncio.Event] = {}
@@ -160,7 +160,7 @@ class Monitor:
         self.decided[tenant] = self.decided.get(tenant, 0) + 1
         self._turnstile.leave(tenant)
 
-    async def look_up_names(self, tenant: str, event: AmlEvent) -> list[Named]:
+    async def look_up_names(self, tenant: str, event: AmlEvent) -> list[NamedParty]:
         """Look for the names of an event on the watchlists, if the tenant wants that; before it is thought
         about, so that events are stored in the order in which the memory has seen them.
         """
@@ -174,7 +174,7 @@ class Monitor:
         event: AmlEvent,
         digest: bytes,
         sent: bytes,
-        named: list[Named],
+        named: list[NamedParty],
         past: AmlBackfill | None,
     ) -> sql.StoredEvent:
         thought = self.think(tenant, event, digest, sent, named, past)
@@ -194,7 +194,7 @@ class Monitor:
         event: AmlEvent,
         digest: bytes,
         sent: bytes,
-        named: list[Named],
+        named: list[NamedParty],
         past: AmlBackfill | None = None,
     ) -> Thought:
         """Ask the memory about an event, record it there, and judge what the rules say of it.
@@ -209,7 +209,7 @@ class Monitor:
         event, facts, answer, unknown = taken
         fired, failed = active.compiled.run(facts, answer.values)
         findings = judge(active.ruleset, fired, self.weights.get(tenant, {}), event) if fired else []
-        record = sql.Record(
+        record = sql.AmlRecord(
             ruleset_version=active.version,
             facts=facts,
             answers=answer.values,
@@ -267,7 +267,7 @@ class Monitor:
         """Decide, with the store at hand, which findings are new alerts, and which repeat one."""
         now_ms = self._now_ms()
         statements: list[Statement] = []
-        answers: list[AlertAnswer] = []
+        answers: list[RaisedAlert] = []
         for subject in thought.subjects:
             alerts, rows = await asyncio.gather(
                 read(sql.select_customer_alerts(tenant, subject, now_ms - QUIET_MS)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from vettance.aml.aml_event import AmlEvent
-from vettance.aml.screening.screen import Found, Screener
+from vettance.aml.screening.screen import Screener, SearchResult
 from vettance.aml.screening.screening_request import ScreenRequest, party_request, sent_of
 from vettance.db.engine import StoreDown
 from vettance.errors import Refusal
@@ -34,11 +34,11 @@ _NATION: Final = ("nationality", "citizenship")
 _log = logger()
 
 
-class Named(NamedTuple):
+class NamedParty(NamedTuple):
     """A party of an event that may be on a list, and what was found of it."""
 
     request: ScreenRequest
-    found: Found
+    found: SearchResult
 
 
 class InlineScreener:
@@ -53,11 +53,11 @@ class InlineScreener:
         self.screener = screener
         self._wait_s = wait_s
         self._clock = clock
-        self._kept: dict[tuple[str, ScreenRequest], tuple[float, Found]] = {}
+        self._kept: dict[tuple[str, ScreenRequest], tuple[float, SearchResult]] = {}
         self._late: set[asyncio.Task[None]] = set()
         self._quiet_until = 0.0
 
-    async def look(self, tenant: str, event: AmlEvent) -> list[Named]:
+    async def look(self, tenant: str, event: AmlEvent) -> list[NamedParty]:
         """Return the parties of an event that resemble somebody on a list.
 
         Whatever has not been found when the time is up is screened behind the answer, and goes into the case
@@ -65,7 +65,9 @@ class InlineScreener:
         """
         wanted = [request for request in requests_of(event) if request is not None]
         known = [(request, self._remembered(tenant, request)) for request in wanted]
-        named = [Named(request, found) for request, found in known if found is not None and found.matches]
+        named = [
+            NamedParty(request, found) for request, found in known if found is not None and found.matches
+        ]
         searches = {
             asyncio.create_task(self._search(tenant, request)): request
             for request, found in known
@@ -76,7 +78,7 @@ class InlineScreener:
             for search in done:
                 found = search.result()
                 if found is not None and found.matches:
-                    named.append(Named(searches[search], found))
+                    named.append(NamedParty(searches[search], found))
             for search in late:
                 self._follow_up(tenant, searches[search], search)
         return named
@@ -91,7 +93,7 @@ class InlineScreener:
         for task in self._late:
             task.cancel()
 
-    async def _search(self, tenant: str, request: ScreenRequest) -> Found | None:
+    async def _search(self, tenant: str, request: ScreenRequest) -> SearchResult | None:
         try:
             found = await self.screener.look(tenant, request)
         except (Refusal, StoreDown) as error:
@@ -105,11 +107,13 @@ class InlineScreener:
         self._kept[tenant, _plain(request)] = self._clock() + KEPT_S, found
         return found
 
-    def _remembered(self, tenant: str, request: ScreenRequest) -> Found | None:
+    def _remembered(self, tenant: str, request: ScreenRequest) -> SearchResult | None:
         until, found = self._kept.get((tenant, _plain(request)), (0.0, None))
         return found if until > self._clock() else None
 
-    def _follow_up(self, tenant: str, request: ScreenRequest, search: "asyncio.Task[Found | None]") -> None:
+    def _follow_up(
+        self, tenant: str, request: ScreenRequest, search: "asyncio.Task[SearchResult | None]"
+    ) -> None:
         if len(self._late) >= LATE_MAX:
             search.cancel()
             self._complain(tenant, "too many screenings are late")
@@ -119,7 +123,7 @@ class InlineScreener:
         task.add_done_callback(self._late.discard)
 
     async def _finish(
-        self, tenant: str, request: ScreenRequest, search: "asyncio.Task[Found | None]"
+        self, tenant: str, request: ScreenRequest, search: "asyncio.Task[SearchResult | None]"
     ) -> None:
         try:
             found = await search

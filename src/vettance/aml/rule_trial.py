@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from vettance.aml.aml_event import AmlEvent, read_aml_event
-from vettance.aml.aml_memory import AmlMemory, Velocity
+from vettance.aml.aml_memory import AmlMemory, SnapshotVelocity
 from vettance.velocity.port import Plan
 from vettance.velocity.port import Velocity as Engine
 from vettance.wire.payload import JSON, encode
@@ -15,7 +15,7 @@ class Trial(AmlMemory):
     Tests may leave the id of an event out; it is numbered then.
     """
 
-    def __init__(self, velocity: Velocity) -> None:
+    def __init__(self, velocity: SnapshotVelocity) -> None:
         super().__init__(velocity)
         self._tenant = ""
         self._count = 0

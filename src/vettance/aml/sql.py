@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vettance.aml.aml_event import AmlEvent
-from vettance.aml.case import Alert, Case, Entry, EntryKind, Resolution, Settings
+from vettance.aml.case import Alert, Case, CaseEntry, EntryKind, OfficerSettings, Resolution
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
 from vettance.ids import first_id
 from vettance.rules.sql import RuleSets
@@ -18,7 +18,7 @@ AREA: Final = "aml"
 RULE_SETS: Final = RuleSets("aml_ruleset", AREA, "aml")
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
+class AmlRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """What the rules said of an event: enough to explain it. Names stand in the rule set of this version."""
 
     ruleset_version: int
@@ -57,7 +57,9 @@ _SELECT_EVENT: Final = (
 _LOG: Final = "id, external_id, received_at_ms, sent FROM aml_event "
 
 
-def insert_event(tenant: str, event: AmlEvent, stored: StoredEvent, sent: bytes, record: Record) -> Statement:
+def insert_event(
+    tenant: str, event: AmlEvent, stored: StoredEvent, sent: bytes, record: AmlRecord
+) -> Statement:
     """Append an event to the log; `Clash` when the tenant has one of this external id."""
     return scoped(
         tenant,
@@ -285,7 +287,7 @@ def select_case(tenant: str, case_id: str) -> Statement:
     return scoped(tenant, _SELECT_CASES + "WHERE tenant = ? AND id = ?", (case_id,))
 
 
-def insert_entry(tenant: str, case_id: str, entry: Entry) -> Statement:
+def insert_entry(tenant: str, case_id: str, entry: CaseEntry) -> Statement:
     """Add a line to the timeline of a case."""
     return scoped(
         tenant,
@@ -303,9 +305,9 @@ def select_entries(tenant: str, case_id: str) -> Statement:
     )
 
 
-def entry_of(row: Row) -> Entry:
+def entry_of(row: Row) -> CaseEntry:
     """Make a line of a timeline of a row."""
-    return Entry(row[0], EntryKind(row[1]), row[2], row[3])
+    return CaseEntry(row[0], EntryKind(row[1]), row[2], row[3])
 
 
 #: By what the store keeps count of them.
@@ -313,7 +315,7 @@ _ALERTS_COUNTED_BY: Final = frozenset({"state", "severity", "typology", "rule_id
 _CASES_COUNTED_BY: Final = frozenset({"state", "severity", "assignee"})
 
 
-class Choice(NamedTuple):
+class RowFilter(NamedTuple):
     """Which alerts or cases are wanted: column and value pairs, all of which must hold, and a span of time.
 
     The span is `[since_ms, until_ms)` of when they were made. A page begins after the id `after`.
@@ -381,12 +383,12 @@ def select_settings(tenant: str) -> Statement:
     return scoped(tenant, "SELECT four_eyes, inline_screening FROM aml_setting WHERE tenant = ?")
 
 
-def settings_of(rows: Sequence[Row]) -> Settings:
+def settings_of(rows: Sequence[Row]) -> OfficerSettings:
     """Make the settings of the rows of `select_settings`."""
-    return Settings(bool(rows[0][0]), bool(rows[0][1])) if rows else Settings()
+    return OfficerSettings(bool(rows[0][0]), bool(rows[0][1])) if rows else OfficerSettings()
 
 
-def save_settings(tenant: str, settings: Settings) -> Statement:
+def save_settings(tenant: str, settings: OfficerSettings) -> Statement:
     """Store the settings of a tenant."""
     return scoped(
         tenant,

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.db.connection import failure, open_reader
 from vettance.db.engine import PIECE_BYTES, StoreDown, take_piece
-from vettance.db.exclusive_database import Presence
+from vettance.db.exclusive_database import ExclusiveUse
 from vettance.db.exclusive_file import unserved
 from vettance.db.migrate import check
 from vettance.db.postgres_schema import migrate, owning, partition
@@ -68,7 +68,7 @@ async def left_alone(path: Path, url: str) -> AsyncIterator[None]:
     """
     async with unserved(path, "a server is using this folder; stop it first", _LEAVING_S):
         stop = "a server is at work on the database; stop every one first"
-        presence = await Presence.take(url, alone=True, wait_s=_LEAVING_S, refusal=stop)
+        presence = await ExclusiveUse.take(url, alone=True, wait_s=_LEAVING_S, refusal=stop)
         try:
             yield
         finally:

@@ -151,7 +151,7 @@ def _many(head: str, row: str, width: int) -> str:
     )
 
 
-class Step(NamedTuple):
+class ExecutionRun(NamedTuple):
     """Executions of one text in a row, each with the number of its write and its place there."""
 
     form: Form
@@ -160,7 +160,7 @@ class Step(NamedTuple):
     args: list[Sequence[Any]]
 
 
-def arrange(writes: Sequence[Sequence[Statement]]) -> list[Step]:
+def arrange(writes: Sequence[Sequence[Statement]]) -> list[ExecutionRun]:
     """Sort the statements of a batch so that as many as possible share an execution.
 
     Statements commute when they touch no table in common, directly or by way of others of the batch; each
@@ -178,12 +178,12 @@ def arrange(writes: Sequence[Sequence[Statement]]) -> list[Step]:
         first, *others = form.tables or ("",)
         for other in others:
             owner[root(other)] = root(first)
-    groups: dict[str, list[Step]] = {}
+    groups: dict[str, list[ExecutionRun]] = {}
     for number, (write, row) in enumerate(zip(writes, forms, strict=True)):
         for place, (one, form) in enumerate(zip(write, row, strict=True)):
             steps = groups.setdefault(root(next(iter(form.tables), "")), [])
             if not steps or steps[-1].form is not form:
-                steps.append(Step(form, [], [], []))
+                steps.append(ExecutionRun(form, [], [], []))
             for args in _rows(form, one.args):
                 steps[-1].write.append(number)
                 steps[-1].place.append(place)

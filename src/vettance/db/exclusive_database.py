@@ -21,7 +21,7 @@ _PLACE: Final = 0x706C616365
 _log = logger()
 
 
-class Presence:
+class ExclusiveUse:
     """The place of a process at a database: one that counts `alone`, or one of any that count together.
 
     It is a lock that PostgreSQL takes back with the connection, exclusive for who is alone. Make one with

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple, Self
 from vettance.db import write_batcher
 from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
 from vettance.db.postgres_analyze import LOOK_S, count, select_grown
-from vettance.db.postgres_batch import Batch, Batcher, Reply, Unmet
-from vettance.db.postgres_link import ERRORS, ReadOnly, Refused, Undone, connect, failure, part
+from vettance.db.postgres_batch import Batcher, CommitBatch, Reply, Unmet
+from vettance.db.postgres_link import ERRORS, ReadOnly, StatementRefused, Undone, connect, failure, part
 from vettance.db.postgres_read import fetch
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
@@ -32,7 +32,7 @@ TEND_S: Final = 3_600.0
 _CLOSED: Final = "the store is closed"
 
 
-class _Waiting(NamedTuple):
+class _WaitingWrite(NamedTuple):
     caller: "asyncio.Future[list[int]]"
     statements: tuple[Statement, ...]
     since_s: float
@@ -53,8 +53,8 @@ class PostgresStore:
         self._batcher = Batcher()
         self._turns = PostgresTurns(url, self._batcher, self._meters, self._note_refusal)
         self._writer: Any = None
-        self._waiting: deque[_Waiting] = deque()
-        self._in_flight: list[_Waiting] = []
+        self._waiting: deque[_WaitingWrite] = deque()
+        self._in_flight: list[_WaitingWrite] = []
         self._awake = asyncio.Event()
         self._idle: list[Any] = []
         self._reading = asyncio.Semaphore(READERS)
@@ -125,7 +125,7 @@ class PostgresStore:
             whole = True
         except ERRORS as error:
             reason = failure(error)
-            whole = isinstance(reason, Misuse | Clash | Refused) and not connection.is_closed()
+            whole = isinstance(reason, Misuse | Clash | StatementRefused) and not connection.is_closed()
             if isinstance(error, TimeoutError):
                 raise
             if getattr(error, "sqlstate", None) == "57014":
@@ -166,7 +166,7 @@ class PostgresStore:
         if len(self._waiting) >= write_batcher.WAITING_MAX:
             raise StoreDown("the store is overloaded")
         caller: asyncio.Future[list[int]] = self._loop.create_future()
-        self._waiting.append(_Waiting(caller, statements, self._loop.time()))
+        self._waiting.append(_WaitingWrite(caller, statements, self._loop.time()))
         self._awake.set()
         try:
             return await caller
@@ -237,7 +237,7 @@ class PostgresStore:
         callers, self._in_flight = self._in_flight, []
         for one, reply in zip(callers, replies, strict=True):
             _answer(one.caller, reply)
-            if isinstance(reply, Refused):
+            if isinstance(reply, StatementRefused):
                 self._note_refusal(reply, one.statements)
 
     def _note_refusal(self, reason: StoreDown, statements: Sequence[Statement]) -> None:
@@ -269,14 +269,14 @@ class PostgresStore:
             if isinstance(reason, ReadOnly) or self._writer.is_closed():
                 raise
         await self._writer.execute("ROLLBACK")
-        if isinstance(reason, Refused):
+        if isinstance(reason, StatementRefused):
             self.trouble = await lacking(self._writer) or str(reason)
         elif not isinstance(reason, StoreDown):
             self._refused = self.trouble = None
 
-    def _take(self) -> Batch:
+    def _take(self) -> CommitBatch:
         """Take the next writes, as long as they are all of tenants or all of the house."""
-        batch = Batch([], set())
+        batch = CommitBatch([], set())
         statements = 0
         while self._waiting and len(batch.writes) < write_batcher.BATCH_WRITES_MAX and statements < 4_000:
             one = self._waiting[0]

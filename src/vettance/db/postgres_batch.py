@@ -3,9 +3,9 @@
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.dialect import Form, Step, add_up, arrange
+from vettance.db.dialect import ExecutionRun, Form, add_up, arrange
 from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
-from vettance.db.postgres_link import ERRORS, Refused, Undone, failure
+from vettance.db.postgres_link import ERRORS, StatementRefused, Undone, failure
 
 #: How many rows each statement of a write changed, or why none of it was kept.
 Reply = list[int] | Clash | Lost | Misuse | StoreDown
@@ -18,7 +18,7 @@ BEGIN: Final = f"BEGIN; SELECT pg_advisory_xact_lock({TURN})"
 _TENANTS: Final = "SELECT set_config('vettance.tenant', $1, true)"
 
 
-class Batch(NamedTuple):
+class CommitBatch(NamedTuple):
     """Writes that are committed together, and the tenants whose rows they are about."""
 
     writes: list[Sequence[Statement]]
@@ -44,7 +44,7 @@ class Batcher:
         if tenants:
             await connection.fetchval(_TENANTS, ",".join(sorted(tenants)))
 
-    async def apply(self, connection: Any, batch: Batch) -> list[Reply]:
+    async def apply(self, connection: Any, batch: CommitBatch) -> list[Reply]:
         """Commit all writes at once; if one fails, undo them and commit them apart, so that only it fails.
 
         So too when the server undid them for the sake of another transaction.
@@ -61,7 +61,7 @@ class Batcher:
             pass
         except ERRORS as error:
             reason = failure(error)
-            failed = isinstance(reason, StoreDown) and not isinstance(reason, Undone | Refused)
+            failed = isinstance(reason, StoreDown) and not isinstance(reason, Undone | StatementRefused)
             if failed or connection.is_closed():
                 raise
         else:
@@ -90,7 +90,7 @@ class Batcher:
             _insist(write, changed_rows)
         return counts
 
-    async def _run(self, connection: Any, step: Step) -> list[int]:
+    async def _run(self, connection: Any, step: ExecutionRun) -> list[int]:
         form, rows = step.form, step.args
         if len(rows) == 1:
             return [_changed(await connection.execute(form.text, *rows[0]))]
@@ -145,7 +145,7 @@ def _insist(write: Sequence[Statement], counts: Sequence[int]) -> None:
 
 
 def _is_down(reason: Exception) -> bool:
-    return isinstance(reason, StoreDown) and not isinstance(reason, Refused)
+    return isinstance(reason, StoreDown) and not isinstance(reason, StatementRefused)
 
 
 def _changed(status: str) -> int:

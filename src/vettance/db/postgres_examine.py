@@ -20,7 +20,7 @@ VACUUM: Final = "autovacuum"
 COMMITS: Final = ("on", "remote_apply", "remote_write", "local")
 
 
-class Health(NamedTuple):
+class DatabaseHealth(NamedTuple):
     """How a database stands. `partless` names the months to come that have no partition yet."""
 
     version: int  # such as 150004
@@ -45,12 +45,12 @@ async def ask(url: str, statement: Statement) -> list[Row]:
             await part(connection)
 
 
-async def examine(url: str) -> Health:
+async def examine(url: str) -> DatabaseHealth:
     """Look at what durability and the next months depend on. Raises `StoreDown`, `TimeoutError`."""
     async with asyncio.timeout(ANSWER_S_MAX), owning(url, writes=False) as connection:
         names = (*DURABLE, COMMIT, VACUUM, "server_version_num", "max_connections")
         settings = {name: await connection.fetchval("SELECT current_setting($1)", name) for name in names}
-        return Health(
+        return DatabaseHealth(
             version=int(settings.pop("server_version_num")),
             connections_max=int(settings.pop("max_connections")),
             settings=settings,

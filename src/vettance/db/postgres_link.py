@@ -69,7 +69,7 @@ class Undone(StoreDown):
     again at once."""
 
 
-class Refused(StoreDown):
+class StatementRefused(StoreDown):
     """The database does not take this statement as it stands, for want of a right, a table or room. That is
     for the deployment to mend; nothing of the write was kept, and other statements may be taken."""
 
@@ -140,16 +140,16 @@ def _down(message: str, code: str) -> StoreDown | None:
     return Undone(said) if code in _UNDONE else StoreDown(said)
 
 
-def _want(error: Any, code: str) -> Refused | None:
+def _want(error: Any, code: str) -> StatementRefused | None:
     """Tell what the database lacks; None where a statement of ours is wrong."""
     message = " ".join(str(error.message or "").split())
     if code == _NO_ROOM:
-        return Refused("the disk of PostgreSQL is full")
+        return StatementRefused("the disk of PostgreSQL is full")
     # The walls between tenants refuse with the same code; that would be a bug of ours.
     if code == _NO_RIGHT and str(error.server_source_function).startswith("aclcheck_error"):
-        return Refused(f"PostgreSQL refuses a right that the service needs: {message}")
+        return StatementRefused(f"PostgreSQL refuses a right that the service needs: {message}")
     if code == _NO_TABLE and tables_of_ours().intersection(re.findall(r"\w+", message)):
-        return Refused(f"the database lacks a table that a migration made: {message}")
+        return StatementRefused(f"the database lacks a table that a migration made: {message}")
     return None
 
 

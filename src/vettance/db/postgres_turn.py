@@ -9,7 +9,7 @@ from typing import Any, Final
 from vettance.db.dialect import form_of
 from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, StoreDown
 from vettance.db.postgres_batch import BEGIN, Batcher, Unmet
-from vettance.db.postgres_link import ERRORS, ReadOnly, Refused, connect, failure, part
+from vettance.db.postgres_link import ERRORS, ReadOnly, StatementRefused, connect, failure, part
 from vettance.telemetry.meters import Meters
 
 #: How long a turn may take, the wait for the batches and turns of others included.
@@ -106,7 +106,7 @@ class PostgresTurns:
                     # Where a query has failed, PostgreSQL undoes it all and calls that no error.
                     if await connection.execute("COMMIT") != "COMMIT":
                         raise StoreDown("PostgreSQL undid a turn in which a query had failed")
-        except (Refused, ReadOnly) as reason:
+        except (StatementRefused, ReadOnly) as reason:
             self._on_refusal(reason, turn.asked if turn is not None else ())
             raise
         except TimeoutError:

@@ -40,7 +40,7 @@ _decode = msgspec.msgpack.Decoder().decode
 Shape = tuple[tuple[str, int | None], ...]
 
 
-class _Waiting(NamedTuple):
+class _QueuedWrite(NamedTuple):
     """A write that was not sent yet."""
 
     caller: asyncio.Future[list[int]]
@@ -48,7 +48,7 @@ class _Waiting(NamedTuple):
     tick: int
 
 
-class _Batch(NamedTuple):
+class _SentBatch(NamedTuple):
     """Writes that were sent together and not answered yet."""
 
     callers: list[asyncio.Future[list[int]]]
@@ -62,9 +62,9 @@ class Gatherer:
     def __init__(self, meters: Meters | None = None) -> None:
         self._meters = meters or Meters()
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_QueuedWrite] = deque()
         self._waiting_bytes = 0
-        self._sent: deque[_Batch] = deque()
+        self._sent: deque[_SentBatch] = deque()
         self._shapes: dict[Shape, int] = {}
         self._shapes_sent = 0
         self._ready = False
@@ -100,7 +100,7 @@ class Gatherer:
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise Misuse(f"an argument cannot be stored: {error}") from None
         caller: asyncio.Future[list[int]] = self._loop.create_future()
-        self._waiting.append(_Waiting(caller, write, self._tick))
+        self._waiting.append(_QueuedWrite(caller, write, self._tick))
         self._waiting_bytes += len(write)
         if len(self._sent) < BATCHES_SENT_MAX and not self._scheduled:
             # At the end of this turn of the loop, so that writes of the same turn share a batch.
@@ -195,7 +195,7 @@ class Gatherer:
             self._send(callers, writes)
 
     def _send(self, callers: list[asyncio.Future[list[int]]], writes: list[msgspec.Raw]) -> None:
-        self._sent.append(_Batch(callers, self._tick, time.perf_counter_ns()))
+        self._sent.append(_SentBatch(callers, self._tick, time.perf_counter_ns()))
         first, known = self._shapes_sent, len(self._shapes)
         unsent = list(self._shapes)[first:] if first < known else []
         self._shapes_sent = known

@@ -35,7 +35,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
 
-class _Link(asyncio.Protocol):
+class _RelaySocket(asyncio.Protocol):
     """One end of the socket: cuts what arrives into frames."""
 
     def __init__(self, take: Callable[[Any], None], ended: Callable[[], None]) -> None:
@@ -75,7 +75,9 @@ class _Link(asyncio.Protocol):
 
 async def watch(link: socket.socket, on_end: Callable[[], None]) -> None:
     """Call `on_end` when the other end of a connected socket is gone."""
-    await asyncio.get_running_loop().create_connection(lambda: _Link(lambda _: None, on_end), sock=link)
+    await asyncio.get_running_loop().create_connection(
+        lambda: _RelaySocket(lambda _: None, on_end), sock=link
+    )
 
 
 class RelayedStore:
@@ -87,7 +89,7 @@ class RelayedStore:
     def __init__(self, readers: Readers, on_end: Callable[[], None]) -> None:
         self._readers = readers
         self._on_end = on_end
-        self._link: _Link | None = None
+        self._link: _RelaySocket | None = None
         self._texts: dict[str, int] = {}
         # Packed when they are asked for: what cannot be packed fails by itself, and no others with it.
         self._new_texts: list[msgspec.Raw] = []
@@ -100,7 +102,7 @@ class RelayedStore:
         """Open the store of a running parent over a connected socket. Raises `StoreDown`."""
         store = cls(await asyncio.to_thread(Readers, path), on_end)
         made = await asyncio.get_running_loop().create_connection(
-            lambda: _Link(store._answered, store._parent_gone), sock=link
+            lambda: _RelaySocket(store._answered, store._parent_gone), sock=link
         )
         store._link = made[1]
         return store
@@ -185,13 +187,13 @@ class Relay:
         self._store = store
         self._texts: list[str] = []
         self._tasks: set[asyncio.Task[None]] = set()
-        self._link: _Link | None = None
+        self._link: _RelaySocket | None = None
 
     async def open(self) -> socket.socket:
         """Make the connection and return the child's end of it, to be inherited and then closed here."""
         ours, theirs = socket.socketpair()
         loop = asyncio.get_running_loop()
-        made = await loop.create_connection(lambda: _Link(self._take, self._child_gone), sock=ours)
+        made = await loop.create_connection(lambda: _RelaySocket(self._take, self._child_gone), sock=ours)
         self._link = made[1]
         return theirs
 

@@ -22,7 +22,7 @@ from vettance.db.sqlite_batch import Committer
 LENGTH = struct.Struct(">I")
 
 
-class Writer:
+class StoreWriter:
     """A committer with its checkpoints. With `own` it insists on being the only server of the file.
 
     `own` is for a process that does nothing else and ends soon after `close`; see `Checkpointer`.
@@ -64,7 +64,7 @@ def main(arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     link = socket.socket(fileno=int(arguments[1]))
     try:
-        writer = Writer(Path(arguments[0]), own=True)
+        writer = StoreWriter(Path(arguments[0]), own=True)
     except StoreDown as down:
         _send(link, msgspec.msgpack.encode(str(down)))
         return 1

@@ -15,7 +15,7 @@ from typing import Protocol
 import msgspec
 
 from vettance.db.engine import StoreDown
-from vettance.db.writer import LENGTH, Writer
+from vettance.db.writer import LENGTH, StoreWriter
 
 _START_S_MAX = 15.0
 _END_S_MAX = 30.0
@@ -23,7 +23,7 @@ _REVIVE_S_MIN = 0.05
 _REVIVE_S_MAX = 2.0
 
 
-class Sender(Protocol):
+class FrameSender(Protocol):
     """Who sends frames: told of every reply, in the order of the frames, and of every loss."""
 
     def replied(self, reply: bytes) -> None:
@@ -55,7 +55,7 @@ class Channel(Protocol):
 class ThreadChannel:
     """A writer in a thread: no start-up cost, but it shares the interpreter with the event loop."""
 
-    def __init__(self, path: Path, sender: Sender) -> None:
+    def __init__(self, path: Path, sender: FrameSender) -> None:
         self._path = path
         self._sender = sender
         self._frames: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -65,7 +65,7 @@ class ThreadChannel:
     async def start(self) -> None:
         """Open the file and start the thread."""
         self._loop = asyncio.get_running_loop()
-        self._writer = await asyncio.to_thread(Writer, self._path, own=False)
+        self._writer = await asyncio.to_thread(StoreWriter, self._path, own=False)
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
         self._sender.ready()
@@ -103,10 +103,10 @@ class ThreadChannel:
             self._sender.ready()
 
 
-class _Link(asyncio.Protocol):
+class _WriterSocket(asyncio.Protocol):
     """Our end of the socket: cuts the stream into replies."""
 
-    def __init__(self, arrived: Callable[[bytes], None], ended: Callable[["_Link"], None]) -> None:
+    def __init__(self, arrived: Callable[[bytes], None], ended: Callable[["_WriterSocket"], None]) -> None:
         self._arrived = arrived
         self._ended = ended
         self._buffer = b""
@@ -128,10 +128,10 @@ class _Link(asyncio.Protocol):
 class ProcessChannel:
     """A writer in a child process, started again whenever it dies."""
 
-    def __init__(self, path: Path, sender: Sender) -> None:
+    def __init__(self, path: Path, sender: FrameSender) -> None:
         self._path = path
         self._sender = sender
-        self._link: _Link | None = None
+        self._link: _WriterSocket | None = None
         self._greeting: asyncio.Future[str | None] | None = None
         self._revival: asyncio.Task[None] | None = None
         self._closing = False
@@ -151,7 +151,7 @@ class ProcessChannel:
         greeting: asyncio.Future[str | None] = loop.create_future()
         self._greeting = greeting
         self._aborted = False
-        link = _Link(self._arrived, self._ended)
+        link = _WriterSocket(self._arrived, self._ended)
         self._link = link
         self._transport, _ = await loop.create_unix_connection(lambda: link, sock=ours)
         refusal: str | None = "the writer process did not start in time"
@@ -197,7 +197,7 @@ class ProcessChannel:
         elif not self._greeting.done():
             self._greeting.set_result(msgspec.msgpack.decode(reply, type=str | None))
 
-    def _ended(self, link: _Link) -> None:
+    def _ended(self, link: _WriterSocket) -> None:
         if link is not self._link or self._closing:
             return
         self._link = None

@@ -13,7 +13,7 @@ from vettance.rules.ruleset import RuleSet
 from vettance.rules.sql import document_digest
 from vettance.rules.unknowns import Failure, failures_of, message_of
 from vettance.telemetry.logs import logger
-from vettance.velocity.port import Answer, Observation, Plan, Velocity, nothing_known
+from vettance.velocity.port import Observation, Plan, Velocity, VelocityAnswer, nothing_known
 from vettance.wire.payload import decode
 
 _log = logger()
@@ -32,12 +32,12 @@ class ActiveRules(msgspec.Struct, frozen=True):
     quiet: Decision  # What is decided when no rule fires and no list entry matches: most of all decisions.
 
 
-class Asked(NamedTuple):
+class AskedMemory(NamedTuple):
     """The rules to decide an event by, its facts, what the memory says, and what could not be computed."""
 
     active: ActiveRules
     facts: Facts
-    answer: Answer
+    answer: VelocityAnswer
     unknown: list[Failure]
 
 
@@ -72,7 +72,7 @@ def ask(
     at_ms: int,
     seen: Observation,
     failures: list[Failure],
-) -> Answer:
+) -> VelocityAnswer:
     """Ask a memory about an event and record it there; should that raise, nothing is known of the past.
 
     Live and in replay alike, so that the memory is the same after a restart.
@@ -84,14 +84,16 @@ def ask(
         return nothing_known(plan)
 
 
-def consider(velocity: Velocity, active: ActiveRules, tenant: str, event_id: str, event: Event) -> Asked:
+def consider(
+    velocity: Velocity, active: ActiveRules, tenant: str, event_id: str, event: Event
+) -> AskedMemory:
     """Read the facts of an event, ask a memory of this process about it and record it there."""
     compiled = active.compiled
     facts = compiled.facts(event)
     seen = compiled.observe(facts)
     unknown = failures_of(facts, seen)
     answer = ask(velocity, compiled.plan, tenant, event_id, event.occurred_at_ms, seen, unknown)
-    return Asked(active, facts, answer, unknown)
+    return AskedMemory(active, facts, answer, unknown)
 
 
 def logged_event(row: Row) -> Event:

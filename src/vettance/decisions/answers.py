@@ -7,7 +7,7 @@ import msgspec
 
 from vettance.decisions.decision import LOWERCASE, Action, Decision, Reason
 from vettance.decisions.evaluate import Evaluated
-from vettance.decisions.sql import Stored
+from vettance.decisions.sql import StoredDecision
 from vettance.events.event import Category
 from vettance.feedback.answers import FeedbackAnswer
 from vettance.feedback.answers import answer as feedback_answer
@@ -121,7 +121,7 @@ class RuleResult(Wire, frozen=True, omit_defaults=True):
     error: str | None = None
 
 
-class Unknown(Wire, frozen=True):
+class UnknownValue(Wire, frozen=True):
     """A field, or what a rule counts by, that could not be computed of an event: it counted as missing."""
 
     name: str
@@ -169,7 +169,7 @@ class Outputs(Wire, frozen=True):
     rules: list[RuleResult]
     lists: list[ListMatch]
     model: None = None
-    unknown: list[Unknown] | msgspec.UnsetType = msgspec.UNSET
+    unknown: list[UnknownValue] | msgspec.UnsetType = msgspec.UNSET
     inexact: Inexact = msgspec.UNSET
     degraded: Degraded = msgspec.UNSET
 
@@ -197,7 +197,7 @@ def as_sent(sent: JSON) -> JSON:
     return {key: value for key, value in sent.items() if key != "tenantId"}
 
 
-def event_record(stored: Stored, decision: Decision, feedback: Sequence[Feedback]) -> JSON:
+def event_record(stored: StoredDecision, decision: Decision, feedback: Sequence[Feedback]) -> JSON:
     """Write an event as `GET /events/{id}` and the list of events answer it."""
     # Each member stays as it was written: an event may be large, and nothing looks into it here.
     sent = as_sent(_members(stored.sent))

@@ -13,8 +13,8 @@ from vettance.decisions.answers import (
 )
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.decisions.features import known_names
-from vettance.events.event import EventBody, Source, read_event
-from vettance.web.routing import Call, Reply, Route
+from vettance.events.event import EventBody, EventSource, read_event
+from vettance.web.routing import Call, Route, RouteReply
 from vettance.wire.payload import kept
 
 _DECISIONS: Final = "Decisions"
@@ -70,23 +70,29 @@ class DecisionDoors:
             ),
         )
 
-    async def evaluate(self, call: Call) -> Reply:
+    async def evaluate(self, call: Call) -> RouteReply:
         """POST /decisions/evaluate."""
         return await self._run(
-            call, Source.EVALUATE, lambda evaluated: Reply(decision_answer(evaluated, call.request_id))
+            call,
+            EventSource.EVALUATE,
+            lambda evaluated: RouteReply(decision_answer(evaluated, call.request_id)),
         )
 
-    async def ingest(self, call: Call) -> Reply:
+    async def ingest(self, call: Call) -> RouteReply:
         """POST /events."""
-        return await self._run(call, Source.EVENTS, lambda evaluated: Reply(event_answer(evaluated), 201))
+        return await self._run(
+            call, EventSource.EVENTS, lambda evaluated: RouteReply(event_answer(evaluated), 201)
+        )
 
-    async def ingest_superseded(self, call: Call) -> Reply:
+    async def ingest_superseded(self, call: Call) -> RouteReply:
         """POST /events/ingest."""
         return await self._run(
-            call, Source.EVENTS, lambda evaluated: Reply(event_answer(evaluated), 201, _SUPERSEDED)
+            call, EventSource.EVENTS, lambda evaluated: RouteReply(event_answer(evaluated), 201, _SUPERSEDED)
         )
 
-    async def _run(self, call: Call, source: Source, answered: Callable[[Evaluated], Reply]) -> Reply:
+    async def _run(
+        self, call: Call, source: EventSource, answered: Callable[[Evaluated], RouteReply]
+    ) -> RouteReply:
         started_ns = time.perf_counter_ns()
         body = call.json()
         event = read_event(body, call.body, self._now_ms())

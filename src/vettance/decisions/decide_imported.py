@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from vettance.db.engine import Row, Statement, Store, still_asked
-from vettance.decisions.active_rulesets import ActiveRules, Asked, consider, legible_event
+from vettance.decisions.active_rulesets import ActiveRules, AskedMemory, consider, legible_event
 from vettance.events import sql as events_sql
 from vettance.events.event import Event
 from vettance.rules.aggregates import WINDOW_MS_MAX
@@ -110,7 +110,7 @@ class Backfill:
         tenant: str,
         active: ActiveRules,
         velocity: Velocity,
-        run: events_sql.Run,
+        run: events_sql.ImportRun,
         since_ms: int | None = None,
     ) -> None:
         """`velocity` is empty; `since_ms` is the first moment that is asked about, if not all are."""
@@ -133,7 +133,7 @@ class Backfill:
                     await self.ask(row[2], event)
             after = rows[-1][0]
 
-    async def ask(self, event_id: str, event: Event) -> Asked:
+    async def ask(self, event_id: str, event: Event) -> AskedMemory:
         """Return what was known at the time of the next event of the import, and record it.
 
         Events are asked about in the order of their time.

@@ -64,7 +64,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rules_evaluated: int
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
+class DecisionRecordData(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """A decision as the log keeps it: compact, and enough to explain and to compute it again bit for bit.
 
     Names are left out: facts, answers and rules stand in the order of the rule set version that was used.

@@ -10,16 +10,16 @@ import msgspec
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions import sql
-from vettance.decisions.active_rulesets import ActiveRules, Asked, consider
+from vettance.decisions.active_rulesets import ActiveRules, AskedMemory, consider
 from vettance.decisions.decide_imported import Backfill
-from vettance.decisions.decision import Decision, Record, decide
+from vettance.decisions.decision import Decision, DecisionRecordData, decide
 from vettance.decisions.shared_velocity import SharedMemory
 from vettance.decisions.sql import count_decision
 from vettance.decisions.webhook_payload import told_of_evaluated
 from vettance.errors import Unavailable
 from vettance.events import sql as events_sql
 from vettance.events.browser_session import SessionBook
-from vettance.events.event import Event, Source, with_session_signals
+from vettance.events.event import Event, EventSource, with_session_signals
 from vettance.ids import IdSource
 from vettance.lists.entry import ListBook, ListEntry
 from vettance.outbox import MessageType, enqueue
@@ -48,7 +48,7 @@ class Evaluated(msgspec.Struct, frozen=True, gc=False):
 Also = Callable[[Evaluated], Iterable[Statement]]
 
 
-class Taken(NamedTuple):
+class ImportedEvent(NamedTuple):
     """An event of imported history: as it will stand in the log, its body, what else goes into its commit."""
 
     event: Event
@@ -63,7 +63,7 @@ class Question(NamedTuple):
     id: str
     event: Event
     entries: Sequence[ListEntry]
-    asked: Asked
+    asked: AskedMemory
     request_id: str
     started_ns: int
 
@@ -127,7 +127,7 @@ class Evaluator:
         tenant: str,
         event: Event,
         sent: bytes,
-        source: Source,
+        source: EventSource,
         request_id: str,
         started_ns: int,
         also: Also | None = None,
@@ -174,7 +174,7 @@ class Evaluator:
         self._count(source, evaluated, record, started_ns)
         return evaluated
 
-    async def take_history(self, tenant: str, history: Sequence[Taken], past: Backfill) -> None:
+    async def take_history(self, tenant: str, history: Sequence[ImportedEvent], past: Backfill) -> None:
         """Decide imported events by a memory of their past, and store them in one commit; nobody is told.
 
         The live memory records them as well, for the windows of later events. Raises as `evaluate` does; then
@@ -203,11 +203,11 @@ class Evaluator:
                 consider(self._velocity, self.rules[tenant], tenant, question.id, question.event)
         statements: list[Statement] = []
         for one, (evaluated, record) in zip(history, concluded, strict=True):
-            statements += _rows_of(tenant, evaluated, record, Source.IMPORT, one.sent, None)
+            statements += _rows_of(tenant, evaluated, record, EventSource.IMPORT, one.sent, None)
             statements += one.also(evaluated)
         await self._store_events(tenant, [one.id for one in questions], statements)
         for question, (evaluated, record) in zip(questions, concluded, strict=True):
-            self._count(Source.IMPORT, evaluated, record, question.started_ns)
+            self._count(EventSource.IMPORT, evaluated, record, question.started_ns)
 
     async def _record_shared(self, shared: SharedMemory, tenant: str, questions: Sequence[Question]) -> None:
         """Have the memory that the processes share record events that another one has answered."""
@@ -219,7 +219,7 @@ class Evaluator:
                 self._fail(tenant, [one.id for one in questions])
                 raise error
 
-    def _conclude(self, question: Question) -> tuple[Evaluated, Record]:
+    def _conclude(self, question: Question) -> tuple[Evaluated, DecisionRecordData]:
         """Think: run the rules, decide, and note everything that it takes to explain it."""
         entries = question.entries
         active, facts, answer, unknown = question.asked
@@ -229,7 +229,7 @@ class Evaluator:
         else:
             decision = active.quiet
         self._newest_ms = now_ms = max(self._now_ms(), self._newest_ms)
-        record = Record(
+        record = DecisionRecordData(
             ruleset_version=active.version,
             outcome=decision.outcome,
             score=decision.score,
@@ -248,7 +248,9 @@ class Evaluator:
         evaluated = Evaluated(question.id, question.event, decision, now_ms, record.processing_ms, degraded)
         return evaluated, record
 
-    def _count(self, source: Source, evaluated: Evaluated, record: Record, started_ns: int) -> None:
+    def _count(
+        self, source: EventSource, evaluated: Evaluated, record: DecisionRecordData, started_ns: int
+    ) -> None:
         self._meters.decided(source, evaluated.decision.outcome, time.perf_counter_ns() - started_ns)
         if record.failed or record.unknown:
             self._meters.failed(len(record.failed), len(record.unknown))
@@ -314,7 +316,12 @@ class Evaluator:
 
 
 def _rows_of(
-    tenant: str, evaluated: Evaluated, record: Record, source: Source, sent: bytes, signals: bytes | None
+    tenant: str,
+    evaluated: Evaluated,
+    record: DecisionRecordData,
+    source: EventSource,
+    sent: bytes,
+    signals: bytes | None,
 ) -> list[Statement]:
     """Write down an event with its decision and its counts."""
     event, decision, now_ms = evaluated.event, evaluated.decision, evaluated.evaluated_at_ms

@@ -24,8 +24,8 @@ from vettance.decisions.field_readers import (
 from vettance.decisions.network import ADDRESS_KINDS, INVALID, IpFacts, Network
 from vettance.decisions.value_domains import COUNTRY, EMAIL, MEASURED
 from vettance.events.event import Event
-from vettance.events.kind import OUTCOME_MEMBERS, Kind, Meaning, meaning_of
-from vettance.events.kind import Outcome as Ended
+from vettance.events.kind import OUTCOME_MEMBERS, EventKind, Meaning, meaning_of
+from vettance.events.kind import EventOutcome as Ended
 from vettance.rules.domain import (
     ANYTHING,
     COUNT,
@@ -78,7 +78,7 @@ _MEANING_FIELDS: Final = (
         "kind",
         Type.TEXT,
         "What kind of thing happened, read from the event's name and category.",
-        one_of(*Kind),
+        one_of(*EventKind),
     ),
     _meaning_field(
         "outcome",

@@ -7,7 +7,7 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Store, StoreDown
-from vettance.decisions.active_rulesets import MEMORY, ActiveRules, Asked, RuleCache
+from vettance.decisions.active_rulesets import MEMORY, ActiveRules, AskedMemory, RuleCache
 from vettance.decisions.load_ruleset import RuleLoader
 from vettance.decisions.unconfirmed import Doubts
 from vettance.decisions.velocity_backfill import REPLAYED_MS, Recount
@@ -88,7 +88,7 @@ class SharedMemory:
         self._turns: dict[str, asyncio.Lock] = {}
         self._wake = asyncio.Event()
 
-    async def observe(self, tenant: str, event_id: str, event: Event) -> Asked:
+    async def observe(self, tenant: str, event_id: str, event: Event) -> AskedMemory:
         """Ask about an event and record it.
 
         Raises `Unavailable` (503) when the memory cannot be reached, or is being exchanged for too long.
@@ -123,13 +123,13 @@ class SharedMemory:
                 raise
             except Exception as error:  # noqa: BLE001  A decision never fails because of one event.
                 unknown.append((MEMORY, message_of(error)))
-                return Asked(active, facts, nothing_known(compiled.plan), unknown)
+                return AskedMemory(active, facts, nothing_known(compiled.plan), unknown)
             if answer.inexact == EVERYTHING:
                 self.degraded.add(tenant)
                 self.follow(tenant)
             elif self.degraded:
                 self.degraded.discard(tenant)
-            return Asked(active, facts, answer, unknown)
+            return AskedMemory(active, facts, answer, unknown)
 
     async def _make_ready(self, tenant: str, active: ActiveRules, why: str, until_s: float) -> None:
         if time.monotonic() > until_s:

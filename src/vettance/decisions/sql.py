@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
-from vettance.decisions.decision import Decision, Outcome, Record
+from vettance.decisions.decision import Decision, DecisionRecordData, Outcome
 from vettance.events.event import Event
 
 MINUTE_S: Final = 60
@@ -15,7 +15,7 @@ DAY_S: Final = 86_400
 EVENTS: Final = ""  # The code whose row counts all decisions.
 
 _encode_record = msgspec.json.Encoder().encode
-_decode_record = msgspec.json.Decoder(Record).decode
+_decode_record = msgspec.json.Decoder(DecisionRecordData).decode
 
 _INSERT_DECISION: Final = (
     "INSERT INTO decision (tenant, id, evaluated_at_ms, occurred_at_ms, event_name, event_category, "
@@ -25,7 +25,7 @@ _INSERT_DECISION: Final = (
 
 
 def insert_decision(
-    tenant: str, event_id: str, event: Event, decision: Decision, record: Record, now_ms: int
+    tenant: str, event_id: str, event: Event, decision: Decision, record: DecisionRecordData, now_ms: int
 ) -> Statement:
     """Store the decision about an event of the same id."""
     return scoped(
@@ -54,7 +54,7 @@ def insert_decision(
     )
 
 
-class Stored(NamedTuple):
+class StoredDecision(NamedTuple):
     """An event and its decision, read back. `sent` is the body as received; moments are Unix milliseconds.
 
     `signals` is what the browser had queued for the session when the event was decided, as JSON.
@@ -65,7 +65,7 @@ class Stored(NamedTuple):
     received_at_ms: int
     evaluated_at_ms: int
     sent: bytes
-    record: Record
+    record: DecisionRecordData
     entities: "Entities"
     signals: bytes | None
 
@@ -100,7 +100,7 @@ def select_decision(tenant: str, event_id: str) -> Statement:
 class Listed(NamedTuple):
     """A stored decision with what a list shows beside it."""
 
-    stored: Stored
+    stored: StoredDecision
     seq: int
     event_name: str
     customer_id: str | None
@@ -129,10 +129,12 @@ def listed_of(row: Row) -> Listed:
     return Listed(stored_of(row[1:13]), row[0], *row[13:18])
 
 
-def stored_of(row: Row) -> Stored:
+def stored_of(row: Row) -> StoredDecision:
     """Make a stored decision of a row of `select_decision`."""
     entities = Entities(*row[6:11])
-    return Stored(row[0], row[1], row[2], row[3], row[4] or b"", _decode_record(row[5]), entities, row[11])
+    return StoredDecision(
+        row[0], row[1], row[2], row[3], row[4] or b"", _decode_record(row[5]), entities, row[11]
+    )
 
 
 def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
@@ -149,7 +151,7 @@ def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> St
     )
 
 
-def record_of(stored: bytes) -> Record:
+def record_of(stored: bytes) -> DecisionRecordData:
     """Read a record of the log."""
     return _decode_record(stored)
 

@@ -22,7 +22,7 @@ _NEXT = "#next"  # A tenant's coming memory is filled under this name beside the
 Progress = Callable[[int], Any]
 
 
-class Rebuilder:
+class VelocityRebuilder:
     """Puts rule sets into force and keeps the memory equal to what the log says."""
 
     def __init__(

@@ -11,7 +11,7 @@ from vettance.fairness.isolation import Isolation
 from vettance.telemetry.logs import logger
 from vettance.velocity.memory.snapshot_format import SnapshotRefused
 from vettance.velocity.port import Plan
-from vettance.velocity.sync.snapshot_store import Shelf, Snapshot, pieces
+from vettance.velocity.sync.snapshot_store import Snapshot, SnapshotStore, pieces
 
 #: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
 WORTH_EVENTS: Final = 200_000
@@ -21,7 +21,7 @@ _REST_S: Final = 0.004  # Between two pieces; each takes a millisecond or two of
 _log = logger()
 
 
-class Velocity(Protocol):
+class SavableVelocity(Protocol):
     """A memory engine that can be written down and read back."""
 
     def install(self, tenant: str, plan: Plan) -> None:
@@ -34,7 +34,7 @@ class Velocity(Protocol):
         """Give a tenant the memory of a snapshot. Raises `SnapshotRefused`."""
 
 
-class Evaluator(Protocol):
+class SnapshotSource(Protocol):
     """Whoever feeds the memory.
 
     `astray` are tenants whose memory is ahead of the log, `decided` counts events since the snapshot.
@@ -54,7 +54,7 @@ class Evaluator(Protocol):
         """Let the events of a tenant through again."""
 
 
-class Preserver:
+class VelocitySnapshots:
     """Writes snapshots while the service runs and when it stops, and reads them when it starts.
 
     `newest` asks for (seq, id) of the last event of the log that the memory is made of, `event_at` for the
@@ -66,9 +66,9 @@ class Preserver:
     def __init__(
         self,
         store: Store,
-        velocity: Velocity,
-        evaluator: Evaluator,
-        shelf: Shelf,
+        velocity: SavableVelocity,
+        evaluator: SnapshotSource,
+        shelf: SnapshotStore,
         newest: Callable[[], Statement] = events_sql.select_last_event,
         event_at: Callable[[int], Statement] = events_sql.select_event_at,
         worth_events: int = WORTH_EVENTS,

@@ -29,7 +29,7 @@ class ToldIds(Wire, frozen=True, omit_defaults=True, gc=False):
     customer_id: str | None = None
 
 
-class Told(Wire, frozen=True, gc=False):
+class DecisionPayload(Wire, frozen=True, gc=False):
     """The `data` member."""
 
     id: str
@@ -63,7 +63,7 @@ def told_of_evaluated(
             ToldReason(code=reason.code, explanation=reason.explanation, rule_id=rule_id, rule_name=rule_name)
         )
     return encode(
-        Told(
+        DecisionPayload(
             id=event_id,
             decision=LOWERCASE[decision.outcome],
             risk_score=decision.score,

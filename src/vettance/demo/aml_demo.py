@@ -11,7 +11,7 @@ from rich.table import Table
 
 from vettance import clock
 from vettance.clock import DAY_MS
-from vettance.demo.demo_client import ClientFault, Connection, Target, post
+from vettance.demo.demo_client import ClientFault, Connection, DemoTarget, post
 from vettance.generate.aml_stream import Watch, aml_events
 from vettance.wire.payload import JSON, encode
 
@@ -24,7 +24,7 @@ EVENTS_A_DAY: Final = 1.2
 _decode = msgspec.json.Decoder().decode
 
 
-class Told(NamedTuple):
+class DemoAmlEvent(NamedTuple):
     """An event to be sent, with what it is: ordinary ones have no case."""
 
     body: bytes
@@ -32,7 +32,7 @@ class Told(NamedTuple):
     case: str
 
 
-class Outcome:
+class AmlDemoResult:
     """What came of it: by case whether it alerted, ordinary events, alerts, and the gravest one."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Outcome:
         self.severities: dict[str, str] = {}
         self.example: dict[str, Any] | None = None
 
-    def note(self, told: Told, answer: dict[str, Any]) -> None:
+    def note(self, told: DemoAmlEvent, answer: dict[str, Any]) -> None:
         """Count an answer."""
         self.events += 1
         alerts = answer["alerts"]
@@ -59,18 +59,18 @@ class Outcome:
                     self.example = alert
 
 
-def money(customers: int, days: int, seed: int) -> Iterator[Told]:
+def money(customers: int, days: int, seed: int) -> Iterator[DemoAmlEvent]:
     """Give generated money whose last day is today, in order of time."""
     start_ms = clock.now_ms() - days * DAY_MS
     for move, body in aml_events(Watch(customers, days, seed, start_ms, cases=_EACH)):
-        yield Told(encode(body), move.typology, move.case)
+        yield DemoAmlEvent(encode(body), move.typology, move.case)
 
 
 async def watch_money(
-    feed: Iterator[Told], to: Target, connections: int, advance: Callable[[int], None]
-) -> Outcome:
+    feed: Iterator[DemoAmlEvent], to: DemoTarget, connections: int, advance: Callable[[int], None]
+) -> AmlDemoResult:
     """Send a feed as fast as the service answers. Raises `ClientFault`."""
-    outcome = Outcome()
+    outcome = AmlDemoResult()
     await _wait_until_switched_on(to)
 
     async def work() -> None:
@@ -94,7 +94,7 @@ async def watch_money(
     return outcome
 
 
-async def _wait_until_switched_on(to: Target) -> None:
+async def _wait_until_switched_on(to: DemoTarget) -> None:
     """A running service follows the tenant's new product within seconds."""
     connection = await Connection.open(to)
     try:
@@ -107,7 +107,7 @@ async def _wait_until_switched_on(to: Target) -> None:
         connection.close()
 
 
-def money_record(outcome: Outcome, took_s: float) -> JSON:
+def money_record(outcome: AmlDemoResult, took_s: float) -> JSON:
     """Tell a script what `show_money` tells a person."""
     caught = Counter(outcome.typology[case] for case in outcome.caught)
     return {
@@ -124,7 +124,7 @@ def money_record(outcome: Outcome, took_s: float) -> JSON:
     }
 
 
-def show_money(console: Console, outcome: Outcome, to: Target, took_s: float) -> None:
+def show_money(console: Console, outcome: AmlDemoResult, to: DemoTarget, took_s: float) -> None:
     """Print what was caught, what ordinary customers had to bear, and one alert."""
     table = Table(title="Planted laundering")
     for name in ("typology", "cases", "caught"):

@@ -20,7 +20,7 @@ from vettance.wire.payload import JSON, encode
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from vettance.demo.drive import Run
+    from vettance.demo.drive import DemoRun
     from vettance.demo.launch import Launched
 
 _PLAIN_EVERY_S = 2.0
@@ -144,7 +144,7 @@ def _watch_money(
         return money_record(outcome, took_s) | _whose(to, folder)
 
 
-def _run(console: Console, feed: Feed, to: Launched, connections: int) -> Run:
+def _run(console: Console, feed: Feed, to: Launched, connections: int) -> DemoRun:
     from vettance.demo.drive import drive
 
     with _progress(console, feed.expected) as advance:

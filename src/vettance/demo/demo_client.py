@@ -13,7 +13,7 @@ _HEAD_END: Final = b"\r\n\r\n"
 _LENGTH: Final = b"content-length:"
 
 
-class Target(NamedTuple):
+class DemoTarget(NamedTuple):
     """A service to ask, and the key to ask with."""
 
     host: str
@@ -26,7 +26,7 @@ class Target(NamedTuple):
         return f"http://{self.host}:{self.port}"
 
 
-class Answer(NamedTuple):
+class DemoResponse(NamedTuple):
     """What came back: the HTTP status, the body, and the seconds it took."""
 
     status: int
@@ -43,12 +43,12 @@ class Connection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._waiting: asyncio.Future[DemoResponse] | None = None
         self._received = bytearray()
         self._sent_at = 0.0
 
     @classmethod
-    async def open(cls, to: Target) -> "Connection":
+    async def open(cls, to: DemoTarget) -> "Connection":
         """Connect. Raises `ClientFault`."""
         loop = asyncio.get_running_loop()
         try:
@@ -57,11 +57,11 @@ class Connection(asyncio.Protocol):
             raise ClientFault(f"the service cannot be reached: {error}") from None
         return connection
 
-    async def ask(self, request: bytes) -> Answer:
+    async def ask(self, request: bytes) -> DemoResponse:
         """Send a whole request and return its answer. Raises `ClientFault`."""
         if self._transport is None or self._transport.is_closing():
             raise ClientFault("the service closed the connection")
-        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[DemoResponse] = asyncio.get_running_loop().create_future()
         self._waiting = waiting
         self._sent_at = time.perf_counter()
         self._transport.write(request)
@@ -102,7 +102,7 @@ class Connection(asyncio.Protocol):
         self._received.clear()
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not waiting.done():
-            waiting.set_result(Answer(status, body, time.perf_counter() - self._sent_at))
+            waiting.set_result(DemoResponse(status, body, time.perf_counter() - self._sent_at))
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell whoever waits (called by the event loop)."""
@@ -115,7 +115,7 @@ class Connection(asyncio.Protocol):
         self.close()
 
 
-def post(to: Target, path: str, body: bytes) -> bytes:
+def post(to: DemoTarget, path: str, body: bytes) -> bytes:
     """Return the bytes of a POST request with a JSON body."""
     head = (
         f"POST {path} HTTP/1.1\r\nHost: {to.host}\r\nx-api-key: {to.api_key}\r\n"

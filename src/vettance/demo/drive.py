@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vettance.demo.demo_client import Answer, ClientFault, Connection, Target, post
+from vettance.demo.demo_client import ClientFault, Connection, DemoResponse, DemoTarget, post
 from vettance.demo.feed import Sample
 from vettance.demo.scorecard import Scorecard
 
@@ -32,7 +32,7 @@ class Example(NamedTuple):
     reasons: int
 
 
-class Run(NamedTuple):
+class DemoRun(NamedTuple):
     """What a run brought: the scorecard, the seconds it took, an example, and the first refusal if any."""
 
     card: Scorecard
@@ -44,7 +44,7 @@ class Run(NamedTuple):
 class _Driver:
     """Takes events in time order; one whose customer is still being answered waits for its turn."""
 
-    def __init__(self, samples: Iterator[Sample], to: Target, advance: Callable[[int], None]) -> None:
+    def __init__(self, samples: Iterator[Sample], to: DemoTarget, advance: Callable[[int], None]) -> None:
         self._samples = samples
         self._to = to
         self._advance = advance
@@ -97,7 +97,7 @@ class _Driver:
         finally:
             connection.close()
 
-    def _note(self, sample: Sample, answer: Answer) -> None:
+    def _note(self, sample: Sample, answer: DemoResponse) -> None:
         card = self.card
         if answer.status != 200:
             card.refused[answer.status] += 1
@@ -122,8 +122,8 @@ _NO_EXAMPLE: Final = Example("", b"", b"", 0)
 
 
 async def drive(
-    samples: Iterator[Sample], to: Target, connections: int, advance: Callable[[int], None]
-) -> Run:
+    samples: Iterator[Sample], to: DemoTarget, connections: int, advance: Callable[[int], None]
+) -> DemoRun:
     """Send every sample through POST /api/v1/decisions/evaluate. Raises `ClientFault`.
 
     `advance` is called about ten times a second with the number of events decided so far.
@@ -139,4 +139,4 @@ async def drive(
     except* ClientFault as faults:
         raise ClientFault(str(faults.exceptions[0])) from None
     advance(driver.card.decided)
-    return Run(driver.card, time.perf_counter() - began, driver.example, driver.refusal)
+    return DemoRun(driver.card, time.perf_counter() - began, driver.example, driver.refusal)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
-from vettance.demo.demo_client import Target
+from vettance.demo.demo_client import DemoTarget
 
 READY_S_MAX: Final = 60.0
 STOP_S_MAX: Final = 15.0
@@ -32,7 +32,7 @@ class LaunchFault(Exception):
 class Launched(NamedTuple):
     """A running service: how to ask it, whose the key is, and its process."""
 
-    target: Target
+    target: DemoTarget
     tenant_id: str
     process: subprocess.Popen[bytes]
 
@@ -89,7 +89,7 @@ def serving(
         try:
             host, taken = _wait_listening(process, folder / LOG_FILE)
             _wait_ready(process, host, taken)
-            yield Launched(Target(host, taken, api_key), tenant_id, process)
+            yield Launched(DemoTarget(host, taken, api_key), tenant_id, process)
         finally:
             stop(process)
 

@@ -8,7 +8,7 @@ import rich.json
 from rich.console import Console
 from rich.table import Table
 
-from vettance.demo.drive import PATH, Example, Run
+from vettance.demo.drive import PATH, DemoRun, Example
 from vettance.demo.scorecard import DECISIONS, Scorecard
 from vettance.wire.payload import JSON
 
@@ -25,7 +25,7 @@ TRY_BODY: Final = {
 }
 
 
-def run_record(run: Run) -> JSON:
+def run_record(run: DemoRun) -> JSON:
     """Tell a script what `show_run` tells a person; rates are parts of 1, None without a case."""
     card = run.card
     quantiles = zip(("p50", "p95", "p99"), card.quantiles_ms(0.5, 0.95, 0.99), strict=True)
@@ -56,7 +56,7 @@ def run_record(run: Run) -> JSON:
     }
 
 
-def show_run(console: Console, run: Run) -> None:
+def show_run(console: Console, run: DemoRun) -> None:
     """Print rates, what was caught, reasons, and one decision as it was answered."""
     card = run.card
     p50, p95, p99 = card.quantiles_ms(0.5, 0.95, 0.99)

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 
-from vettance.demo.demo_client import Target
+from vettance.demo.demo_client import DemoTarget
 from vettance.websdk.pages import STATIC, newest_version
 
 _FILES: Final = {
@@ -27,7 +27,7 @@ class _Shop(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, port: int, target: Target) -> None:
+    def __init__(self, port: int, target: DemoTarget) -> None:
         super().__init__(("127.0.0.1", port), _Handler)
         self.target = target
         self.origin = f"http://127.0.0.1:{self.server_address[1]}"
@@ -100,7 +100,7 @@ def _page(name: str, api: str, build: str) -> bytes:
 
 
 @contextlib.contextmanager
-def open_shop(target: Target, port: int = 0) -> Iterator[str]:
+def open_shop(target: DemoTarget, port: int = 0) -> Iterator[str]:
     """Keep the shop open until the block ends; gives its address."""
     shop = _Shop(port, target)
     thread = threading.Thread(target=shop.serve_forever, daemon=True)

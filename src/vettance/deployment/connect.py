@@ -13,7 +13,7 @@ from vettance.db.observed import WatchedStore
 from vettance.db.sqlite import Seat, SqliteStore, store_path
 from vettance.db.write_relay import RelayedStore, watch
 from vettance.limits.limits import THROTTLE_WINDOW_S, Throttle
-from vettance.limits.throttle_journal import Trail
+from vettance.limits.throttle_journal import ThrottleJournal
 from vettance.redis_link.down import StateDown
 from vettance.settings.settings import Settings, SettingsError
 from vettance.telemetry.logs import logger
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from vettance.db.membership import Membership
     from vettance.limits.redis_limits import SharedLimits
     from vettance.redis_link.redis_claims import SharedClaims
-    from vettance.redis_link.redis_connection import Line
+    from vettance.redis_link.redis_connection import RedisConnection
     from vettance.velocity.redis.redis_velocity import RedisVelocity
 
 #: How long work that failed is let alone.
@@ -78,7 +78,7 @@ async def connect_beside(settings: Settings, link: socket.socket, on_end: Callab
 class Shared(NamedTuple):
     """What the processes of a deployment share beside the store."""
 
-    line: "Line"
+    line: "RedisConnection"
     velocity: "RedisVelocity"
     limits: "SharedLimits"
     claims: "SharedClaims"
@@ -104,11 +104,11 @@ def connect_shared(settings: Settings, secret: bytes) -> Shared | None:
     from vettance.redis_link.redis_claims import (
         SharedClaims,  # redis-py is loaded only for those who ask for it.
     )
-    from vettance.redis_link.redis_connection import Line
+    from vettance.redis_link.redis_connection import RedisConnection
     from vettance.velocity.redis.redis_velocity import RedisVelocity
 
     try:
-        line = Line(settings.redis)
+        line = RedisConnection(settings.redis)
     except ValueError as error:
         raise SettingsError(f"VETTANCE_REDIS_URL cannot be used: {error}") from None
     return Shared(line, RedisVelocity(line, secret), SharedLimits(line), SharedClaims(line, secret))
@@ -150,9 +150,9 @@ async def present(settings: Settings, tell: Tell) -> AsyncIterator[Callable[[], 
                 pass
         yield lambda: None
         return
-    from vettance.db.exclusive_database import Presence
+    from vettance.db.exclusive_database import ExclusiveUse
 
-    presence = await Presence.take(settings.database_url, alone=settings.redis is None, tell=tell)
+    presence = await ExclusiveUse.take(settings.database_url, alone=settings.redis is None, tell=tell)
     keeping = asyncio.create_task(presence.keep())
     try:
         yield lambda: presence.fault
@@ -173,7 +173,7 @@ def connect_throttle(settings: Settings) -> Throttle:
     Where its file cannot be kept, for want of room say, it begins anew and says so in the log.
     """
     try:
-        trail = Trail(settings.data / "admitted")
+        trail = ThrottleJournal(settings.data / "admitted")
     except OSError as error:
         _log.warning("throttle_not_kept", reason=str(error))
         return Throttle()

@@ -204,7 +204,7 @@ def _weigh(name: str, kept: _Kept) -> int:
     return len(name) + len(kept.signals) + len(kept.seqs) * _PLACE_BYTES + _ARRAYS_BYTES
 
 
-class Waiting(NamedTuple):
+class WaitingBatches(NamedTuple):
     """Batches of a session that are not merged yet, by their places in the store, behind so many that are."""
 
     seqs: Sequence[int]
@@ -247,7 +247,7 @@ class SessionBook:
         crowded, self._crowded = self._crowded, {}
         return list(crowded)
 
-    def waiting(self, tenant: str, name: str, now_ms: int, limit: int) -> Waiting | None:
+    def waiting(self, tenant: str, name: str, now_ms: int, limit: int) -> WaitingBatches | None:
         """Return the next batches of a session to merge, or None when all that count now are merged."""
         kept = self._sessions.get(tenant, name)
         if kept is None:
@@ -255,9 +255,9 @@ class SessionBook:
         kept.drop_before(counts_since(now_ms))
         if kept.merged == len(kept.seqs):
             return None
-        return Waiting(kept.seqs[kept.merged : kept.merged + limit], kept.signals, kept.merged)
+        return WaitingBatches(kept.seqs[kept.merged : kept.merged + limit], kept.signals, kept.merged)
 
-    def settle(self, tenant: str, name: str, waiting: Waiting, signals: bytes) -> None:
+    def settle(self, tenant: str, name: str, waiting: WaitingBatches, signals: bytes) -> None:
         """Put what batches say together with those before them in the place of what was known.
 
         Nothing happens where some of them no longer count, or were merged by another.

@@ -26,7 +26,7 @@ class Category(enum.StrEnum):
     OTHER = "OTHER"
 
 
-class Source(enum.StrEnum):
+class EventSource(enum.StrEnum):
     """The door an event came in by."""
 
     EVENTS = "events"

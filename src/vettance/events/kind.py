@@ -15,7 +15,7 @@ from vettance.events.event import Category, Event
 from vettance.wire.payload import JSON
 
 
-class Kind(enum.StrEnum):
+class EventKind(enum.StrEnum):
     """The kinds of events that fraud rules tell apart."""
 
     LOGIN = "login"
@@ -34,7 +34,7 @@ class Kind(enum.StrEnum):
     OTHER = "other"
 
 
-class Outcome(enum.StrEnum):
+class EventOutcome(enum.StrEnum):
     """How it ended, as far as the tenant says."""
 
     SUCCESS = "success"
@@ -43,19 +43,23 @@ class Outcome(enum.StrEnum):
 
 
 #: The kinds in which money (or goods for money) leaves the customer's hands.
-MONEY_KINDS: Final = frozenset({Kind.PAYMENT, Kind.CHECKOUT, Kind.WITHDRAWAL, Kind.TRANSFER})
+MONEY_KINDS: Final = frozenset(
+    {EventKind.PAYMENT, EventKind.CHECKOUT, EventKind.WITHDRAWAL, EventKind.TRANSFER}
+)
 
 #: The kinds in which somebody proves to be the customer.
-SIGN_IN_KINDS: Final = frozenset({Kind.LOGIN, Kind.MFA})
+SIGN_IN_KINDS: Final = frozenset({EventKind.LOGIN, EventKind.MFA})
 
 #: The kinds by which an intruder makes a stolen account their own.
-CREDENTIAL_KINDS: Final = frozenset({Kind.PASSWORD_CHANGE, Kind.PASSWORD_RESET, Kind.PROFILE_CHANGE})
+CREDENTIAL_KINDS: Final = frozenset(
+    {EventKind.PASSWORD_CHANGE, EventKind.PASSWORD_RESET, EventKind.PROFILE_CHANGE}
+)
 
 
 class Pattern(NamedTuple):
     """One row of the table of kinds: a name matches with a word of every group and none of `without`."""
 
-    kind: Kind
+    kind: EventKind
     groups: tuple[frozenset[str], ...]
     without: frozenset[str]
 
@@ -64,7 +68,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _row(kind: Kind, *groups: str, without: str = "") -> Pattern:
+def _row(kind: EventKind, *groups: str, without: str = "") -> Pattern:
     return Pattern(kind, tuple(_words(group) for group in groups), _words(without))
 
 
@@ -82,79 +86,89 @@ _PAY = (
 
 # Logins and card payments both begin with an "auth"; the category knows which is meant.
 _AUTHENTICATION: Final = _row(
-    Kind.LOGIN, "auth authenticate authenticated authentication", without=f"card {_PAY} order"
+    EventKind.LOGIN, "auth authenticate authenticated authentication", without=f"card {_PAY} order"
 )
 
 #: Tried from the top; the first row that matches names the kind. Words beside each other in a name also count
 #: as one word ("log in", "sign_up", "check-out"), so the rows hold the joined form only.
 PATTERNS: Final = (
     # Talk about an event is not the event; money that comes back is not money spent.
-    _row(Kind.OTHER, "viewed view pageview impression rendered notification reminder"),
-    _row(Kind.OTHER, "refund refunded refunds chargeback dispute disputed reversal reversed"),
-    _row(Kind.OTHER, "transfer wire", "received incoming inbound"),
-    _row(Kind.LOGOUT, "logout signout logoff loggedout signedout"),
-    _row(Kind.LOGOUT, "session", "ended end expired terminated closed destroyed"),
+    _row(EventKind.OTHER, "viewed view pageview impression rendered notification reminder"),
+    _row(EventKind.OTHER, "refund refunded refunds chargeback dispute disputed reversal reversed"),
+    _row(EventKind.OTHER, "transfer wire", "received incoming inbound"),
+    _row(EventKind.LOGOUT, "logout signout logoff loggedout signedout"),
+    _row(EventKind.LOGOUT, "session", "ended end expired terminated closed destroyed"),
     _row(
-        Kind.PROFILE_CHANGE, "mfa 2fa tfa totp twofactor", f"{_CHANGE} {_ADD} enabled disabled disable reset"
+        EventKind.PROFILE_CHANGE,
+        "mfa 2fa tfa totp twofactor",
+        f"{_CHANGE} {_ADD} enabled disabled disable reset",
     ),
-    _row(Kind.MFA, "mfa 2fa tfa otp totp twofactor stepup passcode webauthn"),
-    _row(Kind.PASSWORD_RESET, "password credential credentials", "reset forgot forgotten recovery recover"),
-    _row(Kind.PASSWORD_RESET, "account", "recovery recover recovered"),
-    _row(Kind.PASSWORD_CHANGE, "password passcode pin credential credentials", f"{_CHANGE} new reset"),
+    _row(EventKind.MFA, "mfa 2fa tfa otp totp twofactor stepup passcode webauthn"),
     _row(
-        Kind.CARD_ADDED,
+        EventKind.PASSWORD_RESET, "password credential credentials", "reset forgot forgotten recovery recover"
+    ),
+    _row(EventKind.PASSWORD_RESET, "account", "recovery recover recovered"),
+    _row(EventKind.PASSWORD_CHANGE, "password passcode pin credential credentials", f"{_CHANGE} new reset"),
+    _row(
+        EventKind.CARD_ADDED,
         "card cards creditcard paymentmethod bank bankaccount iban wallet beneficiary payee "
         "recipient instrument",
         _ADD,
         without="paid charge purchase transaction txn transfer withdrawal payout order cardpayment",
     ),
-    _row(Kind.SIGNUP, "signup signedup registration onboarding onboarded"),
-    _row(Kind.LOGIN, "login logon signin signon loggedin signedin relogin sso"),
+    _row(EventKind.SIGNUP, "signup signedup registration onboarding onboarded"),
+    _row(EventKind.LOGIN, "login logon signin signon loggedin signedin relogin sso"),
     _AUTHENTICATION,
-    _row(Kind.LOGIN, "session", "created create started start new opened"),
+    _row(EventKind.LOGIN, "session", "created create started start new opened"),
     _row(
-        Kind.SIGNUP,
+        EventKind.SIGNUP,
         "account user customer profile member client",
         "created create new opened open opening register registered join joined",
         without="device order payment card transfer withdrawal payout email phone address ticket "
         "message review post comment listing item cart basket subscription",
     ),
     _row(
-        Kind.SIGNUP, "register registered enroll enrolled joined", without="device webhook order payment card"
+        EventKind.SIGNUP,
+        "register registered enroll enrolled joined",
+        without="device webhook order payment card",
     ),
     _row(
-        Kind.PROFILE_CHANGE,
+        EventKind.PROFILE_CHANGE,
         "email mail phone mobile msisdn address profile account user customer username contact security",
         _CHANGE,
         without=f"order {_PAY} transfer withdrawal payout",
     ),
-    _row(Kind.PROFILE_CHANGE, "paymentmethod", _CHANGE),
+    _row(EventKind.PROFILE_CHANGE, "paymentmethod", _CHANGE),
     _row(
-        Kind.PROMO,
+        EventKind.PROMO,
         "promo promocode promotion coupon voucher referral refer bonus reward rewards discount freebet trial "
         "redeem redeemed redemption cashback loyalty",
     ),
-    _row(Kind.PROMO, "giftcard giftcards", without=f"{_PAY} order checkout"),
+    _row(EventKind.PROMO, "giftcard giftcards", without=f"{_PAY} order checkout"),
     _row(
-        Kind.WITHDRAWAL,
+        EventKind.WITHDRAWAL,
         "withdraw withdrawal withdrawals withdrawn cashout payout payouts disbursement disburse",
     ),
     _row(
-        Kind.TRANSFER,
+        EventKind.TRANSFER,
         "transfer transfers transferred remit remittance wire p2p sepa ach swift pix zelle sendmoney "
         "moneysent",
         without="deposit",
     ),
-    _row(Kind.PAYMENT, _PAY, without="paymentmethod"),
+    _row(EventKind.PAYMENT, _PAY, without="paymentmethod"),
     _row(
-        Kind.PAYMENT,
+        EventKind.PAYMENT,
         "card",
         "auth authorization authorisation authorized authorised declined approved swipe tap",
     ),
-    _row(Kind.CHECKOUT, "checkout order orders ordered"),
-    _row(Kind.CHECKOUT, "cart basket", "submit submitted place placed confirm confirmed complete completed"),
+    _row(EventKind.CHECKOUT, "checkout order orders ordered"),
+    _row(
+        EventKind.CHECKOUT,
+        "cart basket",
+        "submit submitted place placed confirm confirmed complete completed",
+    ),
     # A password that is neither changed nor reset was typed to get in.
-    _row(Kind.LOGIN, "password passcode pin"),
+    _row(EventKind.LOGIN, "password passcode pin"),
 )
 
 _FAILURE: Final = _words(
@@ -211,11 +225,11 @@ def words_of(name: str) -> frozenset[str]:
     return frozenset(found)
 
 
-_BY_CATEGORY: Final = {Category.AUTHENTICATION: Kind.LOGIN, Category.TRANSACTION: Kind.PAYMENT}
+_BY_CATEGORY: Final = {Category.AUTHENTICATION: EventKind.LOGIN, Category.TRANSACTION: EventKind.PAYMENT}
 
 
 @functools.lru_cache(maxsize=4096)
-def kind_of(name: str, category: Category = Category.OTHER) -> Kind:
+def kind_of(name: str, category: Category = Category.OTHER) -> EventKind:
     """Return the kind of an event by the words of its name, else by its category.
 
     The cache is bounded because a tenant may put an order number into its event names.
@@ -226,51 +240,65 @@ def kind_of(name: str, category: Category = Category.OTHER) -> Kind:
             continue
         if all(not words.isdisjoint(group) for group in pattern.groups):
             of_payment = pattern is _AUTHENTICATION and category is Category.TRANSACTION
-            return Kind.PAYMENT if of_payment else pattern.kind
-    return _BY_CATEGORY.get(category, Kind.OTHER)
+            return EventKind.PAYMENT if of_payment else pattern.kind
+    return _BY_CATEGORY.get(category, EventKind.OTHER)
 
 
 @functools.lru_cache(maxsize=4096)
-def outcome_of_words(text: str) -> Outcome:
+def outcome_of_words(text: str) -> EventOutcome:
     """Return the outcome that a text speaks of; a word of failure outweighs one of success."""
     words = words_of(text)
     if not words.isdisjoint(_FAILURE):
-        return Outcome.FAILURE
-    return Outcome.UNKNOWN if words.isdisjoint(_SUCCESS) else Outcome.SUCCESS
+        return EventOutcome.FAILURE
+    return EventOutcome.UNKNOWN if words.isdisjoint(_SUCCESS) else EventOutcome.SUCCESS
 
 
-def _by_text(value: Any) -> Outcome:
+def _by_text(value: Any) -> EventOutcome:
     if type(value) is str:
         return outcome_of_words(value)
     if type(value) is bool:
-        return Outcome.SUCCESS if value else Outcome.FAILURE
+        return EventOutcome.SUCCESS if value else EventOutcome.FAILURE
     if type(value) is int and 200 <= value < 600:  # An HTTP status (RFC 9110, section 15).
-        return Outcome.SUCCESS if value < 300 else Outcome.FAILURE if value >= 400 else Outcome.UNKNOWN
-    return Outcome.UNKNOWN
+        return (
+            EventOutcome.SUCCESS
+            if value < 300
+            else EventOutcome.FAILURE
+            if value >= 400
+            else EventOutcome.UNKNOWN
+        )
+    return EventOutcome.UNKNOWN
 
 
 _TRUE: Final = frozenset({"true", "yes", "1"})
 _FALSE: Final = frozenset({"false", "no", "0"})
 
 
-def _by_flag(value: Any) -> Outcome:
+def _by_flag(value: Any) -> EventOutcome:
     text = value.strip().lower() if type(value) is str else str(value).lower()
-    return Outcome.SUCCESS if text in _TRUE else Outcome.FAILURE if text in _FALSE else _by_text(value)
+    return (
+        EventOutcome.SUCCESS if text in _TRUE else EventOutcome.FAILURE if text in _FALSE else _by_text(value)
+    )
 
 
-def _by_opposite_flag(value: Any) -> Outcome:
+def _by_opposite_flag(value: Any) -> EventOutcome:
     text = value.strip().lower() if type(value) is str else str(value).lower()
-    return Outcome.FAILURE if text in _TRUE else Outcome.SUCCESS if text in _FALSE else Outcome.UNKNOWN
+    return (
+        EventOutcome.FAILURE
+        if text in _TRUE
+        else EventOutcome.SUCCESS
+        if text in _FALSE
+        else EventOutcome.UNKNOWN
+    )
 
 
 _NO_REASON: Final = frozenset({"", "0", "00", "000", "none", "null", "false", "ok", "success", "approved"})
 
 
-def _by_reason(value: Any) -> Outcome:
+def _by_reason(value: Any) -> EventOutcome:
     """Read a reason of failure: its presence says that there was one (`00` is ISO 8583's "approved")."""
     if value is None or (type(value) is str and value.strip().lower() in _NO_REASON) or value in (0, False):
-        return Outcome.UNKNOWN
-    return Outcome.FAILURE
+        return EventOutcome.UNKNOWN
+    return EventOutcome.FAILURE
 
 
 #: Members that say how an event ended, the most explicit first, with the function that reads each.
@@ -298,13 +326,13 @@ OUTCOME_MEMBERS: Final = {
 _MEMBER_NAMES: Final = frozenset(OUTCOME_MEMBERS)
 
 
-def _outcome_within(members: JSON) -> Outcome:
+def _outcome_within(members: JSON) -> EventOutcome:
     if _MEMBER_NAMES.isdisjoint(members):
-        return Outcome.UNKNOWN
+        return EventOutcome.UNKNOWN
     for name, read in OUTCOME_MEMBERS.items():
-        if name in members and (outcome := read(members[name])) is not Outcome.UNKNOWN:
+        if name in members and (outcome := read(members[name])) is not EventOutcome.UNKNOWN:
             return outcome
-    return Outcome.UNKNOWN
+    return EventOutcome.UNKNOWN
 
 
 class Meaning(NamedTuple):
@@ -321,31 +349,31 @@ class Meaning(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4096)
-def meaning(name: str, category: Category, said: Outcome) -> Meaning:
+def meaning(name: str, category: Category, said: EventOutcome) -> Meaning:
     """Return what an event of this name and category means; `said` is the outcome that its members state."""
     kind = kind_of(name, category)
-    outcome = outcome_of_words(name) if said is Outcome.UNKNOWN else said
-    failed = outcome is Outcome.FAILURE
+    outcome = outcome_of_words(name) if said is EventOutcome.UNKNOWN else said
+    failed = outcome is EventOutcome.FAILURE
     return Meaning(
         kind=kind.value,
         outcome=outcome.value,
         moves_money=kind in MONEY_KINDS,
         spends=kind in MONEY_KINDS and not failed,
         payment_failed=kind in MONEY_KINDS and failed,
-        logged_in=kind is Kind.LOGIN and not failed,
+        logged_in=kind is EventKind.LOGIN and not failed,
         login_failed=kind in SIGN_IN_KINDS and failed,
         changes_credentials=kind in CREDENTIAL_KINDS,
     )
 
 
-def said_outcome(event: Event) -> Outcome:
+def said_outcome(event: Event) -> EventOutcome:
     """Return the outcome that the members of an event state, whatever its name says."""
-    if (metadata := event.metadata) and (outcome := _outcome_within(metadata)) is not Outcome.UNKNOWN:
+    if (metadata := event.metadata) and (outcome := _outcome_within(metadata)) is not EventOutcome.UNKNOWN:
         return outcome
     for members in (event.payload, event.custom_fields, event.extra):
-        if members and (outcome := _outcome_within(members)) is not Outcome.UNKNOWN:
+        if members and (outcome := _outcome_within(members)) is not EventOutcome.UNKNOWN:
             return outcome
-    return Outcome.UNKNOWN
+    return EventOutcome.UNKNOWN
 
 
 def meaning_of(event: Event) -> Meaning:

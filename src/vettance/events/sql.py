@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from vettance.db.engine import Statement, everyone, in_list, in_pieces, scoped
-from vettance.events.event import Event, Source
+from vettance.events.event import Event, EventSource
 
 _INSERT_EVENT: Final = (
     "INSERT INTO event (tenant, id, source, received_at_ms, occurred_at_ms, sent, signals) "
@@ -13,7 +13,7 @@ _INSERT_EVENT: Final = (
 
 
 def insert_event(
-    tenant: str, event_id: str, source: Source, event: Event, sent: bytes, signals: bytes | None = None
+    tenant: str, event_id: str, source: EventSource, event: Event, sent: bytes, signals: bytes | None = None
 ) -> Statement:
     """Append an event, as it was sent, to the log, with the signals its session had queued by then."""
     return scoped(
@@ -89,7 +89,7 @@ def select_imported_log(tenant: str, after: int, limit: int) -> Statement:
     )
 
 
-class Run(NamedTuple):
+class ImportRun(NamedTuple):
     """An import of events that happened from `first_ms` to `last_ms`, by its id.
 
     `base` is the place in the log up to which it sees the events of others. What was imported behind it, and

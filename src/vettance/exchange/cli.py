@@ -32,14 +32,14 @@ from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Refusal
 from vettance.exchange import sql
 from vettance.exchange.columns import TABLES, is_aml, read_aml_row, read_row
-from vettance.exchange.refused_rows import Refused, reason_of
+from vettance.exchange.refused_rows import RefusedRows, reason_of
 from vettance.exchange.row_files import FORMATS, count_rows, rows_of
 from vettance.ids import IdSource
 from vettance.jobs.sql import insert_imported
 from vettance.tenants.tenant import Tenant
 
 if TYPE_CHECKING:
-    from vettance.exchange.columns import Column
+    from vettance.exchange.columns import FileColumn
     from vettance.exchange.labels import Labels
 
 _ROWS: Final = 1_000
@@ -116,7 +116,7 @@ def export(
 async def _export(
     store: Store,
     tenant: str,
-    columns: Sequence[Column],
+    columns: Sequence[FileColumn],
     moment: str,
     span: tuple[int | None, int | None],
     file_format: str,
@@ -190,7 +190,7 @@ def import_(
 
     errors = errors or file.with_name(file.name + ".errors.ndjson")
 
-    async def work() -> tuple[_Result, Refused]:
+    async def work() -> tuple[_Result, RefusedRows]:
         async with open_store(data) as (store, _settings):
             owner = await find_tenant(store, tenant)
             known = await asyncio.to_thread(read_labels, labels)
@@ -229,7 +229,7 @@ class _Result(NamedTuple):
     labelled: int
 
 
-def _words(done: _Result, refused: Refused, file: Path, *, dry_run: bool, waited: bool) -> str:
+def _words(done: _Result, refused: RefusedRows, file: Path, *, dry_run: bool, waited: bool) -> str:
 
     mark = done.mark
     if not mark.lines:
@@ -286,7 +286,7 @@ class _Importer:
         # Half of the digest tells files apart, and each event carries it.
         return f"imp_{self._digest[:32]}"
 
-    async def run(self, errors: Path) -> tuple[_Result, Refused]:
+    async def run(self, errors: Path) -> tuple[_Result, RefusedRows]:
         """Take what is left of the file; refused rows are written to `errors`."""
         self._digest = await asyncio.to_thread(file_digest, self._file)
         rows = await self._store.read(sql.select_import_mark(self._tenant, self._digest))
@@ -295,7 +295,7 @@ class _Importer:
         jobs: list[Statement] = []
         reached = mark
         total = await asyncio.to_thread(count_rows, self._format, self._file)
-        with progress("Importing", total) as advance, Refused(errors, append=mark.lines > 0) as refused:
+        with progress("Importing", total) as advance, RefusedRows(errors, append=mark.lines > 0) as refused:
             for number, (line, row) in enumerate(rows_of(self._format, self._file), 1):
                 advance(1)
                 if number == 1:
@@ -320,7 +320,7 @@ class _Importer:
             fail(f"these are events of AML, which this tenant does not have; `{on}` turns it on")
 
     def _take(
-        self, line: int, row: Any, jobs: list[Statement], refused: Refused, mark: sql.ImportMark
+        self, line: int, row: Any, jobs: list[Statement], refused: RefusedRows, mark: sql.ImportMark
     ) -> sql.ImportMark:
         now_ms = clock.now_ms()
         if isinstance(row, str):

@@ -19,7 +19,7 @@ Labels = Sequence[str]
 Cell = str | int | float | None
 
 
-class Column(NamedTuple):
+class FileColumn(NamedTuple):
     """One column: its name, whether it holds whole numbers, and how it is read off an event."""
 
     name: str
@@ -34,37 +34,37 @@ def _rule_version(row: Exported) -> str:
 
 
 _COMMON: Final = (
-    Column("occurredAt", lambda row, _: timestamp(row.occurred_at_ms)),
-    Column("eventName", lambda row, _: row.event_name),
-    Column("eventCategory", lambda row, _: row.event_category),
-    Column("riskLevel", lambda row, _: row.level),
-    Column("reasonCodes", lambda row, _: row.reasons),
-    Column("ruleVersion", lambda row, _: _rule_version(row)),
-    Column("customerId", lambda row, _: row.customer_id),
-    Column("customerEmail", lambda row, _: row.email),
-    Column("deviceId", lambda row, _: row.device_id),
-    Column("deviceFingerprint", lambda row, _: row.fingerprint),
-    Column("ip", lambda row, _: row.ip),
-    Column("country", lambda row, _: row.country),
-    Column("sessionId", lambda row, _: row.session_id),
-    Column("label", lambda _, labels: labels[-1] if labels else None),
+    FileColumn("occurredAt", lambda row, _: timestamp(row.occurred_at_ms)),
+    FileColumn("eventName", lambda row, _: row.event_name),
+    FileColumn("eventCategory", lambda row, _: row.event_category),
+    FileColumn("riskLevel", lambda row, _: row.level),
+    FileColumn("reasonCodes", lambda row, _: row.reasons),
+    FileColumn("ruleVersion", lambda row, _: _rule_version(row)),
+    FileColumn("customerId", lambda row, _: row.customer_id),
+    FileColumn("customerEmail", lambda row, _: row.email),
+    FileColumn("deviceId", lambda row, _: row.device_id),
+    FileColumn("deviceFingerprint", lambda row, _: row.fingerprint),
+    FileColumn("ip", lambda row, _: row.ip),
+    FileColumn("country", lambda row, _: row.country),
+    FileColumn("sessionId", lambda row, _: row.session_id),
+    FileColumn("label", lambda _, labels: labels[-1] if labels else None),
 )
 #: What is exported, by its name on the command line; `moment` is what `--from` and `--to` are about.
 DECISIONS: Final = (
-    Column("id", lambda row, _: row.id),
-    Column("evaluatedAt", lambda row, _: timestamp(row.evaluated_at_ms)),
-    Column("decision", lambda row, _: LOWERCASE[Outcome(row.decision)]),
-    Column("riskScore", lambda row, _: row.score, is_number=True),
+    FileColumn("id", lambda row, _: row.id),
+    FileColumn("evaluatedAt", lambda row, _: timestamp(row.evaluated_at_ms)),
+    FileColumn("decision", lambda row, _: LOWERCASE[Outcome(row.decision)]),
+    FileColumn("riskScore", lambda row, _: row.score, is_number=True),
     *_COMMON,
 )
 EVENTS: Final = (
-    Column("id", lambda row, _: row.id),
-    Column("source", lambda row, _: row.source),
-    Column("receivedAt", lambda row, _: timestamp(row.received_at_ms)),
-    Column("decision", lambda row, _: row.decision),
-    Column("score", lambda row, _: row.score, is_number=True),
+    FileColumn("id", lambda row, _: row.id),
+    FileColumn("source", lambda row, _: row.source),
+    FileColumn("receivedAt", lambda row, _: timestamp(row.received_at_ms)),
+    FileColumn("decision", lambda row, _: row.decision),
+    FileColumn("score", lambda row, _: row.score, is_number=True),
     *_COMMON,
-    Column("event", lambda row, _: row.sent.decode()),
+    FileColumn("event", lambda row, _: row.sent.decode()),
 )
 #: The columns of each kind of file, and what a span of time is about: event time, as in the statistics.
 TABLES: Final = {"decisions": (DECISIONS, "occurred_at_ms"), "events": (EVENTS, "occurred_at_ms")}

@@ -7,16 +7,16 @@ from vettance import clock
 from vettance.aml import sql as aml_sql
 from vettance.aml.aml_event import payload_digest, read_taken_aml_event
 from vettance.aml.aml_memory import AmlMemory
-from vettance.aml.aml_memory import Velocity as AmlVelocity
+from vettance.aml.aml_memory import SnapshotVelocity as AmlVelocity
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.monitor import Monitor
 from vettance.db.engine import Store
 from vettance.decisions.decide_imported import Backfill
-from vettance.decisions.evaluate import Also, Evaluator, Taken
+from vettance.decisions.evaluate import Also, Evaluator, ImportedEvent
 from vettance.errors import Refusal, Unavailable
 from vettance.events import sql as events_sql
 from vettance.events.event import read_taken_event
-from vettance.events.sql import Run
+from vettance.events.sql import ImportRun
 from vettance.ids import IdSource
 from vettance.jobs import sql
 from vettance.jobs.job_results import settle
@@ -26,13 +26,13 @@ from vettance.wire.payload import decode, encode, error_body
 Past = TypeVar("Past")
 
 
-class Kind(Protocol[Past]):
+class ImportKind(Protocol[Past]):
     """How imported events of one kind are decided, by a memory of the past that is of that kind, too."""
 
     async def newest(self) -> int:
         """Return the place of the newest event of all in the log."""
 
-    async def open(self, tenant: str, run: Run, past: Past | None) -> Past | None:
+    async def open(self, tenant: str, run: ImportRun, past: Past | None) -> Past | None:
         """Return the memory of an import by the rules in force: the one there is, or one made anew.
 
         None while a tenant cannot be served.
@@ -67,7 +67,7 @@ class FraudKind:
         rows = await self._store.read(events_sql.select_last_event())
         return rows[0][0] if rows else 0
 
-    async def open(self, tenant: str, run: Run, past: Backfill | None) -> Backfill | None:
+    async def open(self, tenant: str, run: ImportRun, past: Backfill | None) -> Backfill | None:
         """Return the memory of an import; None while the tenant's own memory is made anew."""
         active = self._evaluator.rules.get(tenant)
         # An erasure has it made anew, too, and what is remembered here is then of former names.
@@ -87,7 +87,7 @@ class FraudKind:
             except Refusal as refusal:  # The bounds were narrowed since it was accepted.
                 await fail(self._store, job, refusal, self._now_ms())
                 continue
-            history.append(Taken(event, job.sent, job.request_id, self._settling(job)))
+            history.append(ImportedEvent(event, job.sent, job.request_id, self._settling(job)))
         if history:
             await self._evaluator.take_history(jobs[0].tenant, history, past)
 
@@ -118,7 +118,7 @@ class AmlKind:
         rows = await self._store.read(aml_sql.select_last_event())
         return rows[0][0] if rows else 0
 
-    async def open(self, tenant: str, run: Run, past: AmlBackfill | None) -> AmlBackfill | None:
+    async def open(self, tenant: str, run: ImportRun, past: AmlBackfill | None) -> AmlBackfill | None:
         """Return the memory of an import. A tenant is made ready by its first event."""
         if tenant not in self._monitor.rules:
             await self._monitor.prepare(tenant)

@@ -13,14 +13,14 @@ REASONS_MAX: Final = 100
 _OTHERS: Final = "other reasons"
 
 
-class Row(NamedTuple):
+class RefusedRow(NamedTuple):
     """A refused row: its line, and what is wrong by field path."""
 
     line: int
     details: dict[str, Any]
 
 
-class Refused:
+class RefusedRows:
     """Refused rows with their line numbers, one JSON object on each line; the file is made when there is one.
 
     `append` keeps what an import that was interrupted had written about lines before the first of this one.
@@ -30,11 +30,11 @@ class Refused:
         self.path = path
         #: How many rows were refused for what, in this run.
         self.reasons: Counter[str] = Counter()
-        self.first: list[Row] = []
+        self.first: list[RefusedRow] = []
         self._append = append
         self._file: IO[bytes] | None = None
 
-    def __enter__(self) -> "Refused":
+    def __enter__(self) -> "RefusedRows":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,7 +49,7 @@ class Refused:
         self._file.write(encode({"line": line, "details": details}) + b"\n")
         self._file.flush()
         if len(self.first) < SHOWN_MAX:
-            self.first.append(Row(line, details))
+            self.first.append(RefusedRow(line, details))
         reason = reason_of(details)
         known = reason in self.reasons or len(self.reasons) < REASONS_MAX
         self.reasons[reason if known else _OTHERS] += 1

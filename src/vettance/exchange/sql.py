@@ -156,7 +156,7 @@ def forget_import(tenant: str, digest: str, import_id: str) -> list[Statement]:
     ]
 
 
-class Waiting(NamedTuple):
+class WaitingImport(NamedTuple):
     """An import whose events wait for their decisions; `base` is there when the first of them was decided."""
 
     tenant: str

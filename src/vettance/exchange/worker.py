@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from vettance import clock
-from vettance.aml.aml_memory import Velocity
+from vettance.aml.aml_memory import SnapshotVelocity
 from vettance.aml.monitor import Monitor
 from vettance.db.engine import Lost, Store, StoreDown
 from vettance.decisions.evaluate import Evaluator
 from vettance.errors import InternalError, Unavailable
-from vettance.events.sql import Run
+from vettance.events.sql import ImportRun
 from vettance.exchange import sql
-from vettance.exchange.import_rows import AmlKind, FraudKind, Kind, fail
+from vettance.exchange.import_rows import AmlKind, FraudKind, ImportKind, fail
 from vettance.fairness.isolation import Isolation
 from vettance.ids import IdSource
 from vettance.jobs import sql as jobs_sql
@@ -38,7 +38,7 @@ class Importer:
     def __init__(
         self,
         store: Store,
-        kinds: Mapping[str, Kind[Any]],
+        kinds: Mapping[str, ImportKind[Any]],
         now_ms: Callable[[], int] = clock.now_ms,
         batch: int = BATCH,
     ) -> None:
@@ -70,7 +70,7 @@ class Importer:
         """Decide every import that waits now. Of a tenant that cannot be served the later ones wait, too."""
         behind: set[tuple[str, str]] = set()
         for row in await self._store.read(sql.select_waiting()):
-            waiting = sql.Waiting._make(row)
+            waiting = sql.WaitingImport._make(row)
             whose = waiting.tenant, waiting.kind
             if whose in behind or self._stopping:
                 continue
@@ -82,7 +82,7 @@ class Importer:
                 if await self._decide(waiting):
                     behind.discard(whose)
 
-    async def _decide(self, waiting: sql.Waiting) -> bool:
+    async def _decide(self, waiting: sql.WaitingImport) -> bool:
         """Decide what an import brought; answers whether all of it is decided."""
         tenant, kind = waiting.tenant, self._kinds[waiting.kind]
         past, alone = None, 0
@@ -114,20 +114,24 @@ class Importer:
         _log.info("import_decided", tenant=tenant, import_id=run.id)
         return True
 
-    async def _begin(self, waiting: sql.Waiting, kind: Kind[Any]) -> Run:
+    async def _begin(self, waiting: sql.WaitingImport, kind: ImportKind[Any]) -> ImportRun:
         """Say what an import sees of the log, unless that was said before an interruption."""
         base = waiting.base
         if base is None:
             base = await kind.newest()
             await self._store.write(sql.set_base(waiting.tenant, waiting.id, base))
-        return Run(waiting.id, base, waiting.first_ms or 0, waiting.last_ms or 0)
+        return ImportRun(waiting.id, base, waiting.first_ms or 0, waiting.last_ms or 0)
 
 
 def importer(
-    store: Store, evaluator: Evaluator, monitor: Monitor, ids: IdSource, engine: Callable[[], Velocity]
+    store: Store,
+    evaluator: Evaluator,
+    monitor: Monitor,
+    ids: IdSource,
+    engine: Callable[[], SnapshotVelocity],
 ) -> Importer:
     """Return the importer of a service; `engine` makes an empty memory."""
-    kinds: dict[str, Kind[Any]] = {
+    kinds: dict[str, ImportKind[Any]] = {
         sql.FRAUD: FraudKind(store, evaluator, ids, engine),
         sql.AML: AmlKind(store, monitor, engine),
     }

@@ -28,7 +28,7 @@ DOWN_S: Final = 2.0
 _log = logger()
 
 
-class Failure(NamedTuple):
+class WorkFailure(NamedTuple):
     """What failed, for whom, how often in a row, and when it is tried again (seconds of the loop's clock)."""
 
     work: str
@@ -57,14 +57,14 @@ class Isolation:
         self.work = work
         self._retry_s_max = retry_s_max
         self._now_s = now_s
-        self._failing: dict[str, Failure] = {}
+        self._failing: dict[str, WorkFailure] = {}
         self._down: dict[str, float] = {}
         #: Failures since the start.
         self.failures = 0
         _every.add(self)
 
     @property
-    def failing(self) -> tuple[Failure, ...]:
+    def failing(self) -> tuple[WorkFailure, ...]:
         """For whom the work failed when it was last tried."""
         return tuple(self._failing.values())
 
@@ -113,13 +113,13 @@ class Isolation:
         tries = 1 if before is None else before.tries + 1
         # Thirty doublings are beyond any longest pause, and no number grows without end.
         retry_s = min(RETRY_S_MIN * 2 ** min(tries - 1, 30), self._retry_s_max)
-        self._failing[key] = Failure(self.work, key, tries, self._now_s() + retry_s, type(error).__name__)
+        self._failing[key] = WorkFailure(self.work, key, tries, self._now_s() + retry_s, type(error).__name__)
         self._down.pop(key, None)
         self.failures += 1
         _log.error("work_failed", work=self.work, of=key, tries=tries, retry_s=retry_s, exc_info=error)
 
 
-def failing() -> list[Failure]:
+def failing() -> list[WorkFailure]:
     """Return everything that fails in this process now."""
     return sorted(failure for one in tuple(_every) for failure in one.failing)
 

@@ -19,7 +19,7 @@ class Usage(NamedTuple):
     evicted: int
 
 
-class _Part(Generic[Key, Value]):
+class _TenantPart(Generic[Key, Value]):
     __slots__ = ("entries", "held_bytes")
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class TenantCache(Generic[Key, Value]):
     def __init__(self, bytes_max: int, weigh: Callable[[Key, Value], int]) -> None:
         self._bytes_max = bytes_max
         self._weigh = weigh
-        self._parts: dict[str, _Part[Key, Value]] = {}
+        self._parts: dict[str, _TenantPart[Key, Value]] = {}
         self._held_bytes = 0
         self._evicted = 0
 
@@ -60,7 +60,7 @@ class TenantCache(Generic[Key, Value]):
     def put(self, tenant: str, key: Key, value: Value) -> None:
         """Remember a value as the newest of its tenant, in place of the one of this key; make room for it."""
         self.pop(tenant, key)
-        part = self._parts.setdefault(tenant, _Part())
+        part = self._parts.setdefault(tenant, _TenantPart())
         weight = self._weigh(key, value) + ENTRY_BYTES
         part.entries[key] = value, weight
         part.held_bytes += weight

@@ -9,10 +9,10 @@ from vettance.errors import NotFound
 from vettance.events.sql import exists_event
 from vettance.feedback import sql
 from vettance.feedback.answers import FeedbackAnswer, answer, told_of_feedback
-from vettance.feedback.label import Feedback, FeedbackBody, Target, read_feedback
+from vettance.feedback.label import Feedback, FeedbackBody, FeedbackTarget, read_feedback
 from vettance.ids import IdSource, is_id
 from vettance.outbox import MessageType, enqueue
-from vettance.web.routing import Call, Reply, Route
+from vettance.web.routing import Call, Route, RouteReply
 
 _TAG: Final = "Feedback"
 
@@ -28,11 +28,11 @@ class FeedbackDoors:
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
         return (
-            self._route("decision", Target.DECISION, "Say what became of a decision"),
-            self._route("event", Target.EVENT, "Say what became of an event"),
+            self._route("decision", FeedbackTarget.DECISION, "Say what became of a decision"),
+            self._route("event", FeedbackTarget.EVENT, "Say what became of an event"),
         )
 
-    def _route(self, word: str, target: Target, summary: str) -> Route:
+    def _route(self, word: str, target: FeedbackTarget, summary: str) -> Route:
         return Route(
             "POST",
             f"/api/v1/feedback/{word}/{{id}}",
@@ -46,8 +46,8 @@ class FeedbackDoors:
             idempotent=True,
         )
 
-    def _submit(self, target: Target) -> Callable[[Call], Awaitable[Reply]]:
-        async def submit(call: Call) -> Reply:
+    def _submit(self, target: FeedbackTarget) -> Callable[[Call], Awaitable[RouteReply]]:
+        async def submit(call: Call) -> RouteReply:
             said = read_feedback(call.json())
             tenant, event_id, now_ms = call.tenant.id, call.path["id"], self._now_ms()
             if not is_id(event_id, "evt") or not await self._store.read(exists_event(tenant, event_id)):
@@ -63,7 +63,7 @@ class FeedbackDoors:
                 created_at_ms=now_ms,
                 updated_at_ms=now_ms,
             )
-            reply = Reply(answer(feedback), 201)
+            reply = RouteReply(answer(feedback), 201)
             await self._store.write(
                 sql.insert_feedback(feedback),
                 *enqueue(

@@ -32,7 +32,7 @@ MEANS_FRAUD: Final = {
 }
 
 
-class Target(enum.StrEnum):
+class FeedbackTarget(enum.StrEnum):
     """What feedback was given on. Decision and event share an id, so feedback on either is on both."""
 
     DECISION = "DECISION"
@@ -45,7 +45,7 @@ class Feedback(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     tenant: str
     target: str
-    type: Target
+    type: FeedbackTarget
     label: Label
     notes: str | None
     external_case_id: str | None

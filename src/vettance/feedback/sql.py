@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from vettance.db.engine import Row, Statement, in_list, scoped
-from vettance.feedback.label import Feedback, Label, Target
+from vettance.feedback.label import Feedback, FeedbackTarget, Label
 
 _COLUMNS: Final = "id, tenant, target, type, label, notes, external_case_id, created_at_ms, updated_at_ms"
 
@@ -44,7 +44,7 @@ def feedback_of(row: Row) -> Feedback:
         id=row[0],
         tenant=row[1],
         target=row[2],
-        type=Target(row[3]),
+        type=FeedbackTarget(row[3]),
         label=Label(row[4]),
         notes=row[5],
         external_case_id=row[6],

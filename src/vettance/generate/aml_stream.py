@@ -30,7 +30,7 @@ class Watch(NamedTuple):
     cases: int | None = None
 
 
-class Found(msgspec.Struct, frozen=True, rename="camel"):
+class GeneratedSummary(msgspec.Struct, frozen=True, rename="camel"):
     """What was written."""
 
     events: int
@@ -68,7 +68,7 @@ def aml_events(watch: Watch) -> Iterator[tuple[Move, dict[str, Any]]]:
 
 def write_aml(
     watch: Watch, events: IO[bytes], truth: IO[bytes], progress: Callable[[int], None] = lambda _count: None
-) -> Found:
+) -> GeneratedSummary:
     """Write both files, line for line about the same events; returns what they hold."""
     lines = laundering = 0
     cases: dict[str, set[str]] = {typology: set() for typology in TYPOLOGIES}
@@ -88,7 +88,7 @@ def write_aml(
         if lines % 1000 == 0:
             progress(lines)
     counts = {typology: len(found) for typology, found in cases.items()}
-    return Found(lines, laundering, watch.customers, watch.days, counts)
+    return GeneratedSummary(lines, laundering, watch.customers, watch.days, counts)
 
 
 def body_of(move: Move, external_id: str, bank: Bank, start_ms: int) -> dict[str, Any]:

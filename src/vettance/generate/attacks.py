@@ -17,7 +17,7 @@ from vettance.generate.world import (
     FIRST_NAMES,
     PLACES,
     Device,
-    Origin,
+    EventOrigin,
     hex_text,
     hosting_ip,
     lognormal,
@@ -64,7 +64,7 @@ def take_over(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tup
     near = rng.random() < 0.3  # The careful ones come from the victim's own country.
     country = victim.place.country if near else pick(rng, PLACES).country
     device = make_device(rng, phone=rng.random() < 0.3)
-    origin = Origin(_network(rng, 0.7 if near else 0.3), country, device)
+    origin = EventOrigin(_network(rng, 0.7 if near else 0.3), country, device)
     session = hex_text(rng, 20)
     clock = int(rng.random() * DAY_MS)
 
@@ -123,7 +123,7 @@ def stuff(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tuple[i
             metadata["failureReason"] = "bad_password" if customer else "unknown_account"
         if rng.random() < 0.5:
             metadata["sdkSignals"] = machine_signals(rng)
-        origin = Origin(pick(rng, exits), country, pick(rng, machines))
+        origin = EventOrigin(pick(rng, exits), country, pick(rng, machines))
         yield (
             clock,
             write_head("user.login", "AUTHENTICATION", origin, metadata, customer=customer, email=email),
@@ -142,7 +142,7 @@ def test_cards(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tu
     del people, day
     cards = _size(rng, 22, 0.6, 6, 200)
     moves = rng.random() < 0.3  # Changes network and device all the time.
-    origin = Origin(_network(rng, 0.4), pick(rng, PLACES).country, _script(rng))
+    origin = EventOrigin(_network(rng, 0.4), pick(rng, PLACES).country, _script(rng))
     shop = f"mer_web_{pick(rng, ('books', 'games', 'streaming'))}_{int(rng.random() * 40):02d}"
     guest = rng.random() < 0.6
     name, email, session = (
@@ -157,7 +157,7 @@ def test_cards(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tu
         if not card or rng.random() < 0.85:
             card = "card_" + hex_text(rng, 24)
         if moves and rng.random() < 0.3:
-            origin = Origin(_network(rng, 0.6), origin.country, _script(rng))
+            origin = EventOrigin(_network(rng, 0.6), origin.country, _script(rng))
         metadata = {
             "amount": max(0.5, round(lognormal(rng, ticket, 0.4), 2)),
             "currency": "EUR",
@@ -215,7 +215,7 @@ def found_ring(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tu
             f"{pick(rng, FIRST_NAMES)}{hex_text(rng, 4)}" if rng.random() < 0.5 else f"deal.hunter+{number}"
         )
         email = f"{local}@{pick(rng, DISPOSABLE_DOMAINS)}" if throwaway else make_email(rng)
-        origin, session = Origin(pick(rng, exits), place.country, pick(rng, devices)), hex_text(rng, 20)
+        origin, session = EventOrigin(pick(rng, exits), place.country, pick(rng, devices)), hex_text(rng, 20)
         steps: list[tuple[str, str, dict[str, Any]]] = [
             ("user.signup", "ACCOUNT", {"outcome": "success", "sdkSignals": human_signals(rng)}),
             ("promo.redeem", "OTHER", {"promoCode": "WELCOME10"}),
@@ -239,7 +239,7 @@ def run_bot(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tuple
     """Bots: a program buys up what is scarce, or tries gift cards, faster and more evenly than people do."""
     del people, day
     buys = rng.random() < 0.6
-    origin = Origin(_network(rng, 0.4), pick(rng, PLACES).country, _script(rng))
+    origin = EventOrigin(_network(rng, 0.4), pick(rng, PLACES).country, _script(rng))
     pace_ms = lognormal(rng, 2_500, 0.8)
     clock = int(rng.random() * DAY_MS)
     name = make_customer_id(rng)

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vettance.generate.world import Origin, lognormal
+from vettance.generate.world import EventOrigin, lognormal
 from vettance.wire.payload import timestamp
 
 ORDINARY: Final = "ordinary"
@@ -39,7 +39,7 @@ class Happening(NamedTuple):
 def write_head(
     name: str,
     category: str,
-    origin: Origin | None,
+    origin: EventOrigin | None,
     metadata: dict[str, Any],
     *,
     customer: str = "",

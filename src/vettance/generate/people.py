@@ -16,8 +16,8 @@ from vettance.generate.world import (
     PLACE_WEIGHTS,
     PLACES,
     SHOPS,
-    Origin,
-    Place,
+    Country,
+    EventOrigin,
     hex_text,
     lognormal,
     make_device,
@@ -87,7 +87,7 @@ class Customer:
         self.habits = _make_habits(rng, self.home_place)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Country:
         """Where the customer is now."""
         return PLACES[self.home_place if self.away is None else self.away]
 
@@ -187,7 +187,7 @@ def _moment(rng: Random, customer: Customer, midnight_ms: int) -> int:
     return midnight_ms + int(((hour - customer.place.utc_offset_h) % 24) * HOUR_MS)
 
 
-def _origin(rng: Random, customer: Customer, at_ms: int, *, weekend: bool) -> Origin:
+def _origin(rng: Random, customer: Customer, at_ms: int, *, weekend: bool) -> EventOrigin:
     """Choose device and network: the office in its hours, the phone's network under way, else home."""
     place = customer.place
     device = customer.devices[0] if rng.random() < 0.75 else pick(rng, customer.devices)
@@ -195,7 +195,7 @@ def _origin(rng: Random, customer: Customer, at_ms: int, *, weekend: bool) -> Or
     country = place.country
     hour = (at_ms // HOUR_MS + place.utc_offset_h) % 24
     if customer.habits.uses_tunnel and rng.random() < 0.4:
-        return Origin(tunnel_ip(rng), pick(rng, PLACES).country, device)
+        return EventOrigin(tunnel_ip(rng), pick(rng, PLACES).country, device)
     if customer.away is not None and phone and rng.random() < 0.4:
         # A roaming phone leaves through its own network at home.
         ip, country = mobile_ip(rng, customer.home_place), PLACES[customer.home_place].country
@@ -214,7 +214,7 @@ def _origin(rng: Random, customer: Customer, at_ms: int, *, weekend: bool) -> Or
             round(place.latitude + rng.normalvariate(0, 0.05), 4),
             round(place.longitude + rng.normalvariate(0, 0.05), 4),
         )
-    return Origin(ip, country, device, spot)
+    return EventOrigin(ip, country, device, spot)
 
 
 def _home_ip(customer: Customer, at_ms: int) -> str:
@@ -269,7 +269,7 @@ def _session(rng: Random, customer: Customer, at_ms: int, *, weekend: bool) -> I
         yield _act(rng, customer, at_ms, origin, session)
 
 
-def _act(rng: Random, customer: Customer, at_ms: int, origin: Origin, session: str) -> Happening:
+def _act(rng: Random, customer: Customer, at_ms: int, origin: EventOrigin, session: str) -> Happening:
     draw = rng.random()
     if draw < 0.72:
         return _buy(rng, customer, at_ms, origin, session)
@@ -292,7 +292,7 @@ def _act(rng: Random, customer: Customer, at_ms: int, origin: Origin, session: s
 
 
 def _log_in(
-    rng: Random, customer: Customer, at_ms: int, origin: Origin, session: str, outcome: str
+    rng: Random, customer: Customer, at_ms: int, origin: EventOrigin, session: str, outcome: str
 ) -> Happening:
     metadata: dict[str, Any] = {"outcome": outcome}
     if customer.habits.signals and origin.device is not None and origin.device.channel == "web":
@@ -300,7 +300,7 @@ def _log_in(
     return _say(customer, at_ms, "user.login", "AUTHENTICATION", origin, session, metadata)
 
 
-def _buy(rng: Random, customer: Customer, at_ms: int, origin: Origin, session: str) -> Happening:
+def _buy(rng: Random, customer: Customer, at_ms: int, origin: EventOrigin, session: str) -> Happening:
     metadata = _ticket(rng, customer, pick(rng, customer.habits.merchants))
     return _say(customer, at_ms, "payment.attempt", "TRANSACTION", origin, session, metadata)
 
@@ -335,7 +335,7 @@ def _say(
     at_ms: int,
     name: str,
     category: str,
-    origin: Origin | None,
+    origin: EventOrigin | None,
     session: str,
     metadata: dict[str, Any],
 ) -> Happening:

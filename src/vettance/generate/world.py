@@ -16,7 +16,7 @@ END_MS_MAX: Final = 253_402_300_800_000
 Choice = TypeVar("Choice")
 
 
-class Place(NamedTuple):
+class Country(NamedTuple):
     """Where people live: ISO 3166-1 alpha-2 code, currency, offset from UTC, and coordinates in degrees.
 
     `weight` is the share of customers, in no unit.
@@ -32,18 +32,18 @@ class Place(NamedTuple):
 
 #: Cities with their rounded coordinates (two decimals are about a kilometre). The weights are our choice.
 PLACES: Final = (
-    Place("DE", "EUR", 1, 52.52, 13.40, 16),
-    Place("DE", "EUR", 1, 48.14, 11.58, 10),
-    Place("FR", "EUR", 1, 48.86, 2.35, 14),
-    Place("ES", "EUR", 1, 40.42, -3.70, 8),
-    Place("IT", "EUR", 1, 45.46, 9.19, 8),
-    Place("NL", "EUR", 1, 52.37, 4.90, 6),
-    Place("IE", "EUR", 0, 53.35, -6.26, 3),
-    Place("GB", "GBP", 0, 51.51, -0.13, 14),
-    Place("US", "USD", -5, 40.71, -74.01, 10),
-    Place("US", "USD", -8, 34.05, -118.24, 6),
-    Place("CA", "CAD", -5, 43.65, -79.38, 3),
-    Place("AU", "AUD", 10, -33.87, 151.21, 2),
+    Country("DE", "EUR", 1, 52.52, 13.40, 16),
+    Country("DE", "EUR", 1, 48.14, 11.58, 10),
+    Country("FR", "EUR", 1, 48.86, 2.35, 14),
+    Country("ES", "EUR", 1, 40.42, -3.70, 8),
+    Country("IT", "EUR", 1, 45.46, 9.19, 8),
+    Country("NL", "EUR", 1, 52.37, 4.90, 6),
+    Country("IE", "EUR", 0, 53.35, -6.26, 3),
+    Country("GB", "GBP", 0, 51.51, -0.13, 14),
+    Country("US", "USD", -5, 40.71, -74.01, 10),
+    Country("US", "USD", -8, 34.05, -118.24, 6),
+    Country("CA", "CAD", -5, 43.65, -79.38, 3),
+    Country("AU", "AUD", 10, -33.87, 151.21, 2),
 )
 PLACE_WEIGHTS: Final = tuple(place.weight for place in PLACES)
 
@@ -138,7 +138,7 @@ class Device(NamedTuple):
     channel: str  # "web" | "app"
 
 
-class Origin(NamedTuple):
+class EventOrigin(NamedTuple):
     """Where an event comes from: the device and the network, and coordinates when the device tells them."""
 
     ip: str

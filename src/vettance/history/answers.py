@@ -13,9 +13,9 @@ from vettance.decisions.decision import LOWERCASE, Action, Decision, Outcome, Re
 from vettance.decisions.sql import Listed
 from vettance.errors import Invalid
 from vettance.events.event import Category
-from vettance.history.decision_search import Place
+from vettance.history.decision_search import PageEnd
 from vettance.history.filter import Order
-from vettance.history.rollup import Count, Tally
+from vettance.history.rollup import Count, SpanCounts
 from vettance.history.statistics import Uniques
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To, any_case
@@ -28,7 +28,7 @@ AnyOutcome = Annotated[Outcome, any_case(approve="ALLOW", deny="BLOCK")]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 
 
-class Level(enum.StrEnum):
+class RiskLevelBand(enum.StrEnum):
     """The bands of the risk score."""
 
     LOW = "low"
@@ -72,7 +72,7 @@ class DecisionQuery(PageQuery, frozen=True):
     decision: AnyOutcome | None = None
     min_score: Percent | None = None
     max_score: Percent | None = None
-    risk_level: Annotated[Level, any_case()] | None = None
+    risk_level: Annotated[RiskLevelBand, any_case()] | None = None
     customer: Annotated[str, msgspec.Meta(description="An external id or an e-mail address.")] | None = None
     device: Annotated[str, msgspec.Meta(description="An external id or a fingerprint.")] | None = None
     country: str | None = None
@@ -185,7 +185,7 @@ def decision_item(listed: Listed, decision: Decision) -> DecisionItem:
     )
 
 
-class Totals(Wire, frozen=True):
+class DecisionTotals(Wire, frozen=True):
     """How many decisions there were."""
 
     evaluated: int
@@ -209,7 +209,7 @@ class ReasonCount(Wire, frozen=True):
     count: int
 
 
-class Bucket(Totals, frozen=True, kw_only=True):
+class Bucket(DecisionTotals, frozen=True, kw_only=True):
     """The decisions of a part of the span that begins at `start`."""
 
     start: str
@@ -218,7 +218,7 @@ class Bucket(Totals, frozen=True, kw_only=True):
 class DecisionStats(Wire, frozen=True):
     """The answer of `GET /decisions/stats`, by event time. Parts without decisions are left out."""
 
-    totals: Totals
+    totals: DecisionTotals
     rates: Rates
     average_risk_score: float
     top_reason_codes: list[ReasonCount]
@@ -236,7 +236,7 @@ class EventStats(Wire, frozen=True):
     newest: Coverage
 
 
-def decision_stats(tally: Tally) -> DecisionStats:
+def decision_stats(tally: SpanCounts) -> DecisionStats:
     """Write what was counted as `GET /decisions/stats` answers it."""
     totals = _totals(tally.totals)
     rates = [round(part / max(totals.evaluated, 1), _RATE_DIGITS) for part in _parts(totals)]
@@ -253,7 +253,7 @@ def decision_stats(tally: Tally) -> DecisionStats:
     )
 
 
-def event_stats(tally: Tally, uniques: Uniques, newest: Coverage) -> EventStats:
+def event_stats(tally: SpanCounts, uniques: Uniques, newest: Coverage) -> EventStats:
     """Write what was counted as `GET /events/stats` answers it."""
     return EventStats(
         total_events=tally.totals.evaluated,
@@ -265,22 +265,22 @@ def event_stats(tally: Tally, uniques: Uniques, newest: Coverage) -> EventStats:
     )
 
 
-def _totals(count: Count) -> Totals:
+def _totals(count: Count) -> DecisionTotals:
     approve = count.evaluated - count.review - count.block
-    return Totals(evaluated=count.evaluated, approve=approve, review=count.review, deny=count.block)
+    return DecisionTotals(evaluated=count.evaluated, approve=approve, review=count.review, deny=count.block)
 
 
-def _parts(totals: Totals) -> tuple[int, int, int]:
+def _parts(totals: DecisionTotals) -> tuple[int, int, int]:
     return totals.approve, totals.review, totals.deny
 
 
-def write_cursor(order: Order, place: Place, *, descending: bool) -> str:
+def write_cursor(order: Order, place: PageEnd, *, descending: bool) -> str:
     """Write where a page ended, in a text that says which list it belongs to."""
     packed = msgspec.msgpack.encode((order.value, descending, *place))
     return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
 
-def read_cursor(cursor: str, order: Order, *, descending: bool) -> Place:
+def read_cursor(cursor: str, order: Order, *, descending: bool) -> PageEnd:
     """Read where a page ended. Raises `Invalid` (400) when it is none, or one of a list in another order."""
     try:
         packed = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
@@ -292,4 +292,4 @@ def read_cursor(cursor: str, order: Order, *, descending: bool) -> Place:
             "The cursor cannot be used.",
             {"cursor": "must be the nextCursor of an earlier page of the same list, in the same order"},
         )
-    return Place(key, seq)
+    return PageEnd(key, seq)

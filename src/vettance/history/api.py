@@ -14,7 +14,7 @@ from vettance.decisions.answers import (
     Outputs,
     RuleResult,
     RuleVersion,
-    Unknown,
+    UnknownValue,
     as_sent,
     event_record,
 )
@@ -35,14 +35,14 @@ from vettance.history.answers import (
     read_cursor,
     write_cursor,
 )
-from vettance.history.decision_search import Finder, Found
-from vettance.history.entity_links import Link
+from vettance.history.decision_search import DecisionFinder, FoundPage
+from vettance.history.entity_links import EntityLink
 from vettance.history.explain import Explained, Explainer
 from vettance.history.filter import Wanted
-from vettance.history.statistics import Accountant
+from vettance.history.statistics import DecisionCounter
 from vettance.velocity.port import EVERYTHING
 from vettance.web.query import read_query
-from vettance.web.routing import Call, Page, Reply, Route
+from vettance.web.routing import Call, Page, Route, RouteReply
 from vettance.wire.payload import JSON, decode, encode, timestamp
 
 _DECISIONS: Final = "Decisions"
@@ -57,7 +57,7 @@ PAGE_BYTES: Final = 1024 * 1024
 class HistoryDoors:
     """Finds and counts what was decided."""
 
-    def __init__(self, finder: Finder, accountant: Accountant, explainer: Explainer) -> None:
+    def __init__(self, finder: DecisionFinder, accountant: DecisionCounter, explainer: Explainer) -> None:
         self._finder = finder
         self._accountant = accountant
         self._explainer = explainer
@@ -121,7 +121,7 @@ class HistoryDoors:
             ),
         )
 
-    async def decisions(self, call: Call) -> Reply:
+    async def decisions(self, call: Call) -> RouteReply:
         """GET /decisions."""
         query = read_query(call.query_string, DecisionQuery)
         wanted = Wanted(
@@ -140,13 +140,13 @@ class HistoryDoors:
         )
         found, cursor = await self._find(call.tenant.id, wanted, query)
         listed = await self._explainer.find_listed(call.tenant.id, found.seqs)
-        return Reply(
+        return RouteReply(
             DecisionPage.of(
                 query, [decision_item(one, decision) for one, decision in listed], found.total, cursor
             )
         )
 
-    async def events(self, call: Call) -> Reply | Page:
+    async def events(self, call: Call) -> RouteReply | Page:
         """GET /events."""
         query = read_query(call.query_string, EventQuery)
         wanted = Wanted(
@@ -164,7 +164,7 @@ class HistoryDoors:
         found, cursor = await self._find(call.tenant.id, wanted, query)
         records = await self._records(call.tenant.id, found.seqs, PAGE_BYTES)
         if records is not None:
-            return Reply(EventPage.of(query, records, found.total, cursor))
+            return RouteReply(EventPage.of(query, records, found.total, cursor))
         page = EventPage.of(query, [], found.total, cursor)
         pieces = partial(self._stream, call.tenant.id, page, found.seqs)
         return Page(b"", "application/json", pieces=pieces)
@@ -195,7 +195,7 @@ class HistoryDoors:
 
     async def _find(
         self, tenant: str, wanted: Wanted, query: DecisionQuery | EventQuery
-    ) -> tuple[Found, str | None]:
+    ) -> tuple[FoundPage, str | None]:
         """Return the page that a query asks for, and the cursor of the next one."""
         order, descending = ORDERS[query.sort_by.value], query.descending
         after = None
@@ -207,29 +207,29 @@ class HistoryDoors:
         cursor = write_cursor(order, found.end, descending=descending) if found.end is not None else None
         return found, cursor
 
-    async def decision_stats(self, call: Call) -> Reply:
+    async def decision_stats(self, call: Call) -> RouteReply:
         """GET /decisions/stats."""
         query = read_query(call.query_string, SpanQuery)
-        return Reply(
+        return RouteReply(
             decision_stats(await self._accountant.tally(call.tenant.id, query.moment_from, query.moment_to))
         )
 
-    async def event_stats(self, call: Call) -> Reply:
+    async def event_stats(self, call: Call) -> RouteReply:
         """GET /events/stats."""
         query = read_query(call.query_string, SpanQuery)
         tally, uniques = await self._accountant.both(call.tenant.id, query.moment_from, query.moment_to)
         newest = await self._accountant.cover(call.tenant.id)
-        return Reply(event_stats(tally, uniques, newest))
+        return RouteReply(event_stats(tally, uniques, newest))
 
-    async def decision(self, call: Call) -> Reply:
+    async def decision(self, call: Call) -> RouteReply:
         """GET /decisions/{id}."""
-        return Reply(_record_answer(await self._explainer.explain(call.tenant.id, call.path["id"])))
+        return RouteReply(_record_answer(await self._explainer.explain(call.tenant.id, call.path["id"])))
 
-    async def event(self, call: Call) -> Reply:
+    async def event(self, call: Call) -> RouteReply:
         """GET /events/{id}."""
         stored, decision, _ = await self._explainer.find(call.tenant.id, call.path["id"])
         feedback = await self._explainer.feedback(call.tenant.id, [stored.id])
-        return Reply(event_record(stored, decision, feedback))
+        return RouteReply(event_record(stored, decision, feedback))
 
 
 def _record_answer(explained: Explained) -> DecisionRecord:
@@ -261,7 +261,7 @@ def _record_answer(explained: Explained) -> DecisionRecord:
                 ListMatch(id=entry_id, list_type=list_type, type=entry_type)
                 for entry_id, list_type, entry_type in record.lists
             ],
-            unknown=[Unknown(name=name, error=error) for name, error in record.unknown] or msgspec.UNSET,
+            unknown=[UnknownValue(name=name, error=error) for name, error in record.unknown] or msgspec.UNSET,
             inexact=explained.inexact or msgspec.UNSET,
             degraded=record.inexact == EVERYTHING or msgspec.UNSET,
         ),
@@ -275,7 +275,7 @@ def _queued(signals: bytes | None) -> JSON:
     return {} if signals is None else {"sessionSignals": decode(signals)}
 
 
-def _linked(link: Link) -> LinkedEntity:
+def _linked(link: EntityLink) -> LinkedEntity:
     return LinkedEntity(
         id=link.id,
         events=link.events,

@@ -11,7 +11,7 @@ from vettance.decisions.active_rulesets import ActiveRules, consider, logged_eve
 from vettance.decisions.decide_imported import Backfill
 from vettance.decisions.decision import Decision, Outcome, decide, entries_of
 from vettance.events import sql as events_sql
-from vettance.events.event import Source
+from vettance.events.event import EventSource
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import MEANS_FRAUD, Feedback
 from vettance.rules.aggregates import WINDOW_MS_MAX
@@ -29,7 +29,7 @@ class RuleHits(msgspec.Struct):
     failed: int = 0
 
 
-class Change(msgspec.Struct, frozen=True):
+class ChangedDecision(msgspec.Struct, frozen=True):
     """An event about which the rules would have decided otherwise; `fraud` is what its labels say."""
 
     id: str
@@ -58,7 +58,7 @@ class Backtest:
         self._active = active
         self._engine = engine
         self._velocity = engine()
-        self._runs: Sequence[events_sql.Run] = ()
+        self._runs: Sequence[events_sql.ImportRun] = ()
         self._past: Backfill | None = None
         self.counts: dict[tuple[bool | None, Outcome, Outcome], int] = {}
         #: Events of the log that could not be read again.
@@ -66,7 +66,7 @@ class Backtest:
         self.hits = [RuleHits() for _ in active.ruleset.running]
 
     async def run(
-        self, span: tuple[int, int], keep: Callable[[Change], Any], progress: Callable[[int], Any]
+        self, span: tuple[int, int], keep: Callable[[ChangedDecision], Any], progress: Callable[[int], Any]
     ) -> None:
         """Count the events that happened in `span` (Unix milliseconds, from and before); `keep` gets changes.
 
@@ -74,7 +74,8 @@ class Backtest:
         """
         self._velocity.install(self._tenant, self._active.compiled.plan)
         self._runs = [
-            events_sql.Run._make(row) for row in await self._store.read(events_sql.select_runs(self._tenant))
+            events_sql.ImportRun._make(row)
+            for row in await self._store.read(events_sql.select_runs(self._tenant))
         ]
         # Nothing is received more than five minutes before it happened.
         since_ms, after = span[0] - WINDOW_MS_MAX - 300_000, 0
@@ -90,7 +91,7 @@ class Backtest:
                     keep(change)
             progress(len(rows))
 
-    async def _decide(self, row: Row, span: tuple[int, int], fraud: bool | None) -> Change | None:
+    async def _decide(self, row: Row, span: tuple[int, int], fraud: bool | None) -> ChangedDecision | None:
         try:
             event = logged_event(row[:6])
             was = sql.record_of(row[6])
@@ -98,7 +99,7 @@ class Backtest:
             self.skipped += 1
             return None
         active, facts, answer, _ = consider(self._velocity, self._active, self._tenant, row[2], event)
-        if row[7] == Source.IMPORT and (past := self._past_of(row[0], span[0])) is not None:
+        if row[7] == EventSource.IMPORT and (past := self._past_of(row[0], span[0])) is not None:
             answer = (await past.ask(row[2], event)).answer
         if not span[0] <= event.occurred_at_ms < span[1]:
             return None
@@ -113,7 +114,7 @@ class Backtest:
         now = decide(active.ruleset, active.version, fired, entries_of(self._tenant, was.lists))
         place = fraud, was.outcome, now.outcome
         self.counts[place] = self.counts.get(place, 0) + 1
-        return Change(row[2], event.occurred_at_ms, was.outcome, was.score, now, fraud)
+        return ChangedDecision(row[2], event.occurred_at_ms, was.outcome, was.score, now, fraud)
 
     def _past_of(self, seq: int, since_ms: int) -> Backfill | None:
         """Return the memory of the import that brought the event at a place of the log."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from vettance.rules.gate import Context
 
 if TYPE_CHECKING:
-    from vettance.history.backtest import Backtest, Change
+    from vettance.history.backtest import Backtest, ChangedDecision
 
 PACK = "fraud"
 END_MS = 2**62  # Later than anything happens.
@@ -142,7 +142,7 @@ def backtest_file(
     click.echo(f"{counted(idle, 'running rule')} fired on nothing." if idle else "Every running rule fired.")
 
 
-def _line_of(change: Change) -> bytes:
+def _line_of(change: ChangedDecision) -> bytes:
     from vettance.decisions.decision import LOWERCASE
 
     return (

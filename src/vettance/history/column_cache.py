@@ -7,37 +7,37 @@ from typing import Final
 import numpy as np
 
 from vettance.fairness.tenant_cache import TenantCache, Usage
-from vettance.history.segment import Array, Chunk, Column
+from vettance.history.segment import Array, Chunk, ColumnData
 
 #: Five million decisions are 20 MB for each text and 5 MB for the score; the columns in use fit many times.
 MEMORY_BYTES_MAX: Final = 256 * 1024 * 1024
 
 
-def _weigh(_name: str, column: Column) -> int:
+def _weigh(_name: str, column: ColumnData) -> int:
     return column.memory_bytes
 
 
-class Shelf:
+class ColumnCache:
     """Columns by (tenant, name). Those not asked for longest give way, of the tenant whose take the most."""
 
     def __init__(self, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
-        self._columns = TenantCache[str, Column](memory_bytes_max, _weigh)
+        self._columns = TenantCache[str, ColumnData](memory_bytes_max, _weigh)
 
     @property
     def usage(self) -> Usage:
         """Return how much is remembered, for the metrics."""
         return self._columns.usage
 
-    def take(self, tenant: str, name: str, layout: "Layout") -> Column:
+    def take(self, tenant: str, name: str, layout: "SegmentOffsets") -> ColumnData:
         """Return a column that holds a beginning of these chunks, maybe an empty one, to be added to."""
         column = self._columns.get(tenant, name)
         if column is None or not column.begins(layout.ids, layout.starts):
-            column = Column(name)
+            column = ColumnData(name)
         # Before it is filled: what is dropped meanwhile must not come back.
         self._columns.put(tenant, name, column)
         return column
 
-    def grown(self, tenant: str, name: str, column: Column) -> None:
+    def grown(self, tenant: str, name: str, column: ColumnData) -> None:
         """Weigh a column again, and make room for what was added to it."""
         if self._columns.get(tenant, name) is column:
             self._columns.put(tenant, name, column)
@@ -47,7 +47,7 @@ class Shelf:
         self._columns.drop(tenant)
 
 
-class Layout:
+class SegmentOffsets:
     """Where decisions stand: place (in all chunks of a tenant, oldest first) against `seq` (in the log)."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:

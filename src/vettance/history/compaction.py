@@ -38,7 +38,7 @@ _HELD_LOOK_S: Final = 0.05
 _STEP: Final = 64  # Rows of a full-text index in one commit: a millisecond of the writer's time.
 
 
-class Sealer:
+class Compactor:
     """Makes a chunk of a tenant's decisions whenever there are enough that stand in none.
 
     `ever` counts the decisions of each tenant since the start. Whatever is killed half-way is begun again:

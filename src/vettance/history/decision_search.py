@@ -13,7 +13,7 @@ from vettance.decisions.decision import Outcome
 from vettance.errors import Unavailable
 from vettance.fairness.tenant_cache import Usage
 from vettance.history import sql
-from vettance.history.column_cache import Layout, Shelf
+from vettance.history.column_cache import ColumnCache, SegmentOffsets
 from vettance.history.filter import (
     TRIGRAM,
     Mark,
@@ -37,7 +37,7 @@ from vettance.history.segment import (
     TYPES,
     Array,
     Chunk,
-    Row,
+    DecisionRow,
 )
 from vettance.terms import sql as terms_sql
 
@@ -74,32 +74,32 @@ def begun_again(read: Callable[Asked, Awaitable[Result]]) -> Callable[Asked, Cor
     return reading
 
 
-class Place(NamedTuple):
+class PageEnd(NamedTuple):
     """Where a page ended: the key it is sorted by (0 for the log's own order) and the `seq`."""
 
     key: int
     seq: int
 
 
-class Found(NamedTuple):
+class FoundPage(NamedTuple):
     """A page: how many there are in all, the `seq` of those on it, and where it ended when there are more."""
 
     total: int
     seqs: list[int]
     more: bool
-    end: Place | None
+    end: PageEnd | None
 
 
-class Finder:
+class DecisionFinder:
     """Answers lists. Everything acknowledged is seen: what is in no chunk yet is looked up in the log.
 
     What has to be looked into decision by decision is read `at_once` rows at a time.
     """
 
-    def __init__(self, store: Store, shelf: Shelf | None = None, *, at_once: int = AT_ONCE) -> None:
+    def __init__(self, store: Store, shelf: ColumnCache | None = None, *, at_once: int = AT_ONCE) -> None:
         self._store = store
         self._at_once = at_once
-        self._shelf = shelf or Shelf()
+        self._shelf = shelf or ColumnCache()
         self._loading: dict[tuple[str, str], asyncio.Lock] = {}
 
     @property
@@ -119,10 +119,10 @@ class Finder:
         order: Order,
         offset: int,
         limit: int,
-        after: Place | None = None,
+        after: PageEnd | None = None,
         *,
         descending: bool,
-    ) -> Found:
+    ) -> FoundPage:
         """Return `limit` decisions beyond `offset`, or beyond `after` when it is given."""
         layout = await self.layout(tenant)
         lookup = await self._look_up(tenant, wanted, layout)
@@ -147,9 +147,9 @@ class Finder:
         page = picked[:limit]
         seqs = await self._seqs(tenant, layout, page)
         more = len(picked) > limit
-        return Found(total, seqs, more, Place(page[-1].key, seqs[-1]) if more else None)
+        return FoundPage(total, seqs, more, PageEnd(page[-1].key, seqs[-1]) if more else None)
 
-    async def _tail(self, tenant: str, layout: Layout, wanted: Wanted, order: Order) -> "_Tail":
+    async def _tail(self, tenant: str, layout: SegmentOffsets, wanted: Wanted, order: Order) -> "_Tail":
         """Return what a list asks for of the decisions that stand in no chunk, oldest first."""
         if wanted.search is None:
             statement = sql.select_tail_keys(tenant, layout.through, wanted, order)
@@ -165,12 +165,12 @@ class Finder:
                 return _Tail.of(*np.array(held, np.int64).reshape(-1, 2).T)
             after = rows[-1].seq
 
-    async def layout(self, tenant: str) -> Layout:
+    async def layout(self, tenant: str) -> SegmentOffsets:
         """Return where a tenant's decisions stand at the moment."""
         rows = await self._store.read(sql.select_chunks(tenant))
-        return Layout([Chunk._make(row) for row in rows])
+        return SegmentOffsets([Chunk._make(row) for row in rows])
 
-    async def column(self, tenant: str, name: str, layout: Layout) -> Array:
+    async def column(self, tenant: str, name: str, layout: SegmentOffsets) -> Array:
         """Return one column of all chunks, from memory as far as it is there. Raises `ChunksChanged`."""
         lock = self._loading.setdefault((tenant, name), asyncio.Lock())
         async with lock:
@@ -190,7 +190,7 @@ class Finder:
             return values[: np.searchsorted(values["place"], layout.size)]
         return values[: layout.size]
 
-    async def _look_up(self, tenant: str, wanted: Wanted, layout: Layout) -> Lookup:
+    async def _look_up(self, tenant: str, wanted: Wanted, layout: SegmentOffsets) -> Lookup:
         if not layout.size:
             return Lookup()
         asked = wanted.texts
@@ -206,7 +206,7 @@ class Finder:
             sought=await self._search(tenant, wanted.search, layout) if wanted.search is not None else None,
         )
 
-    async def _moments(self, tenant: str, wanted: Wanted, layout: Layout) -> Array | None:
+    async def _moments(self, tenant: str, wanted: Wanted, layout: SegmentOffsets) -> Array | None:
         """Make the mask of `from` and `to`: only chunks that they cut through are looked into."""
         if wanted.from_ms is None and wanted.to_ms is None:
             return None
@@ -226,7 +226,9 @@ class Finder:
             mask[layout.starts[index] : layout.starts[index + 1]] = (moments >= first) & (moments < end)
         return mask
 
-    async def parts(self, tenant: str, name: str, layout: Layout, indexes: Sequence[int]) -> dict[int, Array]:
+    async def parts(
+        self, tenant: str, name: str, layout: SegmentOffsets, indexes: Sequence[int]
+    ) -> dict[int, Array]:
         """Return one column of some chunks, by their indexes. Raises `ChunksChanged`."""
         found: dict[int, Array] = {}
         places = {layout.ids[index]: index for index in indexes}
@@ -239,7 +241,7 @@ class Finder:
             raise ChunksChanged
         return found
 
-    async def _search(self, tenant: str, search: str, layout: Layout) -> Sought:
+    async def _search(self, tenant: str, search: str, layout: SegmentOffsets) -> Sought:
         part = id_part(search)
         ids: Array | None = None
         if part.anywhere is not None:
@@ -252,7 +254,7 @@ class Finder:
         terms = {name: found[:, 0][(found[:, 1] & BITS[name]) > 0] for name in SEARCHED}
         return Sought(terms, ids, part.beginning)
 
-    async def _hold(self, tenant: str, digits: str, layout: Layout) -> Array:
+    async def _hold(self, tenant: str, digits: str, layout: SegmentOffsets) -> Array:
         """Return which decisions hold some digits in their ids: their places, or a mask of all."""
         if len(digits) >= _RARE_DIGITS:
             hits = await self._store.read(terms_sql.search_ids(digits, _HITS + 1))
@@ -261,7 +263,7 @@ class Finder:
         high, low = [await self.column(tenant, name, layout) for name in ("high", "low")]
         return await think_aside(lambda: holds(high, low, digits), layout.size)
 
-    async def places(self, tenant: str, layout: Layout, seqs: Array) -> Array:
+    async def places(self, tenant: str, layout: SegmentOffsets, seqs: Array) -> Array:
         """Return where some decisions stand; those of other tenants and those in no chunk are left out."""
         if layout.dense:
             return layout.dense_places(seqs)
@@ -271,7 +273,7 @@ class Finder:
         found: Array = places[own[places] == inside]
         return found
 
-    async def _before(self, tenant: str, layout: Layout, seq: int) -> int:
+    async def _before(self, tenant: str, layout: SegmentOffsets, seq: int) -> int:
         """Count the decisions in chunks that stand before `seq` in the log."""
         index = layout.chunk_of_seq(seq)
         if index == len(layout.chunks):
@@ -281,11 +283,11 @@ class Finder:
         own = (await self.parts(tenant, "seq", layout, [index]))[index]
         return int(layout.starts[index] + np.searchsorted(own, seq))
 
-    async def _mark(self, tenant: str, layout: Layout, after: Place, *, descending: bool) -> Mark:
+    async def _mark(self, tenant: str, layout: SegmentOffsets, after: PageEnd, *, descending: bool) -> Mark:
         seq = after.seq if descending else after.seq + 1
         return Mark(after.key, after.seq, await self._before(tenant, layout, seq))
 
-    async def _seqs(self, tenant: str, layout: Layout, picked: Sequence[Picked]) -> list[int]:
+    async def _seqs(self, tenant: str, layout: SegmentOffsets, picked: Sequence[Picked]) -> list[int]:
         places = np.array([one.place for one in picked if one.place >= 0], np.int64)
         indexes = layout.chunks_of_places(places)
         torn = [index for index in np.unique(indexes).tolist() if not layout.gapless[index]]
@@ -315,7 +317,7 @@ def _numbers(text: str | None) -> Array:
     return np.fromstring(text or "", np.int64, sep=",")
 
 
-def _key(row: Row, order: Order) -> int:
+def _key(row: DecisionRow, order: Order) -> int:
     if order is Order.SCORE:
         return row.score
     if order is Order.OUTCOME:

@@ -8,15 +8,15 @@ import numpy as np
 
 from vettance.db.engine import Store
 from vettance.history import sql
-from vettance.history.column_cache import Layout
-from vettance.history.decision_search import Finder, begun_again, think_aside
-from vettance.history.segment import TERM, Array, Row
+from vettance.history.column_cache import SegmentOffsets
+from vettance.history.decision_search import DecisionFinder, begun_again, think_aside
+from vettance.history.segment import TERM, Array, DecisionRow
 from vettance.terms import sql as terms_sql
 
 _MARKS_EACH: Final = 64  # Putting a number in order takes about as long as clearing so many marks.
 
 
-class Kind(NamedTuple):
+class EntityKind(NamedTuple):
     """What a kind of entity is known by: a field, else (where that is empty) another one."""
 
     first: str
@@ -24,17 +24,17 @@ class Kind(NamedTuple):
 
 
 KINDS: Final = {
-    "customer": Kind("customer_id", "email"),
-    "device": Kind("fingerprint", "device_id"),
-    "ip": Kind("ip"),
-    "email": Kind("email"),
-    "session": Kind("session_id"),
+    "customer": EntityKind("customer_id", "email"),
+    "device": EntityKind("fingerprint", "device_id"),
+    "ip": EntityKind("ip"),
+    "email": EntityKind("email"),
+    "session": EntityKind("session_id"),
 }
 #: The kinds that are counted as others.
 _COUNTED: Final = ("customer", "device")
 
 
-class Link(msgspec.Struct, frozen=True):
+class EntityLink(msgspec.Struct, frozen=True):
     """How an entity stands in the history: moments are Unix milliseconds of event time."""
 
     id: str
@@ -44,15 +44,15 @@ class Link(msgspec.Struct, frozen=True):
     last_at_ms: int
 
 
-class Relater:
+class EntityLinker:
     """Answers for entities from the columns of the history; nothing is kept for it alone."""
 
-    def __init__(self, store: Store, finder: Finder) -> None:
+    def __init__(self, store: Store, finder: DecisionFinder) -> None:
         self._store = store
         self._finder = finder
 
     @begun_again
-    async def links(self, tenant: str, entities: Mapping[str, str]) -> dict[str, Link]:
+    async def links(self, tenant: str, entities: Mapping[str, str]) -> dict[str, EntityLink]:
         """Tell how some entities (kind → what it is known by) were seen; each was, at least once."""
         layout = await self._finder.layout(tenant)
         rows = [
@@ -79,7 +79,7 @@ class Relater:
         await self._find_ends(tenant, layout, [stand.ends for stand in stands.values()])
         return {kind: _link(value, newer[kind], stands[kind]) for kind, value in entities.items()}
 
-    async def _find_ends(self, tenant: str, layout: Layout, sought: Sequence["_Ends"]) -> None:
+    async def _find_ends(self, tenant: str, layout: SegmentOffsets, sought: Sequence["_Ends"]) -> None:
         """Read the chunks that tell when entities were seen first and last, those of all of them at once."""
         while wanted := set[int]().union(*(ends.wants() for ends in sought)):
             parts = await self._finder.parts(tenant, "occurred_at_ms", layout, sorted(wanted))
@@ -98,7 +98,7 @@ class Relater:
 class _Ends:
     """The first and last event times of some places, found by looking into as few chunks as can be."""
 
-    def __init__(self, layout: Layout, places: Array) -> None:
+    def __init__(self, layout: SegmentOffsets, places: Array) -> None:
         """`places` are in order."""
         self._layout = layout
         self._places = places
@@ -134,20 +134,20 @@ class _Stand(NamedTuple):
     ends: _Ends
 
 
-def _link(value: str, newer: Sequence[Row], stand: _Stand) -> Link:
+def _link(value: str, newer: Sequence[DecisionRow], stand: _Stand) -> EntityLink:
     moments = [*stand.ends.moments, *(row.occurred_at_ms for row in newer)]
-    return Link(value, len(newer) + stand.events, stand.others, min(moments), max(moments))
+    return EntityLink(value, len(newer) + stand.events, stand.others, min(moments), max(moments))
 
 
 class _Thought(msgspec.Struct, frozen=True):
     """Where an entity stands in the chunks, and how many others were seen with it, there or in `newer`."""
 
-    layout: Layout
+    layout: SegmentOffsets
     columns: Mapping[str, Array]
     terms: Mapping[str, int]
     kind: str
     term: int | None
-    newer: Sequence[Row]
+    newer: Sequence[DecisionRow]
 
     def __call__(self) -> _Stand:
         places = self._places()
@@ -172,7 +172,7 @@ class _Thought(msgspec.Struct, frozen=True):
             mask |= (self.columns[kind.second] == self.term) & (self.columns[kind.first] == 0)
         return np.flatnonzero(mask)
 
-    def _known_by(self, kind: Kind, places: Array) -> Array:
+    def _known_by(self, kind: EntityKind, places: Array) -> Array:
         first = self.columns[kind.first][places]
         if kind.second is None:
             return first
@@ -192,7 +192,7 @@ def _distinct(terms: Array) -> int:
     return int(np.count_nonzero(marks[1:]))
 
 
-def known_by(row: Row, kind: str) -> str | None:
+def known_by(row: DecisionRow, kind: str) -> str | None:
     """Return what the entity of a kind is known by in a decision."""
     first: str | None = getattr(row, KINDS[kind].first)
     second = KINDS[kind].second

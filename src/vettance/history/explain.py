@@ -14,7 +14,7 @@ from vettance.decisions.load_ruleset import PACK_VERSION, pack_rules
 from vettance.errors import NotFound
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback
-from vettance.history.entity_links import Link, Relater
+from vettance.history.entity_links import EntityLink, EntityLinker
 from vettance.ids import is_id
 from vettance.rules.compiler import compile_rules
 from vettance.rules.ruleset import RuleSet
@@ -34,26 +34,26 @@ _log = logger()
 class Explained(msgspec.Struct, frozen=True):
     """A stored decision, with the rules that made it and the entities it touches."""
 
-    stored: sql.Stored
+    stored: sql.StoredDecision
     sent: JSON
     active: ActiveRules
     decision: Decision
     features: dict[str, Value]
     inexact: list[str]  # The names of the features that may be off.
-    links: dict[str, Link]
+    links: dict[str, EntityLink]
     feedback: list[Feedback]
 
 
 class Explainer:
     """Finds decisions of a tenant and explains them with the rule set version that made them."""
 
-    def __init__(self, store: Store, evaluator: Evaluator, cache: RuleCache, relater: Relater) -> None:
+    def __init__(self, store: Store, evaluator: Evaluator, cache: RuleCache, relater: EntityLinker) -> None:
         self._store = store
         self._evaluator = evaluator
         self._cache = cache
         self._relater = relater
 
-    async def find(self, tenant: str, event_id: str) -> tuple[sql.Stored, Decision, ActiveRules]:
+    async def find(self, tenant: str, event_id: str) -> tuple[sql.StoredDecision, Decision, ActiveRules]:
         """Return one event with its decision. Raises `NotFound` when it is absent or another tenant's."""
         if not is_id(event_id, "evt"):
             raise NotFound
@@ -92,7 +92,7 @@ class Explainer:
         listed = [at[seq] for seq in seqs if seq in at]
         return [(one, (await self._decided(tenant, one.stored))[0]) for one in listed]
 
-    async def _decided(self, tenant: str, stored: sql.Stored) -> tuple[Decision, ActiveRules]:
+    async def _decided(self, tenant: str, stored: sql.StoredDecision) -> tuple[Decision, ActiveRules]:
         """Return what was answered, in full, and the rules that said so."""
         record = stored.record
         try:

@@ -8,7 +8,7 @@ import numpy as np
 
 from vettance.decisions.decision import Outcome
 from vettance.events.event import Category
-from vettance.history.segment import Array, Row
+from vettance.history.segment import Array, DecisionRow
 from vettance.ids import ID_DIGITS
 
 _BLOCK: Final = 1 << 16
@@ -92,7 +92,7 @@ def _is_digits(text: str) -> bool:
     return len(text) <= ID_DIGITS and _HEX.issuperset(text)
 
 
-def row_holds(row: Row, search: str) -> bool:
+def row_holds(row: DecisionRow, search: str) -> bool:
     """Tell whether a decision holds a text (in folded case) somewhere that `search` looks into."""
     part = id_part(search)
     digits = row.id[len(_ID_HEAD) :]

@@ -37,7 +37,7 @@ class Count(msgspec.Struct):
         self.score_sum += score_sum
 
 
-class Tally(msgspec.Struct):
+class SpanCounts(msgspec.Struct):
     """The counts of a span: in all, by buckets (their start, in seconds) and by reason codes."""
 
     bucket_s: int

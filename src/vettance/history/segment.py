@@ -61,7 +61,7 @@ LEVEL_SHIFT: Final = 2
 CATEGORY_SHIFT: Final = 4
 
 
-class Row(NamedTuple):
+class DecisionRow(NamedTuple):
     """One decision as the history sees it."""
 
     seq: int
@@ -108,7 +108,7 @@ def verdict(outcome: str, level: str, category: str) -> int:
     )
 
 
-def texts_of(rows: Sequence[Row]) -> dict[str, int]:
+def texts_of(rows: Sequence[DecisionRow]) -> dict[str, int]:
     """Return each distinct text of some decisions with the fields it stands in."""
     found: dict[str, int] = {}
     for name in TEXTS:
@@ -122,7 +122,7 @@ def texts_of(rows: Sequence[Row]) -> dict[str, int]:
     return found
 
 
-def layout(rows: Sequence[Row], terms: Mapping[str, int], start: int = 0) -> dict[str, Array]:
+def layout(rows: Sequence[DecisionRow], terms: Mapping[str, int], start: int = 0) -> dict[str, Array]:
     """Lay decisions out by columns; `terms` numbers every text of `texts_of`.
 
     `start` is how many decisions of the same chunk come before these.
@@ -168,7 +168,7 @@ def keys_of(columns: Mapping[str, Array]) -> dict[str, Array]:
     }
 
 
-class Column:
+class ColumnData:
     """One column of all chunks of a tenant, in memory: it grows at its end as chunks are added.
 
     Numbers of texts take as many bytes as the highest of them needs: one for a shop of few customers.

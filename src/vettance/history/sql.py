@@ -7,7 +7,7 @@ from vettance.db.engine import Statement, in_list, scoped
 from vettance.decisions.decision import Outcome
 from vettance.decisions.sql import DAY_S, EVENTS
 from vettance.history.filter import Order, Wanted
-from vettance.history.segment import OUTCOMES, TERM, Array, Chunk, Row
+from vettance.history.segment import OUTCOMES, TERM, Array, Chunk, DecisionRow
 
 #: Beyond every place in the log.
 END: Final = 2**62
@@ -60,9 +60,9 @@ _ROW: Final = (
 )
 
 
-def row_of(row: Sequence[Any]) -> Row:
+def row_of(row: Sequence[Any]) -> DecisionRow:
     """Make a decision of a row of `select_tail` or `select_span`."""
-    return Row._make(row)
+    return DecisionRow._make(row)
 
 
 _KNOWN_BY: Final = {

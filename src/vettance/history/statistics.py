@@ -12,9 +12,9 @@ from vettance.db.engine import Store
 from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, Newest, cover
 from vettance.decisions.sql import select_newest_sent
 from vettance.history import sql
-from vettance.history.column_cache import Layout
-from vettance.history.decision_search import ChunksChanged, Finder, begun_again
-from vettance.history.rollup import END_MS, Edge, Tally, bucket_width, split, split_days
+from vettance.history.column_cache import SegmentOffsets
+from vettance.history.decision_search import ChunksChanged, DecisionFinder, begun_again
+from vettance.history.rollup import END_MS, Edge, SpanCounts, bucket_width, split, split_days
 from vettance.history.segment import TERM, TYPES, Array, keys_of
 from vettance.terms import sql as terms_sql
 
@@ -56,10 +56,12 @@ class _Days(NamedTuple):
     seen: dict[str, Array]
 
 
-class Accountant:
+class DecisionCounter:
     """Counts decisions by event time, exactly, whatever the span."""
 
-    def __init__(self, store: Store, finder: Finder, now_ms: Callable[[], int] = clock.now_ms) -> None:
+    def __init__(
+        self, store: Store, finder: DecisionFinder, now_ms: Callable[[], int] = clock.now_ms
+    ) -> None:
         self._store = store
         self._finder = finder
         self._now_ms = now_ms
@@ -68,7 +70,7 @@ class Accountant:
         self._covered: OrderedDict[str, tuple[int, Coverage]] = OrderedDict()
 
     @begun_again
-    async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> Tally:
+    async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> SpanCounts:
         """Count the decisions of [from, to); without a bound, from the first or to the last."""
         return await self._tally(tenant, from_ms, to_ms)
 
@@ -77,10 +79,10 @@ class Accountant:
         tenant: str,
         from_ms: int | None,
         to_ms: int | None,
-        layout: Layout | None = None,
+        layout: SegmentOffsets | None = None,
         *,
         with_codes: bool = True,
-    ) -> Tally:
+    ) -> SpanCounts:
         """Do so. Raises `ChunksChanged`.
 
         `layout` is the tenant's, when it has been asked for already. Codes are a dozen times as many rows as
@@ -91,10 +93,10 @@ class Accountant:
             day_s = (await self._store.read(sql.select_first_day(tenant)))[0][0]
             start_ms = day_s * 1000 if day_s is not None else self._now_ms()
         span_ms = (to_ms if to_ms is not None else self._now_ms()) - start_ms
-        tally = Tally(bucket_width(span_ms))
+        tally = SpanCounts(bucket_width(span_ms))
         parts, edges = split(from_ms or 0, END_MS if to_ms is None else to_ms, tally.bucket_s)
         if layout is None:
-            layout = await self._finder.layout(tenant) if edges else Layout([])
+            layout = await self._finder.layout(tenant) if edges else SegmentOffsets([])
         if parts:
             counts = sql.select_counts(tenant, parts, tally.bucket_s, with_codes=with_codes)
             for row in await self._store.read(counts):
@@ -104,7 +106,7 @@ class Accountant:
         return tally
 
     async def _add_edge(
-        self, tenant: str, layout: Layout, edge: Edge, tally: Tally, *, with_codes: bool
+        self, tenant: str, layout: SegmentOffsets, edge: Edge, tally: SpanCounts, *, with_codes: bool
     ) -> None:
         terms: Counter[int] = Counter()
         for columns in await self._chunks(tenant, layout, edge, _COUNTED):
@@ -117,7 +119,7 @@ class Accountant:
             tally.add_like(bucket_s, codes.split(), counts)
 
     async def _chunks(
-        self, tenant: str, layout: Layout, edge: Edge, names: Sequence[str]
+        self, tenant: str, layout: SegmentOffsets, edge: Edge, names: Sequence[str]
     ) -> list[dict[str, Array]]:
         """Return some columns of the chunks that an edge touches. Raises `ChunksChanged`."""
         touched = [
@@ -135,7 +137,7 @@ class Accountant:
         return list(found.values())
 
     @begun_again
-    async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[Tally, Uniques]:
+    async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[SpanCounts, Uniques]:
         """Count the decisions of [from, to), and the different customers and devices, but no codes."""
         layout = await self._finder.layout(tenant)
         return await asyncio.gather(
@@ -155,7 +157,9 @@ class Accountant:
                 self._covered.popitem(last=False)
         return found
 
-    async def _uniques(self, tenant: str, from_ms: int | None, to_ms: int | None, layout: Layout) -> Uniques:
+    async def _uniques(
+        self, tenant: str, from_ms: int | None, to_ms: int | None, layout: SegmentOffsets
+    ) -> Uniques:
         """Count the different customers and devices of [from, to). Raises `ChunksChanged`."""
         first_ms, end_ms = from_ms or 0, END_MS if to_ms is None else to_ms
         first_day, end_day, edges = split_days(first_ms, end_ms)

@@ -15,7 +15,7 @@ from vettance.ids import IdSource, is_id
 from vettance.jobs import sql
 from vettance.jobs.backlog import RETRY_AFTER_S, Backlog
 from vettance.jobs.worker import Worker
-from vettance.web.routing import Call, Reply, Route
+from vettance.web.routing import Call, Route, RouteReply
 from vettance.wire.payload import Wire, decode, kept, timestamp
 
 _TAG: Final = "Events"
@@ -84,14 +84,14 @@ class JobDoors:
             ),
         )
 
-    async def accept(self, call: Call) -> Reply:
+    async def accept(self, call: Call) -> RouteReply:
         """POST /events/async."""
         now_ms = self._now_ms()
         body = call.json()
         name = check_event(body, call.body, now_ms)
         await self._insist_on_room(call.tenant.id)
         job_id = self._ids.make("job", now_ms)
-        reply = Reply(
+        reply = RouteReply(
             JobAccepted(
                 status="accepted",
                 job_id=job_id,
@@ -120,7 +120,7 @@ class JobDoors:
                 RETRY_AFTER_S,
             )
 
-    async def show(self, call: Call) -> Reply:
+    async def show(self, call: Call) -> RouteReply:
         """GET /events/jobs/{jobId}."""
         job_id = call.path["jobId"]
         rows = []
@@ -130,7 +130,7 @@ class JobDoors:
             raise NotFound
         job = sql.job_of(rows[0])
         processing = job.state == "accepted" and job.id in self._worker.under_way
-        return Reply(
+        return RouteReply(
             JobAnswer(
                 job_id=job.id,
                 status="processing" if processing else job.state,

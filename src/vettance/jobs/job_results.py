@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from vettance.db.engine import Statement
 from vettance.decisions.evaluate import Evaluated
 from vettance.feedback import sql as feedback_sql
-from vettance.feedback.label import Feedback, Label, Target
+from vettance.feedback.label import Feedback, FeedbackTarget, Label
 from vettance.ids import IdSource
 from vettance.jobs import sql
 
@@ -19,7 +19,7 @@ def settle(ids: IdSource, job: sql.Accepted, evaluated: Evaluated) -> Iterable[S
             id=ids.make("fbk", now_ms),
             tenant=job.tenant,
             target=evaluated.id,
-            type=Target.EVENT,
+            type=FeedbackTarget.EVENT,
             label=Label(job.label),
             notes=None,
             external_case_id=None,

@@ -11,7 +11,7 @@ from vettance import clock
 from vettance.db.engine import PIECE_BYTES, Lost, Store, StoreDown, in_pieces
 from vettance.decisions.evaluate import Evaluator
 from vettance.errors import InternalError, Refusal, Unavailable
-from vettance.events.event import Source, read_taken_event
+from vettance.events.event import EventSource, read_taken_event
 from vettance.fairness.isolation import Isolation
 from vettance.ids import IdSource
 from vettance.jobs import sql
@@ -190,7 +190,7 @@ class Worker:
                 job.tenant,
                 event,
                 job.sent,
-                Source.ASYNC,
+                EventSource.ASYNC,
                 job.request_id,
                 started_ns,
                 lambda evaluated: settle(self._ids, job, evaluated),

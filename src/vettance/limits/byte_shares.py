@@ -3,7 +3,7 @@
 from typing import Final
 
 
-class Shares:
+class AmountShares:
     """Divides an amount among holders: bytes, or connections.
 
     A holder may hold as much as is still free: one alone gets half, and leaves as much to all others. Neither

@@ -17,7 +17,7 @@ SAVE_S: Final = 5.0
 _ALL: Final = ""
 
 
-class Tally(Protocol):
+class QuotaUsage(Protocol):
     """Keeps what was counted. Each call raises `StoreDown` and `StateDown`."""
 
     async def restore(self, hour: int) -> None:
@@ -27,7 +27,7 @@ class Tally(Protocol):
         """Write down what was counted."""
 
 
-async def keep_saving(tally: Tally) -> None:
+async def keep_saving(tally: QuotaUsage) -> None:
     """Write down every few seconds, for ever."""
     isolation = Isolation("quota")
     while True:
@@ -47,7 +47,7 @@ class OwnQuota(Protocol):
         """Take up what was counted before a restart."""
 
 
-class OwnTally:
+class OwnQuotaUsage:
     """Writes down what this process counted."""
 
     def __init__(self, store: Store, quota: OwnQuota) -> None:
@@ -92,7 +92,7 @@ class SharedQuota(Protocol):
         """Take up what was counted before a loss; the larger count stands."""
 
 
-class SharedTally:
+class SharedQuotaUsage:
     """Writes down what Redis counted, and gives it back when Redis counts less than was written down."""
 
     def __init__(self, store: Store, quota: SharedQuota) -> None:

@@ -5,12 +5,12 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from vettance.limits.limits import QUOTA_WINDOW_S, Charge, Verdict
-from vettance.redis_link.redis_connection import Line, Script
+from vettance.redis_link.redis_connection import LuaScript, RedisConnection
 
 PREFIX: Final = "vettance"
 
-_CHARGE: Final = Script(__package__, "limits.lua")
-_RESTORE: Final = Script(__package__, "quota.lua")
+_CHARGE: Final = LuaScript(__package__, "limits.lua")
+_RESTORE: Final = LuaScript(__package__, "quota.lua")
 _THROTTLED: Final = 1
 _MARK_S: Final = 86_400  # As long as signals of a session count.
 _MICRO: Final = 1e6
@@ -23,7 +23,7 @@ class SharedLimits:
     The clock is that of the Redis server, so that processes whose clocks differ count alike.
     """
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: RedisConnection) -> None:
         self._line = line
         #: By tenant: how often `announce` was called anywhere, as the newest charge told it.
         self.marks: dict[str, int] = {}

@@ -3,7 +3,7 @@
 from collections import Counter
 
 
-class Shares:
+class SlotShares:
     """Counts the slots that tenants hold.
 
     A tenant may hold as many slots as are left free, and no more: one alone half of all, two a third each,

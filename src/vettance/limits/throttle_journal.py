@@ -17,7 +17,7 @@ RECORDS: Final = 1 << 18
 _RECORD: Final = struct.Struct("<Qd")
 
 
-class Trail:
+class ThrottleJournal:
     """A ring of (caller, moment) with room for `records`; moments never run backwards, in seconds since boot.
 
     A caller is a number of 64 bits. A moment below zero takes the newest of that caller back.

@@ -35,7 +35,7 @@ class EntryBody(Wire, frozen=True):
     confirm: Confirm = False
 
 
-class CustomerBody(Wire, frozen=True):
+class CustomerEntryBody(Wire, frozen=True):
     """What the add of a customer takes; the e-mail address stands in the path."""
 
     EXAMPLE: ClassVar[JSON] = {"listType": "block", "reason": "Chargebacks."}
@@ -45,7 +45,7 @@ class CustomerBody(Wire, frozen=True):
     expires_at: str | None = None
 
 
-class DeviceBody(CustomerBody, frozen=True):
+class DeviceEntryBody(CustomerEntryBody, frozen=True):
     """What the add of a device takes: `fingerprint`, or `value` for it."""
 
     EXAMPLE: ClassVar[JSON] = {"fingerprint": "fp-77", "listType": "block", "reason": "Card testing."}
@@ -54,7 +54,7 @@ class DeviceBody(CustomerBody, frozen=True):
     value: str | None = None
 
 
-class IpBody(CustomerBody, frozen=True):
+class IpBody(CustomerEntryBody, frozen=True):
     """What the add of an IP address or CIDR range takes: `ip`, or `value` for it."""
 
     EXAMPLE: ClassVar[JSON] = {"ip": "198.51.100.7", "listType": "block", "reason": "Card testing."}
@@ -81,7 +81,7 @@ class EntryPage(PageAnswer[EntryAnswer], frozen=True):
     """A page of list entries; `nextCursor` leads to the next one at the same cost."""
 
 
-class Done(Wire, frozen=True):
+class EntryRemoved(Wire, frozen=True):
     """What a removal answers."""
 
     success: bool

@@ -11,13 +11,13 @@ from vettance.fairness.skipped_rows import Skipped
 from vettance.ids import IdSource, is_id
 from vettance.lists import sql
 from vettance.lists.answers import (
-    CustomerBody,
-    DeviceBody,
-    Done,
+    CustomerEntryBody,
+    DeviceEntryBody,
     EntryAnswer,
     EntryBody,
     EntryPage,
     EntryQuery,
+    EntryRemoved,
     IpBody,
     ScopeQuery,
     answer,
@@ -37,7 +37,7 @@ from vettance.outbox import MessageType, enqueue
 from vettance.telemetry.meters import Rows
 from vettance.tenants.sql import note_change
 from vettance.web.query import read_query
-from vettance.web.routing import Call, Reply, Route
+from vettance.web.routing import Call, Route, RouteReply
 from vettance.wire.payload import JSON, Faults, encode, read_timestamp
 
 _TAG: Final = "Lists"
@@ -59,8 +59,8 @@ _EVERY_ADDRESS: Final = {
 # What a scoped add takes, and the members of its body that may hold the value; a customer's is in the path.
 _SCOPED: Final[dict[EntryType, tuple[type, tuple[str, ...]]]] = {
     EntryType.IP: (IpBody, ("ip", "value")),
-    EntryType.DEVICE: (DeviceBody, ("fingerprint", "value")),
-    EntryType.EMAIL: (CustomerBody, ()),
+    EntryType.DEVICE: (DeviceEntryBody, ("fingerprint", "value")),
+    EntryType.EMAIL: (CustomerEntryBody, ()),
 }
 _ENTRY_TYPES: Final = {kind.value: kind for kind in EntryType}
 _LIST_TYPES: Final = {kind.value: kind for kind in ListType}
@@ -109,7 +109,7 @@ class ListDoors:
                 self.remove,
                 "Remove an entry by its id",
                 _TAG,
-                answers=Done,
+                answers=EntryRemoved,
                 refusals=(404,),
             ),
             self._scoped_add(
@@ -147,7 +147,7 @@ class ListDoors:
         elif tenant in self._books:
             self._books[tenant].drop(entry_id)
 
-    async def page(self, call: Call) -> Reply:
+    async def page(self, call: Call) -> RouteReply:
         """GET /lists."""
         query = read_query(call.query_string, EntryQuery)
         chosen = sql.Filter(
@@ -160,11 +160,11 @@ class ListDoors:
         )
         entries = [sql.entry_of(row) for row in rows[: query.limit]]
         more = len(rows) > query.limit
-        return Reply(
+        return RouteReply(
             EntryPage.of(query, [answer(entry) for entry in entries], total, entries[-1].id if more else None)
         )
 
-    async def add(self, call: Call) -> Reply:
+    async def add(self, call: Call) -> RouteReply:
         """POST /lists."""
         body, faults = call.json(), Faults()
         entry_type = _read_type(body, faults)
@@ -172,7 +172,7 @@ class ListDoors:
         value, path = _read_value(body, ("value",), faults)
         return await self._insert(call, body, faults, entry_type, list_type, value, path)
 
-    async def remove(self, call: Call) -> Reply:
+    async def remove(self, call: Call) -> RouteReply:
         """DELETE /lists/{id}."""
         entry_id = call.path["id"]
         if not is_id(entry_id, "lst"):
@@ -186,7 +186,7 @@ class ListDoors:
     def _scoped_add(self, path: str, entry_type: EntryType, summary: str) -> Route:
         takes, names = _SCOPED[entry_type]
 
-        async def add(call: Call) -> Reply:
+        async def add(call: Call) -> RouteReply:
             body, faults = call.json() if call.body else {}, Faults()
             list_type = _read_list_type(body, faults, default=ListType.BLOCK)
             if entry_type is EntryType.EMAIL:
@@ -213,7 +213,7 @@ class ListDoors:
     def _scoped_remove(self, path: str, entry_type: EntryType, summary: str) -> Route:
         name = path.rpartition("{")[2].rstrip("}")
 
-        async def remove(call: Call) -> Reply:
+        async def remove(call: Call) -> RouteReply:
             query = read_query(call.query_string, ScopeQuery)
             value, fault = _canonical(entry_type, call.path[name])
             if value is None or fault is not None:
@@ -228,7 +228,9 @@ class ListDoors:
                 raise NotFound
             return await self._delete(call, entries)
 
-        return Route("DELETE", path, remove, summary, _TAG, query=ScopeQuery, answers=Done, refusals=(404,))
+        return Route(
+            "DELETE", path, remove, summary, _TAG, query=ScopeQuery, answers=EntryRemoved, refusals=(404,)
+        )
 
     async def _insert(
         self,
@@ -239,7 +241,7 @@ class ListDoors:
         list_type: ListType | None,
         value: str | None,
         value_path: str,
-    ) -> Reply:
+    ) -> RouteReply:
         now_ms = self._now_ms()
         canonical = None
         if entry_type is not None and value is not None:
@@ -276,7 +278,7 @@ class ListDoors:
                 now_ms,
                 encode(told_of_added(entry)),
             )
-        reply = Reply(answer(entry), 201)
+        reply = RouteReply(answer(entry), 201)
         try:
             await self._store.write(*statements, *call.keep(reply))
         except Clash:
@@ -308,7 +310,7 @@ class ListDoors:
         details = {"id": same[0]} if same else {}
         return Conflict("This value is on that list already.", "duplicate_entry", **details)
 
-    async def _delete(self, call: Call, entries: list[ListEntry]) -> Reply:
+    async def _delete(self, call: Call, entries: list[ListEntry]) -> RouteReply:
         now_ms = self._now_ms()
         statements: list[Statement] = []
         for entry in entries:
@@ -326,7 +328,7 @@ class ListDoors:
         for entry in entries:
             if book is not None:
                 book.drop(entry.id)
-        return Reply(Done(success=True, message="The entry was removed."))
+        return RouteReply(EntryRemoved(success=True, message="The entry was removed."))
 
     def _change(self, entry: ListEntry, now_ms: int) -> Statement:
         return note_change(sql.AREA, entry.tenant, entry.id, now_ms)

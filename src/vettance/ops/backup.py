@@ -47,7 +47,7 @@ class BackupFault(Exception):
     """A backup that cannot be made, trusted or restored; the message says why. Nothing was changed."""
 
 
-class Entry(msgspec.Struct, frozen=True, rename="camel"):
+class BackupFile(msgspec.Struct, frozen=True, rename="camel"):
     """One file of a backup."""
 
     bytes: int
@@ -64,7 +64,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     events: int
     newest_at_ms: int | None
     secret: str
-    files: dict[str, Entry]
+    files: dict[str, BackupFile]
     tables: dict[str, int] = {}  # Table → its rows; backups of the first versions do not tell.
 
 
@@ -246,9 +246,9 @@ def _files(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 
-def _entry(path: Path) -> Entry:
+def _entry(path: Path) -> BackupFile:
     with path.open("rb") as file:
-        return Entry(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
+        return BackupFile(path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest())
 
 
 def _write_secret(path: Path, secret: bytes) -> None:

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple, Protocol
 from vettance import __version__, clock
 from vettance.aml.screening.freshness import is_stale
 from vettance.db.engine import Store, StoreDown
-from vettance.fairness.isolation import Failure, Isolation, failing, failures
+from vettance.fairness.isolation import Isolation, WorkFailure, failing, failures
 from vettance.ops import sql
 from vettance.telemetry.exposition import Family, exposition
 from vettance.telemetry.meters import Meters, processes
-from vettance.telemetry.shared_counters import SLOTS, Board
+from vettance.telemetry.shared_counters import SLOTS, SharedBoard
 from vettance.watchlists import sql as watchlists_sql
 
 #: What all questions to the store may take together. Prometheus gives up after 10 s by default.
@@ -76,7 +76,7 @@ class Measurer:
 
     def __init__(
         self,
-        board: Board,
+        board: SharedBoard,
         store: Store,
         data: Path,
         levels: Mapping[str, Callable[[], float]],
@@ -256,7 +256,7 @@ async def keep_telling(
 
 async def keep_noting(store: Store, now_ms: Callable[[], int] = clock.now_ms) -> None:
     """Note for ever in the store what fails in this process for one of many, for the doctor."""
-    noted: dict[tuple[str, str], Failure] = {}
+    noted: dict[tuple[str, str], WorkFailure] = {}
     isolation = Isolation("metrics")
     while True:
         await asyncio.sleep(STAND_S)

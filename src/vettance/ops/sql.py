@@ -1,7 +1,7 @@
 """What is asked of the store to tell how far behind it is. Nothing here names a tenant or shows a row."""
 
 from vettance.db.engine import Statement, everyone
-from vettance.fairness.isolation import Failure
+from vettance.fairness.isolation import WorkFailure
 
 #: Counting stops here: whether a hundred thousand or a million wait, somebody has to look.
 COUNT_MAX = 100_000
@@ -63,7 +63,7 @@ def select_any_sealed() -> Statement:
     return everyone("SELECT tenant, id, secret FROM subscription LIMIT 1")
 
 
-def note_failing(failure: Failure, now_ms: int) -> Statement:
+def note_failing(failure: WorkFailure, now_ms: int) -> Statement:
     """Note what has failed for one of many, in place of what was noted of it."""
     return everyone(
         "INSERT INTO failing_work (work, subject, tries, error, failed_at_ms) VALUES (?, ?, ?, ?, ?) "

@@ -14,7 +14,7 @@ import click
 
 from vettance.settings.settings import Role
 from vettance.telemetry.logs import logger
-from vettance.telemetry.shared_counters import Board
+from vettance.telemetry.shared_counters import SharedBoard
 
 _PAUSE_S_MIN: Final = 0.2
 _PAUSE_S_MAX: Final = 5.0
@@ -31,7 +31,7 @@ _READY, _WAITS, _ENDS = "ready", "waits", "ends"
 _log = logger()
 
 
-class _Seat:
+class _WorkerSlot:
     """The place of one child, whichever process takes it at the moment."""
 
     def __init__(self, number: int, role: Role) -> None:
@@ -82,7 +82,7 @@ class Child:
             self._voice.send(f"{line}\n".encode(), socket.MSG_DONTWAIT)
 
 
-class Crew:
+class WorkerPool:
     """Keeps some processes on one socket. Each is started again when it ends; all end with the parent.
 
     A child that refuses before one of its seat has ever answered would do so for ever: it ends the crew.
@@ -103,9 +103,9 @@ class Crew:
         self._on_ready = on_ready
         self._on_wait = on_wait
         self._awaited: set[str] = set()
-        self._board = Board.shared()
+        self._board = SharedBoard.shared()
         # One of them does what has to be done once; the others only answer.
-        self._seats = [_Seat(number, role if number == 0 else Role.WEB) for number in range(count)]
+        self._seats = [_WorkerSlot(number, role if number == 0 else Role.WEB) for number in range(count)]
         # The parent writes nothing to it: its end tells the children that he is gone, be it by SIGKILL. They
         # say on it, each in one piece, when they are ready and why they end.
         self._ours, self._theirs = socket.socketpair()
@@ -128,7 +128,7 @@ class Crew:
             if self._stop_by and time.monotonic() > self._stop_by:
                 self._tell(signal.SIGKILL)
 
-    def _see_to(self, seat: _Seat) -> None:
+    def _see_to(self, seat: _WorkerSlot) -> None:
         now_s = time.monotonic()
         if seat.process is not None:
             code = seat.process.poll()
@@ -168,7 +168,7 @@ class Crew:
                 seat.was_ready = True
                 _log.info("process_ready", process=seat.number)
 
-    def _give_up(self, seat: _Seat) -> None:
+    def _give_up(self, seat: _WorkerSlot) -> None:
         if seat.reason:  # Else it has told of its end itself.
             click.echo(f"Error: {seat.reason}", err=True)
         self._code = _REFUSED
@@ -179,7 +179,7 @@ class Crew:
             self._stop_by = time.monotonic() + STOP_S_MAX
             self._tell(signal.SIGTERM)
 
-    def _start(self, seat: _Seat) -> None:
+    def _start(self, seat: _WorkerSlot) -> None:
         seat.started_s = time.monotonic()
         seat.reason = ""
         try:
@@ -189,7 +189,7 @@ class Crew:
             _log.error("process_not_started", process=seat.number, reason=error.strerror)
             seat.rest(seat.started_s)
 
-    def _spawn(self, seat: _Seat) -> subprocess.Popen[bytes]:
+    def _spawn(self, seat: _WorkerSlot) -> subprocess.Popen[bytes]:
         descriptors = (self._listener.fileno(), self._theirs.fileno())
         return subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
             [

@@ -4,14 +4,14 @@ import hashlib
 import secrets
 from typing import Final
 
-from vettance.redis_link.redis_connection import Line, Script
+from vettance.redis_link.redis_connection import LuaScript, RedisConnection
 
 PREFIX: Final = "vettance"
 #: How long a claim stands that nobody gives up: longer than a request takes, and no longer than its caller
 #: would wait behind a process that died.
 CLAIM_S: Final = 5.0
 
-LEASE: Final = Script(__package__, "lease.lua")
+LEASE: Final = LuaScript(__package__, "lease.lua")
 _HOLDER_BYTES: Final = 8
 _NAME_BYTES: Final = 16  # As many as a key: names of different requests never meet.
 
@@ -19,7 +19,7 @@ _NAME_BYTES: Final = 16  # As many as a key: names of different requests never m
 class SharedClaims:
     """Implements `port.Claims` for all processes with the same secret on one server."""
 
-    def __init__(self, line: Line, secret: bytes) -> None:
+    def __init__(self, line: RedisConnection, secret: bytes) -> None:
         self._line = line
         self._secret = secret
 

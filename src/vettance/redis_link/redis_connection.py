@@ -46,7 +46,7 @@ class Unfit(StateDown):
         self.mend = mend
 
 
-class Script:
+class LuaScript:
     """A Lua script, a file of the package that runs it."""
 
     def __init__(self, package: str, name: str) -> None:
@@ -61,7 +61,7 @@ def pack(parts: Iterable[bytes]) -> bytes:
     return b"*%d\r\n" % len(sent) + b"".join(sent)
 
 
-class Line:
+class RedisConnection:
     """A pipelined connection, opened at the first call and again after it broke."""
 
     def __init__(self, url: str, patience_s: float = PATIENCE_S) -> None:
@@ -115,7 +115,7 @@ class Line:
             raise StateDown(self._tell(found, parts[0]))
         return found
 
-    async def run(self, script: Script, keys: Sequence[bytes], args: Sequence[bytes]) -> Any:
+    async def run(self, script: LuaScript, keys: Sequence[bytes], args: Sequence[bytes]) -> Any:
         """Run a script; it is sent whole only when Redis does not know it."""
         counted = (b"%d" % len(keys), *keys, *args)
         try:

@@ -13,9 +13,9 @@ from vettance.redis_link.down import StateDown
 from vettance.replays import sql
 from vettance.telemetry.logs import logger
 from vettance.tenants.vault import Vault
-from vettance.velocity.port import Claims
-from vettance.web.response import Answer, answer_of
-from vettance.web.routing import Call, Reply
+from vettance.velocity.port import WorkClaims
+from vettance.web.response import Response, answer_of
+from vettance.web.routing import Call, RouteReply
 
 KEPT_MS: Final = 24 * 3600 * 1000
 PURGE_S: Final = 60.0
@@ -35,19 +35,19 @@ _log = logger()
 class AnswerKeeper:
     """Keeps the answer of one request in the commit of its effect."""
 
-    def __init__(self, place: sql.Place, now_ms: Callable[[], int], vault: Vault) -> None:
+    def __init__(self, place: sql.AnswerKey, now_ms: Callable[[], int], vault: Vault) -> None:
         self._place = place
         self._vault = vault
         self._now_ms = now_ms
         #: Whether a door has taken the statements; then it, not we, answers for the answer being kept.
         self.taken = False
 
-    def keep(self, reply: Reply) -> tuple[Statement, ...]:
+    def keep(self, reply: RouteReply) -> tuple[Statement, ...]:
         """Return the statements that keep a reply."""
         self.taken = True
         return self.statements(answer_of(reply))
 
-    def statements(self, answer: Answer) -> tuple[Statement, ...]:
+    def statements(self, answer: Response) -> tuple[Statement, ...]:
         """Return the statements that keep an answer for 24 hours from now."""
         now_ms = self._now_ms()
         # Some answers hold what is shown once, such as signing secrets and tokens.
@@ -70,25 +70,25 @@ class StoredReplays:
         store: Store,
         vault: Vault,
         now_ms: Callable[[], int] = clock.now_ms,
-        claims: Claims | None = None,
+        claims: WorkClaims | None = None,
     ) -> None:
         self._store = store
         self._vault = vault
         self._claims = claims
         self._now_ms = now_ms
         self._isolation = Isolation("replays")
-        self._running: dict[sql.Place, asyncio.Future[Answer | None]] = {}
+        self._running: dict[sql.AnswerKey, asyncio.Future[Response | None]] = {}
 
-    async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Response]]) -> Response:
         """Return the kept answer, or await `work` once and keep what it answers; see `Replays`."""
         assert call.idempotency_key is not None, "the edge has read the key"
-        place = sql.Place(call.tenant.id, raw_path.decode("latin-1"), call.idempotency_key)
+        place = sql.AnswerKey(call.tenant.id, raw_path.decode("latin-1"), call.idempotency_key)
         while (running := self._running.get(place)) is not None:
             shared = await asyncio.shield(running)
             if shared is not None:
                 return shared
         mine = self._running[place] = asyncio.get_running_loop().create_future()
-        answer: Answer | None = None
+        answer: Response | None = None
         try:
             if self._claims is None:
                 answer = await self._find(place) or await self._work(call, place, work)
@@ -100,12 +100,12 @@ class StoredReplays:
         return answer
 
     async def _answer_claimed(
-        self, claims: Claims, call: Call, place: sql.Place, work: Callable[[], Awaitable[Answer]]
-    ) -> Answer:
+        self, claims: WorkClaims, call: Call, place: sql.AnswerKey, work: Callable[[], Awaitable[Response]]
+    ) -> Response:
         """Answer a request that no other of this process is at, nor, as far as is known, one of another."""
         name = f"{place.path}\0{place.key}"
         holder = await self._claim(claims, place, name)
-        answer: Answer | None = None
+        answer: Response | None = None
         try:
             answer = await self._find(place) or await self._work(call, place, work)
         finally:
@@ -115,7 +115,7 @@ class StoredReplays:
                     await claims.give_up(place.tenant, name, holder)
         return answer
 
-    async def _claim(self, claims: Claims, place: sql.Place, name: str) -> bytes | None:
+    async def _claim(self, claims: WorkClaims, place: sql.AnswerKey, name: str) -> bytes | None:
         """Wait for the claim, but no longer than for the answer; None where it is done without."""
         until_s, pause_s = time.monotonic() + PATIENCE_S, LOOK_S
         while time.monotonic() < until_s:
@@ -129,14 +129,16 @@ class StoredReplays:
             pause_s = min(2 * pause_s, LOOK_S_MAX)
         return None
 
-    async def _find(self, place: sql.Place) -> Answer | None:
+    async def _find(self, place: sql.AnswerKey) -> Response | None:
         rows = await self._store.read(sql.select_answer(place, self._now_ms()))
         if not rows:
             return None
         kept = sql.kept_of(rows[0])
-        return Answer(kept.status, self._vault.open(kept.content, _PLACE, *place), kept.headers)
+        return Response(kept.status, self._vault.open(kept.content, _PLACE, *place), kept.headers)
 
-    async def _work(self, call: Call, place: sql.Place, work: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _work(
+        self, call: Call, place: sql.AnswerKey, work: Callable[[], Awaitable[Response]]
+    ) -> Response:
         call.keeper = keeper = AnswerKeeper(place, self._now_ms, self._vault)
         answer = await work()
         if keeper.taken:
@@ -146,7 +148,7 @@ class StoredReplays:
             )
         return await self._keep(keeper, answer)
 
-    async def _keep(self, keeper: AnswerKeeper, answer: Answer) -> Answer:
+    async def _keep(self, keeper: AnswerKeeper, answer: Response) -> Response:
         """Keep an answer that had no effect of its own; unlike an effect it may be worked out again."""
         if answer.status < 500:
             try:

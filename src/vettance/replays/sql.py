@@ -12,7 +12,7 @@ _encode: Final = msgspec.msgpack.Encoder().encode
 _decode: Final = msgspec.msgpack.Decoder(Headers).decode
 
 
-class Place(NamedTuple):
+class AnswerKey(NamedTuple):
     """Where an answer is kept: `path` is the raw path, as Latin-1 text."""
 
     tenant: str
@@ -25,7 +25,7 @@ class Place(NamedTuple):
         return bounded_key(self.path), bounded_key(self.key)
 
 
-class Kept(NamedTuple):
+class StoredAnswer(NamedTuple):
     """An answer read back."""
 
     status: int
@@ -34,7 +34,7 @@ class Kept(NamedTuple):
 
 
 def keep_answer(
-    place: Place, status: int, content: bytes, headers: Headers, now_ms: int, expires_at_ms: int
+    place: AnswerKey, status: int, content: bytes, headers: Headers, now_ms: int, expires_at_ms: int
 ) -> tuple[Statement, Statement]:
     """Keep an answer in the place of an expired one; `Clash` when another one is there."""
     forget = scoped(
@@ -51,7 +51,7 @@ def keep_answer(
     return forget, insert
 
 
-def select_answer(place: Place, now_ms: int) -> Statement:
+def select_answer(place: AnswerKey, now_ms: int) -> Statement:
     """The answer kept in a place, unless it has expired."""
     return scoped(
         place.tenant,
@@ -61,9 +61,9 @@ def select_answer(place: Place, now_ms: int) -> Statement:
     )
 
 
-def kept_of(row: Row) -> Kept:
+def kept_of(row: Row) -> StoredAnswer:
     """Make a kept answer of a row of `select_answer`."""
-    return Kept(row[0], row[1], _decode(row[2]))
+    return StoredAnswer(row[0], row[1], _decode(row[2]))
 
 
 def forget_expired(now_ms: int, limit: int) -> Statement:

@@ -29,7 +29,7 @@ from vettance.wire.payload import decode, encode, timestamp
 _COMPACT_BYTES_MAX: Final = 1024 * 1024 * 1024
 
 if TYPE_CHECKING:
-    from vettance.fairness.isolation import Failure
+    from vettance.fairness.isolation import WorkFailure
     from vettance.retention.erasure import Erased
     from vettance.tenants.tenant import Tenant
 
@@ -53,7 +53,7 @@ def run(dry_run: bool, as_json: bool, data: str | None) -> None:
     """
     from vettance.retention.expiry import Retainer
 
-    async def work() -> tuple[dict[str, int], tuple[Failure, ...]]:
+    async def work() -> tuple[dict[str, int], tuple[WorkFailure, ...]]:
         async with open_store(data) as (store, settings):
             retainer = Retainer(store, settings.keep, clock.now_ms)
             return await retainer.run(dry_run=dry_run), retainer.failing
@@ -135,7 +135,7 @@ def erase(
     Example: vettance customer erase --tenant ten_0190… --external-id c-1001
     """
     from vettance.retention.erasure import Eraser
-    from vettance.velocity.sync.snapshot_store import Shelf
+    from vettance.velocity.sync.snapshot_store import SnapshotStore
     from vettance.webhooks.secret_check import prove_secret
 
     if not external_id.strip():
@@ -149,7 +149,7 @@ def erase(
             # A running service does so itself, too; without one, the next start makes its memory of the log.
             memory = settings.data / "memory"
             for folder in (memory, *([memory / "aml"] if AML in also else [])):
-                Shelf(folder).remove(tenant)
+                SnapshotStore(folder).remove(tenant)
             return erased, settings
 
     try:
@@ -215,7 +215,7 @@ async def delete_tenant(store: Store, settings: Settings, tenant_id: str) -> dic
     from vettance.deployment.connect import connect_shared
     from vettance.redis_link.down import StateDown
     from vettance.retention.tenant_deletion import TenantDeleter
-    from vettance.velocity.sync.snapshot_store import Shelf
+    from vettance.velocity.sync.snapshot_store import SnapshotStore
     from vettance.watchlists.list_store import shelf_path
 
     await find_tenant(store, tenant_id)
@@ -223,7 +223,7 @@ async def delete_tenant(store: Store, settings: Settings, tenant_id: str) -> dic
 
     async def clear() -> None:
         for folder in ("memory", "memory/aml"):
-            Shelf(settings.data / folder).remove(tenant_id)
+            SnapshotStore(settings.data / folder).remove(tenant_id)
         shutil.rmtree(shelf_path(settings.data, tenant_id), ignore_errors=True)
         if shared is not None:
             await shared.velocity.forget(tenant_id)

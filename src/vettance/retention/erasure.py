@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from vettance.db.engine import Clash, Row, Store, still_asked
-from vettance.history.decision_search import Finder
-from vettance.history.decision_search import Place as Found
+from vettance.history.decision_search import DecisionFinder
+from vettance.history.decision_search import PageEnd as Found
 from vettance.history.filter import Order, Wanted
 from vettance.lists.sql import AREA as LISTS_CHANGED
 from vettance.retention import sql
@@ -23,7 +23,7 @@ from vettance.retention.stored_texts import (
     LISTS,
     NAMING,
     REWRITTEN,
-    Place,
+    TextColumns,
 )
 from vettance.tenants.sql import note_change
 from vettance.tenants.vault import Sealed, Vault
@@ -33,7 +33,7 @@ _PAGE = 100
 _ANSWER = "answer"
 
 
-class Kept(msgspec.Struct, frozen=True):
+class RetainedNote(msgspec.Struct, frozen=True):
     """Something of the customer that stays, how many records of it where they can be counted, and why."""
 
     what: str
@@ -47,7 +47,7 @@ class Erased(msgspec.Struct, frozen=True, rename="camel"):
     pseudonym: str
     events: int
     rows: int
-    kept: list[Kept]
+    kept: list[RetainedNote]
     #: Whether anything of the tenant named the customer, what the law has kept included.
     known: bool
 
@@ -60,7 +60,7 @@ class Eraser:
         self._secret = secret
         self._vault = Vault(secret)
         self._now_ms = now_ms
-        self._finder = Finder(store)
+        self._finder = DecisionFinder(store)
         self._renamer = Renamer(store, self._finder)
 
     async def erase(
@@ -152,7 +152,7 @@ class Eraser:
             after = rows[-1][0]
             statements = []
             for seq, *columns in rows:
-                one = sql.Named._make(columns)
+                one = sql.NamedEvent._make(columns)
                 is_own = own.is_name(one.email or "" if one.customer_id is None else one.customer_id)
                 renamed = _renamed_event(one, names, is_own=True) if is_own else _renamed_event(one, own)
                 if renamed != one:
@@ -162,14 +162,14 @@ class Eraser:
                 await self._store.write(*statements)
         return places
 
-    async def _events(self, tenant: str, seqs: Sequence[int]) -> AsyncIterator[list[sql.Named]]:
+    async def _events(self, tenant: str, seqs: Sequence[int]) -> AsyncIterator[list[sql.NamedEvent]]:
         """Yield the events at some places of the log, a piece at a time."""
         seqs = sorted(seqs)
         for start in range(0, len(seqs), _PAGE):
             asked: Sequence[int] = seqs[start : start + _PAGE]
             while asked:
                 rows = await self._store.read(sql.select_events(tenant, asked))
-                yield [sql.Named._make(row[1:]) for row in rows]
+                yield [sql.NamedEvent._make(row[1:]) for row in rows]
                 asked = still_asked(asked, rows)
 
     async def _others(self, tenant: str, names: Names, also: Collection[str]) -> int:
@@ -193,7 +193,7 @@ class Eraser:
         return count
 
     async def _rewrite_row(
-        self, tenant: str, place: Place, keys: Sequence[Any], changed: dict[str, Any]
+        self, tenant: str, place: TextColumns, keys: Sequence[Any], changed: dict[str, Any]
     ) -> None:
         try:
             await self._store.write(sql.rewrite_row(tenant, place, keys, changed))
@@ -228,7 +228,7 @@ class Eraser:
                 count += len(statements)
         return count
 
-    async def _rows(self, tenant: str, place: Place) -> AsyncIterator[list[tuple[Row, Row]]]:
+    async def _rows(self, tenant: str, place: TextColumns) -> AsyncIterator[list[tuple[Row, Row]]]:
         """Yield the rows of a place with their keys, a piece at a time."""
         after: Sequence[Any] = place.start
         width = len(place.keys)
@@ -236,15 +236,17 @@ class Eraser:
             after = rows[-1][:width]
             yield [(row[:width], row[width:]) for row in rows]
 
-    async def _kept(self, tenant: str, names: Names, also: Collection[str]) -> list[Kept]:
+    async def _kept(self, tenant: str, names: Names, also: Collection[str]) -> list[RetainedNote]:
         kept = [
-            Kept("decisions, scores and counts", None, "they name nobody now and keep statistics true"),
-            Kept(
+            RetainedNote(
+                "decisions, scores and counts", None, "they name nobody now and keep statistics true"
+            ),
+            RetainedNote(
                 "IP addresses, devices and payment fingerprints of the events",
                 None,
                 "they recognise fraud by others; nothing leads from them to the erased names",
             ),
-            Kept("backups and exported files", None, "they are outside of the store"),
+            RetainedNote("backups and exported files", None, "they are outside of the store"),
         ]
         for one in KEPT:
             count = 0
@@ -252,7 +254,7 @@ class Eraser:
                 async for rows in self._rows(tenant, one.place):
                     count += sum(bool(_changed(one.place, columns, names)) for _, columns in rows)
             if count:
-                kept.append(Kept(one.what, count, one.why))
+                kept.append(RetainedNote(one.what, count, one.why))
         return kept
 
 
@@ -261,7 +263,7 @@ class _Emails(msgspec.Struct, frozen=True):
     shared: frozenset[str]
 
 
-def _renamed_event(one: sql.Named, names: Names, *, is_own: bool = False) -> sql.Named:
+def _renamed_event(one: sql.NamedEvent, names: Names, *, is_own: bool = False) -> sql.NamedEvent:
     texts = {name: names.replaced(text) for name in NAMING if (text := getattr(one, name)) is not None}
     return one._replace(
         **texts,
@@ -271,7 +273,7 @@ def _renamed_event(one: sql.Named, names: Names, *, is_own: bool = False) -> sql
     )
 
 
-def _changed(place: Place, columns: Row, names: Names) -> dict[str, Any]:
+def _changed(place: TextColumns, columns: Row, names: Names) -> dict[str, Any]:
     """Return the columns of a row that name the customer, as they are to be."""
     pairs = (
         (name, content, renamed_content(content, names))

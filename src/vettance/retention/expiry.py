@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from vettance.db.engine import Lost, Store
-from vettance.fairness.isolation import Failure, Isolation
-from vettance.history.compaction import Sealer
-from vettance.history.decision_search import Finder
+from vettance.fairness.isolation import Isolation, WorkFailure
+from vettance.history.compaction import Compactor
+from vettance.history.decision_search import DecisionFinder
 from vettance.history.segment import REASONS, SEARCHED_BITS, TEXTS, Array
 from vettance.history.sql import select_last_sealed
 from vettance.retention import sql
@@ -26,8 +26,8 @@ class Retainer:
         self._store = store
         self._policy = policy
         self._now_ms = now_ms
-        self._finder = Finder(store)
-        self._sealer = Sealer(store, {})
+        self._finder = DecisionFinder(store)
+        self._sealer = Compactor(store, {})
         self._isolation = Isolation("retention")
 
     async def run(self, *, dry_run: bool = False) -> dict[str, int]:
@@ -40,7 +40,7 @@ class Retainer:
         return removed
 
     @property
-    def failing(self) -> tuple[Failure, ...]:
+    def failing(self) -> tuple[WorkFailure, ...]:
         """For which tenants, and of which classes, nothing or not all could be removed."""
         return self._isolation.failing
 

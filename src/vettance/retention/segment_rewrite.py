@@ -8,9 +8,9 @@ import numpy as np
 from vettance.db.engine import Lost, Statement, Store
 from vettance.decisions import sql as decisions_sql
 from vettance.history import sql as history_sql
-from vettance.history.column_cache import Layout
-from vettance.history.compaction import Sealer
-from vettance.history.decision_search import Finder
+from vettance.history.column_cache import SegmentOffsets
+from vettance.history.compaction import Compactor
+from vettance.history.decision_search import DecisionFinder
 from vettance.history.segment import BITS, SEARCHED_BITS, TEXTS, Array, keys_of
 from vettance.retention import sql
 from vettance.retention.stored_texts import NAMING
@@ -22,10 +22,10 @@ _TRIES: Final = 20
 class Renamer:
     """Renames terms that stand in these decisions alone; where others use one too, chunks are made anew."""
 
-    def __init__(self, store: Store, finder: Finder) -> None:
+    def __init__(self, store: Store, finder: DecisionFinder) -> None:
         self._store = store
         self._finder = finder
-        self._sealer = Sealer(store, {})
+        self._sealer = Compactor(store, {})
 
     async def rename(self, tenant: str, seqs: Sequence[int], renamed: Callable[[str], str]) -> None:
         """Bring the chunks in line with decisions (by their places) whose own texts are rewritten already.
@@ -51,7 +51,7 @@ class Renamer:
         raise Lost("the history was being laid out all the time; try again")
 
     async def _sort_out(
-        self, tenant: str, layout: Layout, places: Array, renamed: Callable[[str], str]
+        self, tenant: str, layout: SegmentOffsets, places: Array, renamed: Callable[[str], str]
     ) -> tuple[list[terms_sql.Term], list[terms_sql.Term], bool]:
         """Sort the terms to be renamed.
 
@@ -79,7 +79,7 @@ class Renamer:
         return list(alone.values()), twins, shared
 
     async def _seal_again(
-        self, tenant: str, layout: Layout, places: Array, orphans: Sequence[terms_sql.Term]
+        self, tenant: str, layout: SegmentOffsets, places: Array, orphans: Sequence[terms_sql.Term]
     ) -> None:
         """Make the chunks of some decisions anew, then the rosters of their days; remove terms left over."""
         indexes = np.unique(layout.chunks_of_places(places)).tolist()
@@ -89,7 +89,7 @@ class Renamer:
             days.update(range(_day_of(chunk.occurred_min_ms), _day_of(chunk.occurred_max_ms) + 1))
             await self._sealer.seal_again(tenant, chunk.first_seq, chunk.id)
         epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
-        fresh = Finder(self._store)
+        fresh = DecisionFinder(self._store)
         layout = await fresh.layout(tenant)
         names = ("occurred_at_ms", "customer_id", "email", "device_id", "fingerprint")
         columns = {name: await fresh.column(tenant, name, layout) for name in names}

@@ -14,7 +14,7 @@ from vettance.db.engine import (
     scoped,
 )
 from vettance.outbox import remove_deliveries
-from vettance.retention.stored_texts import NAMING, Place
+from vettance.retention.stored_texts import NAMING, TextColumns
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -137,7 +137,7 @@ _NAMED: Final = (
 
 
 def select_events(tenant: str, seqs: Sequence[int]) -> Statement:
-    """(place, and what `Named` has) of some events by their places, in any order."""
+    """(place, and what `NamedEvent` has) of some events by their places, in any order."""
     places, args = in_list(seqs)
     return in_pieces(scoped(tenant, f"{_NAMED}decision.tenant = ? AND decision.seq IN ({places})", args))
 
@@ -160,7 +160,7 @@ def select_customers(tenant: str, after: int) -> Statement:
     )
 
 
-class Named(NamedTuple):
+class NamedEvent(NamedTuple):
     """An event with everything in it that may name its customer; first what `NAMING` has, in its order."""
 
     id: str
@@ -177,7 +177,7 @@ class Named(NamedTuple):
     signals: bytes | None
 
 
-def rewrite_event(tenant: str, event: Named) -> list[Statement]:
+def rewrite_event(tenant: str, event: NamedEvent) -> list[Statement]:
     """Store an event and its decision with what they are named by now."""
     texts = ", ".join(f"{name} = ?" for name in NAMING)
     return [
@@ -207,11 +207,11 @@ def rename_term(tenant: str, term_id: int, value: str) -> Statement:
 _WHOSE: Final = {"attempt": "delivery IN (SELECT seq FROM delivery WHERE tenant = ?)", "tenant": "id = ?"}
 
 
-def _whose(place: Place) -> str:
+def _whose(place: TextColumns) -> str:
     return _WHOSE.get(place.table, "tenant = ?")
 
 
-def select_place(tenant: str, place: Place, after: Sequence[Any]) -> Statement:
+def select_place(tenant: str, place: TextColumns, after: Sequence[Any]) -> Statement:
     """(keys, columns) of the next rows of a place, those behind the keys `after`."""
     keys = ", ".join(place.keys)
     return in_pieces(
@@ -224,7 +224,9 @@ def select_place(tenant: str, place: Place, after: Sequence[Any]) -> Statement:
     )
 
 
-def rewrite_row(tenant: str, place: Place, keys: Sequence[Any], changed: Mapping[str, Any]) -> Statement:
+def rewrite_row(
+    tenant: str, place: TextColumns, keys: Sequence[Any], changed: Mapping[str, Any]
+) -> Statement:
     """Store some columns of a row of a place anew."""
     texts = ", ".join(f"{name} = ?" for name in changed)
     return Statement(
@@ -234,12 +236,12 @@ def rewrite_row(tenant: str, place: Place, keys: Sequence[Any], changed: Mapping
     )
 
 
-def remove_row(tenant: str, place: Place, keys: Sequence[Any]) -> Statement:
+def remove_row(tenant: str, place: TextColumns, keys: Sequence[Any]) -> Statement:
     """Remove a row of a place."""
     return scoped(tenant, f"DELETE FROM {place.table} WHERE {_whose(place)} AND {_row_of(place)}", keys)
 
 
-def _row_of(place: Place) -> str:
+def _row_of(place: TextColumns) -> str:
     return " AND ".join(f"{key} = ?" for key in place.keys)
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 _NUMBERS: Final = frozenset({"seq", "delivery", "number"})
 
 
-class Place(NamedTuple):
+class TextColumns(NamedTuple):
     """Columns of a table that may name a customer, by the keys of its rows."""
 
     table: str
@@ -23,32 +23,32 @@ class Place(NamedTuple):
         return tuple(-1 if self.has_numbers or key in _NUMBERS else "" for key in self.keys)
 
 
-class Kept(NamedTuple):
+class RetainedRecords(NamedTuple):
     """Records that stay unless they are asked for by `option` (never without one), and why."""
 
     what: str
     why: str
-    place: Place
+    place: TextColumns
     option: str | None = None
 
 
 #: Rewritten by every erasure. Events and decisions are too, by `erase.py`, and the answers kept for retries.
 REWRITTEN: Final = (
-    Place("feedback", ("id",), ("notes", "external_case_id")),
-    Place("list_entry", ("id",), ("reason",)),
+    TextColumns("feedback", ("id",), ("notes", "external_case_id")),
+    TextColumns("list_entry", ("id",), ("reason",)),
     # `request_id` is the caller's own `X-Request-Id`.
-    Place("job", ("seq",), ("sent", "error", "request_id")),
-    Place("delivery", ("seq",), ("body",)),
-    Place("message", ("id",), ("body",)),
-    Place("attempt", ("delivery", "number"), ("answer",)),
-    Place("signal_batch", ("seq",), ("signals", "tenant_session", "sdk_session", "batch_id")),
-    Place("subscription", ("id",), ("last_error",)),
+    TextColumns("job", ("seq",), ("sent", "error", "request_id")),
+    TextColumns("delivery", ("seq",), ("body",)),
+    TextColumns("message", ("id",), ("body",)),
+    TextColumns("attempt", ("delivery", "number"), ("answer",)),
+    TextColumns("signal_batch", ("seq",), ("signals", "tenant_session", "sdk_session", "batch_id")),
+    TextColumns("subscription", ("id",), ("last_error",)),
 )
-ANSWERS: Final = Place("answer", ("path", "key"), ("content", "headers"))
+ANSWERS: Final = TextColumns("answer", ("path", "key"), ("content", "headers"))
 #: Removed, not rewritten, where they are asked for: an entry of a list works by its value alone, and the
 #: store counts cases by their officer itself.
-ENTRIES: Final = Place("list_entry", ("id",), ("value",))
-COUNTS: Final = Place("aml_case_count", ("state", "severity", "assignee"), ("assignee",))
+ENTRIES: Final = TextColumns("list_entry", ("id",), ("value",))
+COUNTS: Final = TextColumns("aml_case_count", ("state", "severity", "assignee"), ("assignee",))
 
 AML: Final = "aml"
 LISTS: Final = "lists"
@@ -64,45 +64,65 @@ _OWN_WORDS: Final = "it is the tenant's own configuration, which works by these 
 _TEXTS_OF_RULES: Final = ("document", "note", "pushed")
 
 KEPT: Final = (
-    Kept("AML events", _LAW, Place("aml_event", ("seq",), ("external_id", "sent", "record", "alerts")), AML),
-    Kept(
+    RetainedRecords(
+        "AML events",
+        _LAW,
+        TextColumns("aml_event", ("seq",), ("external_id", "sent", "record", "alerts")),
+        AML,
+    ),
+    RetainedRecords(
         "AML cases",
         _LAW,
-        Place("aml_case", ("id",), ("customer", "assignee", "proposed_by", "resolved_by")),
+        TextColumns("aml_case", ("id",), ("customer", "assignee", "proposed_by", "resolved_by")),
         AML,
     ),
-    Kept("AML alerts", _LAW, Place("aml_alert", ("id",), ("customer", "summary", "figures", "subject")), AML),
-    Kept("notes of AML cases", _LAW, Place("aml_case_entry", ("seq",), ("text", "actor")), AML),
-    Kept("screenings", _LAW, Place("aml_screening", ("seq",), ("external_id", "sent", "answer")), AML),
-    Kept(
+    RetainedRecords(
+        "AML alerts",
+        _LAW,
+        TextColumns("aml_alert", ("id",), ("customer", "summary", "figures", "subject")),
+        AML,
+    ),
+    RetainedRecords(
+        "notes of AML cases", _LAW, TextColumns("aml_case_entry", ("seq",), ("text", "actor")), AML
+    ),
+    RetainedRecords(
+        "screenings", _LAW, TextColumns("aml_screening", ("seq",), ("external_id", "sent", "answer")), AML
+    ),
+    RetainedRecords(
         "links of AML alerts to listed entities",
         _LAW,
-        Place("aml_alert_entity", ("alert", "entity"), ("customer", "role")),
+        TextColumns("aml_alert_entity", ("alert", "entity"), ("customer", "role")),
         AML,
     ),
-    Kept(
+    RetainedRecords(
         "subjects screened again",
         _LAW,
-        Place("aml_subject", ("external_id", "role"), ("external_id", "role", "sent")),
+        TextColumns("aml_subject", ("external_id", "role"), ("external_id", "role", "sent")),
         AML,
     ),
-    Kept("counts of AML cases by officer", _LAW, COUNTS, AML),
-    Kept(
+    RetainedRecords("counts of AML cases by officer", _LAW, COUNTS, AML),
+    RetainedRecords(
         "entries of the allow and block lists",
         "a list works only by the value itself, and keeps fraud away for as long as it is there; "
         "--also lists removes them",
         ENTRIES,
         LISTS,
     ),
-    Kept("names of the tenant", _OWN_WORDS, Place("tenant", ("id",), ("name", "settings"))),
-    Kept("names of API keys", _OWN_WORDS, Place("api_key", ("id",), ("name",))),
-    Kept("rule sets", _OWN_WORDS, Place("ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True)),
-    Kept("AML rule sets", _OWN_WORDS, Place("aml_ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True)),
-    Kept("URLs of webhooks", _OWN_WORDS, Place("subscription", ("id",), ("url",))),
-    Kept(
+    RetainedRecords("names of the tenant", _OWN_WORDS, TextColumns("tenant", ("id",), ("name", "settings"))),
+    RetainedRecords("names of API keys", _OWN_WORDS, TextColumns("api_key", ("id",), ("name",))),
+    RetainedRecords(
+        "rule sets", _OWN_WORDS, TextColumns("ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True)
+    ),
+    RetainedRecords(
+        "AML rule sets",
+        _OWN_WORDS,
+        TextColumns("aml_ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True),
+    ),
+    RetainedRecords("URLs of webhooks", _OWN_WORDS, TextColumns("subscription", ("id",), ("url",))),
+    RetainedRecords(
         "own watchlists",
         _OWN_WORDS,
-        Place("watchlist_version", ("source", "version"), ("files",)),
+        TextColumns("watchlist_version", ("source", "version"), ("files",)),
     ),
 )
 

@@ -19,7 +19,7 @@ from vettance.rules.expression import (
     Expression,
     Items,
     Literal,
-    Presence,
+    PresenceTest,
     Remembered,
     cast,
     children,
@@ -29,7 +29,7 @@ from vettance.rules.functions import NUMBERS_MAX, WORDS
 from vettance.rules.parse import A_TYPE, Reading, alike, clip
 from vettance.rules.schema import Type
 from vettance.rules.value_ranges import question_word
-from vettance.rules.word import Word
+from vettance.rules.word import RuleWord
 
 _SYNONYMS: Final = {
     "len": "length(x)",
@@ -85,7 +85,7 @@ def call(reading: Reading, node: ast.Call) -> Expression:
     return _word(reading, node, word)
 
 
-def _require_count(reading: Reading, node: ast.Call, word: Word) -> None:
+def _require_count(reading: Reading, node: ast.Call, word: RuleWord) -> None:
     most = NUMBERS_MAX if word.many else len(word.parameters)
     least = 2 if word.many else most - word.optional
     if not least <= len(node.args) <= most:
@@ -100,7 +100,9 @@ def _presence(reading: Reading, node: ast.Call, *, present: bool) -> Expression:
     if inner.sure:
         reading.refuse(node.args[0], "this is always known")
     text = f"{'present' if present else 'missing'}({inner.text})"
-    return Presence(type=Type.BOOL, text=text, sure=True, present=present, inner=inner, cost=1 + inner.cost)
+    return PresenceTest(
+        type=Type.BOOL, text=text, sure=True, present=present, inner=inner, cost=1 + inner.cost
+    )
 
 
 def _default(reading: Reading, node: ast.Call) -> Expression:
@@ -123,7 +125,7 @@ def _default(reading: Reading, node: ast.Call) -> Expression:
     )
 
 
-def _word(reading: Reading, node: ast.Call, word: Word) -> Expression:
+def _word(reading: Reading, node: ast.Call, word: RuleWord) -> Expression:
     values: list[Expression] = []
     literals: list[Any] = []
     for at, argument in enumerate(node.args):
@@ -154,7 +156,7 @@ def _word(reading: Reading, node: ast.Call, word: Word) -> Expression:
     return found
 
 
-def apply(word: Word, values: tuple[Expression, ...], literals: tuple[Any, ...]) -> Expression:
+def apply(word: RuleWord, values: tuple[Expression, ...], literals: tuple[Any, ...]) -> Expression:
     """Make the use of a word. Raises `ValueError` when the literal arguments make no sense."""
     prepared = word.function if word.prepare is None else word.prepare(*literals)
     shown = [value.text for value in values]
@@ -287,6 +289,6 @@ def _literal_text(value: Any) -> str:
     return literal(value).text
 
 
-def _shape(word: Word) -> str:
+def _shape(word: RuleWord) -> str:
     names = [parameter.name for parameter in word.parameters]
     return f"write {word.name}({', '.join(names)}{', …' if word.many else ''})"

@@ -16,8 +16,8 @@ from vettance.rules.expression import (
     Apply,
     Arithmetic,
     Cast,
-    Choice,
     Compare,
+    Conditional,
     Default,
     Expression,
     Fact,
@@ -26,7 +26,7 @@ from vettance.rules.expression import (
     Logic,
     Member,
     Not,
-    Presence,
+    PresenceTest,
     Remembered,
 )
 from vettance.rules.schema import Type
@@ -46,7 +46,7 @@ _CLASSES: Final = {
 #: What the written source may name besides its own locals and globals.
 BUILTINS: Final = {"__builtins__": {}, "int": int, "float": float, "str": str, "bool": bool, "list": list}
 
-_VALUED: Final = (Fact, Remembered, Cast, Apply, Default, Choice)
+_VALUED: Final = (Fact, Remembered, Cast, Apply, Default, Conditional)
 _WAITING: Final = object()
 
 Key = tuple[str, Type, str]
@@ -74,7 +74,7 @@ def _kind(value: Any) -> str | None:
     return "text" if isinstance(value, str) else None
 
 
-class Writer:
+class ExpressionWriter:
     """Writes the expressions of one function. What several expressions share is computed once.
 
     `facts` and `answers` name the locals that hold the fields and the aggregates. Use it in two passes:
@@ -209,7 +209,7 @@ class Writer:
                 source = self._apply(expression)
             case Default():
                 source = self._default(expression)
-            case Choice():
+            case Conditional():
                 source = self._choice(expression)
             case _:
                 source = self.true(expression)
@@ -217,7 +217,7 @@ class Writer:
                     source = f"(True if {source} else False if {self.false(expression)} else None)"
         return source
 
-    def _choice(self, expression: Choice) -> str:
+    def _choice(self, expression: Conditional) -> str:
         test, then, other = (
             self.true(expression.test),
             self.value(expression.then),
@@ -301,7 +301,7 @@ class Writer:
                 return self._compare(expression, holds=True)
             case Member():
                 return self._member(expression, holds=True)
-            case Presence():
+            case PresenceTest():
                 return self._presence(expression, present=expression.present)
         raise AssertionError("every other boolean expression is written as a value")
 
@@ -318,7 +318,7 @@ class Writer:
                 return self._compare(expression, holds=False)
             case Member():
                 return self._member(expression, holds=False)
-            case Presence():
+            case PresenceTest():
                 return self._presence(expression, present=not expression.present)
         raise AssertionError("every other boolean expression is written as a value")
 
@@ -330,7 +330,7 @@ class Writer:
             return _all([*conditions, f"{call} is {wanted}"])
         return f"{self.value(expression)} is {wanted}"
 
-    def _presence(self, expression: Presence, *, present: bool) -> str:
+    def _presence(self, expression: PresenceTest, *, present: bool) -> str:
         return f"{self.value(expression.inner)} is {'not None' if present else 'None'}"
 
     def _compare(self, expression: Compare, *, holds: bool) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from vettance.rules.codegen import BUILTINS, Writer
+from vettance.rules.codegen import BUILTINS, ExpressionWriter
 from vettance.rules.expression import Expression, facts_in
 from vettance.rules.key_text import composite_key, digest_key, scalar, single_key
 from vettance.rules.language import Checked
@@ -239,7 +239,7 @@ def _isolate_observe(fact_names: Sequence[str], memory: Memory) -> Callable[[Fac
 
 
 def _write_observe(fact_names: Sequence[str], memory: Memory) -> tuple[str, dict[str, Any]]:
-    writer = Writer({name: f"f{index}" for index, name in enumerate(fact_names)}, {})
+    writer = ExpressionWriter({name: f"f{index}" for index, name in enumerate(fact_names)}, {})
     for condition, _ in memory.masks:
         if condition is not None:
             writer.count(condition)
@@ -276,7 +276,7 @@ def _tuple(parts: Sequence[str]) -> str:
     return f"({''.join(f'{part}, ' for part in parts)})"
 
 
-def _key_source(writer: Writer, key: tuple[Expression, ...]) -> str:
+def _key_source(writer: ExpressionWriter, key: tuple[Expression, ...]) -> str:
     parts = [writer.value(part) for part in key]
     if len(parts) > 1:
         return f"composite_key({_tuple(parts)})"
@@ -286,7 +286,7 @@ def _key_source(writer: Writer, key: tuple[Expression, ...]) -> str:
     return f"single_key({parts[0]}, {key[0].type is Type.TEXT})"
 
 
-def _value_source(writer: Writer, value: Expression) -> str:
+def _value_source(writer: ExpressionWriter, value: Expression) -> str:
     source = writer.value(value)
     return f"scalar({source})" if value.type is Type.ANY else source
 
@@ -309,7 +309,7 @@ def _write_run(
     plan: Plan,
     rules: Sequence[tuple[int, Expression]],
 ) -> tuple[str, dict[str, Any]]:
-    writer = Writer(
+    writer = ExpressionWriter(
         {name: f"f{index}" for index, name in enumerate(fact_names)},
         {name: f"a{index}" for index, name in enumerate(plan.aggregate_names)},
     )

@@ -13,7 +13,7 @@ _SHORT_CHARS_MAX: Final = 40  # Of a value that stands in one line with its succ
 _OWN: Final = ("name", "levels", "thresholds", "actions")
 
 
-class Change(NamedTuple):
+class RuleChange(NamedTuple):
     """One difference of two rule sets: `rule` is an id, or None for the rule set itself.
 
     `before` and `after` have the members that differ as they were and as they are now; of a rule that was
@@ -31,7 +31,7 @@ class Change(NamedTuple):
         return tuple(self.after) if self.kind == "changed" else ()
 
 
-def diff(old: RuleSet, new: RuleSet) -> list[Change]:
+def diff(old: RuleSet, new: RuleSet) -> list[RuleChange]:
     """Return what is different in `new`: the rule set itself, then its rules in order, then lost ones."""
     own = _changed(None, old, new, _OWN)
     changes = [own] if own is not None else []
@@ -39,34 +39,34 @@ def diff(old: RuleSet, new: RuleSet) -> list[Change]:
     for rule in new.rules:
         known = before.pop(rule.id, None)
         if known is None:
-            changes.append(Change("added", rule.id, after=_summary(rule)))
+            changes.append(RuleChange("added", rule.id, after=_summary(rule)))
         elif (changed := _changed(rule.id, known, rule, Rule.__struct_fields__)) is not None:
             changes.append(changed)
-    return changes + [Change("removed", rule.id, before=_summary(rule)) for rule in before.values()]
+    return changes + [RuleChange("removed", rule.id, before=_summary(rule)) for rule in before.values()]
 
 
-def _changed(rule: str | None, old: Any, new: Any, names: Iterable[str]) -> Change | None:
+def _changed(rule: str | None, old: Any, new: Any, names: Iterable[str]) -> RuleChange | None:
     differing = [name for name in names if getattr(old, name) != getattr(new, name)]
     if not differing:
         return None
     before, after = (
         {name: msgspec.to_builtins(getattr(one, name)) for name in differing} for one in (old, new)
     )
-    return Change("changed", rule, before, after)
+    return RuleChange("changed", rule, before, after)
 
 
 def _summary(rule: Rule) -> dict[str, Any]:
     return {"name": rule.name, "score": rule.score, "mode": rule.mode}
 
 
-def count_changes(changes: Sequence[Change]) -> dict[str, int]:
+def count_changes(changes: Sequence[RuleChange]) -> dict[str, int]:
     """Count the rules that were added, changed and removed."""
     return {
         kind: sum(change.kind == kind and change.rule is not None for change in changes) for kind in KINDS
     }
 
 
-def change_lines(changes: Sequence[Change]) -> list[str]:
+def change_lines(changes: Sequence[RuleChange]) -> list[str]:
     """Write differences for people, a line for each rule, and more where a text changed."""
     width = max((len(change.rule or _RULE_SET) for change in changes), default=0)
     lines: list[str] = []
@@ -84,7 +84,7 @@ def change_lines(changes: Sequence[Change]) -> list[str]:
     return lines
 
 
-def _told(change: Change) -> tuple[list[str], list[str]]:
+def _told(change: RuleChange) -> tuple[list[str], list[str]]:
     """Return what changed in few words, and the texts for which that is no way."""
     short: list[str] = []
     long: list[str] = []

@@ -32,7 +32,7 @@ class DocumentFault(Exception):
         self.line = line
 
 
-class Place(NamedTuple):
+class Node(NamedTuple):
     """One value of a document: a mapping of Places, a list of Places, or a scalar, and where it stands.
 
     `line` and `column` count from 1; `span` is where a text is written in the document, in characters.
@@ -44,7 +44,7 @@ class Place(NamedTuple):
     span: tuple[int, int] | None = None
 
 
-def read_document(text: str) -> Place:
+def read_document(text: str) -> Node:
     """Read one YAML document. Raises `DocumentFault`."""
     if len(text.encode("utf-8", "surrogatepass")) > DOCUMENT_BYTES_MAX:
         raise DocumentFault(f"the document is larger than {DOCUMENT_BYTES_MAX // 1024} KiB", 1)
@@ -68,7 +68,7 @@ class _Parser:
         self._events = yaml.parse(text, Loader=loader)
         self._nodes = 0
 
-    def read(self) -> Place:
+    def read(self) -> Node:
         event = self._next()
         while isinstance(event, yaml.StreamStartEvent | yaml.DocumentStartEvent):
             event = self._next()
@@ -84,7 +84,7 @@ class _Parser:
     def _next(self) -> Any:
         return next(self._events)
 
-    def _node(self, event: Any, depth: int) -> Place:
+    def _node(self, event: Any, depth: int) -> Node:
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
         span = event.start_mark.index, event.end_mark.index
         self._nodes += 1
@@ -97,19 +97,19 @@ class _Parser:
         if event.tag is not None:
             raise DocumentFault("tags are not allowed", line)
         if isinstance(event, yaml.ScalarEvent):
-            return Place(_scalar(event, line), line, column, span)
+            return Node(_scalar(event, line), line, column, span)
         if isinstance(event, yaml.SequenceStartEvent):
-            return Place(self._sequence(depth), line, column)
-        return Place(self._mapping(depth), line, column)
+            return Node(self._sequence(depth), line, column)
+        return Node(self._mapping(depth), line, column)
 
-    def _sequence(self, depth: int) -> list[Place]:
-        items: list[Place] = []
+    def _sequence(self, depth: int) -> list[Node]:
+        items: list[Node] = []
         while not isinstance(event := self._next(), yaml.SequenceEndEvent):
             items.append(self._node(event, depth + 1))
         return items
 
-    def _mapping(self, depth: int) -> dict[str, Place]:
-        members: dict[str, Place] = {}
+    def _mapping(self, depth: int) -> dict[str, Node]:
+        members: dict[str, Node] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             line = event.start_mark.line + 1
             if not isinstance(event, yaml.ScalarEvent) or event.tag is not None or event.anchor is not None:
@@ -136,7 +136,7 @@ def _scalar(event: Any, line: int) -> Any:
     return text
 
 
-def position_in(document: str, place: Place, at: int) -> tuple[int, int]:
+def position_in(document: str, place: Node, at: int) -> tuple[int, int]:
     """Return line and column (from 1) of character `at` of a text of a document, however YAML writes it.
 
     YAML folds, indents and quotes, but keeps all characters other than white space in their order: they are
@@ -172,7 +172,7 @@ def position_in(document: str, place: Place, at: int) -> tuple[int, int]:
     return line, max(1, column)
 
 
-def plain(place: Place) -> Any:
+def plain(place: Node) -> Any:
     """Return the value of a place without lines: dicts, lists and scalars."""
     if isinstance(place.value, dict):
         return {name: plain(member) for name, member in place.value.items()}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from vettance.rules.document import DocumentFault, Place, plain, read_document
+from vettance.rules.document import DocumentFault, Node, plain, read_document
 from vettance.rules.rule import (
     JSON,
     Fault,
@@ -38,16 +38,16 @@ _LIKE_CODE: Final = "must be capital letters, digits and underscores, at most 64
 _GIVEN_CONTROLS: Final = ("at", "repeat", "every")
 
 
-class Marks(NamedTuple):
+class SourceMarks(NamedTuple):
     """Where a rule and its parts stand in the document, and whether its shape is sound."""
 
-    place: Place
-    when: Place | None
-    tests: tuple[Place, ...]
+    place: Node
+    when: Node | None
+    tests: tuple[Node, ...]
     sound: bool
 
 
-class Layout(NamedTuple):
+class DocumentLayout(NamedTuple):
     """A document as a rule set, every fault of its shape, and the marks of its rules in their order.
 
     What is wrong is replaced by something harmless in the rule set.
@@ -55,7 +55,7 @@ class Layout(NamedTuple):
 
     ruleset: RuleSet
     faults: list[Fault]
-    marks: tuple[Marks, ...]
+    marks: tuple[SourceMarks, ...]
 
 
 def read_ruleset(yaml_text: str) -> RuleSet:
@@ -72,11 +72,11 @@ def read_ruleset(yaml_text: str) -> RuleSet:
     return layout.ruleset
 
 
-def read_layout(root: Place) -> Layout:
+def read_layout(root: Node) -> DocumentLayout:
     """Read the values of a document as a rule set, whatever is wrong with them."""
     reading = _Layout()
     ruleset = reading.ruleset(root)
-    return Layout(ruleset, reading.faults, tuple(reading.marks))
+    return DocumentLayout(ruleset, reading.faults, tuple(reading.marks))
 
 
 class _Layout:
@@ -84,14 +84,14 @@ class _Layout:
 
     def __init__(self) -> None:
         self.faults: list[Fault] = []
-        self.marks: list[Marks] = []
+        self.marks: list[SourceMarks] = []
 
-    def note(self, place: Place, where: str, message: str) -> None:
+    def note(self, place: Node, where: str, message: str) -> None:
         self.faults.append(Fault(where, message, place.line, place.column))
 
     # --- Members of any kind ---
 
-    def members(self, place: Place, where: str, known: tuple[str, ...]) -> dict[str, Place]:
+    def members(self, place: Node, where: str, known: tuple[str, ...]) -> dict[str, Node]:
         if not isinstance(place.value, dict):
             self.note(place, where, "must be a mapping of names to values")
             return {}
@@ -102,7 +102,7 @@ class _Layout:
                 self.note(member, where, f"there is no member {name[:60]} here{hint}")
         return place.value
 
-    def items(self, members: Mapping[str, Place], name: str, where: str, items_max: int) -> list[Place]:
+    def items(self, members: Mapping[str, Node], name: str, where: str, items_max: int) -> list[Node]:
         place = members.get(name)
         if place is None or place.value is None:
             return []
@@ -114,7 +114,7 @@ class _Layout:
             return []
         return place.value
 
-    def required(self, holder: Place, members: Mapping[str, Place], name: str, where: str) -> Place | None:
+    def required(self, holder: Node, members: Mapping[str, Node], name: str, where: str) -> Node | None:
         place = members.get(name)
         if place is None or place.value is None or place.value == "":
             # What is no mapping at all was noted as that.
@@ -125,7 +125,7 @@ class _Layout:
 
     def text(
         self,
-        place: Place | None,
+        place: Node | None,
         where: str,
         chars_max: int,
         like: tuple[re.Pattern[str], str] | None = None,
@@ -145,7 +145,7 @@ class _Layout:
             return value
         return ""
 
-    def integer(self, place: Place | None, where: str, least: int, most: int, absent: int) -> int:
+    def integer(self, place: Node | None, where: str, least: int, most: int, absent: int) -> int:
         if place is None or place.value is None:
             return absent
         if type(place.value) is not int or not least <= place.value <= most:
@@ -153,7 +153,7 @@ class _Layout:
             return absent
         return place.value
 
-    def word(self, place: Place | None, where: str, known: tuple[str, ...], absent: Any) -> Any:
+    def word(self, place: Node | None, where: str, known: tuple[str, ...], absent: Any) -> Any:
         if place is None or place.value is None:
             return absent
         if place.value not in known or not isinstance(place.value, str):
@@ -161,7 +161,7 @@ class _Layout:
             return absent
         return place.value
 
-    def span_ms(self, place: Place | None, where: str, absent: int, *, back: bool) -> int:
+    def span_ms(self, place: Node | None, where: str, absent: int, *, back: bool) -> int:
         """Read a time span as milliseconds: one into the past with a minus sign, or one forward without."""
         if place is None or place.value is None:
             return absent
@@ -175,7 +175,7 @@ class _Layout:
 
     # --- The parts of a rule set ---
 
-    def ruleset(self, root: Place) -> RuleSet:
+    def ruleset(self, root: Node) -> RuleSet:
         members = self.members(root, "document", ("name", "levels", "thresholds", "actions", "rules"))
         actions = self.actions(members.get("actions"))
         rules: list[Rule] = []
@@ -197,15 +197,15 @@ class _Layout:
             rules=tuple(rules),
         )
 
-    def mark(self, place: Place, *, sound: bool) -> None:
+    def mark(self, place: Node, *, sound: bool) -> None:
         """Remember where the parts of a rule stand."""
         members = place.value if isinstance(place.value, dict) else {}
         tests = members["tests"].value if "tests" in members else None
         self.marks.append(
-            Marks(place, members.get("when"), tuple(tests) if isinstance(tests, list) else (), sound)
+            SourceMarks(place, members.get("when"), tuple(tests) if isinstance(tests, list) else (), sound)
         )
 
-    def levels(self, place: Place | None) -> Levels:
+    def levels(self, place: Node | None) -> Levels:
         if place is None:
             return Levels()
         names = ("medium", "high", "critical")
@@ -218,7 +218,7 @@ class _Layout:
             self.note(place, "levels", "medium must be below high, and high below critical")
         return Levels(medium=medium, high=high, critical=critical)
 
-    def thresholds(self, place: Place | None) -> Thresholds:
+    def thresholds(self, place: Node | None) -> Thresholds:
         if place is None:
             return Thresholds()
         members = self.members(place, "thresholds", ("review", "block"))
@@ -228,7 +228,7 @@ class _Layout:
             self.note(place, "thresholds", "review must not be above block")
         return Thresholds(review=review, block=block)
 
-    def actions(self, place: Place | None) -> dict[str, str]:
+    def actions(self, place: Node | None) -> dict[str, str]:
         if place is None or place.value is None:
             return {}
         if not isinstance(place.value, dict) or len(place.value) > ACTIONS_MAX:
@@ -244,7 +244,7 @@ class _Layout:
                 actions[code] = self.text(member, f"actions.{code}", 500)
         return actions
 
-    def rule(self, place: Place, where: str, actions: Mapping[str, str]) -> Rule:
+    def rule(self, place: Node, where: str, actions: Mapping[str, str]) -> Rule:
         named = place.value.get("id") if isinstance(place.value, dict) else None
         known = named is not None and isinstance(named.value, str) and _ID.fullmatch(named.value)
         members = self.members(
@@ -281,7 +281,7 @@ class _Layout:
             tests=tuple(self.test(test, f"{where}: tests[{index}]") for index, test in enumerate(tests)),
         )
 
-    def test(self, place: Place, where: str) -> RuleTest:
+    def test(self, place: Node, where: str) -> RuleTest:
         members = self.members(place, where, ("name", "given", "event", "fires", "now"))
         fires = self.required(place, members, "fires", f"{where}.")
         if fires is not None and type(fires.value) is not bool:
@@ -296,16 +296,16 @@ class _Layout:
             now_ms=self.moment(members.get("now"), f"{where}.now"),
         )
 
-    def event(self, place: Place, where: str) -> JSON:
+    def event(self, place: Node, where: str) -> JSON:
         value = plain(place)
         if not isinstance(value, dict):
             self.note(place, where, "must be a mapping of names to values")
             return {}
         return value
 
-    def given(self, place: Place, where: str) -> Given:
+    def given(self, place: Node, where: str) -> Given:
         event = self.event(place, where)
-        members: dict[str, Place] = place.value if isinstance(place.value, dict) else {}
+        members: dict[str, Node] = place.value if isinstance(place.value, dict) else {}
         given = Given(
             event={name: value for name, value in event.items() if name not in _GIVEN_CONTROLS},
             at_ms=self.span_ms(members.get("at"), f"{where}.at", -60_000, back=True),
@@ -316,7 +316,7 @@ class _Layout:
             self.note(place, where, "the repetitions reach beyond the tested event")
         return given
 
-    def moment(self, place: Place | None, where: str) -> int | None:
+    def moment(self, place: Node | None, where: str) -> int | None:
         if place is None or place.value is None:
             return None
         moment_ms = read_timestamp(place.value) if isinstance(place.value, str) else None

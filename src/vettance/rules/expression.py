@@ -86,7 +86,7 @@ class Arithmetic(Expression, frozen=True, kw_only=True):
     right: Expression
 
 
-class Choice(Expression, frozen=True, kw_only=True):
+class Conditional(Expression, frozen=True, kw_only=True):
     """`then if test else other`; unknown while the test is."""
 
     test: Expression
@@ -94,7 +94,7 @@ class Choice(Expression, frozen=True, kw_only=True):
     other: Expression
 
 
-class Presence(Expression, frozen=True, kw_only=True):
+class PresenceTest(Expression, frozen=True, kw_only=True):
     """`present(x)` or `missing(x)`; always known."""
 
     present: bool
@@ -145,7 +145,7 @@ def facts_in(expression: Expression) -> Iterator[str]:
                 yield from facts_in(inner)
 
 
-_OPEN: Final = (Logic, Not, Compare, Member, Choice, Arithmetic)
+_OPEN: Final = (Logic, Not, Compare, Member, Conditional, Arithmetic)
 
 
 def enclosed(expression: Expression) -> str:
@@ -157,7 +157,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     """Return the direct parts of an expression."""
     parts: tuple[Expression | None, ...]
     match expression:
-        case Cast() | Not() | Presence():
+        case Cast() | Not() | PresenceTest():
             parts = (expression.inner,)
         case Logic():
             parts = expression.parts
@@ -165,7 +165,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             parts = (expression.left, expression.right)
         case Member():
             parts = (expression.item,)
-        case Choice():
+        case Conditional():
             parts = (expression.test, expression.then, expression.other)
         case Default():
             parts = (expression.inner, expression.fallback)
@@ -206,7 +206,7 @@ def negation(inner: Expression) -> Expression:
 def logic(parts: tuple[Expression, ...], *, both: bool) -> Expression:
     """Make `and` or `or` of boolean parts."""
     joined = (" and " if both else " or ").join(
-        enclosed(part) if isinstance(part, Logic | Choice) else part.text for part in parts
+        enclosed(part) if isinstance(part, Logic | Conditional) else part.text for part in parts
     )
     return Logic(
         type=Type.BOOL,

@@ -10,7 +10,7 @@ import hashlib
 import re
 from typing import Final, NamedTuple
 
-from vettance.rules.document import Place, read_document
+from vettance.rules.document import Node, read_document
 from vettance.rules.rule import Fault
 
 _DIGITS: Final = 8  # Of the digest that is a pack's version: enough to tell a few dozen packs apart.
@@ -33,12 +33,12 @@ class Pack(NamedTuple):
 class Extension(NamedTuple):
     """A document with its pack in it. `extends` is what it builds on, as `default@1a2b3c4d`, or None."""
 
-    root: Place
+    root: Node
     extends: str | None
     faults: list[Fault]
 
 
-def extend(root: Place, pack: Pack | None) -> Extension:
+def extend(root: Node, pack: Pack | None) -> Extension:
     """Lay a document over the pack that its member `extends` names; without that member it stays as it is."""
     members = root.value
     if not isinstance(members, dict) or "extends" not in members:
@@ -48,7 +48,7 @@ def extend(root: Place, pack: Pack | None) -> Extension:
     if pack is None:
         return Extension(root._replace(value=own), None, faults)
     # A pack that was named wrongly is taken all the same, so that only what is truly wrong is said.
-    base: dict[str, Place] = _read(pack.text).value
+    base: dict[str, Node] = _read(pack.text).value
     merged = base | {name: place for name, place in own.items() if place.value is not None}
     for name in _MERGED:
         if name in own and isinstance(own[name].value, dict):
@@ -60,11 +60,11 @@ def extend(root: Place, pack: Pack | None) -> Extension:
 
 
 @functools.lru_cache(maxsize=4)
-def _read(text: str) -> Place:
+def _read(text: str) -> Node:
     return read_document(text)
 
 
-def _faults_of(place: Place, pack: Pack | None) -> list[Fault]:
+def _faults_of(place: Node, pack: Pack | None) -> list[Fault]:
     if pack is None:
         message = "only a file that is checked or pushed builds on a pack; what is stored stands alone"
         return [Fault("extends", message, place.line, place.column)]
@@ -80,10 +80,10 @@ def _faults_of(place: Place, pack: Pack | None) -> list[Fault]:
     return []
 
 
-def _rules(base: list[Place], own: list[Place], name: str, faults: list[Fault]) -> list[Place]:
+def _rules(base: list[Node], own: list[Node], name: str, faults: list[Fault]) -> list[Node]:
     """Return the rules of the pack, changed where the document says so, and after them those it adds."""
     rules = {str(place.value["id"].value): place for place in base}
-    added: list[Place] = []
+    added: list[Node] = []
     changed: set[str] = set()
     for place in own:
         members = place.value if isinstance(place.value, dict) else {}
@@ -103,18 +103,18 @@ def _rules(base: list[Place], own: list[Place], name: str, faults: list[Fault]) 
     return [*rules.values(), *added]
 
 
-def _unknown(place: Place, rule_id: str, known: list[str], name: str) -> Fault:
+def _unknown(place: Node, rule_id: str, known: list[str], name: str) -> Fault:
     close = difflib.get_close_matches(rule_id[:64], known, 1)
     hint = f"did you mean {close[0]}?" if close else "a rule of your own needs a condition in when"
     message = f"the pack {name} has no such rule to change"
     return Fault(f"rule {rule_id[:64]}", message, place.line, place.column, hint)
 
 
-def _moved(place: Place, at: tuple[int, int]) -> Place:
+def _moved(place: Node, at: tuple[int, int]) -> Node:
     """Return a value of the pack as if it stood where the document changes its rule."""
     value = place.value
     if isinstance(value, dict):
         value = {name: _moved(member, at) for name, member in value.items()}
     elif isinstance(value, list):
         value = [_moved(item, at) for item in value]
-    return Place(value, *at)
+    return Node(value, *at)

@@ -26,7 +26,7 @@ from vettance.rules.domain import (
 )
 from vettance.rules.place_functions import PLACES
 from vettance.rules.schema import Type
-from vettance.rules.word import Word, entering
+from vettance.rules.word import RuleWord, entering
 
 NUMBER, TEXT, BOOL, LIST, ANY = Type.NUMBER, Type.TEXT, Type.BOOL, Type.LIST, Type.ANY
 
@@ -39,7 +39,7 @@ _NUMBER: Final = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?", re.ASCII)
 _NUMBER_CHARS_MAX: Final = 40
 _NUMBER_MAX: Final = 1e15
 
-WORDS: dict[str, Word] = {}
+WORDS: dict[str, RuleWord] = {}
 _word = entering(WORDS)
 
 # --- What words make of the values they take ---

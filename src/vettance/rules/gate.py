@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from vettance.rules.compiler import Compiled, compile_rules
-from vettance.rules.document import DOCUMENT_BYTES_MAX, DocumentFault, Place, position_in, read_document
-from vettance.rules.document_layout import FAULTS_MAX, Layout, Marks, read_layout, read_ruleset
+from vettance.rules.document import DOCUMENT_BYTES_MAX, DocumentFault, Node, position_in, read_document
+from vettance.rules.document_layout import FAULTS_MAX, DocumentLayout, SourceMarks, read_layout, read_ruleset
 from vettance.rules.extension import Pack, extend
 from vettance.rules.fault import RuleFault, pointed
 from vettance.rules.language import Checked, check
 from vettance.rules.plan_builder import TooManyAggregates
 from vettance.rules.rule import Fault, Rule, RuleSet, RuleSetRefused
 from vettance.rules.schema import Schema
-from vettance.rules.trial import Miss, Parse, events_of, try_rule
+from vettance.rules.trial import FailedTest, Parse, events_of, try_rule
 from vettance.velocity.port import Velocity
 
 COST_MAX: Final = 150_000  # Of a rule set, in units of about 20 ns: 3 ms for each event, aggregates included.
@@ -37,7 +37,7 @@ class TestResult(NamedTuple):
 
     rule: str
     test: str
-    miss: Miss | None
+    miss: FailedTest | None
 
 
 class Examined(NamedTuple):
@@ -85,9 +85,9 @@ def admit(
     ruleset: RuleSet, schema: Schema, parse_event: Parse, make_velocity: Callable[[], Velocity]
 ) -> Compiled:
     """Pass a rule set that no document says through the gate. Raises `RuleSetRefused` naming every fault."""
-    bare = Place(None, 0)
-    marks = tuple(Marks(bare, None, (), sound=True) for _ in ruleset.rules)
-    layout = Layout(ruleset, [], marks)
+    bare = Node(None, 0)
+    marks = tuple(SourceMarks(bare, None, (), sound=True) for _ in ruleset.rules)
+    layout = DocumentLayout(ruleset, [], marks)
     return _examine(layout, "", Context(schema, parse_event, make_velocity)).passed()
 
 
@@ -130,9 +130,9 @@ def compile_document(document: str, schema: Schema) -> tuple[RuleSet, Compiled]:
     return ruleset, compile_ruleset(ruleset, schema)
 
 
-def _examine(layout: Layout, document: str, context: Context) -> Examined:
+def _examine(layout: DocumentLayout, document: str, context: Context) -> Examined:
     faults = layout.faults
-    good: list[tuple[Rule, Checked, Marks]] = []
+    good: list[tuple[Rule, Checked, SourceMarks]] = []
     for rule, marks in zip(layout.ruleset.rules, layout.marks, strict=True):
         checked = _check(rule, marks, document, context.schema, faults) if rule.when else None
         if marks.sound:
@@ -152,7 +152,9 @@ def _examine(layout: Layout, document: str, context: Context) -> Examined:
     return Examined(layout.ruleset, compiled, tuple(_first(faults)), results=tuple(results))
 
 
-def _check(rule: Rule, marks: Marks, document: str, schema: Schema, faults: list[Fault]) -> Checked | None:
+def _check(
+    rule: Rule, marks: SourceMarks, document: str, schema: Schema, faults: list[Fault]
+) -> Checked | None:
     try:
         checked = check(rule.when, schema)
     except RuleFault as fault:
@@ -162,7 +164,7 @@ def _check(rule: Rule, marks: Marks, document: str, schema: Schema, faults: list
     return checked
 
 
-def _placed(fault: RuleFault, rule: Rule, when: Place | None, document: str) -> Fault:
+def _placed(fault: RuleFault, rule: Rule, when: Node | None, document: str) -> Fault:
     """Return a fault of a rule's text as one of the document; a text from elsewhere is shown itself."""
     where = f"rule {rule.id}" if rule.id else "a rule without an id"
     if when is None or when.span is None:
@@ -176,7 +178,7 @@ def _placed(fault: RuleFault, rule: Rule, when: Place | None, document: str) -> 
     return Fault(where, fault.message, line, column, fault.hint, fault.warning, tuple(excerpt))
 
 
-def _missing_tests(rule: Rule, marks: Marks) -> list[Fault]:
+def _missing_tests(rule: Rule, marks: SourceMarks) -> list[Fault]:
     if rule.mode == "off":
         return []
     results = {test.fires for test in rule.tests}
@@ -208,7 +210,7 @@ def _compile(rules: Sequence[tuple[str, Checked]], schema: Schema, faults: list[
 
 
 def _try(
-    good: list[tuple[Rule, Checked, Marks]], compiled: Compiled, context: Context, faults: list[Fault]
+    good: list[tuple[Rule, Checked, SourceMarks]], compiled: Compiled, context: Context, faults: list[Fault]
 ) -> list[TestResult]:
     velocity = context.make_velocity()
     results: list[TestResult] = []

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from vettance.rules.aggregates import AGGREGATES, AggregateWord
 from vettance.rules.functions import WORDS
-from vettance.rules.word import Word
+from vettance.rules.word import RuleWord
 
 _EXAMPLE = re.compile(r"\n\s*Example: `(?P<example>.+)`\s*$", re.DOTALL)
 _FORMS = {
@@ -15,7 +15,7 @@ _FORMS = {
 }
 
 
-class Entry(NamedTuple):
+class ManualEntry(NamedTuple):
     """One word in the manual. `form` shows how to write it; `example` is a rule."""
 
     name: str
@@ -25,17 +25,17 @@ class Entry(NamedTuple):
     example: str
 
 
-def word_entries() -> list[Entry]:
+def word_entries() -> list[ManualEntry]:
     """Return the words that work on the event at hand, in the order of their table."""
     return [_entry(word.name, _form(word), word.result.value, word.doc) for word in WORDS.values()]
 
 
-def aggregate_entries() -> list[Entry]:
+def aggregate_entries() -> list[ManualEntry]:
     """Return the aggregates, in the order of their table."""
     return [_entry(word.name, _span(word), word.result.value, word.doc) for word in AGGREGATES.values()]
 
 
-def manual_table(entries: list[Entry]) -> str:
+def manual_table(entries: list[ManualEntry]) -> str:
     """Write entries as a table in Markdown."""
     rows = ["| word | gives | meaning and example |", "|---|---|---|"]
     for entry in entries:
@@ -44,15 +44,15 @@ def manual_table(entries: list[Entry]) -> str:
     return "\n".join(rows)
 
 
-def _entry(name: str, form: str, gives: str, doc: str) -> Entry:
+def _entry(name: str, form: str, gives: str, doc: str) -> ManualEntry:
     match = _EXAMPLE.search(doc)
     if match is None:
         raise AssertionError(f"the word {name} has no example")
     meaning = " ".join(doc[: match.start()].split())
-    return Entry(name, form, gives, meaning, match["example"])
+    return ManualEntry(name, form, gives, meaning, match["example"])
 
 
-def _form(word: Word) -> str:
+def _form(word: RuleWord) -> str:
     names = [parameter.name for parameter in word.parameters]
     if word.many:
         return f"{word.name}({names[0]}, …)"

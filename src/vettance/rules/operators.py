@@ -6,8 +6,8 @@ from typing import Final
 from vettance.rules.calls import apply
 from vettance.rules.expression import (
     Arithmetic,
-    Choice,
     Compare,
+    Conditional,
     Expression,
     Items,
     Literal,
@@ -207,7 +207,7 @@ def choice(reading: Reading, node: ast.IfExp) -> Expression:
             node.orelse,
             f"the two results must be of one type: {A_TYPE[then.type]} and {A_TYPE[other.type]}",
         )
-    return Choice(
+    return Conditional(
         type=then.type,
         text=f"{enclosed(then)} if {enclosed(test)} else {enclosed(other)}",
         sure=test.sure and then.sure and other.sure,

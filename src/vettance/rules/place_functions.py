@@ -9,14 +9,14 @@ from typing import Any, Final
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.rules.domain import HOUR, WEEKDAY, Domain
 from vettance.rules.schema import Type
-from vettance.rules.word import Word, entering
+from vettance.rules.word import RuleWord, entering
 from vettance.wire.numbers import read_whole
 
 NUMBER, TEXT, BOOL, LIST = Type.NUMBER, Type.TEXT, Type.BOOL, Type.LIST
 
 EARTH_RADIUS_KM: Final = 6371.0088  # Mean radius of WGS 84 (Moritz, Geodetic Reference System 1980).
 
-PLACES: dict[str, Word] = {}
+PLACES: dict[str, RuleWord] = {}
 _place = entering(PLACES)
 
 # --- Network addresses ---

@@ -5,16 +5,16 @@ from typing import Any, Final
 import yaml
 
 from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from vettance.rules.difference import Change, diff
+from vettance.rules.difference import RuleChange, diff
 from vettance.rules.document_layout import read_ruleset
 from vettance.rules.gate import admit, compile_document, compile_ruleset
 from vettance.rules.rule import JSON, Fault, Given, Rule, RuleSet, RuleSetRefused, RuleTest
 from vettance.wire.payload import timestamp
 
 __all__ = [
-    "Change",
     "Fault",
     "Rule",
+    "RuleChange",
     "RuleSet",
     "RuleSetRefused",
     "RuleTest",

@@ -17,7 +17,7 @@ _TENANT: Final = "trial"
 Parse = Callable[[JSON, int], Any]
 
 
-class Miss(NamedTuple):
+class FailedTest(NamedTuple):
     """Why a test failed, and what the rule saw: its names and aggregates, each with its value."""
 
     message: str
@@ -26,7 +26,7 @@ class Miss(NamedTuple):
 
 def try_rule(
     compiled: Compiled, index: int, checked: Checked, test: RuleTest, parse: Parse, velocity: Velocity
-) -> Miss | None:
+) -> FailedTest | None:
     """Run one test of rule `index`, whose text is `checked`. Return None when it passes."""
     now_ms = NOW_MS if test.now_ms is None else test.now_ms
     moments = [
@@ -43,17 +43,17 @@ def try_rule(
         facts = compiled.facts(parse(test.event, now_ms))
     except Refusal as refusal:
         details = "; ".join(f"{path}: {message}" for path, message in refusal.details.items())
-        return Miss(f"an event of this test is refused: {details or refusal.message}")
+        return FailedTest(f"an event of this test is refused: {details or refusal.message}")
     answer = velocity.observe(_TENANT, "tested", now_ms, compiled.observe(facts))
     fired, failures = compiled.run(facts, answer.values)
     saw = _seen_by(checked, compiled, facts, answer.values)
     for failed, message in failures:
         if failed == index:
-            return Miss(f"the rule fails: {message}", saw)
+            return FailedTest(f"the rule fails: {message}", saw)
     if (index in fired) is test.fires:
         return None
     message = "the rule does not fire, but should" if test.fires else "the rule fires, but should not"
-    return Miss(message, saw)
+    return FailedTest(message, saw)
 
 
 def _seen_by(
@@ -83,4 +83,4 @@ def events_of(test: RuleTest) -> int:
     return 1 + sum(given.repeat for given in test.given)
 
 
-__all__ = ["NOW_MS", "Given", "Miss", "Parse", "events_of", "numbered", "try_rule"]
+__all__ = ["NOW_MS", "FailedTest", "Given", "Parse", "events_of", "numbered", "try_rule"]

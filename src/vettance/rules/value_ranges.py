@@ -24,8 +24,8 @@ from vettance.rules.domain import (
 from vettance.rules.expression import (
     Apply,
     Arithmetic,
-    Choice,
     Compare,
+    Conditional,
     Default,
     Expression,
     Fact,
@@ -61,7 +61,7 @@ def _default(found: Default, fields: Fields) -> Domain:
     return union(domain_of(found.inner, fields), domain_of(found.fallback, fields))
 
 
-def _choice(found: Choice, fields: Fields) -> Domain:
+def _choice(found: Conditional, fields: Fields) -> Domain:
     return union(domain_of(found.then, fields), domain_of(found.other, fields))
 
 
@@ -102,7 +102,7 @@ _DOMAINS: Final[dict[type[Expression], Callable[[Any, Fields], Domain]]] = {
     Literal: _literal,
     Fact: _fact,
     Default: _default,
-    Choice: _choice,
+    Conditional: _choice,
     Arithmetic: _arithmetic,
     Apply: _apply,
     Remembered: _remembered,

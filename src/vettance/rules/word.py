@@ -7,7 +7,7 @@ from vettance.rules.domain import ANYTHING, Domain
 from vettance.rules.schema import Type
 
 
-class Parameter(NamedTuple):
+class WordParameter(NamedTuple):
     """One parameter of a word. A literal one must be written out in the rule, so that it is checked once."""
 
     name: str
@@ -15,7 +15,7 @@ class Parameter(NamedTuple):
     literal: bool = False
 
 
-class Word(NamedTuple):
+class RuleWord(NamedTuple):
     """One word: what it takes and gives, what it costs, and the function that does it.
 
     `function` takes the arguments that are not literal. With `prepare`, the function is made for each use
@@ -26,7 +26,7 @@ class Word(NamedTuple):
     """
 
     name: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[WordParameter, ...]
     result: Type
     function: Callable[..., Any]
     doc: str
@@ -42,7 +42,7 @@ Function = Callable[..., Any]
 
 
 def entering(
-    table: dict[str, Word],
+    table: dict[str, RuleWord],
 ) -> Callable[..., Callable[[Function], Function]]:
     """Return a decorator that enters a function into a table under its own name."""
 
@@ -53,14 +53,14 @@ def entering(
         **options: Any,
     ) -> Callable[[Function], Function]:
         rows = tuple(
-            Parameter(name, types if isinstance(types, tuple) else (types,), name in literal)
+            WordParameter(name, types if isinstance(types, tuple) else (types,), name in literal)
             for name, types in parameters.items()
         )
 
         def enter(function: Function) -> Function:
             # A word that would hide a built-in function of Python is defined with an underscore before it.
             name = function.__name__.lstrip("_")
-            table[name] = Word(name, rows, result, function, function.__doc__ or "", **options)
+            table[name] = RuleWord(name, rows, result, function, function.__doc__ or "", **options)
             return function
 
         return enter

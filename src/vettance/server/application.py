@@ -21,8 +21,8 @@ from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.network import Network, Records, open_records
 from vettance.decisions.shared_velocity import SharedMemory
-from vettance.decisions.velocity_rebuild import Rebuilder
-from vettance.decisions.velocity_snapshots import Preserver
+from vettance.decisions.velocity_rebuild import VelocityRebuilder
+from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.deployment.connect import (
     connect_shared,
     connect_throttle,
@@ -35,16 +35,16 @@ from vettance.exchange.worker import importer
 from vettance.fairness.skipped_rows import Skipped
 from vettance.feedback.api import FeedbackDoors
 from vettance.history.api import HistoryDoors
-from vettance.history.compaction import Sealer
-from vettance.history.decision_search import Finder
-from vettance.history.entity_links import Relater
+from vettance.history.compaction import Compactor
+from vettance.history.decision_search import DecisionFinder
+from vettance.history.entity_links import EntityLinker
 from vettance.history.explain import Explainer
-from vettance.history.statistics import Accountant
+from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 from vettance.jobs.api import JobDoors
 from vettance.jobs.worker import Worker
 from vettance.limits.limits import QUOTA_WINDOW_S, Quota
-from vettance.limits.quota_usage import OwnTally, SharedTally, Tally, keep_saving
+from vettance.limits.quota_usage import OwnQuotaUsage, QuotaUsage, SharedQuotaUsage, keep_saving
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
 from vettance.ops.gauges import Cache, Measurer, keep_noting, keep_telling
@@ -55,19 +55,19 @@ from vettance.replays.replay import StoredReplays
 from vettance.retention import sql as retention_sql
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
-from vettance.server.change_feed import Refresher, Reload
-from vettance.server.key_mirror import Mirror
-from vettance.server.tenant_tasks import Attendant
+from vettance.server.change_feed import ChangeFeed, Reload
+from vettance.server.key_mirror import KeyMirror
+from vettance.server.tenant_tasks import TenantTasks
 from vettance.settings.settings import Role, Settings, load_secret
 from vettance.telemetry.logs import logger
-from vettance.telemetry.meters import Place, take_place
+from vettance.telemetry.meters import CounterSlot, take_place
 from vettance.tenants import sql as tenants_sql
-from vettance.tenants.browser_token import TokenDesk
+from vettance.tenants.browser_token import TokenIssuer
 from vettance.tenants.key_use import keep_recording
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.new_keys import NewKeys
 from vettance.tenants.vault import Vault
-from vettance.velocity.sync.snapshot_store import Shelf
+from vettance.velocity.sync.snapshot_store import SnapshotStore
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.search import Searchers
@@ -78,12 +78,12 @@ from vettance.web.pages import Check, with_pages
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.api import WebhookDoors
 from vettance.webhooks.deliverer_process import WorkerProcess
-from vettance.webhooks.http_client import Postman
+from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.secret_check import record_when_proven
 from vettance.websdk import sql as websdk_sql
 from vettance.websdk.api import BrowserDoors
 from vettance.websdk.pages import sdk_routes
-from vettance.websdk.session_sync import Follower
+from vettance.websdk.session_sync import SessionSync
 
 if TYPE_CHECKING:
     pass
@@ -99,7 +99,7 @@ class Service:
     #: Tells why this process must not answer beside others at its database, where that is so.
     misplaced: Callable[[], str | None] | None = None
 
-    def __init__(self, settings: Settings, store: Store, place: Place | None = None) -> None:
+    def __init__(self, settings: Settings, store: Store, place: CounterSlot | None = None) -> None:
         self.settings = settings
         self.store = store
         self.place = place or take_place()
@@ -108,25 +108,25 @@ class Service:
         self.secret = secret = load_secret(settings)
         vault = Vault(secret)
         self.keys = KeyRing(secret)
-        self.tokens = TokenDesk(secret)
+        self.tokens = TokenIssuer(secret)
         skipped = self.skipped = Skipped(self.meters)
-        self.mirror = Mirror(store, self.keys, self.tokens, skipped)
+        self.mirror = KeyMirror(store, self.keys, self.tokens, skipped)
         self.quota = Quota()
         velocity = connect_velocity(clock.now_ms)
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
         cache = _rule_cache(settings)
         self.jobs = Worker(store, self.evaluator, self.ids)
-        self.sealer = Sealer(store, self.evaluator.ever, self._tenants_of_others, self.jobs.is_bursting)
-        self.follower = Follower(store, self.evaluator.sessions, skipped=skipped)
-        shelf = Shelf(settings.data / "memory")
+        self.sealer = Compactor(store, self.evaluator.ever, self._tenants_of_others, self.jobs.is_bursting)
+        self.follower = SessionSync(store, self.evaluator.sessions, skipped=skipped)
+        shelf = SnapshotStore(settings.data / "memory")
         shelf.sweep()
-        self.preserver = Preserver(store, velocity, self.evaluator, shelf)
-        self.rebuilder: Rebuilder | SharedMemory = Rebuilder(
+        self.preserver = VelocitySnapshots(store, velocity, self.evaluator, shelf)
+        self.rebuilder: VelocityRebuilder | SharedMemory = VelocityRebuilder(
             store, velocity, self.evaluator, cache, self.preserver.restore, skipped=skipped
         )
         #: What the processes of a deployment share, where there are several.
         self.shared = connect_shared(settings, secret)
-        self.tally: Tally = OwnTally(store, self.quota)
+        self.tally: QuotaUsage = OwnQuotaUsage(store, self.quota)
         gate = self._gate(cache)
         self.lists = ListDoors(store, self.ids, self.evaluator.lists, skipped=skipped)
         self.watchlists = IndexKeeper(store, settings.data)
@@ -141,20 +141,20 @@ class Service:
         self.importer = importer(store, self.evaluator, self.aml.monitor, self.ids, connect_velocity)
         self.worker = WorkerProcess(settings, store, self.place)
         unsafe = settings.unsafe_webhooks
-        self.postman = Postman(unsafe=unsafe, name_servers=settings.name_servers)
+        self.postman = WebhookClient(unsafe=unsafe, name_servers=settings.name_servers)
         webhooks = WebhookDoors(store, self.ids, vault, self.postman, self._subscribed, unsafe=unsafe)
-        self.finder = Finder(store)
+        self.finder = DecisionFinder(store)
         self.attendants = self._attendants()
-        self.refresher = Refresher(store, self._reloads())
+        self.refresher = ChangeFeed(store, self._reloads())
         self.replays = StoredReplays(store, vault, claims=self.shared and self.shared.claims)
-        explainer = Explainer(store, self.evaluator, cache, Relater(store, self.finder))
+        explainer = Explainer(store, self.evaluator, cache, EntityLinker(store, self.finder))
         routes = (
             *DecisionDoors(self.evaluator).routes(),
             *self.lists.routes(),
             *webhooks.routes(),
             *BrowserDoors(store, self.ids, self.tokens, self.evaluator, self.follower).routes(),
             *sdk_routes(),
-            *HistoryDoors(self.finder, Accountant(store, self.finder), explainer).routes(),
+            *HistoryDoors(self.finder, DecisionCounter(store, self.finder), explainer).routes(),
             *FeedbackDoors(store, self.ids).routes(),
             *JobDoors(store, self.ids, self.jobs).routes(),
             *self.aml.doors.routes(),
@@ -182,15 +182,15 @@ class Service:
         self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache, skipped=self.skipped)
         self.evaluator.share(self.rebuilder)
         self.follower.marks = self.shared.limits
-        self.tally = SharedTally(self.store, self.shared.limits)
+        self.tally = SharedQuotaUsage(self.store, self.shared.limits)
         return SharedGate(self.keys, self.shared.limits, tokens=self.tokens)
 
-    def _attendants(self) -> tuple[Attendant, Attendant]:
+    def _attendants(self) -> tuple[TenantTasks, TenantTasks]:
         """Return who fills memories from the log, which takes long, when rules change or a write failed."""
         aml = self.aml.rebuilder
         return (
-            Attendant("memory", self._rebuild, lambda: self.evaluator.astray),
-            Attendant("aml_memory", aml.reload, lambda: self.aml.monitor.astray, aml.follow),
+            TenantTasks("memory", self._rebuild, lambda: self.evaluator.astray),
+            TenantTasks("aml_memory", aml.reload, lambda: self.aml.monitor.astray, aml.follow),
         )
 
     def _checks(self) -> dict[str, Check]:

@@ -25,7 +25,7 @@ Reload = Callable[[str, str], Awaitable[None]]
 _log = logger()
 
 
-class Refresher:
+class ChangeFeed:
     """Reads new rows of the change table once a second and has what they name read again.
 
     What cannot be read again is tried again at the next look, and keeps no other change from being

@@ -14,7 +14,7 @@ from vettance.db.engine import StoreDown
 from vettance.ops.preflight import probe_addresses, probe_metrics, probe_redis
 from vettance.ops.server_note import note_server, remove_note
 from vettance.processes.malloc import give_back_early
-from vettance.processes.worker_pool import Child, Crew
+from vettance.processes.worker_pool import Child, WorkerPool
 from vettance.redis_link.down import StateDown
 from vettance.settings.settings import Role, Settings, check_secret
 from vettance.telemetry.logs import configure_logs
@@ -68,7 +68,7 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
             uvloop.run(serve_until_told(settings, listener, say, _say_it_waits))
         else:
             arguments = ("--data", str(settings.data))
-            sys.exit(Crew(listener, workers, settings.role, arguments, say, _say_it_waits).run())
+            sys.exit(WorkerPool(listener, workers, settings.role, arguments, say, _say_it_waits).run())
     except REFUSALS as error:
         fail(_reason(error))
     finally:

@@ -15,7 +15,7 @@ from vettance.telemetry.logs import configure_logs, logger
 from vettance.telemetry.meters import take_place
 from vettance.tenants.vault import Vault
 from vettance.webhooks.deliver import Deliverer
-from vettance.webhooks.http_client import Postman
+from vettance.webhooks.http_client import WebhookClient
 
 _log = logger()
 
@@ -27,7 +27,10 @@ async def work(settings: Settings, link: socket.socket) -> None:
     under way here.
     """
     stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-    tracing, postman = None, Postman(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers)
+    tracing, postman = (
+        None,
+        WebhookClient(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers),
+    )
     if settings.traces is not None:
         from vettance.server.tracing import Tracing  # OpenTelemetry is there only for those who ask for it.
 

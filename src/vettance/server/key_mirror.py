@@ -3,16 +3,16 @@
 from vettance.db.engine import Store
 from vettance.fairness.skipped_rows import Skipped
 from vettance.telemetry.meters import Rows
-from vettance.tenants.browser_token import TokenDesk
+from vettance.tenants.browser_token import TokenIssuer
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.new_keys import load_keys
 from vettance.websdk import sql as websdk_sql
 
 
-class Mirror:
+class KeyMirror:
     """Fills the key ring and the token desk. A row that cannot be read shuts out nobody."""
 
-    def __init__(self, store: Store, keys: KeyRing, tokens: TokenDesk, skipped: Skipped) -> None:
+    def __init__(self, store: Store, keys: KeyRing, tokens: TokenIssuer, skipped: Skipped) -> None:
         self._store = store
         self._keys = keys
         self._tokens = tokens

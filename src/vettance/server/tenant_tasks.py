@@ -17,7 +17,7 @@ async def _nothing() -> None:
     pass
 
 
-class Attendant:
+class TenantTasks:
     """Does `work` for tenants one after the other, again until it is done; what fails for one keeps no other.
 
     `name` is what the work is called where it fails. `also` returns tenants that need it without anybody

@@ -21,8 +21,8 @@ from vettance.web.edge import Edge, Send
 from vettance.web.request_body import Receive
 from vettance.web.routing import RouteTable
 from vettance.web.server import WHOLE_ANSWER
-from vettance.webhooks.http_client import ATTEMPT_S_MAX, Headers, Postman
-from vettance.webhooks.webhook import Outcome
+from vettance.webhooks.http_client import ATTEMPT_S_MAX, Headers, WebhookClient
+from vettance.webhooks.webhook import AttemptOutcome
 
 _CONTEXT: Final = TraceContextTextMapPropagator()
 _FAULTS: Final = 500
@@ -150,7 +150,7 @@ class TracedStore:
         await self._store.close()
 
 
-class TracedPostman(Postman):
+class TracedPostman(WebhookClient):
     """A postman with a span around each attempt. Receivers are not told of the trace."""
 
     def __init__(self, tracer: Tracer, *, unsafe: bool, name_servers: Sequence[str]) -> None:
@@ -159,7 +159,7 @@ class TracedPostman(Postman):
 
     async def post(
         self, url: str, headers: Headers, body: bytes, attempt_s_max: float = ATTEMPT_S_MAX
-    ) -> Outcome:
+    ) -> AttemptOutcome:
         """Make one attempt and tell how it went."""
         with self._tracer.start_as_current_span("webhook attempt", kind=SpanKind.CLIENT, **_NO_TEXTS) as span:
             outcome = await super().post(url, headers, body, attempt_s_max)

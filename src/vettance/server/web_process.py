@@ -18,7 +18,7 @@ from vettance.redis_link.down import StateDown
 from vettance.server.application import Service
 from vettance.server.lifecycle import running
 from vettance.settings.settings import Settings, SettingsError
-from vettance.telemetry.meters import Place
+from vettance.telemetry.meters import CounterSlot
 from vettance.web.accept import Acceptor
 from vettance.web.connection_counts import ConnectionShares, connections_max
 from vettance.web.edge import Asgi
@@ -38,7 +38,7 @@ class Server(uvicorn.Server):
     is_asked_to_stop = False
 
     def __init__(
-        self, config: uvicorn.Config, place: Place, shares: ConnectionShares, say: Callable[[], None]
+        self, config: uvicorn.Config, place: CounterSlot, shares: ConnectionShares, say: Callable[[], None]
     ) -> None:
         super().__init__(config)
         self._shares = shares

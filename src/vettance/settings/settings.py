@@ -79,7 +79,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         return Jurisdictions(self.aml_call_for_action, self.aml_high_risk, self.aml_sanctioned)
 
 
-class Setting(msgspec.Struct, frozen=True):
+class SettingRow(msgspec.Struct, frozen=True):
     """One row of the table of settings."""
 
     variable: str
@@ -89,88 +89,90 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 SETTINGS = (
-    Setting("VETTANCE_DATA", "a folder", "vettance-data", "Where the store and the secret file live."),
-    Setting(
+    SettingRow("VETTANCE_DATA", "a folder", "vettance-data", "Where the store and the secret file live."),
+    SettingRow(
         "VETTANCE_DATABASE_URL",
         "a URL such as postgresql://vettance@db.internal/vettance",
         "none",
         "The PostgreSQL database that holds the store in place of a file in the data folder "
         "([more](postgresql.md)).",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_ENV",
         "production, staging or development",
         "development",
         "Which deployment this is. Keys are `vtc_live_…` in production and `vtc_test_…` elsewhere; "
         "production refuses to start without `VETTANCE_SECRET`.",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_SECRET",
         "64 hexadecimal digits (32 bytes)",
         "the file `secret.key` in the data folder, made at first use with mode 0600",
         "Keys the hashes of API keys and seals the signing secrets of webhooks. Whoever loses it must issue "
         "new API keys and subscribe webhooks anew.",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_REDIS_URL",
         "a URL such as redis://127.0.0.1:6379/0",
         "none",
         "The Redis (7.0 or newer) in which several processes share the memory between events, throttle and "
         "quota (docs/redis.md); without it each process counts alone.",
     ),
-    Setting("VETTANCE_GEOIP_COUNTRY", "a MaxMind-format file", "none", "The country of an IP, for rules."),
-    Setting("VETTANCE_GEOIP_ASN", "a MaxMind-format file", "none", "The network (ASN) of an IP, for rules."),
-    Setting("VETTANCE_LOG_LEVEL", "debug, info, warning or error", "info", "How much the log says."),
-    Setting(
+    SettingRow("VETTANCE_GEOIP_COUNTRY", "a MaxMind-format file", "none", "The country of an IP, for rules."),
+    SettingRow(
+        "VETTANCE_GEOIP_ASN", "a MaxMind-format file", "none", "The network (ASN) of an IP, for rules."
+    ),
+    SettingRow("VETTANCE_LOG_LEVEL", "debug, info, warning or error", "info", "How much the log says."),
+    SettingRow(
         "VETTANCE_METRICS",
         "an address such as 127.0.0.1:9464",
         "none",
         "Where `GET /metrics` answers, for Prometheus; without it nothing does. It asks for no key: keep the "
         "address on this machine or in a network of your own.",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_TRACES",
         "a URL such as http://127.0.0.1:4318",
         "none",
         "Where OpenTelemetry traces go (OTLP over HTTP). Needs `pip install vettance[otel]`.",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_PROXIES",
         "0 to 9",
         "0",
         "How many proxies of yours stand in front. With one or more, the address of a browser is read from "
         "`X-Forwarded-For`, that many places from the right; with none it is that of the connection.",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_KEEP_EVENTS",
         "days",
         "0",
         "How long events, their decisions and their feedback are kept by `vettance retention run`; "
         "0 is for ever.",
     ),
-    Setting("VETTANCE_KEEP_STATISTICS", "days", "0", "The same for counts, which name nobody."),
-    Setting(
+    SettingRow("VETTANCE_KEEP_STATISTICS", "days", "0", "The same for counts, which name nobody."),
+    SettingRow(
         "VETTANCE_KEEP_SCREENINGS",
         "days",
         "0",
         "The same for screenings that opened no case and joined none; the others stay with their case.",
     ),
-    Setting("VETTANCE_KEEP_JOBS", "days", "30", "The same for settled jobs of `POST /events/async`."),
-    Setting("VETTANCE_KEEP_DELIVERIES", "days", "90", "The same for settled deliveries of webhooks."),
-    Setting(
+    SettingRow("VETTANCE_KEEP_JOBS", "days", "30", "The same for settled jobs of `POST /events/async`."),
+    SettingRow("VETTANCE_KEEP_DELIVERIES", "days", "90", "The same for settled deliveries of webhooks."),
+    SettingRow(
         "VETTANCE_UNSAFE_WEBHOOKS",
         "1 or 0",
         "0",
         "With 1, webhooks may go to http URLs and to this machine and its network, for development and "
         "tests. Said loudly at start; refused in production.",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_NAME_SERVERS",
         "addresses with commas between, such as 10.0.0.53,[fd00::53]:5353",
         "those of /etc/resolv.conf",
         "Who is asked for the addresses of webhook receivers, and of nothing else.",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_SEARCHERS",
         "0 to 16",
         "1; 2 with four processors or more, unless on PostgreSQL",
@@ -178,19 +180,19 @@ SETTINGS = (
         "each takes 25 to 90 MB beside what all share, by how many names it has met. With 0, threads of the "
         "answering process search, and slow down its other answers.",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_AML_CALL_FOR_ACTION",
         "country codes (ISO 3166-1)",
         "KP, IR, MM",
         "Jurisdictions to or from which every transfer alerts (FATF, call for action, 24 October 2025).",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_AML_HIGH_RISK",
         "country codes (ISO 3166-1)",
         "AO, BG, BO, CD, CI, CM, DZ, HT, KE, LA, LB, MC, NA, NP, SS, SY, VE, VG, VN, YE",
         "Jurisdictions to or from which large sums alert (FATF, increased monitoring, 24 October 2025).",
     ),
-    Setting(
+    SettingRow(
         "VETTANCE_AML_SANCTIONED",
         "country codes (ISO 3166-1)",
         "CU, IR, KP",

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
-from vettance.telemetry.shared_counters import SEARCHERS_MAX, SLOTS, WORDS, Board, attach
+from vettance.telemetry.shared_counters import SEARCHERS_MAX, SLOTS, WORDS, SharedBoard, attach
 
 #: What is done for many in the background; metrics have a value for each, and no others.
 WORKS: Final = (
@@ -232,7 +232,7 @@ class Meters:
     """Counts what one process does. Without a slot it counts in memory of its own."""
 
     def __init__(self, slot: memoryview | None = None, role: str = "web") -> None:
-        self._words = Board(None).slot(0) if slot is None else slot
+        self._words = SharedBoard(None).slot(0) if slot is None else slot
         self._words[_PID] = os.getpid()
         self._words[_ROLE] = ROLES.index(role)
         self.searching(0, ())
@@ -348,10 +348,10 @@ class Meters:
         self._words[_RESTARTS_AT] += 1
 
 
-class Place(NamedTuple):
+class CounterSlot(NamedTuple):
     """Where a process counts: the board of its server, its slot, and the meters in it."""
 
-    board: Board
+    board: SharedBoard
     slot: int
     meters: Meters
 
@@ -361,10 +361,10 @@ class Place(NamedTuple):
         return [words[_CONNECTIONS_AT] for words in slots if words[_LISTENING_AT]]
 
 
-def take_place(role: str = "web") -> Place:
+def take_place(role: str = "web") -> CounterSlot:
     """Take the slot that the parent of this process gave it; without one, the first of a board of its own."""
     board, slot = attach()
-    return Place(board, slot, Meters(board.slot(slot), role))
+    return CounterSlot(board, slot, Meters(board.slot(slot), role))
 
 
 class Process(NamedTuple):

@@ -25,7 +25,7 @@ _SLOT_BYTES: Final = WORDS * _WORD_BYTES
 VARIABLE: Final = "VETTANCE_BOARD"
 
 
-class Board:
+class SharedBoard:
     """The shared memory. `descriptor` is to be inherited by children; a private board has none."""
 
     def __init__(self, descriptor: int | None) -> None:
@@ -35,7 +35,7 @@ class Board:
         self._words = memoryview(self._memory).cast("Q")
 
     @classmethod
-    def shared(cls) -> "Board":
+    def shared(cls) -> "SharedBoard":
         """Make a board that children can inherit."""
         if hasattr(os, "memfd_create"):
             descriptor = os.memfd_create("vettance-board")
@@ -61,15 +61,15 @@ class Board:
         return {} if self.descriptor is None else {VARIABLE: f"{self.descriptor}.{slot}"}
 
 
-def attach(environ: Mapping[str, str] = os.environ) -> tuple[Board, int]:
+def attach(environ: Mapping[str, str] = os.environ) -> tuple[SharedBoard, int]:
     """Return the board and the slot that the parent gave this process; else a board of its own and slot 0."""
     descriptor, dot, slot = environ.get(VARIABLE, "").partition(".")
     if dot and descriptor.isdigit() and slot.isdigit() and int(slot) < SLOTS:
         try:
-            return Board(int(descriptor)), int(slot)
+            return SharedBoard(int(descriptor)), int(slot)
         except (OSError, ValueError):
             pass  # Counting is not worth failing for: this process then counts for itself.
-    return Board.shared(), 0
+    return SharedBoard.shared(), 0
 
 
 def beside(slot: int) -> int:

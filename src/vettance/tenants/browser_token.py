@@ -31,7 +31,7 @@ _REMEMBERED_CHARS_MAX: Final = 8 * 1024
 FIRST_KID: Final = "first"
 
 
-class Claims(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class TokenClaims(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a token says. `key` is the id of the API key that minted it; moments are Unix seconds."""
 
     tenant: str
@@ -73,7 +73,7 @@ def new_kid() -> str:
     return secrets.token_hex(6)
 
 
-class TokenDesk:
+class TokenIssuer:
     """Mints tokens with the newest signing key and reads those of every key that is still believed.
 
     Sessions call several times with one token; reading it once spares most of the work. `remembered` of the
@@ -85,8 +85,8 @@ class TokenDesk:
         self._secret = secret
         self._kid = FIRST_KID
         self._refused: dict[str, int] = {}
-        self._recent: dict[str, tuple[str, Claims]] = {}
-        self._older: dict[str, tuple[str, Claims]] = {}
+        self._recent: dict[str, tuple[str, TokenClaims]] = {}
+        self._older: dict[str, tuple[str, TokenClaims]] = {}
 
     def replace(self, keys: list[SigningKey]) -> None:
         """Take over the signing keys that the store knows, oldest first; none means the first one."""
@@ -94,7 +94,7 @@ class TokenDesk:
         self._refused = {key.kid: key.refused_from_ms for key in keys if key.refused_from_ms is not None}
         self._recent, self._older = {}, {}
 
-    def mint(self, claims: Claims) -> str:
+    def mint(self, claims: TokenClaims) -> str:
         """Write and sign a token."""
         payload: dict[str, Any] = {
             "iss": _ISSUER,
@@ -116,7 +116,7 @@ class TokenDesk:
         content = msgspec.json.encode(sent)
         return jwt.api_jws.encode(content, key, algorithm=_ALGORITHM, headers={"kid": self._kid})
 
-    def read(self, token: str, now_s: float) -> Claims:
+    def read(self, token: str, now_s: float) -> TokenClaims:
         """Return what a token says at a moment (Unix seconds). Raises `TokenRefused`."""
         remembered = self._recent.get(token)
         if remembered is None:
@@ -133,7 +133,7 @@ class TokenDesk:
             raise TokenRefused("The token is signed with a key that was taken out of use; mint a new one.")
         return claims
 
-    def _verify(self, token: str) -> tuple[str, Claims]:
+    def _verify(self, token: str) -> tuple[str, TokenClaims]:
         if len(token) > _TOKEN_CHARS_MAX:
             raise TokenRefused(_NOT_OURS)
         try:
@@ -152,7 +152,7 @@ class TokenDesk:
         except (jwt.InvalidTokenError, ValueError, RecursionError):
             raise TokenRefused(_NOT_OURS) from None
         # What carries our signature has our shape: it came from `mint`.
-        return kid, Claims(
+        return kid, TokenClaims(
             tenant=said["sub"],
             key=said["key"],
             sdk_session=said["sdkSessionId"],

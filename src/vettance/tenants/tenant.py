@@ -43,7 +43,7 @@ class Tenant(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     list_entries: int = LIST_ENTRIES_DEFAULT
 
 
-class Setting(NamedTuple):
+class TenantSetting(NamedTuple):
     """A setting of a tenant: what it does, and which values it takes."""
 
     help: str
@@ -53,15 +53,17 @@ class Setting(NamedTuple):
 
 
 #: Every setting by its field in `Tenant`; commands, answers and the store follow from this table.
-SETTINGS: Final[Mapping[str, Setting]] = {
-    "aml": Setting("Switch the AML product."),
-    "throttle": Setting("Requests per key in any 60 seconds.", int),
-    "quota": Setting("Requests per hour of the clock.", int),
-    "collect_key": Setting("Take API keys at /collect as well (Mode C)."),
-    "require_origin": Setting("Refuse tokens sent without an Origin header."),
-    "tell_unknown": Setting("Name unknown members in X-Vettance-Unknown; unset: for test keys."),
-    "subscriptions": Setting("Webhook subscriptions at a time.", int, most=SUBSCRIPTIONS_MAX),
-    "list_entries": Setting("Entries of the allow and block lists together.", int, most=LIST_ENTRIES_MAX),
+SETTINGS: Final[Mapping[str, TenantSetting]] = {
+    "aml": TenantSetting("Switch the AML product."),
+    "throttle": TenantSetting("Requests per key in any 60 seconds.", int),
+    "quota": TenantSetting("Requests per hour of the clock.", int),
+    "collect_key": TenantSetting("Take API keys at /collect as well (Mode C)."),
+    "require_origin": TenantSetting("Refuse tokens sent without an Origin header."),
+    "tell_unknown": TenantSetting("Name unknown members in X-Vettance-Unknown; unset: for test keys."),
+    "subscriptions": TenantSetting("Webhook subscriptions at a time.", int, most=SUBSCRIPTIONS_MAX),
+    "list_entries": TenantSetting(
+        "Entries of the allow and block lists together.", int, most=LIST_ENTRIES_MAX
+    ),
 }
 
 

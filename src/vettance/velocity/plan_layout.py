@@ -71,7 +71,7 @@ class Window(NamedTuple):
     questions: Questions
 
 
-class Lane(NamedTuple):
+class SeriesSlot(NamedTuple):
     """One series of a group: its bits in an observation and in a packed entry, its value, its questions."""
 
     bit: int  # in the mask of the observation
@@ -87,7 +87,7 @@ class Group:
 
     __slots__ = ("aggregates", "header_bytes", "kept_ms", "key", "lanes")
 
-    def __init__(self, key: int, lanes: tuple[Lane, ...]) -> None:
+    def __init__(self, key: int, lanes: tuple[SeriesSlot, ...]) -> None:
         self.key = key
         self.lanes = lanes
         self.aggregates = tuple(
@@ -113,7 +113,7 @@ class Slot(NamedTuple):
     asked: tuple[int, ...]  # the `seen` aggregates that ask about it, whatever the mask says
 
 
-class Layout(NamedTuple):
+class PlanLayout(NamedTuple):
     """A plan as groups of series, and what its aggregates answer before anything was observed."""
 
     plan: Plan
@@ -122,7 +122,7 @@ class Layout(NamedTuple):
     defaults: tuple[Value, ...]
 
 
-def arrange(plan: Plan) -> Layout:
+def arrange(plan: Plan) -> PlanLayout:
     """Arrange a plan. Raises `ValueError` when an aggregate asks what its series cannot answer."""
     asked: dict[int, list[tuple[int, Aggregate]]] = {}
     for index, aggregate in enumerate(plan.aggregates):
@@ -143,10 +143,10 @@ def arrange(plan: Plan) -> Layout:
         _slot(value, textual, [lane for lane in lanes if lane.slot == place])
         for (value, textual), place in slots.items()
     )
-    return Layout(plan, tuple(groups), made, defaults)
+    return PlanLayout(plan, tuple(groups), made, defaults)
 
 
-def _slot(value: int, textual: bool, lanes: list[Lane]) -> Slot:
+def _slot(value: int, textual: bool, lanes: list[SeriesSlot]) -> Slot:
     questions = [pair for lane in lanes for window in lane.windows for pair in window.questions]
     asked = tuple(index for index, code in questions if code == SEEN)
     return Slot(value, textual, sum(lane.bit for lane in lanes), asked)
@@ -170,7 +170,7 @@ def _lane(
     local_bit: int,
     asked: Sequence[tuple[int, Aggregate]],
     slots: dict[tuple[int, bool], int],
-) -> Lane:
+) -> SeriesSlot:
     series = plan.series[index]
     slot, textual = -1, series.kind == "texts"
     if series.kind != "moments":
@@ -183,4 +183,4 @@ def _lane(
     windows = tuple(Window(span, tuple(spans[span])) for span in sorted(spans))
     longest_ms = max(spans)
     kept_ms = longest_ms + min(max(longest_ms, LATE_MS_MIN), LATE_MS_MAX)
-    return Lane(1 << index, local_bit, slot, textual, windows, kept_ms)
+    return SeriesSlot(1 << index, local_bit, slot, textual, windows, kept_ms)

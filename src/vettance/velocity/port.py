@@ -64,7 +64,7 @@ class Observation(NamedTuple):
     values: tuple[Value, ...]  # one for each value expression
 
 
-class Answer(NamedTuple):
+class VelocityAnswer(NamedTuple):
     """The value of every aggregate of the plan, and which of them are exact."""
 
     values: tuple[Value, ...]
@@ -88,9 +88,9 @@ class Condition(enum.Enum):
 EVERYTHING: Final = -1
 
 
-def nothing_known(plan: Plan) -> Answer:
+def nothing_known(plan: Plan) -> VelocityAnswer:
     """Return the answer of a memory that could not be asked: every aggregate is unknown."""
-    return Answer((None,) * len(plan.aggregates), EVERYTHING)
+    return VelocityAnswer((None,) * len(plan.aggregates), EVERYTHING)
 
 
 class SharedVelocity(Protocol):
@@ -105,7 +105,7 @@ class SharedVelocity(Protocol):
         plan: Plan | None = None,
         *,
         received: bool = False,
-    ) -> Answer:
+    ) -> VelocityAnswer:
         """As `Velocity.observe`, by a plan; `received`: the moment is that of receipt. Raises `Unready`."""
 
     async def record(self, tenant: str, at_ms: int, seen: Observation, plan: Plan) -> None:
@@ -163,7 +163,7 @@ class SharedVelocity(Protocol):
 class Velocity(Protocol):
     """Remembers observations for each tenant. One call for each event; nothing awaits inside it."""
 
-    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
+    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> VelocityAnswer:
         """Read every aggregate as of the events observed before, then record this event.
 
         Exactly one effect for each event id: the same id again answers the same and records nothing.
@@ -179,7 +179,7 @@ class Velocity(Protocol):
         """Note that a memory may lack events before a moment; answers that may reach them are inexact."""
 
 
-class Claims(Protocol):
+class WorkClaims(Protocol):
     """Tells the processes who is at work on what. Whoever dies at it holds it for seconds only.
 
     Each call raises `StateDown`; nothing rests on a claim but that work is not done twice.

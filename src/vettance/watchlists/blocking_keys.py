@@ -5,10 +5,19 @@ from collections.abc import Iterator
 
 from vettance.watchlists.mandarin import Syllables
 from vettance.watchlists.name_analysis import Name
-from vettance.watchlists.name_token import Kind, Word, near_readings, reading_bones
+from vettance.watchlists.name_token import NameToken, TokenKind, near_readings, reading_bones
 
 #: Kinds that are worth looking up; the others occur everywhere.
-SEARCHED = frozenset({Kind.NAME, Kind.PATRONYMIC, Kind.GENERIC, Kind.PLACE, Kind.NUMBER, Kind.KIN})
+SEARCHED = frozenset(
+    {
+        TokenKind.NAME,
+        TokenKind.PATRONYMIC,
+        TokenKind.GENERIC,
+        TokenKind.PLACE,
+        TokenKind.NUMBER,
+        TokenKind.KIN,
+    }
+)
 
 _DELETED_MIN = 4
 _BONES_MIN, _BONES_DELETED_MIN, _BONES_ALONE_MIN = 2, 4, 6
@@ -22,7 +31,7 @@ def _key(kind: str, text: str) -> int:
     return zlib.crc32(f"{kind}{text}".encode())
 
 
-def word_keys(word: Word, *, listed: bool, bones_too: bool = True) -> list[int]:
+def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[int]:
     """Return the keys of a word: its letters, its sound, its consonants, and each less one.
 
     Two words that are one error apart in letters or sound share a key (the symmetric-deletion scheme of
@@ -33,7 +42,7 @@ def word_keys(word: Word, *, listed: bool, bones_too: bool = True) -> list[int]:
     keys = []
     for fold in dict.fromkeys((word.text, *word.folds)):
         keys.append(_key("f", fold))
-        if word.kind is not Kind.NUMBER and len(fold) >= _DELETED_MIN:
+        if word.kind is not TokenKind.NUMBER and len(fold) >= _DELETED_MIN:
             keys.extend(_key("f", text) for text in _less_one(fold))
     if word.syllables is not None:
         # Two pinyin words that Wade-Giles spells alike must not find each other by that.
@@ -41,7 +50,7 @@ def word_keys(word: Word, *, listed: bool, bones_too: bool = True) -> list[int]:
         keys.extend(_key(pinyin, text) for text in word.syllables.pinyin)
         if word.syllables.giles:
             keys.append(_key(giles, word.syllables.giles))
-    if word.kind is Kind.NUMBER or not bones_too or not word.text.isalpha():
+    if word.kind is TokenKind.NUMBER or not bones_too or not word.text.isalpha():
         return list(dict.fromkeys(keys))
     other_side = "c" if word.consonantal is listed else "v"
     near = near_readings(word)
@@ -64,7 +73,7 @@ def _less_one(text: str) -> Iterator[str]:
         yield text[:index] + text[index + 1 :]
 
 
-def sound_key(word: Word) -> int:
+def sound_key(word: NameToken) -> int:
     """Return the key of a word's sound alone."""
     return _key("f", word.folds[0])
 
@@ -93,7 +102,7 @@ def joint_keys(text: str, syllables: Syllables | None, *, listed: bool) -> list[
 
 def runs(name: Name) -> Iterator[tuple[tuple[int, ...], str]]:
     """Yield (places, text) of neighbours run together: two, three or four, and the whole name."""
-    places = [index for index, word in enumerate(name.words) if word.kind is not Kind.FORM]
+    places = [index for index, word in enumerate(name.words) if word.kind is not TokenKind.FORM]
     texts = [name.words[index].text for index in places]
     for start, first in enumerate(texts):
         text = first

@@ -78,11 +78,11 @@ def _run(
     data: str | None, work: Callable[[Store, Settings], Coroutine[Any, Any, Result]], *, make: bool = False
 ) -> Result:
     from vettance.watchlists.index import IndexFault
-    from vettance.watchlists.refresh import Refusal
+    from vettance.watchlists.refresh import ListRefused
 
     try:
         return run_with_store(data, work, make=make)
-    except (SourceFault, Refusal, IndexFault) as error:
+    except (SourceFault, ListRefused, IndexFault) as error:
         fail(str(error))
 
 
@@ -209,7 +209,7 @@ def refresh(
 
     Example: vettance watchlist refresh --source un_sc
     """
-    from vettance.watchlists.refresh import Refusal, refresh_list
+    from vettance.watchlists.refresh import ListRefused, refresh_list
 
     if urls and len(sources) != 1:
         fail("--url goes with exactly one --source")
@@ -230,7 +230,7 @@ def refresh(
                         store, settings.data, name, now_ms, urls=urls, smaller=smaller, progress=progress
                     )
                     done.append(one)
-                except (SourceFault, Refusal) as error:
+                except (SourceFault, ListRefused) as error:
                     faults.append(f"{name}: {error}")
             return done
 

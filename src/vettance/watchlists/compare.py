@@ -1,6 +1,7 @@
 """Comparisons of everything but names: dates of birth, countries, identifiers, kinds of entity.
 
-Each returns a `Finding`: a value from 0 (contradicts) over 0.5 (says nothing) to 1 (agrees), and a sentence
+Each returns a `ComparisonResult`: a value from 0 (contradicts) over 0.5 (says nothing) to 1 (agrees), and a
+sentence
 for people; or None when one side does not say, which is no evidence.
 """
 
@@ -12,21 +13,21 @@ from vettance.watchlists.entity import BirthDate, Document, DocumentKind, Entity
 from vettance.watchlists.name_analysis import compact
 
 
-class Finding(NamedTuple):
+class ComparisonResult(NamedTuple):
     """What one comparison found: `value` 0 to 1, and why, in a sentence."""
 
     value: float
     detail: str
 
 
-def compare_births(query: BirthDate | None, entity: Entity) -> Finding | None:
+def compare_births(query: BirthDate | None, entity: Entity) -> ComparisonResult | None:
     """Compare a date of birth with the listed one that fits best; an entity may carry several."""
     if query is None or not entity.births:
         return None
     return max((_births(query, listed) for listed in entity.births), key=lambda finding: finding.value)
 
 
-def _births(query: BirthDate, listed: BirthDate) -> Finding:  # noqa: PLR0911
+def _births(query: BirthDate, listed: BirthDate) -> ComparisonResult:  # noqa: PLR0911
     first, last = listed.years()
     year, query_last = query.years()
     shown = f"{listed.first}–{listed.last}" if listed.last else listed.first
@@ -40,54 +41,56 @@ def _births(query: BirthDate, listed: BirthDate) -> Finding:  # noqa: PLR0911
             and len(query.first) >= 7 <= len(listed.first)
             and query.first[:7] != listed.first[:7]
         ):
-            return Finding(0.55, f"Born {query.first}; listed {shown}: the same year, another month.")
-        return Finding(0.8, f"Born {query.first}; listed {shown}: the year agrees.")
+            return ComparisonResult(
+                0.55, f"Born {query.first}; listed {shown}: the same year, another month."
+            )
+        return ComparisonResult(0.8, f"Born {query.first}; listed {shown}: the year agrees.")
     if gap <= slack:
-        return Finding(0.65, f"Born {query.first}; listed about {shown}.")
+        return ComparisonResult(0.65, f"Born {query.first}; listed about {shown}.")
     if gap == 1:
-        return Finding(0.5, f"Born {query.first}; listed {shown}: a year apart.")
+        return ComparisonResult(0.5, f"Born {query.first}; listed {shown}: a year apart.")
     if gap <= 3:
-        return Finding(0.25, f"Born {query.first}; listed {shown}: {gap} years apart.")
-    return Finding(0.0, f"Born {query.first}; listed {shown}: {gap} years apart.")
+        return ComparisonResult(0.25, f"Born {query.first}; listed {shown}: {gap} years apart.")
+    return ComparisonResult(0.0, f"Born {query.first}; listed {shown}: {gap} years apart.")
 
 
-def _full_dates(query: str, listed: str, *, approximate: bool) -> Finding:  # noqa: PLR0911
+def _full_dates(query: str, listed: str, *, approximate: bool) -> ComparisonResult:  # noqa: PLR0911
     if query == listed:
-        return Finding(1.0, f"Born {query}: the same date.")
+        return ComparisonResult(1.0, f"Born {query}: the same date.")
     swapped = f"{listed[:4]}-{listed[8:]}-{listed[5:7]}"
     if query == swapped:
-        return Finding(0.95, f"Born {query}; listed {listed}: day and month are swapped.")
+        return ComparisonResult(0.95, f"Born {query}; listed {listed}: day and month are swapped.")
     differing = sum(one != other for one, other in zip(query, listed, strict=True))
     gap = abs(int(query[:4]) - int(listed[:4]))
     if differing == 1 and gap <= 10:
-        return Finding(0.85, f"Born {query}; listed {listed}: one digit differs.")
+        return ComparisonResult(0.85, f"Born {query}; listed {listed}: one digit differs.")
     parts = sum(query[a:b] == listed[a:b] for a, b in ((0, 4), (5, 7), (8, 10)))
     if parts == 2 and gap <= 10:
-        return Finding(0.7, f"Born {query}; listed {listed}: two of day, month and year agree.")
+        return ComparisonResult(0.7, f"Born {query}; listed {listed}: two of day, month and year agree.")
     if gap == 0:
         # The first of January and of July stand for a year of which nothing more is known.
         unsure = listed.endswith(("-01-01", "-07-01")) or approximate
-        return Finding(0.75 if unsure else 0.55, f"Born {query}; listed {listed}: the same year.")
+        return ComparisonResult(0.75 if unsure else 0.55, f"Born {query}; listed {listed}: the same year.")
     if gap == 1:
-        return Finding(0.4, f"Born {query}; listed {listed}: a year apart.")
+        return ComparisonResult(0.4, f"Born {query}; listed {listed}: a year apart.")
     if gap <= 3:
-        return Finding(0.2, f"Born {query}; listed {listed}: {gap} years apart.")
-    return Finding(0.0, f"Born {query}; listed {listed}: {gap} years apart.")
+        return ComparisonResult(0.2, f"Born {query}; listed {listed}: {gap} years apart.")
+    return ComparisonResult(0.0, f"Born {query}; listed {listed}: {gap} years apart.")
 
 
-def compare_countries(query: Sequence[str], entity: Entity) -> Finding | None:
+def compare_countries(query: Sequence[str], entity: Entity) -> ComparisonResult | None:
     """Compare nationalities. A country of residence can speak for a match, never against it."""
     if not query:
         return None
     asked = ", ".join(NAMES.get(code, code) for code in query)
     if set(query) & set(entity.countries):
-        return Finding(1.0, f"Nationality {asked}: listed as the same.")
+        return ComparisonResult(1.0, f"Nationality {asked}: listed as the same.")
     if set(query) & set(entity.address_countries):
-        return Finding(0.75, f"Nationality {asked}: listed with an address there.")
+        return ComparisonResult(0.75, f"Nationality {asked}: listed with an address there.")
     if not entity.countries:
         return None
     listed = ", ".join(NAMES.get(code, code) for code in entity.countries[:4])
-    return Finding(0.3, f"Nationality {asked}; listed as {listed}.")
+    return ComparisonResult(0.3, f"Nationality {asked}; listed as {listed}.")
 
 
 #: Identifiers of which a subject has one at a time: another value is another subject.
@@ -95,20 +98,20 @@ _UNIQUE = frozenset({DocumentKind.IMO, DocumentKind.LEI, DocumentKind.TAIL, Docu
 _LENGTH_MIN, _UNIQUE_LENGTH_MIN = 5, 3
 
 
-def compare_documents(query: Sequence[Document], entity: Entity) -> Finding | None:
+def compare_documents(query: Sequence[Document], entity: Entity) -> ComparisonResult | None:
     """Compare identifiers by letters and digits. Kinds must not contradict, nor the issuing countries."""
     if not query or not entity.documents:
         return None
-    contradiction: Finding | None = None
+    contradiction: ComparisonResult | None = None
     for asked in query:
         value = identifier_key(asked)
         for listed in entity.documents:
             if identifier_key(listed) == value and _same_kind(asked, listed) and _says_enough(listed, value):
-                return Finding(1.0, f"The {_KIND_NAMES[listed.kind]} {listed.value} is the same.")
+                return ComparisonResult(1.0, f"The {_KIND_NAMES[listed.kind]} {listed.value} is the same.")
         if asked.kind in _UNIQUE and contradiction is None:
             others = [one for one in entity.documents if one.kind is asked.kind]
             if others:
-                contradiction = Finding(
+                contradiction = ComparisonResult(
                     0.0, f"The {_KIND_NAMES[asked.kind]} is {others[0].value} on the list: another one."
                 )
     return contradiction
@@ -153,13 +156,13 @@ _KIND_NAMES = {
 }
 
 
-def compare_types(query: EntityType | None, entity: Entity) -> Finding | None:
+def compare_types(query: EntityType | None, entity: Entity) -> ComparisonResult | None:
     """Compare kinds of entity; a list or a request that does not say is compared with everything."""
     if query is None or EntityType.UNKNOWN in (query, entity.type):
         return None
     if query is entity.type:
-        return Finding(1.0, f"Both are {_TYPE_NAMES[query]}.")
-    return Finding(0.0, f"Asked for {_TYPE_NAMES[query]}; the list has {_TYPE_NAMES[entity.type]}.")
+        return ComparisonResult(1.0, f"Both are {_TYPE_NAMES[query]}.")
+    return ComparisonResult(0.0, f"Asked for {_TYPE_NAMES[query]}; the list has {_TYPE_NAMES[entity.type]}.")
 
 
 _TYPE_NAMES = {

@@ -20,10 +20,10 @@ from vettance.watchlists.compare import identifier_key
 from vettance.watchlists.entity import Document, Entity, EntityType
 from vettance.watchlists.index_build import ENTITIES_FILE, FORMAT, META_FILE, WEIGHED, WORDS_FILE, rarity_of
 from vettance.watchlists.mandarin import joined as joined_syllables
-from vettance.watchlists.match import Match, NameMatch, Subject, align_names, best_name, match_names
+from vettance.watchlists.match import EntityMatch, NameMatch, Subject, align_names, best_name, match_names
 from vettance.watchlists.name_alignment import SIMILARITY_MIN, WEIGHTS, align
 from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, otherwise, parse_name
-from vettance.watchlists.name_token import Kind, Word, compare_words, make_word
+from vettance.watchlists.name_token import NameToken, TokenKind, compare_words, make_word
 
 _Array = Any
 
@@ -93,10 +93,10 @@ class Index:
         self._name_grammar, self._name_mass = arrays["name_grammar"], arrays["name_mass"]
         self._entity_ends = arrays["entity_ends"]
         self._decode = msgspec.msgpack.Decoder(Entity).decode
-        self._decode_word = msgspec.msgpack.Decoder(Word).decode
-        self._word_cache: dict[int, Word] = {}
-        self._similar_cache: dict[Word, tuple[_Array, _Array]] = {}
-        self._rarity_cache: dict[Word, float] = {}
+        self._decode_word = msgspec.msgpack.Decoder(NameToken).decode
+        self._word_cache: dict[int, NameToken] = {}
+        self._similar_cache: dict[NameToken, tuple[_Array, _Array]] = {}
+        self._rarity_cache: dict[NameToken, float] = {}
 
     def entity(self, number: int) -> Entity:
         """Return an entity by its number in this index."""
@@ -107,7 +107,7 @@ class Index:
         """Yield every entity."""
         return (self.entity(number) for number in range(self.entities))
 
-    def rarity(self, word: Word) -> float:
+    def rarity(self, word: NameToken) -> float:
         """Return how much a word counts by how many listed names have it."""
         if word.kind not in WEIGHED:
             return 1.0
@@ -119,7 +119,7 @@ class Index:
             _remember(self._rarity_cache, word, known)
         return known
 
-    def _count(self, word: Word) -> int:
+    def _count(self, word: NameToken) -> int:
         start, stop = self._range(self._key_hash, sound_key(word))
         for identity in self._key_word[start:stop]:
             if self._word(int(identity)).folds[0] == word.folds[0]:
@@ -131,7 +131,7 @@ class Index:
         wanted = np.uint32(key)
         return int(np.searchsorted(hashes, wanted, "left")), int(np.searchsorted(hashes, wanted, "right"))
 
-    def _word(self, identity: int) -> Word:
+    def _word(self, identity: int) -> NameToken:
         word = self._word_cache.get(identity)
         if word is None:
             start, stop = int(self._word_ends[identity]), int(self._word_ends[identity + 1])
@@ -139,7 +139,7 @@ class Index:
             _remember(self._word_cache, identity, word)
         return word
 
-    def _similar(self, word: Word, *, joined: bool = False) -> tuple[_Array, _Array]:
+    def _similar(self, word: NameToken, *, joined: bool = False) -> tuple[_Array, _Array]:
         """Return (listed words, similarities) of all that a word may stand for, the least similar first."""
         known = None if joined else self._similar_cache.get(word)
         if known is not None:
@@ -166,7 +166,7 @@ class Index:
             _remember(self._similar_cache, word, result)
         return result
 
-    def search(self, subject: Subject) -> list[Match]:
+    def search(self, subject: Subject) -> list[EntityMatch]:
         """Return the entities that a subject may be, the likeliest first."""
         named: dict[int, NameMatch] = {}
         self._search_text(subject.name, subject.type, named)
@@ -276,7 +276,7 @@ class Index:
     def _initials_shared(self, asked: Name, names: _Array) -> _Array:
         """Return the weight that each name shares with the query's initials, which tell namesakes apart."""
         shared = np.zeros(len(names), np.float32)
-        letters = [word.text for word in asked.words if word.kind is Kind.INITIAL]
+        letters = [word.text for word in asked.words if word.kind is TokenKind.INITIAL]
         if not letters or len(names) > _INITIALS_NAMES:
             return shared
         starts = self._name_ends[names].astype(np.int64)
@@ -284,7 +284,7 @@ class Index:
         offsets = np.concatenate(([0], np.cumsum(lengths)[:-1]))
         places = np.arange(int(lengths.sum())) + np.repeat(starts - offsets, lengths)
         firsts = self._first_letters[self._name_words[places]]
-        weight = WEIGHTS[asked.grammar][Kind.INITIAL]
+        weight = WEIGHTS[asked.grammar][TokenKind.INITIAL]
         for letter in letters:
             shared += weight * np.logical_or.reduceat(firsts == ord(letter), offsets)
         return shared
@@ -298,12 +298,12 @@ class Index:
         if len(asked.words) > 1:
             for places, joined in runs(asked):
                 if len(places) <= 3 and len(joined) <= 24:
-                    word = make_word(joined, Kind.NAME, asked.words[places[0]].consonantal)
+                    word = make_word(joined, TokenKind.NAME, asked.words[places[0]].consonantal)
                     if asked.words[places[0]].syllables is not None:
                         parts = [asked.words[place].syllables for place in places]
                         word = word._replace(syllables=joined_syllables(parts))
                     found = _Sought(self.rarity(word), *self._similar(word, joined=True))
-                    if any(asked.words[place].kind is Kind.INITIAL for place in places):
+                    if any(asked.words[place].kind is TokenKind.INITIAL for place in places):
                         # "O Brien" is O'Brien, but "W. Haddad" is no misspelt Haddad.
                         sure = found.similarities >= _INITIAL_JOINED_MIN
                         found = _Sought(found.weight, found.words[sure], found.similarities[sure])

@@ -20,7 +20,7 @@ from vettance.watchlists.mandarin import Syllables, joined
 from vettance.watchlists.match import ALGORITHM, grammars_of
 from vettance.watchlists.name_alignment import WEIGHTS
 from vettance.watchlists.name_analysis import parse_name
-from vettance.watchlists.name_token import Kind, Word
+from vettance.watchlists.name_token import NameToken, TokenKind
 
 #: Changes whenever the files change their meaning; an index of another format is built again.
 FORMAT = 5
@@ -32,7 +32,7 @@ WORDS_FILE = "words.msgpack"
 _NAMES_MIN = 20_000
 _RARITY_FLOOR, _RARITY_SLOPE, _RARITY_MIN, _RARITY_MAX = 0.38, 0.072, 0.5, 1.15
 #: What a word does that makes its weight follow its rarity.
-WEIGHED = frozenset({Kind.NAME, Kind.PATRONYMIC, Kind.KIN})
+WEIGHED = frozenset({TokenKind.NAME, TokenKind.PATRONYMIC, TokenKind.KIN})
 
 
 def rarity_of(count: int, names: int) -> float:
@@ -46,7 +46,7 @@ class IndexBuilder:
 
     def __init__(self) -> None:
         self._words: dict[tuple[str, int, bool, Syllables | None], int] = {}
-        self._word_list: list[Word] = []
+        self._word_list: list[NameToken] = []
         self._name_words = array("I")
         self._name_ends = array("I", [0])
         self._name_entity = array("I")

@@ -22,13 +22,13 @@ from vettance.watchlists.entity import (
     NameQuality,
     document_kind,
 )
-from vettance.watchlists.match import Match, Subject, match
+from vettance.watchlists.match import EntityMatch, Subject, match
 from vettance.watchlists.name_alignment import Rarity, no_rarity
 from vettance.watchlists.sources.formats import SourceFault
 from vettance.watchlists.subject_screening import SearchedIndex
 
 
-class Case(msgspec.Struct, frozen=True):
+class LabelledCase(msgspec.Struct, frozen=True):
     """One labelled case. Members that are not named here are ignored."""
 
     query: dict[str, Any]
@@ -37,7 +37,7 @@ class Case(msgspec.Struct, frozen=True):
     tag: str = ""
 
 
-class Tally(msgspec.Struct):
+class CaseCounts(msgspec.Struct):
     """How many cases came out how."""
 
     true_positives: int = 0
@@ -84,7 +84,7 @@ def _part(some: int, others: int) -> float | None:
     return some / (some + others) if some + others else None
 
 
-class Miss(msgspec.Struct, frozen=True):
+class WrongCase(msgspec.Struct, frozen=True):
     """A case that came out wrong."""
 
     tag: str
@@ -94,9 +94,9 @@ class Miss(msgspec.Struct, frozen=True):
     score: int
 
 
-def read_cases(paths: Iterable[Path]) -> Iterator[Case]:
+def read_cases(paths: Iterable[Path]) -> Iterator[LabelledCase]:
     """Yield the cases of the files; raises `SourceFault` for a line that is none."""
-    decoder = msgspec.json.Decoder(Case)
+    decoder = msgspec.json.Decoder(LabelledCase)
     for path in paths:
         try:
             with path.open("rb") as file:
@@ -150,13 +150,13 @@ def _document(item: dict[str, Any]) -> Document:
     )
 
 
-def judge_pair(case: Case, rarity: Rarity = no_rarity) -> Match | None:
+def judge_pair(case: LabelledCase, rarity: Rarity = no_rarity) -> EntityMatch | None:
     """Compare the two sides of a case with each other."""
     assert case.candidate is not None
     return match(subject_of(case.query), entity_of(case.candidate), rarity)
 
 
-def judge_search(case: Case, index: SearchedIndex) -> Match | None:
+def judge_search(case: LabelledCase, index: SearchedIndex) -> EntityMatch | None:
     """Search the lists for the query of a case; return the match with its candidate, or the best."""
     matches = index.search(subject_of(case.query))
     if case.candidate is None:

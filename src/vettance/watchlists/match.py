@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from vettance.watchlists.compare import (
-    Finding,
+    ComparisonResult,
     compare_births,
     compare_countries,
     compare_documents,
@@ -52,7 +52,7 @@ class Component(msgspec.Struct, frozen=True):
     detail: str
 
 
-class Match(msgspec.Struct, frozen=True, kw_only=True):
+class EntityMatch(msgspec.Struct, frozen=True, kw_only=True):
     """A subject compared with an entity. `score` is 0 to 100; `components` are keyed as on the wire."""
 
     entity: Entity
@@ -72,12 +72,12 @@ class Comparison(msgspec.Struct, frozen=True):
     """
 
     component: str
-    compare: Callable[[Subject, Entity], Finding | None]
+    compare: Callable[[Subject, Entity], ComparisonResult | None]
     gain: float
     loss: float
 
 
-def _compare_documents(subject: Subject, entity: Entity) -> Finding | None:
+def _compare_documents(subject: Subject, entity: Entity) -> ComparisonResult | None:
     documents = subject.documents
     if (
         GRAMMARS.get(subject.type or EntityType.UNKNOWN) is Grammar.CRAFT
@@ -157,7 +157,7 @@ def align_names(asked: Name, listed: Name, entity_type: EntityType, rarity: Rari
     return align(asked, listed, rarity)
 
 
-def match(subject: Subject, entity: Entity, rarity: Rarity = no_rarity) -> Match | None:
+def match(subject: Subject, entity: Entity, rarity: Rarity = no_rarity) -> EntityMatch | None:
     """Compare a subject with an entity; None when neither a name nor an identifier speaks for it."""
     named = best_name(subject.name, entity, rarity)
     aliased = [found for alias in subject.aliases if (found := best_name(alias, entity, rarity)) is not None]
@@ -166,7 +166,7 @@ def match(subject: Subject, entity: Entity, rarity: Rarity = no_rarity) -> Match
 
 def match_names(
     subject: Subject, entity: Entity, named: NameMatch | None, aliased: Sequence[NameMatch]
-) -> Match | None:
+) -> EntityMatch | None:
     """Score a subject against an entity whose names were compared already."""
     best = named
     score = named.score if named is not None else 0.0
@@ -180,7 +180,7 @@ def match_names(
             best, score = alias, alias.score * _QUERY_ALIAS
     if best is None:
         return None
-    findings: dict[str, Finding] = {}
+    findings: dict[str, ComparisonResult] = {}
     for row in COMPARISONS:
         finding = row.compare(subject, entity)
         if finding is None:
@@ -196,7 +196,7 @@ def match_names(
         return None
     elif best.listed_name.quality is NameQuality.WEAK and not _supported(findings):
         score = min(score, WEAK_ALIAS_MAX)
-    return Match(
+    return EntityMatch(
         entity=entity,
         score=round(100 * max(0.0, min(1.0, score))),
         matched_name=best.listed_name.text,
@@ -208,14 +208,14 @@ def match_names(
     )
 
 
-_NOTHING = Finding(0.5, "")
+_NOTHING = ComparisonResult(0.5, "")
 
 
-def _supported(findings: dict[str, Finding]) -> bool:
+def _supported(findings: dict[str, ComparisonResult]) -> bool:
     return findings.get("dob", _NOTHING).value >= _SUPPORT
 
 
-def classify(found: Match, review_bound: int) -> Classification:
+def classify(found: EntityMatch, review_bound: int) -> Classification:
     """Name how much speaks for a match; `review_bound` is the profile's, 0 to 100."""
     values = {component: part.value for component, part in found.components.items()}
     name = max(values.get("name", 0.0), values.get("alias", 0.0))
@@ -232,7 +232,7 @@ def classify(found: Match, review_bound: int) -> Classification:
     return Classification.MODERATE
 
 
-def confirms(found: Match) -> bool:
+def confirms(found: EntityMatch) -> bool:
     """Tell whether a match needs no second look: never by the name alone, never against a contradiction."""
     if found.contradicted:
         return False

@@ -3,7 +3,7 @@
 from typing import Any
 
 from vettance.watchlists.index import Index
-from vettance.watchlists.labelled import Case, Miss, Tally, judge_pair, judge_search
+from vettance.watchlists.labelled import CaseCounts, LabelledCase, WrongCase, judge_pair, judge_search
 
 
 class Evaluation:
@@ -13,12 +13,12 @@ class Evaluation:
         self._index = index
         self._search = search
         self.bound = bound
-        self.tags: dict[str, Tally] = {}
-        self.total = Tally()
-        self.misses: list[Miss] = []
+        self.tags: dict[str, CaseCounts] = {}
+        self.total = CaseCounts()
+        self.misses: list[WrongCase] = []
         self.skipped = 0
 
-    def run(self, case: Case) -> None:
+    def run(self, case: LabelledCase) -> None:
         """Run one case; one that needs a list that is not there is counted as skipped."""
         if self._skips(case):
             self.skipped += 1
@@ -29,14 +29,16 @@ class Evaluation:
             found = judge_pair(case)
         expected = case.expected == "match"
         hit = found is not None and found.score >= self.bound
-        for tally in (self.total, self.tags.setdefault(case.tag, Tally())):
+        for tally in (self.total, self.tags.setdefault(case.tag, CaseCounts())):
             tally.count(expected=expected, hit=hit)
         if hit is not expected:
             listed = found.matched_name if found is not None else (case.candidate or {}).get("name", "")
             score = found.score if found is not None else 0
-            self.misses.append(Miss(case.tag, case.expected, str(case.query["name"]), str(listed), score))
+            self.misses.append(
+                WrongCase(case.tag, case.expected, str(case.query["name"]), str(listed), score)
+            )
 
-    def _skips(self, case: Case) -> bool:
+    def _skips(self, case: LabelledCase) -> bool:
         if case.candidate is None:
             return self._index is None
         if not self._search:
@@ -58,7 +60,7 @@ class Evaluation:
         }
 
 
-def _values(tally: Tally) -> dict[str, Any]:
+def _values(tally: CaseCounts) -> dict[str, Any]:
     return {
         "cases": tally.cases,
         "precision": _rounded(tally.precision),

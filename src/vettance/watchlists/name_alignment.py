@@ -9,38 +9,38 @@ from rapidfuzz.distance import OSA
 from vettance.watchlists.mandarin import Syllables, are_one
 from vettance.watchlists.mandarin import joined as joined_syllables
 from vettance.watchlists.name_analysis import Grammar, Name
-from vettance.watchlists.name_token import EQUAL_SYLLABLES, Kind, Word, make_word, word_similarity
+from vettance.watchlists.name_token import EQUAL_SYLLABLES, NameToken, TokenKind, make_word, word_similarity
 
 #: How much a word counts by what it does in a name, before its rarity.
 _PERSON_WEIGHTS = {
-    Kind.NAME: 1.0,
-    Kind.PATRONYMIC: 0.6,
-    Kind.GENERIC: 1.0,
-    Kind.PLACE: 1.0,
-    Kind.NUMBER: 0.3,
-    Kind.INITIAL: 0.35,
-    Kind.KIN: 0.45,
-    Kind.PARTICLE: 0.08,
-    Kind.FORM: 0.05,
-    Kind.TITLE: 0.04,
+    TokenKind.NAME: 1.0,
+    TokenKind.PATRONYMIC: 0.6,
+    TokenKind.GENERIC: 1.0,
+    TokenKind.PLACE: 1.0,
+    TokenKind.NUMBER: 0.3,
+    TokenKind.INITIAL: 0.35,
+    TokenKind.KIN: 0.45,
+    TokenKind.PARTICLE: 0.08,
+    TokenKind.FORM: 0.05,
+    TokenKind.TITLE: 0.04,
 }
 _ORGANIZATION_WEIGHTS = {
-    Kind.NAME: 1.0,
-    Kind.PATRONYMIC: 1.0,
-    Kind.GENERIC: 0.45,
-    Kind.PLACE: 0.7,
-    Kind.NUMBER: 0.9,
-    Kind.INITIAL: 0.6,
-    Kind.KIN: 0.6,
-    Kind.PARTICLE: 0.04,
-    Kind.FORM: 0.04,
-    Kind.TITLE: 0.3,
+    TokenKind.NAME: 1.0,
+    TokenKind.PATRONYMIC: 1.0,
+    TokenKind.GENERIC: 0.45,
+    TokenKind.PLACE: 0.7,
+    TokenKind.NUMBER: 0.9,
+    TokenKind.INITIAL: 0.6,
+    TokenKind.KIN: 0.6,
+    TokenKind.PARTICLE: 0.04,
+    TokenKind.FORM: 0.04,
+    TokenKind.TITLE: 0.3,
 }
 _CRAFT_WEIGHTS = _ORGANIZATION_WEIGHTS | {
-    Kind.NUMBER: 1.6,
-    Kind.TITLE: 0.02,
-    Kind.GENERIC: 1.0,
-    Kind.PLACE: 1.0,
+    TokenKind.NUMBER: 1.6,
+    TokenKind.TITLE: 0.02,
+    TokenKind.GENERIC: 1.0,
+    TokenKind.PLACE: 1.0,
 }
 WEIGHTS = {
     Grammar.PERSON: _PERSON_WEIGHTS,
@@ -48,16 +48,18 @@ WEIGHTS = {
     Grammar.CRAFT: _CRAFT_WEIGHTS,
 }
 #: Kinds that carry a name by themselves.
-_CARRYING = frozenset({Kind.NAME, Kind.PATRONYMIC, Kind.GENERIC, Kind.PLACE, Kind.NUMBER})
+_CARRYING = frozenset(
+    {TokenKind.NAME, TokenKind.PATRONYMIC, TokenKind.GENERIC, TokenKind.PLACE, TokenKind.NUMBER}
+)
 
 #: Found in a module at once, in an enumeration by a call.
-_FORM, _PARTICLE = Kind.FORM, Kind.PARTICLE
+_FORM, _PARTICLE = TokenKind.FORM, TokenKind.PARTICLE
 
 #: Words rarer than `_KNOWN` may be misspelt; two that are not, and not equal in sound, are two names.
 _KNOWN, _ONE_NAME, _TWO_NAMES = 1.0, 0.9, 0.1
 
 #: Returns how rare a word is, as a factor of its weight: about 0.5 for the commonest to 1.2.
-Rarity = Callable[[Word], float]
+Rarity = Callable[[NameToken], float]
 
 #: A pair of words below this is two words, not one misspelt; one above `_SURE` needs no other explanation.
 SIMILARITY_MIN, _SURE, _SURE_SYLLABLE = 0.6, 0.75, 0.91
@@ -97,7 +99,7 @@ class Alignment(NamedTuple):
     listed_left: tuple[int, ...]
 
 
-def no_rarity(_word: Word) -> float:
+def no_rarity(_word: NameToken) -> float:
     """Every word counts the same; used where no list is loaded."""
     return 1.0
 
@@ -132,7 +134,10 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
 
 
 def _similarities(
-    left: Sequence[Word], right: Sequence[Word], left_rarity: Sequence[float], right_rarity: Sequence[float]
+    left: Sequence[NameToken],
+    right: Sequence[NameToken],
+    left_rarity: Sequence[float],
+    right_rarity: Sequence[float],
 ) -> list[tuple[float, int, int, int, int]]:
     """Return (similarity, …, place in `left`, place in `right`) of every pair of words, the best first."""
     scored = []
@@ -167,7 +172,7 @@ def _pair(
             pairs.append(Pair((i,), (j,), similarity))
 
 
-def _compatible(one: Word, other: Word) -> float:
+def _compatible(one: NameToken, other: NameToken) -> float:
     kind, other_kind = one.kind, other.kind
     if kind is _FORM or other_kind is _FORM:
         if kind is not other_kind:
@@ -183,8 +188,8 @@ def _compatible(one: Word, other: Word) -> float:
 
 
 def _mend_joints(
-    left: Sequence[Word],
-    right: Sequence[Word],
+    left: Sequence[NameToken],
+    right: Sequence[NameToken],
     pairs: list[Pair],
     free_left: set[int],
     free_right: set[int],
@@ -206,10 +211,10 @@ def _mend_joints(
 
 
 def _split_of(
-    word: Word, others: Sequence[Word], free: set[int], least: float
+    word: NameToken, others: Sequence[NameToken], free: set[int], least: float
 ) -> tuple[tuple[int, ...], float] | None:
     """Find a run of free neighbours that spells `word` when run together, particles counting as free."""
-    if len(word.text) < 4 or word.kind in (Kind.FORM, Kind.NUMBER):
+    if len(word.text) < 4 or word.kind in (TokenKind.FORM, TokenKind.NUMBER):
         return None
     best: tuple[tuple[int, ...], float] | None = None
     # Without vowels a word is shorter than its other spelling by up to a half; Wade-Giles is longer by a
@@ -234,7 +239,9 @@ def _split_of(
     return best
 
 
-def joint_similarity(word: Word, joined: str, consonantal: bool, syllables: Syllables | None = None) -> float:
+def joint_similarity(
+    word: NameToken, joined: str, consonantal: bool, syllables: Syllables | None = None
+) -> float:
     """Compare a word with words run together."""
     if word.text == joined:
         return 0.98
@@ -242,12 +249,12 @@ def joint_similarity(word: Word, joined: str, consonantal: bool, syllables: Syll
         return 0.98 * EQUAL_SYLLABLES
     if word.consonantal == consonantal and OSA.distance(word.text, joined, score_cutoff=4) > 4:
         return 0.0
-    return 0.98 * word_similarity(word, make_word(joined, Kind.NAME, consonantal))
+    return 0.98 * word_similarity(word, make_word(joined, TokenKind.NAME, consonantal))
 
 
-def _is_syllabic(words: Sequence[Word]) -> bool:
+def _is_syllabic(words: Sequence[NameToken]) -> bool:
     """Tell whether a name is made of single syllables, as most Chinese and Korean names are."""
-    return all(word.kind is Kind.INITIAL or len(_VOWEL_RUN.findall(word.text)) == 1 for word in words)
+    return all(word.kind is TokenKind.INITIAL or len(_VOWEL_RUN.findall(word.text)) == 1 for word in words)
 
 
 _VOWEL_RUN = re.compile(r"[aeiouyw]+")
@@ -261,8 +268,8 @@ def _worth(similarity: float) -> float:
 
 def _score(
     grammar: Grammar,
-    left: Sequence[Word],
-    right: Sequence[Word],
+    left: Sequence[NameToken],
+    right: Sequence[NameToken],
     left_weights: Sequence[float],
     right_weights: Sequence[float],
     pairs: Sequence[Pair],
@@ -287,7 +294,7 @@ def _score(
     extra = abs(missing_left - missing_right)
     share = _EXTRA[grammar]
     if grammar is Grammar.PERSON and carrying < 2:
-        initials = any(left[pair.query[0]].kind is Kind.INITIAL for pair in pairs)
+        initials = any(left[pair.query[0]].kind is TokenKind.INITIAL for pair in pairs)
         share = _EXTRA_WITH_INITIAL if initials else _EXTRA_OF_ONE_WORD
     elif grammar is Grammar.PERSON and _is_syllabic(left) and _is_syllabic(right):
         share = _EXTRA_SYLLABLE
@@ -303,5 +310,5 @@ def _score(
     return score
 
 
-def _numbered(words: Sequence[Word], free: set[int]) -> bool:
-    return any(words[place].kind is Kind.NUMBER for place in free)
+def _numbered(words: Sequence[NameToken], free: set[int]) -> bool:
+    return any(words[place].kind is TokenKind.NUMBER for place in free)

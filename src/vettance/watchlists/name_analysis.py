@@ -10,8 +10,8 @@ from vettance.reference.countries import NAMES, PLACE_WORDS, country_code
 from vettance.watchlists.entity import EntityType, clean
 from vettance.watchlists.forms import FORM_WORDS, apart, correct_form, form_at, gathered
 from vettance.watchlists.mandarin import is_syllables, syllables_of
-from vettance.watchlists.name_token import Kind, Word, make_word
-from vettance.watchlists.transliteration import Script, romanise
+from vettance.watchlists.name_token import NameToken, TokenKind, make_word
+from vettance.watchlists.transliteration import WritingSystem, romanise
 from vettance.watchlists.vocabulary import (
     ABBREVIATIONS,
     FORMS,
@@ -47,7 +47,7 @@ class Name(NamedTuple):
 
     text: str
     grammar: Grammar
-    words: tuple[Word, ...]
+    words: tuple[NameToken, ...]
 
 
 #: More words than this say nothing more about who is meant; a bound on the work that one name can cause.
@@ -119,60 +119,60 @@ def otherwise(text: str) -> tuple[str, ...]:
 _NAMED_MIN, _OTHERWISE_MAX = 3, 4
 
 
-class _Part(NamedTuple):
+class _NamePart(NamedTuple):
     text: str
-    script: Script
+    script: WritingSystem
 
 
-def _split(text: str, *, dotted: bool) -> list[_Part]:
+def _split(text: str, *, dotted: bool) -> list[_NamePart]:
     """Return the romanised words of a text in their order."""
     text = _DOTTED_TITLE.sub("", _QUOTES.sub("", clean(text)))
     if dotted:
         text = _DOTTED.sub(lambda match: match[0].replace(".", ""), text)
-    parts: list[_Part] = []
+    parts: list[_NamePart] = []
     for raw in _SEPARATORS.split(text):
         if not raw:
             continue
         # The Arabic article is written together with its word; in Latin letters it stands apart.
         article = raw.startswith("ال") and len(raw) > 4
         if article:
-            parts.append(_Part("al", Script.LATIN))
+            parts.append(_NamePart("al", WritingSystem.LATIN))
         plain, script = romanise(raw[2 if article else 0 : WORD_LETTERS_MAX])
-        parts.extend(_Part(word, script) for word in plain.split())
+        parts.extend(_NamePart(word, script) for word in plain.split())
         if len(parts) > WORDS_MAX * 2:
             break
     return parts
 
 
-def _person(parts: Sequence[_Part]) -> list[Word]:
-    words: list[Word] = []
+def _person(parts: Sequence[_NamePart]) -> list[NameToken]:
+    words: list[NameToken] = []
     parts = _compounds(parts)
     for index, (raw, script) in enumerate(parts):
         if raw.isdigit():
             continue
         # Digits among the letters of a person's name are letters that were mistyped or disguised.
         text = raw if raw.isalpha() else raw.translate(_LONE_DIGITS)
-        consonantal = script is Script.CONSONANTAL
+        consonantal = script is WritingSystem.CONSONANTAL
         kind = _person_kind(text, consonantal=consonantal)
-        if kind is Kind.NAME and len(text) <= 3 and _is_article(parts, index):
-            kind = Kind.PARTICLE
+        if kind is TokenKind.NAME and len(text) <= 3 and _is_article(parts, index):
+            kind = TokenKind.PARTICLE
         words.append(make_word(text, kind, consonantal))
-    if not any(word.kind <= Kind.PATRONYMIC for word in words):
+    if not any(word.kind <= TokenKind.PATRONYMIC for word in words):
         # A name of nothing but titles and particles is still a name: "Al Haj".
         words = [
-            make_word(word.text, Kind.NAME, word.consonantal) if len(word.text) > 1 else word
+            make_word(word.text, TokenKind.NAME, word.consonantal) if len(word.text) > 1 else word
             for word in words
         ]
     return _syllabic(words)
 
 
 #: Kinds that a name may have beside its syllables.
-_BESIDE = frozenset({Kind.INITIAL, Kind.TITLE})
+_BESIDE = frozenset({TokenKind.INITIAL, TokenKind.TITLE})
 #: Particles that may begin a name of nothing but syllables: Bin Ali.
 _SONS = frozenset({"bin", "ben"})
 
 
-def _syllabic(words: list[Word]) -> list[Word]:
+def _syllabic(words: list[NameToken]) -> list[NameToken]:
     """Tell the syllables of a name that is made of nothing else.
 
     He, Ho and Pan are family names then and no titles, nor is Lo a particle where the name begins or ends.
@@ -187,8 +187,8 @@ def _syllabic(words: list[Word]) -> list[Word]:
     for place, found in zip(places, syllables, strict=True):
         word = words[place]
         outside = place == places[-1] or (place == places[0] and word.text not in _SONS)
-        if word.kind is Kind.TITLE or (word.kind is Kind.PARTICLE and outside):
-            word = make_word(word.text, Kind.NAME, word.consonantal)
+        if word.kind is TokenKind.TITLE or (word.kind is TokenKind.PARTICLE and outside):
+            word = make_word(word.text, TokenKind.NAME, word.consonantal)
         words[place] = word._replace(syllables=found)
     return words
 
@@ -214,16 +214,16 @@ _SHORT_NAMES = {
 }
 
 
-def _is_article(parts: Sequence[_Part], index: int) -> bool:
+def _is_article(parts: Sequence[_NamePart], index: int) -> bool:
     """Tell whether a word is the Arabic article of the word after it."""
     if index + 1 >= len(parts) or (match := _ARTICLE.fullmatch(parts[index].text)) is None:
         return False
     return match[2] == "l" or parts[index + 1].text.startswith(match[2])
 
 
-def _compounds(parts: Sequence[_Part]) -> list[_Part]:
+def _compounds(parts: Sequence[_NamePart]) -> list[_NamePart]:
     """Bring Arabic compounds to one spelling: Abd al-Rahman, Abdul Rahman, Abdurrahman; Salah al-Din."""
-    done: list[_Part] = []
+    done: list[_NamePart] = []
     index = 0
     while index < len(parts):
         text, script = parts[index]
@@ -232,16 +232,16 @@ def _compounds(parts: Sequence[_Part]) -> list[_Part]:
             text = "abd"
             if index + 2 < len(parts) and _is_article(parts, index + 1):
                 index += 1
-            elif index + 1 < len(parts) and parts[index + 1].script is Script.LATIN:
+            elif index + 1 < len(parts) and parts[index + 1].script is WritingSystem.LATIN:
                 name = parts[index + 1]
                 bare = name._replace(text=_ARTICLE_ON.sub("", name.text))
                 parts = [*parts[: index + 1], bare, *parts[index + 2 :]]
-        elif (whole := (_ABD_BARE if script is Script.CONSONANTAL else _ABD).match(text)) is not None:
+        elif (whole := (_ABD_BARE if script is WritingSystem.CONSONANTAL else _ABD).match(text)) is not None:
             article, rest = whole.groups()
             # The article takes the sound of what follows: Abdurrahman is Abd al-Rahman.
             rest = rest if article == "l" or rest.startswith(article) else f"{article}{rest}"
-            if len(rest) >= 4 and script is not Script.CONSONANTAL:
-                done.append(_Part("abd", Script.LATIN))
+            if len(rest) >= 4 and script is not WritingSystem.CONSONANTAL:
+                done.append(_NamePart("abd", WritingSystem.LATIN))
                 text = rest
             else:
                 text = f"abd{rest}"
@@ -256,35 +256,35 @@ def _compounds(parts: Sequence[_Part]) -> list[_Part]:
                 text = f"{done.pop().text}udin"
         elif len(text) >= 6:
             text = _DIN_ENDING.sub("udin", text)
-        done.append(_Part(text, script))
+        done.append(_NamePart(text, script))
         index += 1
     return done
 
 
-def _is_ending(text: str, before: _Part, script: Script) -> bool:
+def _is_ending(text: str, before: _NamePart, script: WritingSystem) -> bool:
     """Tell whether a word is the second half of an Arabic compound; "Allah" may be a name of its own."""
     if before.script is not script or len(before.text) < 3:
         return False
     return text in _ULLAH or (text in _ALLAH and before.text == "abd")
 
 
-def _person_kind(text: str, *, consonantal: bool) -> Kind:
+def _person_kind(text: str, *, consonantal: bool) -> TokenKind:
     if len(text) == 1:
-        return Kind.INITIAL
+        return TokenKind.INITIAL
     if text in PARTICLES or (consonantal and text in ("bn", "abn", "bnt", "wld")):
-        return Kind.PARTICLE
+        return TokenKind.PARTICLE
     if text in KIN_WORDS or (consonantal and text in ("abw", "aby", "am")) or text == "abd":
-        return Kind.KIN
+        return TokenKind.KIN
     if text in TITLES:
-        return Kind.TITLE
+        return TokenKind.TITLE
     if len(text) > 6 and _PATRONYMIC.search(text):
-        return Kind.PATRONYMIC
-    return Kind.NAME
+        return TokenKind.PATRONYMIC
+    return TokenKind.NAME
 
 
-def _organization(parts: Sequence[_Part]) -> list[Word]:
-    words: list[Word] = []
-    parts = [_Part(text, part.script) for part in parts for text in apart(_undisguised(part.text))]
+def _organization(parts: Sequence[_NamePart]) -> list[NameToken]:
+    words: list[NameToken] = []
+    parts = [_NamePart(text, part.script) for part in parts for text in apart(_undisguised(part.text))]
     plain = [part.text for part in parts]
     mended = [correct_form(text) for text in plain]
     scattered = frozenset(gathered(mended))
@@ -292,7 +292,7 @@ def _organization(parts: Sequence[_Part]) -> list[Word]:
     while index < len(parts):
         length, code = form_at(plain, mended, index)
         if length:
-            words.append(make_word(code, Kind.FORM, False))  # noqa: FBT003
+            words.append(make_word(code, TokenKind.FORM, False))  # noqa: FBT003
             index += length
             continue
         if index in scattered:
@@ -302,13 +302,16 @@ def _organization(parts: Sequence[_Part]) -> list[Word]:
         text = _one_place(ABBREVIATIONS.get(text) or NUMBER_WORDS.get(text, text))
         if text in ROMAN and index:
             text = ROMAN[text]
-        consonantal = parts[index].script is Script.CONSONANTAL
+        consonantal = parts[index].script is WritingSystem.CONSONANTAL
         words.append(make_word(text, _organization_kind(text, index), consonantal))
         index += 1
     if not any(
-        word.kind in (Kind.NAME, Kind.GENERIC, Kind.PLACE, Kind.NUMBER, Kind.INITIAL) for word in words
+        word.kind in (TokenKind.NAME, TokenKind.GENERIC, TokenKind.PLACE, TokenKind.NUMBER, TokenKind.INITIAL)
+        for word in words
     ):
-        words = [make_word(part.text, Kind.NAME, part.script is Script.CONSONANTAL) for part in parts]
+        words = [
+            make_word(part.text, TokenKind.NAME, part.script is WritingSystem.CONSONANTAL) for part in parts
+        ]
     return words
 
 
@@ -335,25 +338,25 @@ def _one_place(text: str) -> str:
     return name if name.isalpha() and name.isascii() else text
 
 
-def _organization_kind(text: str, index: int) -> Kind:
+def _organization_kind(text: str, index: int) -> TokenKind:
     if text.isdigit():
-        return Kind.NUMBER
+        return TokenKind.NUMBER
     if text in STOP_WORDS:
-        return Kind.PARTICLE
+        return TokenKind.PARTICLE
     if len(text) == 1:
-        return Kind.INITIAL if text.isalpha() and not index else Kind.NAME
+        return TokenKind.INITIAL if text.isalpha() and not index else TokenKind.NAME
     if text in GENERIC_WORDS:
-        return Kind.GENERIC
+        return TokenKind.GENERIC
     if text in PLACE_WORDS:
-        return Kind.PLACE
-    return Kind.NAME
+        return TokenKind.PLACE
+    return TokenKind.NAME
 
 
-def _craft(parts: Sequence[_Part]) -> list[Word]:
+def _craft(parts: Sequence[_NamePart]) -> list[NameToken]:
     """Ships are known by a word and a number; "FU YUAN YU 7864" and "… 7882" are two ships."""
-    words: list[Word] = []
+    words: list[NameToken] = []
     parts = [
-        _Part(piece, part.script)
+        _NamePart(piece, part.script)
         for part in parts
         for piece in _LETTERS_NUMBER.sub(r"\1 \2", part.text).split()
     ]
@@ -363,14 +366,14 @@ def _craft(parts: Sequence[_Part]) -> list[Word]:
         if text in ("no", "nr", "number") and not last and parts[index + 1].text.isdigit():
             continue
         if text in SHIP_PREFIXES and not last and index < 2:
-            words.append(make_word(text, Kind.TITLE, False))  # noqa: FBT003
+            words.append(make_word(text, TokenKind.TITLE, False))  # noqa: FBT003
         elif text.isdigit():
-            words.append(make_word(text.lstrip("0") or "0", Kind.NUMBER, False))  # noqa: FBT003
+            words.append(make_word(text.lstrip("0") or "0", TokenKind.NUMBER, False))  # noqa: FBT003
         elif index and (text in ROMAN or (last and text in ("i", "v", "x"))):
             number = ROMAN.get(text) or {"i": "1", "v": "5", "x": "10"}[text]
-            words.append(make_word(number, Kind.NUMBER, False))  # noqa: FBT003
+            words.append(make_word(number, TokenKind.NUMBER, False))  # noqa: FBT003
         else:
-            words.append(make_word(text, Kind.NAME, script is Script.CONSONANTAL))
+            words.append(make_word(text, TokenKind.NAME, script is WritingSystem.CONSONANTAL))
     return words
 
 

@@ -12,7 +12,7 @@ from vettance.watchlists.mandarin import Syllables, are_foreign, are_one
 from vettance.watchlists.vocabulary import NICKNAMES, fathers_of
 
 
-class Kind(enum.IntEnum):
+class TokenKind(enum.IntEnum):
     """What a word does in a name."""
 
     NAME = 0
@@ -28,10 +28,10 @@ class Kind(enum.IntEnum):
 
 
 #: Found in a module at once, in an enumeration by a call.
-_INITIAL, _NUMBER, _PATRONYMIC = Kind.INITIAL, Kind.NUMBER, Kind.PATRONYMIC
+_INITIAL, _NUMBER, _PATRONYMIC = TokenKind.INITIAL, TokenKind.NUMBER, TokenKind.PATRONYMIC
 
 
-class Word(NamedTuple):
+class NameToken(NamedTuple):
     """A word in lower-case Latin letters, as analysed once and compared often.
 
     `folds` are spellings that sound alike made equal; `skeletons` are their consonants in broad classes.
@@ -42,7 +42,7 @@ class Word(NamedTuple):
     """
 
     text: str
-    kind: Kind
+    kind: TokenKind
     consonantal: bool
     folds: tuple[str, ...]
     skeletons: tuple[str, ...]
@@ -171,10 +171,10 @@ def _said(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=262144)
-def make_word(text: str, kind: Kind, consonantal: bool) -> Word:
+def make_word(text: str, kind: TokenKind, consonantal: bool) -> NameToken:
     """Analyse a word of lower-case ASCII letters and digits."""
-    if kind in (Kind.NUMBER, Kind.INITIAL) or not text.isalpha():
-        return Word(text, kind, False, (text,), (text,), (text,))  # noqa: FBT003
+    if kind in (TokenKind.NUMBER, TokenKind.INITIAL) or not text.isalpha():
+        return NameToken(text, kind, False, (text,), (text,), (text,))  # noqa: FBT003
     folds: tuple[str, ...]
     if consonantal:
         spellings = tuple(dict.fromkeys(_fold(one, _HARD) for one in _said(text)))
@@ -196,7 +196,7 @@ def make_word(text: str, kind: Kind, consonantal: bool) -> Word:
         folds = tuple(dict.fromkeys(fold.replace("w", "v") for fold in folds))
     classes = tuple(fold.translate(_CLASSES) for fold in folds)
     readings = () if consonantal else _readings(text, folds[0])
-    return Word(text, kind, consonantal, folds, skeletons, classes, readings)
+    return NameToken(text, kind, consonantal, folds, skeletons, classes, readings)
 
 
 #: The similarity that one, two or three typing errors leave, by the length of the longer word. Short words
@@ -221,7 +221,7 @@ def _edited(distance: int, length: int) -> float:
     return _THREE_ERRORS if distance == 3 and length >= _THREE_ERRORS_LENGTH else 0.0
 
 
-def compare_words(left: Word, right: Word) -> float:  # noqa: PLR0911
+def compare_words(left: NameToken, right: NameToken) -> float:  # noqa: PLR0911
     """Return how likely two words are one word written differently, 0 to 1.
 
     The best of: typing errors (optimal string alignment distance), the same after folding sounds, the same
@@ -258,7 +258,7 @@ def compare_words(left: Word, right: Word) -> float:  # noqa: PLR0911
     return best
 
 
-def _by_syllables(left: Word, right: Word, best: float) -> float | None:
+def _by_syllables(left: NameToken, right: NameToken, best: float) -> float | None:
     """Return how alike two words of Mandarin are; None where neither says more than its letters and sound."""
     one, other = left.syllables, right.syllables
     if one is None or other is None:
@@ -269,7 +269,7 @@ def _by_syllables(left: Word, right: Word, best: float) -> float | None:
     return best if are_foreign(one, other) else None
 
 
-def _by_sound(left: Word, right: Word, longest: int, best: float) -> float:
+def _by_sound(left: NameToken, right: NameToken, longest: int, best: float) -> float:
     """Return `best`, or how alike the folds of two words are if that is more."""
     for one, one_classes in zip(left.folds, left.classes, strict=False):
         for other, other_classes in zip(right.folds, right.classes, strict=False):
@@ -298,7 +298,7 @@ def _share(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return any(one in others for one in some)
 
 
-def _is_nickname(left: Word, right: Word) -> bool:
+def _is_nickname(left: NameToken, right: NameToken) -> bool:
     """Tell whether two words are forms of one name; of patronymics, of one father's name."""
     if left.kind is _PATRONYMIC or right.kind is _PATRONYMIC:
         # Without its last letter, "Alekseevic" looks like the surname that it is elsewhere.
@@ -311,12 +311,12 @@ def _is_nickname(left: Word, right: Word) -> bool:
 word_similarity = lru_cache(maxsize=262144)(compare_words)
 
 
-def _glides_apart(left: Word, right: Word) -> bool:
+def _glides_apart(left: NameToken, right: NameToken) -> bool:
     """Tell whether one word begins with y where the other has j: in a short word that makes two names."""
     return {left.text[0], right.text[0]} == {"j", "y"}
 
 
-def _other_sex(left: Word, right: Word) -> bool:
+def _other_sex(left: NameToken, right: NameToken) -> bool:
     """Tell whether one patronymic is a son's and the other a daughter's."""
     return left.folds[0].endswith("na") != right.folds[0].endswith("na")
 
@@ -328,9 +328,9 @@ _NEAR_READINGS, _NEAR_MIN = 6, 3
 _NONE: frozenset[int] = frozenset()
 
 
-def _initial(left: Word, right: Word) -> float:
-    short, long = (left, right) if left.kind is Kind.INITIAL else (right, left)
-    if long.kind is Kind.INITIAL:
+def _initial(left: NameToken, right: NameToken) -> float:
+    short, long = (left, right) if left.kind is TokenKind.INITIAL else (right, left)
+    if long.kind is TokenKind.INITIAL:
         return 0.0
     letter = short.text
     if long.text.startswith(letter) or any(fold.casefold().startswith(letter) for fold in long.folds):
@@ -338,7 +338,7 @@ def _initial(left: Word, right: Word) -> float:
     return 0.0
 
 
-def _without_vowels(left: Word, right: Word) -> float:
+def _without_vowels(left: NameToken, right: NameToken) -> float:
     """Compare a word written without vowels with one written with them, by its consonants and long vowels."""
     bare, full = (left, right) if left.consonantal else (right, left)
     for other in full.skeletons:
@@ -357,7 +357,7 @@ def _without_vowels(left: Word, right: Word) -> float:
     return best
 
 
-def near_readings(word: Word) -> int:
+def near_readings(word: NameToken) -> int:
     """Return how many of the skeletons, from the first, may have an error on top of them."""
     doubtful = not word.consonantal or "dz" in word.text or "ts" in word.text
     return _NEAR_READINGS if doubtful else 1
@@ -366,7 +366,7 @@ def near_readings(word: Word) -> int:
 _GAPS = re.compile(r"[^aiuw]")
 
 
-def _vowel_conflict(bare: Word, full: Word) -> float:
+def _vowel_conflict(bare: NameToken, full: NameToken) -> float:
     """Return the deduction for long vowels that are written and cannot be heard in the other spelling.
 
     "hsyn" needs an i-sound before its n and so is not "Hasan"; "hsn" says nothing about its vowels. A vowel
@@ -388,6 +388,6 @@ def _vowel_conflict(bare: Word, full: Word) -> float:
     return min(deduction, 0.3)
 
 
-def _initial_sound(word: Word) -> str:
+def _initial_sound(word: NameToken) -> str:
     """Return v for a word that begins with a vowel or half-vowel, c for one that begins with a consonant."""
     return "v" if word.text[0] in "aeiouyw" or (word.text[0] == "j" and len(word.folds) > 1) else "c"

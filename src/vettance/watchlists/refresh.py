@@ -72,7 +72,7 @@ async def _quietly(work: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(aside, work)
 
 
-class Refusal(Exception):
+class ListRefused(Exception):
     """A list that is not taken over; the message says why. The version before stays the current one."""
 
 
@@ -100,7 +100,7 @@ async def import_list(
 
     One commit makes the version current, names the index and tells every running process. `smaller` takes a
     list over although it lost many of its entities. `owner` is the tenant whose list it is, and who alone is
-    screened against it. Raises `SourceFault` for files that cannot be read and `Refusal` for a list that
+    screened against it. Raises `SourceFault` for files that cannot be read and `ListRefused` for a list that
     looks broken; nothing has changed then.
     """
     shelf = shelf_of(data, owner)
@@ -178,10 +178,10 @@ async def _put_in_force(
 
 def _refuse_broken(version: Version, entities_before: int, *, smaller: bool) -> None:
     if not version.entities:
-        raise Refusal("the files hold no entity; the last good version stays")
+        raise ListRefused("the files hold no entity; the last good version stays")
     least = entities_before * (1 - SHRINKAGE_MAX)
     if not smaller and entities_before >= SHRINKAGE_ENTITIES_MIN and version.entities < least:
-        raise Refusal(
+        raise ListRefused(
             f"the list shrank from {entities_before} to {version.entities} entities; the last good version "
             "stays (--accept-smaller takes it over)"
         )
@@ -201,7 +201,7 @@ async def refresh_list(
     """Fetch a list from its publisher (or from `urls`) and import it. Raises as `import_list` does."""
     addresses = urls or SOURCES[source].urls
     if not addresses:
-        raise Refusal(f"{source} has no publisher's address; import its files instead")
+        raise ListRefused(f"{source} has no publisher's address; import its files instead")
     with tempfile.TemporaryDirectory(dir=shelf_of(data), prefix="fetch.") as folder:
         paths = []
         for number, url in enumerate(addresses):

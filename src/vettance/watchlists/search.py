@@ -19,7 +19,7 @@ import msgspec
 
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
-from vettance.watchlists.match import Match, Subject
+from vettance.watchlists.match import EntityMatch, Subject
 from vettance.watchlists.search_processes import SearchFault
 from vettance.watchlists.search_protocol import INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
 
@@ -35,7 +35,7 @@ _PAUSE_S_MIN, _PAUSE_S_MAX, _STEADY_S = 0.05, 5.0, 30.0
 
 _log = logger()
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(list[Match] | str).decode
+_decode = msgspec.msgpack.Decoder(list[EntityMatch] | str).decode
 
 
 class IndexGone(Exception):
@@ -57,7 +57,7 @@ class Searchers:
     def __init__(self, count: int, least: int, meters: Meters | None = None) -> None:
         """`count` processes (0: never ready), which leave out matches that score below `least`."""
         self._meters = meters or Meters()
-        self._seats = [_Seat(self, least) for _ in range(count)]
+        self._seats = [_SearcherSlot(self, least) for _ in range(count)]
         self._queue: deque[_Request] = deque()
         self._closing = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -85,7 +85,7 @@ class Searchers:
             self._tasks = [asyncio.create_task(self._keep(seat)) for seat in self._seats]
         return any(seat.transport is not None for seat in self._seats)
 
-    async def search(self, folders: Sequence[Path], subject: Subject, deadline_s: float) -> list[Match]:
+    async def search(self, folders: Sequence[Path], subject: Subject, deadline_s: float) -> list[EntityMatch]:
         """Return the matches of a subject in these indexes; the first counts how common words are.
 
         Raises `TimeoutError` past the deadline, and the work is given up then; `IndexGone` when an index
@@ -138,7 +138,7 @@ class Searchers:
                 _log.error("search_process_stuck", pid=seat.pid)
                 seat.kill()
 
-    async def _keep(self, seat: "_Seat") -> None:
+    async def _keep(self, seat: "_SearcherSlot") -> None:
         pause_s = _PAUSE_S_MIN
         while not self._closing.is_set():
             started = time.monotonic()
@@ -167,7 +167,7 @@ class Searchers:
             request.answer.cancel()
 
 
-class _Seat(asyncio.Protocol):
+class _SearcherSlot(asyncio.Protocol):
     """The place of one process, whichever takes it, and our end of the socket to it."""
 
     def __init__(self, searchers: Searchers, least: int) -> None:
@@ -261,7 +261,7 @@ class _Seat(asyncio.Protocol):
         self._searchers.lost(requests)
 
 
-def _load(seat: _Seat) -> int:
+def _load(seat: _SearcherSlot) -> int:
     return len(seat.running)
 
 

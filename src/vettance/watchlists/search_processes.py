@@ -9,14 +9,14 @@ from typing import Final
 
 import msgspec
 
-from vettance.watchlists.match import Match, Subject
+from vettance.watchlists.match import EntityMatch, Subject
 from vettance.watchlists.search_protocol import LENGTH_BYTES, framed
 
 #: Reading the largest lists and indexing what is new of them takes minutes at the most.
 START_S_MAX: Final = 900.0
 #: A message holds a few hundred subjects of milliseconds each, on a machine that may be busy.
 SEARCH_S_MAX: Final = 300.0
-_decode_matches = msgspec.msgpack.Decoder(list[list[Match] | None]).decode
+_decode_matches = msgspec.msgpack.Decoder(list[list[EntityMatch] | None]).decode
 
 
 class SearchFault(Exception):
@@ -45,7 +45,7 @@ class SearchProcess:
             self._entities = msgspec.msgpack.decode(await self._answer(START_S_MAX), type=int)
         return self._entities
 
-    async def search(self, subjects: Sequence[Subject]) -> list[list[Match] | None]:
+    async def search(self, subjects: Sequence[Subject]) -> list[list[EntityMatch] | None]:
         """Return for each subject the matches that score enough, or None when searching it failed.
 
         Raises `SearchFault`; the next call then starts another process.

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from vettance.watchlists.entity import BirthDate, Entity
-from vettance.watchlists.match import ALGORITHM, Classification, Match, Subject, classify, confirms
+from vettance.watchlists.match import ALGORITHM, Classification, EntityMatch, Subject, classify, confirms
 from vettance.watchlists.sources.source_table import SOURCES
 
 
@@ -23,7 +23,7 @@ class Profile(enum.StrEnum):
     LIBERAL = "LIBERAL"
 
 
-class Decision(enum.StrEnum):
+class ScreeningOutcome(enum.StrEnum):
     """What a screening comes to."""
 
     AUTO_CLEAR = "AUTO_CLEAR"
@@ -47,7 +47,7 @@ MATCHES_MAX = 20
 class ScreenedMatch(msgspec.Struct, frozen=True, kw_only=True):
     """A match as judged by a profile. `cleared`: remembered as a false positive of this subject."""
 
-    match: Match
+    match: EntityMatch
     classification: Classification
     held: bool
     confirmed: bool
@@ -57,7 +57,7 @@ class ScreenedMatch(msgspec.Struct, frozen=True, kw_only=True):
 class Screening(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one screening, with everything that is needed to explain and repeat it."""
 
-    decision: Decision
+    decision: ScreeningOutcome
     matches: tuple[ScreenedMatch, ...]
     lists_hit: tuple[str, ...]
     profile: Profile
@@ -71,7 +71,7 @@ class SearchedIndex(Protocol):
 
     versions: Mapping[str, str]
 
-    def search(self, subject: Subject) -> list[Match]:
+    def search(self, subject: Subject) -> list[EntityMatch]:
         """Return the entities that a subject may be, the likeliest first."""
 
 
@@ -97,9 +97,9 @@ def screen(
     )[:MATCHES_MAX]
     open_matches = [one for one in judged if one.held and not one.cleared]
     if any(one.confirmed for one in open_matches):
-        decision = Decision.CONFIRMED
+        decision = ScreeningOutcome.CONFIRMED
     else:
-        decision = Decision.REVIEW if open_matches else Decision.AUTO_CLEAR
+        decision = ScreeningOutcome.REVIEW if open_matches else ScreeningOutcome.AUTO_CLEAR
     return Screening(
         decision=decision,
         matches=judged,
@@ -111,7 +111,7 @@ def screen(
     )
 
 
-def _judge(found: Match, bound: int, cleared: Mapping[str, str]) -> ScreenedMatch:
+def _judge(found: EntityMatch, bound: int, cleared: Mapping[str, str]) -> ScreenedMatch:
     held = found.score >= bound
     entity = found.entity
     return ScreenedMatch(

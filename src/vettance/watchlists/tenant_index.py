@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from vettance.watchlists.match import Match, Subject
+from vettance.watchlists.match import EntityMatch, Subject
 
 
 class _Searched(Protocol):
     folder: Path
     versions: Mapping[str, str]
 
-    def search(self, subject: Subject) -> list[Match]: ...
+    def search(self, subject: Subject) -> list[EntityMatch]: ...
 
 
 class Reach:
@@ -27,7 +27,7 @@ class Reach:
         self.id = "+".join(index.folder.name for index in indexes)
         self.folders = tuple(index.folder for index in indexes)
 
-    def search(self, subject: Subject) -> list[Match]:
+    def search(self, subject: Subject) -> list[EntityMatch]:
         """Return the entities that a subject may be, the likeliest first."""
         if len(self._indexes) == 1:
             return self._indexes[0].search(subject)

@@ -14,7 +14,7 @@ from anyascii import anyascii
 from vettance.reference.dictionary import read_pairs
 
 
-class Script(enum.IntEnum):
+class WritingSystem(enum.IntEnum):
     """What a word is written in, as far as comparison cares."""
 
     LATIN = 0
@@ -96,39 +96,39 @@ def _hangul(letter: str) -> str:
     return (_INITIALS[initial] + _VOWELS[vowel] + _FINALS[final]).replace("-", "")
 
 
-def script_of(letter: str) -> Script:
+def script_of(letter: str) -> WritingSystem:
     """Return the script of a letter."""
     code = ord(letter)
     if code < 0x250 or 0x1E00 <= code < 0x1F00:
-        return Script.LATIN
+        return WritingSystem.LATIN
     if code < 0x590 or 0x10A0 <= code < 0x1100 or 0x1F00 <= code < 0x2000 or 0x1C80 <= code < 0x1CC0:
-        return Script.ALPHABET
+        return WritingSystem.ALPHABET
     if (
         0x1100 <= code < 0x1200
         or 0x2E80 <= code < 0xA000
         or 0xAC00 <= code < 0xD7FF
         or 0xF900 <= code < 0xFB00
     ):
-        return Script.SYLLABIC
+        return WritingSystem.SYLLABIC
     if code >= 0x20000:
-        return Script.SYLLABIC
-    return Script.CONSONANTAL
+        return WritingSystem.SYLLABIC
+    return WritingSystem.CONSONANTAL
 
 
 @lru_cache(maxsize=65536)
-def romanise(word: str) -> tuple[str, Script]:  # noqa: PLR0912
+def romanise(word: str) -> tuple[str, WritingSystem]:  # noqa: PLR0912
     """Return a word in lower-case ASCII letters and digits, and the script it was written in.
 
     Marks are dropped; syllables of syllabic scripts are separated by a space.
     """
     word = word.casefold()
     if word.isascii():
-        return "".join(letter for letter in word if letter.isalnum()), Script.LATIN
+        return "".join(letter for letter in word if letter.isalnum()), WritingSystem.LATIN
     if any(_is_whole_word(letter) for letter in word):
         spelt = "".join(letter for letter in anyascii(word).casefold() if letter.isalnum())
         return spelt, max(script_of(letter) for letter in word)
     decomposed = unicodedata.normalize("NFD", word)
-    script = Script.LATIN
+    script = WritingSystem.LATIN
     out: list[str] = []
     if any(_HANGUL_FIRST <= ord(letter) <= _HANGUL_LAST for letter in word):
         decomposed = word
@@ -150,7 +150,7 @@ def romanise(word: str) -> tuple[str, Script]:  # noqa: PLR0912
             out.append(f" {_hangul(letter)} ")
         elif letter.isascii():
             out.append(letter)
-        elif script_of(letter) is Script.SYLLABIC:
+        elif script_of(letter) is WritingSystem.SYLLABIC:
             out.append(f" {anyascii(letter)} ")
         else:
             out.append(anyascii(letter))

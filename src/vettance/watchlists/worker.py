@@ -31,7 +31,7 @@ from typing import Any
 import msgspec
 
 from vettance.watchlists.index import Index, IndexFault
-from vettance.watchlists.match import Match, Subject
+from vettance.watchlists.match import EntityMatch, Subject
 from vettance.watchlists.search_protocol import FAILED, INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
 from vettance.watchlists.tenant_index import Reach
 
@@ -79,7 +79,7 @@ def _say(message: Any) -> None:
     sys.stdout.buffer.flush()
 
 
-def _search(reach: Reach, subject: Subject, least: int) -> list[Match] | None:
+def _search(reach: Reach, subject: Subject, least: int) -> list[EntityMatch] | None:
     try:
         return [match for match in reach.search(subject) if match.score >= least]
     except Exception:  # noqa: BLE001 - one subject that cannot be searched must not keep all others waiting
@@ -118,7 +118,7 @@ class _Answering:
         except ConnectionError:
             return  # Whoever asked is gone.
 
-    def _answer(self, asking: Asking) -> list[Match] | str:
+    def _answer(self, asking: Asking) -> list[EntityMatch] | str:
         try:
             left_s = asking.deadline - time.monotonic()
             if left_s <= 0:

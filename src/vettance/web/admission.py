@@ -3,7 +3,7 @@
 import msgspec
 
 from vettance.errors import Refusal
-from vettance.tenants.browser_token import Claims
+from vettance.tenants.browser_token import TokenClaims
 from vettance.tenants.tenant import Key, Tenant
 from vettance.web.asgi import Header
 
@@ -15,6 +15,6 @@ class Admission(msgspec.Struct, frozen=True, gc=False):
     key: Key
     headers: list[Header]
     refusal: Refusal | None = None
-    claims: Claims | None = None
+    claims: TokenClaims | None = None
     caller: str = ""  # whose throttle is charged
     quota_reset_s: float = 0.0  # Unix second at which the hour ends that is charged

@@ -4,7 +4,7 @@ import ipaddress
 import resource
 from typing import Final
 
-from vettance.limits.byte_shares import Shares
+from vettance.limits.byte_shares import AmountShares
 
 #: Connections of one process. Each may hold a few hundred KiB at worst, which is memory enough.
 CONNECTIONS_MAX: Final = 16_384
@@ -32,16 +32,16 @@ class ConnectionShares:
         """Behind proxies all come from a few addresses, which may have as many as there are."""
         self.most: Final = most
         self.by_address: Final = by_address
-        self.addresses: Final = Shares(most)
-        self.tenants: Final = Shares(most)
+        self.addresses: Final = AmountShares(most)
+        self.tenants: Final = AmountShares(most)
         self.open = 0
 
-    def place(self) -> "Place":
+    def place(self) -> "ConnectionShare":
         """Return the place of one connection."""
-        return Place(self)
+        return ConnectionShare(self)
 
 
-class Place:
+class ConnectionShare:
     """What one connection holds of the shares."""
 
     __slots__ = ("_address", "_is_taken", "_shares", "_tenant")

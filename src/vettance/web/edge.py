@@ -19,7 +19,7 @@ from vettance.errors import (
     Unavailable,
 )
 from vettance.ids import IdSource
-from vettance.limits.byte_shares import EqualShares, Shares
+from vettance.limits.byte_shares import AmountShares, EqualShares
 from vettance.limits.loop_time import Pace
 from vettance.telemetry.meters import Meters
 from vettance.web.admission import Admission
@@ -37,8 +37,8 @@ from vettance.web.request_body import (
     Disconnected,
     Receive,
 )
-from vettance.web.response import JSON_TYPE, Answer, answer_of, answer_of_page, encoded
-from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Reply, Route, RouteTable, refuse_path
+from vettance.web.response import JSON_TYPE, Response, answer_of, answer_of_page, encoded
+from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Route, RouteReply, RouteTable, refuse_path
 from vettance.web.server import ARRIVED_BODY, CONNECTION_OWNER, WHOLE_ANSWER
 from vettance.web.streaming import STREAM_BYTES, send_stream
 from vettance.wire.payload import encode, error_body
@@ -79,7 +79,7 @@ _UNREAD: Final = "You have not read as many large answers as can be held for you
 class Replays(Protocol):
     """Remembers answers by `Idempotency-Key`, so that a retry has no second effect."""
 
-    async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def answer(self, call: Call, raw_path: bytes, work: Callable[[], Awaitable[Response]]) -> Response:
         """Return the stored answer of `call.tenant`, `raw_path` and `call.idempotency_key`.
 
         When there is none, await `work` (reading the body and handling it) exactly once, keep its answer
@@ -136,7 +136,7 @@ class Edge:
         self._proxies = proxies
         self._arrivals = Arrivals(body_arrival_s_max, body_bytes_held_max)
         self._pace = Pace()
-        self._unread = Shares(unread_bytes_max)
+        self._unread = AmountShares(unread_bytes_max)
         self._admitted = EqualShares(in_flight_max)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -194,7 +194,7 @@ class Edge:
     async def _give(
         self,
         scope: Message,
-        answer: Answer,
+        answer: Response,
         answering: list[Header],
         body: Body,
         send: Send,
@@ -224,7 +224,7 @@ class Edge:
         request_id: str,
         body: Body,
         answering: list[Header],
-    ) -> Answer:
+    ) -> Response:
         """Go through the order of checks. `answering` gains the headers that every later answer carries."""
         raw_path: bytes = scope["raw_path"]
         match = self._find(scope["method"], raw_path)
@@ -235,7 +235,7 @@ class Edge:
             answering += sharing_headers(headers)
         if route is None:
             if match.is_for_browsers and is_preflight(scope["method"], headers):
-                return Answer(204, b"", preflight_headers(match.allow))
+                return Response(204, b"", preflight_headers(match.allow))
             raise MethodNotAllowed(match.allow)
         tenant, key, claims = NOBODY, NO_KEY, None
         if route.access is not Access.NONE:
@@ -314,7 +314,7 @@ class Edge:
 
     async def _replay(
         self, route: Route, call: Call, raw_path: bytes, body: Body, answering: list[Header]
-    ) -> Answer:
+    ) -> Response:
         """Answer a request that carries an `Idempotency-Key`: from memory, or by working once."""
         sent = call.headers[b"idempotency-key"]
         if not _IDEMPOTENCY_KEY.fullmatch(sent):
@@ -326,7 +326,7 @@ class Edge:
         if self._replays is None:
             return await self._handle(route, call, body, answering)
 
-        async def work() -> Answer:
+        async def work() -> Response:
             try:
                 return await self._handle(route, call, body, answering)
             except (Disconnected, ShareUsedUp):
@@ -336,7 +336,7 @@ class Edge:
 
         return await self._replays.answer(call, raw_path, work)
 
-    async def _handle(self, route: Route, call: Call, body: Body, answering: list[Header]) -> Answer:
+    async def _handle(self, route: Route, call: Call, body: Body, answering: list[Header]) -> Response:
         """Read the body if the route takes one, run the handler, and put its reply into bytes."""
         if route.takes is not None:
             call.body = await body.read()
@@ -347,9 +347,9 @@ class Edge:
         finally:
             if is_told(call):
                 answering += unknown_header(route, call)
-        return answer_of(reply) if isinstance(reply, Reply) else answer_of_page(reply)
+        return answer_of(reply) if isinstance(reply, RouteReply) else answer_of_page(reply)
 
-    def _refuse(self, request_id: str, error: Exception) -> Answer:
+    def _refuse(self, request_id: str, error: Exception) -> Response:
         """Turn any exception into the answer that tells of it."""
         if isinstance(error, Refusal):
             refusal = error
@@ -358,7 +358,7 @@ class Edge:
         else:
             self._log_error(request_id, error)
             refusal = InternalError(request_id)
-        return Answer(refusal.status, encode(error_body(refusal)), (JSON_TYPE, *encoded(refusal.headers)))
+        return Response(refusal.status, encode(error_body(refusal)), (JSON_TYPE, *encoded(refusal.headers)))
 
     async def _send(self, status: int, content: bytes, headers: list[Header], body: Body, send: Send) -> None:
         """Send an answer in pieces, each when the client has read enough of those before it."""

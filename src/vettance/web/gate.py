@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 from vettance.errors import Forbidden, LimitReached, Refusal, Unauthorized, Unavailable
 from vettance.limits.limits import Charge, Quota, Throttle, Verdict
 from vettance.redis_link.down import StateDown
-from vettance.tenants.browser_token import Claims, TokenRefused, normal_origin
+from vettance.tenants.browser_token import TokenClaims, TokenRefused, normal_origin
 from vettance.tenants.tenant import QUOTA_WINDOW_S, THROTTLE_WINDOW_S, Key, Tenant
 from vettance.web.admission import Admission
 from vettance.web.asgi import Header
@@ -23,7 +23,7 @@ _BEARER: Final = (("www-authenticate", 'Bearer realm="vettance"'),)  # RFC 6750,
 _BAD_TOKEN: Final = (("www-authenticate", 'Bearer realm="vettance", error="invalid_token"'),)
 
 
-class KeyRing(Protocol):
+class ApiKeys(Protocol):
     """Knows every API key that works."""
 
     def find(self, api_key: str) -> tuple[Key, Tenant] | None:
@@ -36,11 +36,11 @@ class KeyRing(Protocol):
 class TokenReader(Protocol):
     """Knows which tokens are good."""
 
-    def read(self, token: str, now_s: float) -> Claims:
+    def read(self, token: str, now_s: float) -> TokenClaims:
         """Return what a token says at a moment in Unix seconds. Raises `TokenRefused`."""
 
 
-class SharedLimits(Protocol):
+class SharedCounters(Protocol):
     """Throttle and quota that several processes count together."""
 
     async def charge(
@@ -57,7 +57,7 @@ class _Who(NamedTuple):
 
     tenant: Tenant
     key: Key
-    claims: Claims | None
+    claims: TokenClaims | None
     caller: str
     is_barred: bool
 
@@ -67,7 +67,7 @@ class Gate:
 
     def __init__(
         self,
-        keys: KeyRing,
+        keys: ApiKeys,
         throttle: Throttle,
         quota: Quota,
         unix_s: Callable[[], float] = time.time,
@@ -134,7 +134,7 @@ class Gate:
 
     def _identify_session(
         self, headers: Mapping[bytes, bytes], sent: Sequence[Header], now_s: float
-    ) -> tuple[Claims, Key, Tenant]:
+    ) -> tuple[TokenClaims, Key, Tenant]:
         """Find out for which session of which tenant a page speaks, and whether from where it may."""
         scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
         if scheme.lower() != "bearer" or self._tokens is None:
@@ -157,8 +157,8 @@ class SharedGate(Gate):
 
     def __init__(
         self,
-        keys: KeyRing,
-        limits: SharedLimits,
+        keys: ApiKeys,
+        limits: SharedCounters,
         unix_s: Callable[[], float] = time.time,
         tokens: TokenReader | None = None,
     ) -> None:

@@ -14,7 +14,7 @@ import msgspec
 from vettance.db.engine import StoreDown
 from vettance.errors import NotFound
 from vettance.web.openapi import build_openapi
-from vettance.web.routing import Access, Call, Handler, Page, Reply, Route, RouteTable
+from vettance.web.routing import Access, Call, Handler, Page, Route, RouteReply, RouteTable
 from vettance.wire.payload import Wire
 
 #: Answers why a part of the service is not ready, or None when it is.
@@ -129,19 +129,19 @@ def _open(
     )
 
 
-async def _healthz(_call: Call) -> Reply:
-    return Reply(Health(status="ok"))
+async def _healthz(_call: Call) -> RouteReply:
+    return RouteReply(Health(status="ok"))
 
 
 def _readyz(checks: Mapping[str, Check], notices: Mapping[str, Check]) -> Handler:
-    async def readyz(_call: Call) -> Reply:
+    async def readyz(_call: Call) -> RouteReply:
         results = await asyncio.gather(*(_run(name, check) for name, check in checks.items()))
         noticed = await asyncio.gather(*(_run(name, check) for name, check in notices.items()))
         ready = all(result.ok for result in results)
         results += [msgspec.structs.replace(result, ok=True) for result in noticed]
         headers = () if ready else (("retry-after", "1"),)
         payload = Readiness(status="ready" if ready else "unready", checks=results)
-        return Reply(payload, 200 if ready else 503, headers)
+        return RouteReply(payload, 200 if ready else 503, headers)
 
     return readyz
 

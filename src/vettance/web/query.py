@@ -13,7 +13,7 @@ from msgspec import inspect
 
 from vettance.wire.numbers import is_decimal, read_whole
 from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults
-from vettance.wire.suggestions import Unknown, unknown_parameters
+from vettance.wire.suggestions import UnknownName, unknown_parameters
 
 QueryStruct = TypeVar("QueryStruct", bound=msgspec.Struct)
 
@@ -39,7 +39,7 @@ class _Fault(Exception):
     """Why one parameter cannot be read; the message is for its sender."""
 
 
-class Parameter(NamedTuple):
+class QueryParameter(NamedTuple):
     """One query parameter: its name on the wire, its field in the struct, how it is read and documented."""
 
     name: str
@@ -84,7 +84,7 @@ def read_query(raw: bytes, shape: type[QueryStruct]) -> QueryStruct:
     return shape(**values)
 
 
-def names_beyond(raw: bytes, shape: type[msgspec.Struct] | None) -> list[Unknown]:
+def names_beyond(raw: bytes, shape: type[msgspec.Struct] | None) -> list[UnknownName]:
     """Return the parameters of a raw query that a struct does not declare; of none, all."""
     if not raw:
         return []
@@ -124,7 +124,7 @@ def _check_span(shape: type[msgspec.Struct], values: dict[str, Any], faults: Fau
 
 
 @functools.cache
-def parameters_of(shape: type[msgspec.Struct]) -> tuple[Parameter, ...]:
+def parameters_of(shape: type[msgspec.Struct]) -> tuple[QueryParameter, ...]:
     """Return the parameters that a struct declares, in the order of its fields.
 
     Fields may be integers with bounds, texts, enums, booleans, `UnixSeconds`, and any of these or None.
@@ -135,13 +135,13 @@ def parameters_of(shape: type[msgspec.Struct]) -> tuple[Parameter, ...]:
     return tuple(_parameter(field) for field in declared.fields)
 
 
-def _parameter(field: inspect.Field) -> Parameter:
+def _parameter(field: inspect.Field) -> QueryParameter:
     kind, description, extra = _unwrap(field.type)
     read, schema = _reader(kind, extra, field.encode_name)
     if field.default is not msgspec.NODEFAULT and field.default is not None:
         default = field.default
         schema["default"] = default.value if isinstance(default, enum.Enum) else default
-    return Parameter(field.encode_name, field.name, field.required, schema, description, read)
+    return QueryParameter(field.encode_name, field.name, field.required, schema, description, read)
 
 
 def _unwrap(kind: inspect.Type) -> tuple[inspect.Type, str, JSON]:

@@ -5,13 +5,13 @@ from typing import Final
 import msgspec
 
 from vettance.web.asgi import Header, Pieces
-from vettance.web.routing import Page, Reply
+from vettance.web.routing import Page, RouteReply
 from vettance.wire.payload import encode
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class Response(msgspec.Struct, frozen=True, gc=False):
     """An answer: status, body as bytes, and the headers that belong to it alone."""
 
     status: int
@@ -20,16 +20,16 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
     pieces: Pieces | None = None  # makes the body, where it is too large to be held whole
 
 
-def answer_of(reply: Reply) -> Answer:
+def answer_of(reply: RouteReply) -> Response:
     """Put a reply into bytes, always the same for the same reply."""
     headers = (JSON_TYPE, *encoded(reply.headers)) if reply.headers else (JSON_TYPE,)
-    return Answer(reply.status, encode(reply.payload), headers)
+    return Response(reply.status, encode(reply.payload), headers)
 
 
-def answer_of_page(page: Page) -> Answer:
+def answer_of_page(page: Page) -> Response:
     """Make the answer that gives a page."""
     kind = ((b"content-type", page.content_type.encode("latin-1")),) if page.content_type else ()
-    return Answer(page.status, page.content, (*kind, *encoded(page.headers)), page.pieces)
+    return Response(page.status, page.content, (*kind, *encoded(page.headers)), page.pieces)
 
 
 def encoded(headers: tuple[tuple[str, str], ...]) -> tuple[Header, ...]:

@@ -10,7 +10,7 @@ import msgspec
 
 from vettance.db.engine import Statement
 from vettance.errors import Invalid, NotFound, Refusal
-from vettance.tenants.browser_token import Claims
+from vettance.tenants.browser_token import TokenClaims
 from vettance.tenants.tenant import Key, Tenant
 from vettance.web.asgi import Pieces
 from vettance.wire.payload import JSON, parse_object
@@ -25,7 +25,7 @@ class Access(enum.Enum):
     TOKEN = "token"  # noqa: S105 (a kind of access, no secret)
 
 
-class Reply(msgspec.Struct, frozen=True, gc=False):
+class RouteReply(msgspec.Struct, frozen=True, gc=False):
     """An answer: a status, a payload to be written as JSON, and headers of its own."""
 
     payload: Any
@@ -54,7 +54,7 @@ NO_KEY: Final = Key(id="", tenant="", digest=b"", hint="", created_at_ms=0)
 class Keeper(Protocol):
     """Keeps the answer of one request for retries with the same `Idempotency-Key`."""
 
-    def keep(self, reply: Reply) -> tuple[Statement, ...]:
+    def keep(self, reply: RouteReply) -> tuple[Statement, ...]:
         """Return the statements that keep a reply; they belong into the commit of the effect."""
 
 
@@ -77,13 +77,13 @@ class Call(msgspec.Struct, gc=False):
     tenant: Tenant
     key: Key
     idempotency_key: str | None = None
-    claims: Claims | None = None
+    claims: TokenClaims | None = None
     client: str | None = None
     keeper: Keeper | None = None
     parsed: JSON | None = None  # the body, once it is parsed
     unreadable: Refusal | None = None  # why it could not be, when that was found out before the handler asked
 
-    def keep(self, reply: Reply) -> tuple[Statement, ...]:
+    def keep(self, reply: RouteReply) -> tuple[Statement, ...]:
         """Return what must be written in the commit of this call's effect, so that a retry gets this reply.
 
         Nothing for a request without an `Idempotency-Key`.
@@ -110,7 +110,7 @@ class Call(msgspec.Struct, gc=False):
             self.unreadable = refusal.with_traceback(None)
 
 
-Handler = Callable[[Call], Awaitable[Reply | Page]]
+Handler = Callable[[Call], Awaitable[RouteReply | Page]]
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -156,7 +156,7 @@ def refuse_path(names: tuple[str, ...]) -> None:
     raise Invalid("The path cannot be read; see details.", dict.fromkeys(values, message))
 
 
-class Match(msgspec.Struct, frozen=True, gc=False):
+class RouteMatch(msgspec.Struct, frozen=True, gc=False):
     """Where a path led: a route, or the methods that the path does take.
 
     `unreadable` names the parameters whose bytes are no text that could be stored (not UTF-8, or with NUL).
@@ -192,7 +192,7 @@ class RouteTable:
     def __init__(self, routes: tuple[Route, ...]) -> None:
         self.routes = routes
         self._root = _Node()
-        self._exact: dict[tuple[str, bytes], Match] = {}
+        self._exact: dict[tuple[str, bytes], RouteMatch] = {}
         for route in routes:
             self._add(route)
 
@@ -215,12 +215,12 @@ class RouteTable:
                 raise ValueError(f"{method} {route.path} stands twice in the route table")
             node.methods[method] = route, tuple(parameters)
             if not parameters:
-                self._exact[method, route.path.encode()] = Match(
+                self._exact[method, route.path.encode()] = RouteMatch(
                     route, {}, is_for_browsers=node.is_for_browsers
                 )
         node.allow = tuple(sorted(node.methods))
 
-    def find(self, method: str, raw_path: bytes) -> Match | None:
+    def find(self, method: str, raw_path: bytes) -> RouteMatch | None:
         """Return the match of a request, or None when no route has this path."""
         exact = self._exact.get((method, raw_path))
         if exact is not None:
@@ -231,7 +231,7 @@ class RouteTable:
             return None
         found = node.methods.get(method)
         if found is None:
-            return Match(None, {}, node.allow, is_for_browsers=node.is_for_browsers)
+            return RouteMatch(None, {}, node.allow, is_for_browsers=node.is_for_browsers)
         route, names = found
         parameters: dict[str, str] = {}
         unreadable: tuple[str, ...] = ()
@@ -243,7 +243,7 @@ class RouteTable:
                 continue
             if "\x00" in text:
                 unreadable += (name,)
-        return Match(route, parameters, (), unreadable, node.is_for_browsers)
+        return RouteMatch(route, parameters, (), unreadable, node.is_for_browsers)
 
 
 def _walk(node: _Node, segments: list[bytes], at: int) -> _Node | None:

@@ -44,7 +44,7 @@ class SubscriptionMade(SubscriptionAnswer, frozen=True, kw_only=True):
     signing_secret: str
 
 
-class Health(Wire, frozen=True):
+class DeliveryHealth(Wire, frozen=True):
     """How deliveries have gone. `state` is `idle` before the first, `failing` after a failed attempt.
 
     `overflowed` counts those given up because too much waited for the tenant; they can be replayed.
@@ -71,7 +71,7 @@ class Rotation(Wire, frozen=True):
 class SubscriptionDetail(SubscriptionAnswer, frozen=True, kw_only=True):
     """A subscription with its health."""
 
-    health: Health
+    health: DeliveryHealth
     rotation: Rotation
 
 
@@ -89,7 +89,7 @@ class Tried(Wire, frozen=True):
     message: str
 
 
-class Done(Wire, frozen=True):
+class SubscriptionRemoved(Wire, frozen=True):
     """What a removal answers."""
 
     success: bool
@@ -198,7 +198,7 @@ def detail(
     former = one.old_until_ms if one.old_until_ms is not None and one.old_until_ms > now_ms else None
     return SubscriptionDetail(
         **msgspec.structs.asdict(answer(one)),
-        health=Health(
+        health=DeliveryHealth(
             state="failing" if one.failures_in_a_row else calm,
             pending=pending,
             oldest_pending_at=moment(oldest_pending_at_ms),

@@ -10,19 +10,18 @@ from vettance import clock
 from vettance.db.engine import Clash, Lost, Row, Store
 from vettance.errors import Conflict, LimitReached, NotFound, Unavailable, Unprocessable
 from vettance.ids import IdSource, is_id
-from vettance.limits.slot_shares import Shares
+from vettance.limits.slot_shares import SlotShares
 from vettance.outbox import envelope
 from vettance.tenants.sql import note_change
 from vettance.tenants.vault import Sealed, Vault
 from vettance.web.paging import bad_cursor
 from vettance.web.query import read_query
-from vettance.web.routing import Call, Reply, Route
+from vettance.web.routing import Call, Route, RouteReply
 from vettance.webhooks import sql
 from vettance.webhooks.answers import (
     DeliveryAnswer,
     DeliveryPage,
     DeliveryQuery,
-    Done,
     ReplayBody,
     Replayed,
     Rotated,
@@ -31,19 +30,20 @@ from vettance.webhooks.answers import (
     SubscriptionDetail,
     SubscriptionList,
     SubscriptionMade,
+    SubscriptionRemoved,
     Tried,
     answer,
     delivery_answers,
     detail,
 )
-from vettance.webhooks.http_client import Postman
-from vettance.webhooks.receiver_address import Forbidden
+from vettance.webhooks.http_client import WebhookClient
+from vettance.webhooks.receiver_address import AddressForbidden
 from vettance.webhooks.requests import read_phase, read_replay, read_subscription
 from vettance.webhooks.resolve import Unresolved
 from vettance.webhooks.webhook import (
     OLD_SECRET_MS,
     UNREACHED,
-    Outcome,
+    AttemptOutcome,
     Subscription,
     free_slot,
     make_secret,
@@ -82,7 +82,7 @@ class WebhookDoors:
         store: Store,
         ids: IdSource,
         vault: Vault,
-        postman: Postman,
+        postman: WebhookClient,
         on_subscribed: Callable[[str], None],
         *,
         unsafe: bool = False,
@@ -95,7 +95,7 @@ class WebhookDoors:
         self._on_subscribed = on_subscribed
         self._unsafe = unsafe
         self._now_ms = now_ms
-        self._tests = Shares(_TESTS_MAX, _TESTS_OF_TENANT_MAX)
+        self._tests = SlotShares(_TESTS_MAX, _TESTS_OF_TENANT_MAX)
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
@@ -106,7 +106,7 @@ class WebhookDoors:
             Route("POST", many, self.subscribe, "Subscribe to events", _TAG, **made),
             Route("GET", many, self.subscriptions, "Every subscription", _TAG, answers=SubscriptionList),
             self._on_one("GET", "", self.subscription, "A subscription and its health", SubscriptionDetail),
-            self._on_one("DELETE", "", self.unsubscribe, "Remove a subscription", Done),
+            self._on_one("DELETE", "", self.unsubscribe, "Remove a subscription", SubscriptionRemoved),
             self._on_one("POST", "/test", self.test, "Send a test delivery, once", Tried),
             self._on_one(
                 "POST",
@@ -156,7 +156,7 @@ class WebhookDoors:
         where = f"{_ROOT}/subscriptions/{{id}}{path}"
         return Route(method, where, handler, summary, _TAG, answers=answers, **more)
 
-    async def subscribe(self, call: Call) -> Reply:
+    async def subscribe(self, call: Call) -> RouteReply:
         """POST /webhooks/subscriptions."""
         url, types = read_subscription(call.json(), unsafe=self._unsafe)
         await self._check_name(url)
@@ -180,7 +180,7 @@ class WebhookDoors:
                 updated_at_ms=now_ms,
             )
             shown = msgspec.structs.asdict(answer(made))
-            reply = Reply(SubscriptionMade(**shown, signing_secret=secret), 201)
+            reply = RouteReply(SubscriptionMade(**shown, signing_secret=secret), 201)
             try:
                 await self._store.write(
                     *sql.insert_subscription(made, sql.seal(self._vault, secret, tenant, made.id)),
@@ -202,15 +202,15 @@ class WebhookDoors:
                 await self._postman.find(url)
         except (Unresolved, TimeoutError):
             return
-        except Forbidden as forbidden:
+        except AddressForbidden as forbidden:
             raise Unprocessable(
                 "The request cannot be processed; see details.", {"url": str(forbidden)}
             ) from None
 
-    async def subscriptions(self, call: Call) -> Reply:
+    async def subscriptions(self, call: Call) -> RouteReply:
         """GET /webhooks/subscriptions."""
         rows = await self._store.read(sql.select_subscriptions(call.tenant.id))
-        return Reply(SubscriptionList(subscriptions=[answer(sql.subscription_of(row)) for row in rows]))
+        return RouteReply(SubscriptionList(subscriptions=[answer(sql.subscription_of(row)) for row in rows]))
 
     async def _find(self, call: Call) -> Subscription:
         if not is_id(call.path["id"], "whs"):
@@ -220,13 +220,13 @@ class WebhookDoors:
             raise NotFound
         return sql.subscription_of(rows[0])
 
-    async def subscription(self, call: Call) -> Reply:
+    async def subscription(self, call: Call) -> RouteReply:
         """GET /webhooks/subscriptions/{id}."""
         found = await self._find(call)
         pending, oldest_at_ms = (await self._store.read(sql.select_backlog(found.tenant, found.id)))[0]
-        return Reply(detail(found, pending, oldest_at_ms, self._now_ms()))
+        return RouteReply(detail(found, pending, oldest_at_ms, self._now_ms()))
 
-    async def unsubscribe(self, call: Call) -> Reply:
+    async def unsubscribe(self, call: Call) -> RouteReply:
         """DELETE /webhooks/subscriptions/{id}."""
         found = await self._find(call)
         try:
@@ -236,7 +236,7 @@ class WebhookDoors:
             )
         except Lost:
             raise NotFound from None
-        return Reply(Done(success=True, message="The subscription was removed."))
+        return RouteReply(SubscriptionRemoved(success=True, message="The subscription was removed."))
 
     async def _secrets(self, found: Subscription) -> list[str]:
         rows = await self._store.read(sql.select_secrets(found.tenant, found.id))
@@ -245,7 +245,7 @@ class WebhookDoors:
         signing = sql.Secrets._make(rows[0]).signing(self._now_ms())
         return [sql.unseal(self._vault, sealed, found.tenant, found.id) for sealed in signing]
 
-    async def test(self, call: Call) -> Reply:
+    async def test(self, call: Call) -> RouteReply:
         """POST /webhooks/subscriptions/{id}/test."""
         found = await self._find(call)
         now_ms, kind = self._now_ms(), found.event_types[0]
@@ -254,7 +254,9 @@ class WebhookDoors:
         try:
             keys = await self._secrets(found)
         except Sealed:
-            return Reply(Tried(success=False, status_code=0, message="The signing secret does not open."))
+            return RouteReply(
+                Tried(success=False, status_code=0, message="The signing secret does not open.")
+            )
         headers = signed_headers(kind.value, test_id, 1, now_ms // 1000, body, keys)
         self._check_tests(found.tenant)
         self._tests.take(found.tenant)
@@ -262,7 +264,7 @@ class WebhookDoors:
             outcome = await self._postman.post(found.url, headers, body)
         finally:
             self._tests.give_back(found.tenant)
-        return Reply(_tried(outcome))
+        return RouteReply(_tried(outcome))
 
     def _check_tests(self, tenant: str) -> None:
         """Refuse a test delivery when there are too many already; those of others leave room for some."""
@@ -277,7 +279,7 @@ class WebhookDoors:
         if not self._tests.may_take(tenant):
             raise Unavailable("Too many test deliveries are under way. Try again in a few seconds.", 5)
 
-    async def rotate(self, call: Call) -> Reply:
+    async def rotate(self, call: Call) -> RouteReply:
         """POST /webhooks/subscriptions/{id}/rotate-secret."""
         phase = read_phase(call.json())
         found, now_ms = await self._find(call), self._now_ms()
@@ -286,17 +288,17 @@ class WebhookDoors:
                 secret = make_secret()
                 sealed = sql.seal(self._vault, secret, found.tenant, found.id)
                 change = sql.prepare_secret(found.tenant, found.id, sealed, now_ms)
-                reply = Reply(Rotated(phase=phase, signing_secret=secret))
+                reply = RouteReply(Rotated(phase=phase, signing_secret=secret))
             else:
                 until_ms = now_ms + OLD_SECRET_MS
                 change = sql.promote_secret(found.tenant, found.id, until_ms, now_ms)
-                reply = Reply(Rotated(phase=phase, former_secret_expires_at=timestamp(until_ms)))
+                reply = RouteReply(Rotated(phase=phase, former_secret_expires_at=timestamp(until_ms)))
             await self._store.write(change, *call.keep(reply))
         except Lost:
             raise Conflict("No new secret is prepared.", "not_prepared") from None
         return reply
 
-    async def deliveries(self, call: Call) -> Reply:
+    async def deliveries(self, call: Call) -> RouteReply:
         """GET /webhooks/subscriptions/{id}/deliveries."""
         query = read_query(call.query_string, DeliveryQuery)
         found = await self._find(call)
@@ -307,7 +309,7 @@ class WebhookDoors:
             chosen.page(query.limit + 1, query.offset, last, descending=query.descending)
         )
         shown, more = rows[: query.limit], len(rows) > query.limit
-        return Reply(
+        return RouteReply(
             DeliveryPage.of(
                 query, await self._with_attempts(shown), total, str(shown[-1][0]) if more else None
             )
@@ -320,7 +322,7 @@ class WebhookDoors:
         attempts = await self._store.read(sql.select_attempts([one.seq for one in deliveries]))
         return delivery_answers(deliveries, map(sql.Attempt._make, attempts))
 
-    async def replay(self, call: Call) -> Reply:
+    async def replay(self, call: Call) -> RouteReply:
         """POST /webhooks/deliveries/{id}/replay."""
         tenant, delivery_id, now_ms = call.tenant.id, call.path["id"], self._now_ms()
         rows = await self._find_delivery(tenant, delivery_id)
@@ -330,7 +332,7 @@ class WebhookDoors:
         await self._store.write(
             sql.replay(tenant, delivery_id, now_ms), note_change(sql.AREA, tenant, subscription, now_ms)
         )
-        return Reply((await self._with_attempts(await self._find_delivery(tenant, delivery_id)))[0])
+        return RouteReply((await self._with_attempts(await self._find_delivery(tenant, delivery_id)))[0])
 
     async def _find_delivery(self, tenant: str, delivery_id: str) -> list[Row]:
         rows = []
@@ -340,7 +342,7 @@ class WebhookDoors:
             raise NotFound
         return rows
 
-    async def replay_many(self, call: Call) -> Reply:
+    async def replay_many(self, call: Call) -> RouteReply:
         """POST /webhooks/subscriptions/{id}/replay."""
         span, state = read_replay(call.json() if call.body else {})
         found, now_ms = await self._find(call), self._now_ms()
@@ -354,7 +356,7 @@ class WebhookDoors:
             queued = (await self._store.write(again, change))[0]
             replayed += queued
             complete = queued < rows
-        return Reply(
+        return RouteReply(
             Replayed(
                 success=True,
                 replayed=replayed,
@@ -376,7 +378,7 @@ def _read_cursor(cursor: str | None) -> int | None:
     return place
 
 
-def _tried(outcome: Outcome) -> Tried:
+def _tried(outcome: AttemptOutcome) -> Tried:
     if outcome.failure is None:
         message = "The receiver took the test delivery."
     elif outcome.status:

@@ -9,8 +9,8 @@ from vettance.fairness.isolation import Isolation
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
 from vettance.webhooks import delivery_queue
-from vettance.webhooks.subscription_queue import Lane
-from vettance.webhooks.webhook import DeliveryState, Outcome, RetryPolicy
+from vettance.webhooks.subscription_queue import SubscriptionQueue
+from vettance.webhooks.webhook import AttemptOutcome, DeliveryState, RetryPolicy
 
 #: Rounds of claims and of settlements are this far apart at least, so that a busy worker makes few large
 #: commits: every one keeps the decisions of the service from being written for its while.
@@ -24,10 +24,10 @@ _log = logger()
 class Sent(NamedTuple):
     """An attempt that has ended and is to be settled."""
 
-    lane: Lane
+    lane: SubscriptionQueue
     one: delivery_queue.Claimed
     lease: str
-    outcome: Outcome
+    outcome: AttemptOutcome
 
 
 #: What an attempt makes of its delivery, and when it is due again (Unix milliseconds).
@@ -141,12 +141,12 @@ def _key(sent: Sent) -> str:
     return f"{sent.one.tenant}:{sent.one.id}"
 
 
-def tallies(batch: Iterable[Sent]) -> list[delivery_queue.Tally]:
+def tallies(batch: Iterable[Sent]) -> list[delivery_queue.QueueProgress]:
     """Sum up, for each subscription, how its attempts went, in the order in which they ended."""
-    found: dict[str, delivery_queue.Tally] = {}
+    found: dict[str, delivery_queue.QueueProgress] = {}
     for sent in sorted(batch, key=lambda sent: sent.outcome.ended_at_ms):
         outcome, name = sent.outcome, sent.one.subscription
-        tally = found.get(name) or delivery_queue.Tally(name, 0, None, None, 0, None)
+        tally = found.get(name) or delivery_queue.QueueProgress(name, 0, None, None, 0, None)
         ended = outcome.ended_at_ms
         if outcome.failure is None:
             found[name] = tally._replace(triggered_at_ms=ended, success_at_ms=ended, failures=0)

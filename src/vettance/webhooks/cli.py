@@ -29,7 +29,7 @@ from vettance.wire.numbers import read_whole
 from vettance.wire.payload import BODY_BYTES_MAX, decode, encode, timestamp
 
 if TYPE_CHECKING:
-    from vettance.webhooks.http_client import Postman
+    from vettance.webhooks.http_client import WebhookClient
 
 #: The headers of a delivery that are passed on; the rest belongs to the connection it came by.
 _PASSED: Final = ("content-type", "user-agent")
@@ -78,13 +78,13 @@ def listen(
 
     Example: vettance webhooks listen --tenant ten_0190… --forward-to http://localhost:3000/hooks
     """
-    from vettance.webhooks.receiver_address import Forbidden, read_target
+    from vettance.webhooks.receiver_address import AddressForbidden, read_target
 
     types = tuple(MessageType(name) for name in events) or tuple(MessageType)
     if forward_to is not None:
         try:
             read_target(forward_to, unsafe=True)
-        except Forbidden as forbidden:
+        except AddressForbidden as forbidden:
             fail(f"--forward-to {forbidden}")
 
     async def whole() -> None:
@@ -200,7 +200,7 @@ class _Received(msgspec.Struct, frozen=True, rename="camel"):
 async def _serve(listener: socket.socket, secret: str, forward_to: str | None, *, as_json: bool) -> None:
     import uvicorn
 
-    from vettance.webhooks.http_client import Postman
+    from vettance.webhooks.http_client import WebhookClient
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -215,7 +215,7 @@ async def _serve(listener: socket.socket, secret: str, forward_to: str | None, *
             faults.append(fault)
             stopped.set()
 
-    postman = Postman(unsafe=True)
+    postman = WebhookClient(unsafe=True)
     config = uvicorn.Config(
         _receiver(postman, secret, forward_to, tell),
         lifespan="off",
@@ -236,7 +236,7 @@ async def _serve(listener: socket.socket, secret: str, forward_to: str | None, *
 
 
 def _receiver(
-    postman: Postman, secret: str, forward_to: str | None, tell: Callable[[_Received], None]
+    postman: WebhookClient, secret: str, forward_to: str | None, tell: Callable[[_Received], None]
 ) -> Any:
     """Return an ASGI application that verifies, prints and forwards what it gets."""
 
@@ -257,7 +257,7 @@ def _receiver(
 
 
 async def _handle(
-    postman: Postman, secret: str, forward_to: str | None, headers: dict[str, str], body: bytes
+    postman: WebhookClient, secret: str, forward_to: str | None, headers: dict[str, str], body: bytes
 ) -> _Received:
     """Verify a delivery and pass it on."""
     received_at = timestamp(clock.now_ms())

@@ -18,11 +18,17 @@ from vettance.webhooks import delivery_queue
 from vettance.webhooks.attempt_results import ROUND_S, STORE_PAUSE_S, Sent, Settler
 from vettance.webhooks.backlog_limit import bound_backlogs
 from vettance.webhooks.delivery_queue import Claimed
-from vettance.webhooks.http_client import Postman
+from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.sql import AREA, unseal
-from vettance.webhooks.subscription_queue import READY_MAX, Lane, Lanes
+from vettance.webhooks.subscription_queue import READY_MAX, Lanes, SubscriptionQueue
 from vettance.webhooks.takeover import Members, Succession
-from vettance.webhooks.webhook import DeliveryState, Failure, Outcome, RetryPolicy, signed_headers
+from vettance.webhooks.webhook import (
+    AttemptFailure,
+    AttemptOutcome,
+    DeliveryState,
+    RetryPolicy,
+    signed_headers,
+)
 
 # New deliveries are looked for this often. Half of it is what a delivery waits on average; a look costs a
 # tenth of a millisecond.
@@ -56,7 +62,7 @@ class Deliverer:
     def __init__(
         self,
         store: Store,
-        postman: Postman,
+        postman: WebhookClient,
         vault: Vault,
         *,
         policy: RetryPolicy | None = None,
@@ -198,7 +204,7 @@ class Deliverer:
             if len(rows) < _FEED_ROWS:
                 return
 
-    async def _refill(self, lane: Lane) -> None:
+    async def _refill(self, lane: SubscriptionQueue) -> None:
         """Take in what the store has waiting for a lane, as far as there is room."""
         key = f"{lane.tenant}:{lane.subscription}"
         lane.more = True  # Until the store has said otherwise.
@@ -279,7 +285,9 @@ class Deliverer:
                     self._begin(lane, seq, lease, claimed)
         return bool(taken)
 
-    async def _claim(self, chunk: Sequence[tuple[Lane, int]], lease: str) -> dict[int, Claimed | None]:
+    async def _claim(
+        self, chunk: Sequence[tuple[SubscriptionQueue, int]], lease: str
+    ) -> dict[int, Claimed | None]:
         """Take the leases of some deliveries; return those that were got, None for what cannot be read."""
         numbers = [seq for _, seq in chunk]
         claimed: dict[int, Claimed | None] = {}
@@ -299,7 +307,9 @@ class Deliverer:
                 _log.warning("webhook_claim_in_doubt", taken=taken, seen=len(claimed))
         return claimed
 
-    def _begin(self, lane: Lane, seq: int, lease: str, claimed: Mapping[int, Claimed | None]) -> None:
+    def _begin(
+        self, lane: SubscriptionQueue, seq: int, lease: str, claimed: Mapping[int, Claimed | None]
+    ) -> None:
         """Start sending a delivery that was claimed."""
         one = claimed.get(seq)
         if one is not None:
@@ -312,19 +322,19 @@ class Deliverer:
         else:
             self._leave(lane, seq)
 
-    def _leave(self, lane: Lane, seq: int) -> None:
+    def _leave(self, lane: SubscriptionQueue, seq: int) -> None:
         """Let go of a delivery that is another worker's, canceled, or was not got because the store failed:
         whatever it is, the store knows."""
         self._lanes.done(lane, seq)
         lane.more = True
 
-    def _set_aside(self, lane: Lane, seq: int) -> None:
+    def _set_aside(self, lane: SubscriptionQueue, seq: int) -> None:
         """Let a delivery alone for a while that a fault of ours keeps from being sent."""
         self._lanes.done(lane, seq)
         now_ms = self._now_ms()
         self._lanes.add(lane, seq, now_ms + self._policy.fault_pause_ms, now_ms)
 
-    async def _attempt(self, lane: Lane, one: Claimed, lease: str) -> None:
+    async def _attempt(self, lane: SubscriptionQueue, one: Claimed, lease: str) -> None:
         started_at_ms = self._now_ms()
         try:
             keys = [
@@ -340,20 +350,22 @@ class Deliverer:
             return
         except Exception:  # noqa: BLE001 - a bug here must not leave its delivery unsettled
             _log.exception("webhook_attempt_failed", delivery=one.id)
-            outcome = Outcome(0, Failure.INTERNAL, b"", started_at_ms, self._now_ms() + 1, 0)
+            outcome = AttemptOutcome(0, AttemptFailure.INTERNAL, b"", started_at_ms, self._now_ms() + 1, 0)
         lane.held_until_ms = None
         self._meters.attempted(outcome.failure or "delivered", outcome.duration_ms)
-        lane.learn(outcome.duration_ms, unreached=outcome.failure in (Failure.TIMEOUT, Failure.DNS))
+        lane.learn(
+            outcome.duration_ms, unreached=outcome.failure in (AttemptFailure.TIMEOUT, AttemptFailure.DNS)
+        )
         self._settler.note(Sent(lane, one, lease, outcome))
 
-    def _put_off(self, lane: Lane, one: Claimed, lease: str) -> None:
+    def _put_off(self, lane: SubscriptionQueue, one: Claimed, lease: str) -> None:
         """Keep what a secret that does not open could not sign, and try its lane again in a while.
 
         It is the fault of this deployment, not of the receiver, and costs the delivery no attempt.
         """
         if lane.held_until_ms is None:
             _log.error("webhook_secret_sealed", subscription=one.subscription)
-        self._meters.attempted(Failure.SECRET, 0)
+        self._meters.attempted(AttemptFailure.SECRET, 0)
         now_ms = self._now_ms()
         lane.held_until_ms = now_ms + self._policy.fault_pause_ms
         self._doubt([one.seq], lease)
@@ -390,5 +402,7 @@ def _loop_s() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _chunks(items: Sequence[tuple[Lane, int]], size: int) -> Iterable[Sequence[tuple[Lane, int]]]:
+def _chunks(
+    items: Sequence[tuple[SubscriptionQueue, int]], size: int
+) -> Iterable[Sequence[tuple[SubscriptionQueue, int]]]:
     return (items[start : start + size] for start in range(0, len(items), size))

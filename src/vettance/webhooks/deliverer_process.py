@@ -12,7 +12,7 @@ from vettance.db.engine import Store
 from vettance.db.write_relay import Relay
 from vettance.settings.settings import Settings
 from vettance.telemetry.logs import logger
-from vettance.telemetry.meters import Place, take_place
+from vettance.telemetry.meters import CounterSlot, take_place
 from vettance.telemetry.shared_counters import beside
 
 _PAUSE_S_MIN: Final = 0.2
@@ -32,7 +32,7 @@ class WorkerProcess:
     connection does, which the kernel sees to even when this process is killed.
     """
 
-    def __init__(self, settings: Settings, store: Store, place: Place | None = None) -> None:
+    def __init__(self, settings: Settings, store: Store, place: CounterSlot | None = None) -> None:
         self._settings = settings
         self._store = store
         self._place = place or take_place()

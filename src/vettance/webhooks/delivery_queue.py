@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
 from vettance.outbox import MESSAGE_OF_DELIVERY, remove_deliveries
 from vettance.webhooks.sql import SECRETS, Secrets
-from vettance.webhooks.webhook import DeliveryState, Outcome
+from vettance.webhooks.webhook import AttemptOutcome, DeliveryState
 
 
 def select_feed(after: int, limit: int) -> Statement:
@@ -124,7 +124,7 @@ def claimed_of(row: Row) -> Claimed:
 
 
 def settle(
-    one: Claimed, lease: str, outcome: Outcome, state: DeliveryState, due_at_ms: int
+    one: Claimed, lease: str, outcome: AttemptOutcome, state: DeliveryState, due_at_ms: int
 ) -> tuple[Statement, Statement]:
     """Record an attempt and what follows from it; `Lost` when the lease is not held any more."""
     settled_at_ms = None if state is DeliveryState.PENDING else outcome.ended_at_ms
@@ -204,7 +204,7 @@ def release_of(owner: int) -> Statement:
     )
 
 
-class Tally(NamedTuple):
+class QueueProgress(NamedTuple):
     """What a round of settlements says about one subscription. Moments are of the newest, or None."""
 
     subscription: str
@@ -215,7 +215,7 @@ class Tally(NamedTuple):
     error: str | None
 
 
-def note_health(tally: Tally) -> Statement:
+def note_health(tally: QueueProgress) -> Statement:
     """Add a tally to a subscription's health. `failures` in a row go on unless there was a success."""
     in_a_row = "?" if tally.success_at_ms is not None else "failures_in_a_row + ?"
     return everyone(

@@ -16,9 +16,9 @@ from typing import Final, cast
 import httptools
 
 from vettance import clock
-from vettance.webhooks.receiver_address import Forbidden, Target, check_receiver, read_target
+from vettance.webhooks.receiver_address import AddressForbidden, ReceiverTarget, check_receiver, read_target
 from vettance.webhooks.resolve import Address, Resolver, Unresolved
-from vettance.webhooks.webhook import ANSWER_BYTES_MAX, Failure, Outcome
+from vettance.webhooks.webhook import ANSWER_BYTES_MAX, AttemptFailure, AttemptOutcome
 
 ATTEMPT_S_MAX: Final = 10.0
 _CONNECT_S_MAX: Final = 4.0  # for each address, so that a dead one leaves time for another
@@ -36,7 +36,7 @@ Headers = Sequence[tuple[str, str]]
 class _Failed(Exception):
     """An attempt failed in a way that has a class."""
 
-    def __init__(self, failure: Failure, text: str = "") -> None:
+    def __init__(self, failure: AttemptFailure, text: str = "") -> None:
         super().__init__(text)
         self.failure = failure
 
@@ -85,13 +85,13 @@ class _Connection(asyncio.Protocol):
         if not self.status:
             self._head_bytes += len(data)
             if self._head_bytes > _HEAD_BYTES_MAX:
-                self._fail(Failure.PROTOCOL)
+                self._fail(AttemptFailure.PROTOCOL)
                 return
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             # Once there is a status, a body that breaks the rules changes nothing about it.
-            self._finish() if self.status else self._fail(Failure.PROTOCOL)
+            self._finish() if self.status else self._fail(AttemptFailure.PROTOCOL)
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
@@ -114,7 +114,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._forget(self)
-        self._finish() if self.status else self._fail(Failure.DISCONNECTED)
+        self._finish() if self.status else self._fail(AttemptFailure.DISCONNECTED)
 
     def _finish(self) -> None:
         """End the exchange with what there is; the connection cannot be used again."""
@@ -122,7 +122,7 @@ class _Connection(asyncio.Protocol):
         if self._end is not None and not self._end.done():
             self._end.set_result(None)
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, failure: AttemptFailure) -> None:
         if self._head is not None and not self._head.done():
             self._head.set_exception(_Failed(failure))
             # Nobody may be waiting any more, after a time-out.
@@ -133,7 +133,7 @@ class _Connection(asyncio.Protocol):
             self.transport.abort()
 
 
-class Postman:
+class WebhookClient:
     """Sends deliveries, over connections that it keeps for a few seconds.
 
     `unsafe` takes http and local receivers; `name_servers` are asked in place of those of the system; `trust`
@@ -159,7 +159,7 @@ class Postman:
 
     async def post(
         self, url: str, headers: Headers, body: bytes, attempt_s_max: float = ATTEMPT_S_MAX
-    ) -> Outcome:
+    ) -> AttemptOutcome:
         """Make one attempt and tell how it went; never raises for what the receiver or the network does.
 
         `attempt_s_max` bounds what the receiver has time for: connecting, sending, and the answer's status.
@@ -170,21 +170,21 @@ class Postman:
         try:
             target = read_target(url, unsafe=self._unsafe)
             status, answer = await self._attempt(target, _request(target, headers, body), attempt_s_max)
-        except Forbidden:
-            failure = Failure.ADDRESS
+        except AddressForbidden:
+            failure = AttemptFailure.ADDRESS
         except _Failed as failed:
             failure = failed.failure
         except TimeoutError:
-            failure = Failure.TIMEOUT
+            failure = AttemptFailure.TIMEOUT
         if failure is None and not 200 <= status < 300:
-            failure = Failure.STATUS
+            failure = AttemptFailure.STATUS
         duration_ms = round((time.perf_counter() - started) * 1000)
-        return Outcome(status, failure, answer, started_at_ms, self._now_ms() + 1, duration_ms)
+        return AttemptOutcome(status, failure, answer, started_at_ms, self._now_ms() + 1, duration_ms)
 
     async def find(self, url: str) -> list[Address]:
         """Return the addresses that a receiver may be connected to at.
 
-        Raises `Unresolved`, and `Forbidden` when one of them is none that webhooks go to.
+        Raises `Unresolved`, and `AddressForbidden` when one of them is none that webhooks go to.
         """
         target = read_target(url, unsafe=self._unsafe)
         addresses = await self._resolver.find(target.host, target.port)
@@ -192,7 +192,9 @@ class Postman:
             check_receiver(address, unsafe=self._unsafe)
         return addresses
 
-    async def _attempt(self, target: Target, request: bytes, attempt_s_max: float) -> tuple[int, bytes]:
+    async def _attempt(
+        self, target: ReceiverTarget, request: bytes, attempt_s_max: float
+    ) -> tuple[int, bytes]:
         connection, spent_s = self._take(target), 0.0
         if connection is not None:
             began_s = time.monotonic()
@@ -208,11 +210,13 @@ class Postman:
         try:
             addresses = await self._resolver.find(target.host, target.port)
         except Unresolved:
-            raise _Failed(Failure.DNS) from None
+            raise _Failed(AttemptFailure.DNS) from None
         async with asyncio.timeout(attempt_s_max - spent_s):
             return await self._exchange(target, await self._connect(target, addresses), request)
 
-    async def _exchange(self, target: Target, connection: _Connection, request: bytes) -> tuple[int, bytes]:
+    async def _exchange(
+        self, target: ReceiverTarget, connection: _Connection, request: bytes
+    ) -> tuple[int, bytes]:
         try:
             await connection.exchange(request)
         except BaseException:
@@ -224,25 +228,25 @@ class Postman:
             connection.close()
         return connection.status, bytes(connection.answer)
 
-    async def _connect(self, target: Target, addresses: Sequence[Address]) -> _Connection:
-        last: _Failed = _Failed(Failure.DNS)
+    async def _connect(self, target: ReceiverTarget, addresses: Sequence[Address]) -> _Connection:
+        last: _Failed = _Failed(AttemptFailure.DNS)
         for family, address in addresses[:_ADDRESSES_MAX]:
             try:
                 async with asyncio.timeout(_CONNECT_S_MAX):
                     return await self._connect_to(target, family, address)
             except TimeoutError:
-                last = _Failed(Failure.TIMEOUT)
+                last = _Failed(AttemptFailure.TIMEOUT)
             except ConnectionRefusedError:
-                last = _Failed(Failure.REFUSED)
+                last = _Failed(AttemptFailure.REFUSED)
             except ssl.SSLError as error:
-                last = _Failed(Failure.TLS, str(error))
+                last = _Failed(AttemptFailure.TLS, str(error))
             except ConnectionError:
-                last = _Failed(Failure.DISCONNECTED)
+                last = _Failed(AttemptFailure.DISCONNECTED)
             except OSError as error:
-                last = _Failed(Failure.NETWORK, str(error))
+                last = _Failed(AttemptFailure.NETWORK, str(error))
         raise last
 
-    async def _connect_to(self, target: Target, family: int, address: tuple[str, int]) -> _Connection:
+    async def _connect_to(self, target: ReceiverTarget, family: int, address: tuple[str, int]) -> _Connection:
         """Connect to one address. The check stands here, on the socket itself, so that no name can be told
         one thing when it is looked at and another when it is used (DNS rebinding)."""
         check_receiver(address[0], unsafe=self._unsafe)
@@ -265,7 +269,7 @@ class Postman:
             raise
         return connection
 
-    def _take(self, target: Target) -> _Connection | None:
+    def _take(self, target: ReceiverTarget) -> _Connection | None:
         """Return a kept connection, the one used last: the others may fall idle and go."""
         kept = self._idle.get((target.scheme, target.host, target.port))
         since = time.monotonic() - _IDLE_S_MAX
@@ -281,7 +285,7 @@ class Postman:
             connection.close()
         return None
 
-    def _keep(self, target: Target, connection: _Connection) -> None:
+    def _keep(self, target: ReceiverTarget, connection: _Connection) -> None:
         connection.idle_since = time.monotonic()
         self._idle.setdefault((target.scheme, target.host, target.port), deque()).append(connection)
         self._idle_count += 1
@@ -323,7 +327,7 @@ class Postman:
         await asyncio.sleep(0)
 
 
-def _request(target: Target, headers: Headers, body: bytes) -> bytes:
+def _request(target: ReceiverTarget, headers: Headers, body: bytes) -> bytes:
     lines = [f"POST {target.path} HTTP/1.1", f"Host: {target.authority}", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers]
     lines += ["Accept: */*", "", ""]

@@ -2,20 +2,20 @@
 
 from typing import Final
 
-from vettance.webhooks.webhook import Failure, Subscription
+from vettance.webhooks.webhook import AttemptFailure, Subscription
 
 #: So long a delivery waits before somebody wonders who sends it.
 WAITS_MS_MAX: Final = 5_000
 
 _WHY: Final = {
-    Failure.ADDRESS: "the server sends nothing to this machine: start it with VETTANCE_UNSAFE_WEBHOOKS=1 "
-    "(in development and tests; production refuses it)",
-    Failure.REFUSED: "the server finds nobody at this address: it runs on another machine or in a container, "
-    "whose 127.0.0.1 is not this one. Run `listen` where the server runs",
-    Failure.NETWORK: "the server finds no way to this address: it runs on another machine or in a container. "
-    "Run `listen` where the server runs",
-    Failure.TIMEOUT: "nothing was answered within 10 seconds; look at what --forward-to leads to",
-    Failure.SECRET: "the server has another VETTANCE_SECRET than this command",
+    AttemptFailure.ADDRESS: "the server sends nothing to this machine: start it with "
+    "VETTANCE_UNSAFE_WEBHOOKS=1 (in development and tests; production refuses it)",
+    AttemptFailure.REFUSED: "the server finds nobody at this address: it runs on another machine or in a "
+    "container, whose 127.0.0.1 is not this one. Run `listen` where the server runs",
+    AttemptFailure.NETWORK: "the server finds no way to this address: it runs on another machine or in a "
+    "container. Run `listen` where the server runs",
+    AttemptFailure.TIMEOUT: "nothing was answered within 10 seconds; look at what --forward-to leads to",
+    AttemptFailure.SECRET: "the server has another VETTANCE_SECRET than this command",
 }
 _NOBODY: Final = (
     "deliveries wait and nobody sends them: no server runs on this store, it runs without the background "
@@ -30,7 +30,7 @@ def hindrance(found: Subscription | None, oldest_pending_at_ms: int | None, now_
     if found.failures_in_a_row and found.last_error is not None:
         kind, _, status = found.last_error.partition(" ")
         if kind in _WHY:
-            return _WHY[Failure(kind)]
+            return _WHY[AttemptFailure(kind)]
         if not status:
             return f"an attempt failed ({kind}); `vettance doctor` may tell more"
     waits_since_ms = max(oldest_pending_at_ms or now_ms, found.last_triggered_at_ms or 0)

@@ -60,11 +60,11 @@ _ISATAP: Final = (
 )
 
 
-class Forbidden(Exception):
+class AddressForbidden(Exception):
     """A URL or an address that webhooks are not sent to; the message says why, for the tenant."""
 
 
-class Target(msgspec.Struct, frozen=True):
+class ReceiverTarget(msgspec.Struct, frozen=True):
     """A receiver's URL, taken apart. `host` is a name or a canonical IP literal; `path` has the query."""
 
     scheme: str
@@ -80,33 +80,33 @@ class Target(msgspec.Struct, frozen=True):
 
 
 @functools.lru_cache(maxsize=4096)
-def read_target(url: str, *, unsafe: bool = False) -> Target:
-    """Take a receiver's URL apart. Raises `Forbidden` for anything that two parsers might read differently.
+def read_target(url: str, *, unsafe: bool = False) -> ReceiverTarget:
+    """Take a receiver's URL apart. Raises `AddressForbidden` for what two parsers might read differently.
 
     With `unsafe`, http and local receivers are taken too, for development.
     """
     if len(url) > URL_CHARS_MAX:
-        raise Forbidden(f"must not be longer than {URL_CHARS_MAX} characters")
+        raise AddressForbidden(f"must not be longer than {URL_CHARS_MAX} characters")
     match = _URL.fullmatch(url)
     if match is None:
-        raise Forbidden(
+        raise AddressForbidden(
             "must be an https URL in ASCII, without user information or fragment (names in their xn-- form)"
         )
     scheme = match["scheme"].lower()
     if scheme != "https" and not (unsafe and scheme == "http"):
-        raise Forbidden("must be an https URL")
+        raise AddressForbidden("must be an https URL")
     port = int(match["port"]) if match["port"] else _PORTS[scheme]
     _check_port(port, unsafe=unsafe)
     host = _read_host(match["host"].lower(), unsafe=unsafe)
     path = match["path"]
-    return Target(scheme, host, port, path if path.startswith("/") else "/" + path)
+    return ReceiverTarget(scheme, host, port, path if path.startswith("/") else "/" + path)
 
 
 def _check_port(port: int, *, unsafe: bool) -> None:
     if not 0 < port <= 65535:
-        raise Forbidden("must have a port from 1 to 65535")
+        raise AddressForbidden("must have a port from 1 to 65535")
     if not unsafe and port != 443 and (port < 1024 or port in _BAD_PORTS):
-        raise Forbidden("must use port 443, or one from 1024 up that no other protocol uses")
+        raise AddressForbidden("must use port 443, or one from 1024 up that no other protocol uses")
 
 
 def _read_host(host: str, *, unsafe: bool) -> str:
@@ -114,7 +114,7 @@ def _read_host(host: str, *, unsafe: bool) -> str:
         try:
             address = ipaddress.IPv6Address(host[1:-1])
         except ValueError:
-            raise Forbidden("must not name a malformed IPv6 address") from None
+            raise AddressForbidden("must not name a malformed IPv6 address") from None
         check_address(str(address), unsafe=unsafe)
         return str(address)
     labels = host.split(".")
@@ -123,36 +123,40 @@ def _read_host(host: str, *, unsafe: bool) -> str:
         try:
             literal = ipaddress.IPv4Address(host)
         except ValueError:
-            raise Forbidden("must write an IPv4 address as four decimal numbers") from None
+            raise AddressForbidden("must write an IPv4 address as four decimal numbers") from None
         check_address(str(literal), unsafe=unsafe)
         return str(literal)
     if len(host) > _HOST_CHARS_MAX or not all(_LABEL.fullmatch(label) for label in labels):
-        raise Forbidden("must name a host in letters, digits and hyphens, without a dot at its end")
+        raise AddressForbidden("must name a host in letters, digits and hyphens, without a dot at its end")
     if not unsafe and (len(labels) == 1 or any(host == n or host.endswith("." + n) for n in _LOCAL_NAMES)):
-        raise Forbidden("must name a host of the public internet")
+        raise AddressForbidden("must name a host of the public internet")
     return host
 
 
 @functools.lru_cache(maxsize=4096)
 def check_address(text: str, *, unsafe: bool = False) -> None:
-    """Check the IP address of a connection. Raises `Forbidden` unless it is one of the public internet."""
+    """Check the IP address of a connection. Raises `AddressForbidden` unless it is a public one."""
     if unsafe:
         return
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        raise Forbidden("resolves to something that is no IP address") from None
+        raise AddressForbidden("resolves to something that is no IP address") from None
     if not _is_public(address):
-        raise Forbidden("must not lead to a loopback, private, link-local, metadata or reserved address")
+        raise AddressForbidden(
+            "must not lead to a loopback, private, link-local, metadata or reserved address"
+        )
 
 
 def check_receiver(text: str, *, unsafe: bool = False) -> None:
-    """Check the IP address of a receiver. Raises `Forbidden` for any that only this machine or its network
-    can reach, and for its own: what listens on a public address of this host is often meant for nobody else.
+    """Check the IP address of a receiver.
+
+    Raises `AddressForbidden` for any that only this machine or its network can reach, and for its
+    own: what listens on a public address of this host is often meant for nobody else.
     """
     check_address(text, unsafe=unsafe)
     if not unsafe and is_own(text):
-        raise Forbidden("must not lead to an address of the machine that sends webhooks")
+        raise AddressForbidden("must not lead to an address of the machine that sends webhooks")
 
 
 def is_own(text: str) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from vettance.outbox import MessageType
-from vettance.webhooks.receiver_address import URL_CHARS_MAX, Forbidden, read_target
+from vettance.webhooks.receiver_address import URL_CHARS_MAX, AddressForbidden, read_target
 from vettance.webhooks.webhook import DeliveryState
 from vettance.wire.payload import JSON, Faults, read_moment
 
@@ -34,7 +34,7 @@ def _read_url(value: Any, faults: Faults, *, unsafe: bool) -> str:
     else:
         try:
             read_target(value, unsafe=unsafe)
-        except Forbidden as forbidden:
+        except AddressForbidden as forbidden:
             faults.meaning["url"] = str(forbidden)
         return value
     return ""

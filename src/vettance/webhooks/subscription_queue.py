@@ -5,7 +5,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from typing import Final
 
-from vettance.limits.slot_shares import Shares
+from vettance.limits.slot_shares import SlotShares
 from vettance.webhooks.webhook import RetryPolicy
 
 LIMIT_START: Final = 8.0
@@ -21,7 +21,7 @@ READY_LOW: Final = 250
 RETRIES_MAX: Final = 10_000
 
 
-class Lane:
+class SubscriptionQueue:
     """The deliveries of one subscription, by their number in the store.
 
     `limit` is how many may go at once. It grows by one for each full round of quick answers and is halved by
@@ -111,41 +111,41 @@ class Lane:
 class Lanes:
     """All lanes. Tenants take turns, and so do the lanes of each. Nothing waits here: time is an argument.
 
-    What goes at once is shared by tenants (see `Shares`), and so is the part of it for receivers that hang.
+    What goes at once is shared by tenants (see `SlotShares`), and so is its part for receivers that hang.
     """
 
     def __init__(
         self, in_flight_max: int = IN_FLIGHT_MAX, ahead_ms_max: int = RetryPolicy().ahead_ms_max
     ) -> None:
         self._ahead_ms_max = ahead_ms_max
-        self._shares = Shares(in_flight_max)
+        self._shares = SlotShares(in_flight_max)
         self._slow_max = max(1, int(in_flight_max * _SLOW_SHARE))
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[str, SubscriptionQueue] = {}
         # Tenants whose lanes have something in them, and these; who was served goes to the end.
-        self._waiting: OrderedDict[str, OrderedDict[str, Lane]] = OrderedDict()
-        self._busy: dict[str, Lane] = {}
+        self._waiting: OrderedDict[str, OrderedDict[str, SubscriptionQueue]] = OrderedDict()
+        self._busy: dict[str, SubscriptionQueue] = {}
         self.in_flight = 0
 
-    def lane(self, tenant: str, subscription: str) -> Lane:
+    def lane(self, tenant: str, subscription: str) -> SubscriptionQueue:
         """Return the lane of a subscription, making it where there is none."""
         lane = self._lanes.get(subscription)
         if lane is None:
-            lane = self._lanes[subscription] = Lane(tenant, subscription, self._ahead_ms_max)
+            lane = self._lanes[subscription] = SubscriptionQueue(tenant, subscription, self._ahead_ms_max)
         return lane
 
-    def add(self, lane: Lane, seq: int, due_at_ms: int, now_ms: int) -> None:
+    def add(self, lane: SubscriptionQueue, seq: int, due_at_ms: int, now_ms: int) -> None:
         """Take a delivery into a lane."""
         lane.add(seq, due_at_ms, now_ms)
         self._waiting.setdefault(lane.tenant, OrderedDict()).setdefault(lane.subscription, lane)
 
-    def hungry(self) -> Iterable[Lane]:
+    def hungry(self) -> Iterable[SubscriptionQueue]:
         """Return the lanes that the store has more for."""
         return [lane for lane in self._lanes.values() if lane.hungry]
 
-    def take(self, now_ms: int) -> list[tuple[Lane, int]]:
+    def take(self, now_ms: int) -> list[tuple[SubscriptionQueue, int]]:
         """Return (lane, delivery) pairs to send now, a turn for each tenant until the limits are reached."""
-        taken: list[tuple[Lane, int]] = []
-        slow = Shares(self._slow_max)
+        taken: list[tuple[SubscriptionQueue, int]] = []
+        slow = SlotShares(self._slow_max)
         for lane in self._busy.values():
             if lane.slow:
                 slow.take(lane.tenant, lane.in_flight)
@@ -169,7 +169,7 @@ class Lanes:
             taken.append((next_lane, next_lane.pop(now_ms)))
         return taken
 
-    def _next_lane(self, tenant: str, slow: Shares, now_ms: int) -> Lane | None:
+    def _next_lane(self, tenant: str, slow: SlotShares, now_ms: int) -> SubscriptionQueue | None:
         """Return the next lane of a tenant that something can go to; forgets those with nothing in them."""
         if not self._shares.may_take(tenant):
             return None
@@ -184,7 +184,7 @@ class Lanes:
                 return lane
         return None
 
-    def done(self, lane: Lane, seq: int) -> None:
+    def done(self, lane: SubscriptionQueue, seq: int) -> None:
         """Note that a delivery that was taken is under way no more; saying so twice does no harm."""
         if seq not in lane.known:
             return
@@ -199,7 +199,7 @@ class Lanes:
         waiting = (lane for lanes in self._waiting.values() for lane in lanes.values())
         return min((lane.retries[0][0] for lane in waiting if lane.retries), default=None)
 
-    def drop(self, lane: Lane) -> None:
+    def drop(self, lane: SubscriptionQueue) -> None:
         """Forget what waits for a subscription that is gone; what is under way ends by itself."""
         lane.known.difference_update(lane.fresh, (seq for _, seq in lane.retries))
         lane.fresh.clear()

@@ -77,7 +77,7 @@ class DeliveryState(enum.StrEnum):
     CANCELED = "canceled"
 
 
-class Failure(enum.StrEnum):
+class AttemptFailure(enum.StrEnum):
     """Why an attempt failed: the class that its log shows."""
 
     STATUS = "status"  # an answer, but not 2xx
@@ -95,25 +95,25 @@ class Failure(enum.StrEnum):
 
 #: What a failure without an answer means, for the tenant.
 UNREACHED: Final = {
-    Failure.TIMEOUT: "The receiver gave no status within 10 seconds.",
-    Failure.REFUSED: "Nobody listens at the address and port of the receiver.",
-    Failure.DISCONNECTED: "The receiver closed the connection without an answer.",
-    Failure.DNS: "The receiver's name could not be resolved.",
-    Failure.TLS: "The certificate of the receiver does not hold, or it speaks no TLS.",
-    Failure.NETWORK: "There is no way through the network to the receiver.",
-    Failure.PROTOCOL: "What the receiver answered is not HTTP/1.1.",
-    Failure.ADDRESS: "The receiver's name leads to an address that webhooks are not sent to.",
+    AttemptFailure.TIMEOUT: "The receiver gave no status within 10 seconds.",
+    AttemptFailure.REFUSED: "Nobody listens at the address and port of the receiver.",
+    AttemptFailure.DISCONNECTED: "The receiver closed the connection without an answer.",
+    AttemptFailure.DNS: "The receiver's name could not be resolved.",
+    AttemptFailure.TLS: "The certificate of the receiver does not hold, or it speaks no TLS.",
+    AttemptFailure.NETWORK: "There is no way through the network to the receiver.",
+    AttemptFailure.PROTOCOL: "What the receiver answered is not HTTP/1.1.",
+    AttemptFailure.ADDRESS: "The receiver's name leads to an address that webhooks are not sent to.",
 }
 
 
-class Outcome(msgspec.Struct, frozen=True, gc=False):
+class AttemptOutcome(msgspec.Struct, frozen=True, gc=False):
     """How one attempt went. `status` is 0 when there was no answer; `answer` holds its first bytes.
 
     Moments are Unix milliseconds, the end rounded up, so that a delay counted from it never begins too early.
     """
 
     status: int
-    failure: Failure | None
+    failure: AttemptFailure | None
     answer: bytes
     started_at_ms: int
     ended_at_ms: int

@@ -8,10 +8,10 @@ from vettance import clock
 from vettance.db.engine import Clash, Store
 from vettance.decisions.evaluate import Evaluated, Evaluator
 from vettance.errors import Unprocessable
-from vettance.events.event import Source, read_taken_event
+from vettance.events.event import EventSource, read_taken_event
 from vettance.ids import IdSource
-from vettance.tenants.browser_token import LIFE_S, Claims, TokenDesk
-from vettance.web.routing import Access, Call, Reply, Route
+from vettance.tenants.browser_token import LIFE_S, TokenClaims, TokenIssuer
+from vettance.web.routing import Access, Call, Route, RouteReply
 from vettance.websdk import sql
 from vettance.websdk.browser_bodies import (
     SKEW_MS_MAX,
@@ -26,7 +26,7 @@ from vettance.websdk.browser_bodies import (
     read_mint,
     read_sender,
 )
-from vettance.websdk.session_sync import Follower
+from vettance.websdk.session_sync import SessionSync
 from vettance.wire.payload import encode, timestamp
 
 _TAG: Final = "Browser SDK"
@@ -39,9 +39,9 @@ class BrowserDoors:
         self,
         store: Store,
         ids: IdSource,
-        tokens: TokenDesk,
+        tokens: TokenIssuer,
         evaluator: Evaluator,
-        follower: Follower,
+        follower: SessionSync,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
@@ -94,13 +94,13 @@ class BrowserDoors:
             ),
         )
 
-    async def mint(self, call: Call) -> Reply:
+    async def mint(self, call: Call) -> RouteReply:
         """POST /websdk/tokens."""
         asked = read_mint(call.json())
         now_ms = self._now_ms()
         session = asked.sdk_session_id or self._ids.make("sdk", now_ms)
         expires_at_s = now_ms // 1000 + LIFE_S
-        claims = Claims(
+        claims = TokenClaims(
             tenant=call.tenant.id,
             key=call.key.id,
             sdk_session=session,
@@ -115,9 +115,9 @@ class BrowserDoors:
         answer = TokenAnswer(
             token=self._tokens.mint(claims), expires_at=timestamp(expires_at_s * 1000), sdk_session_id=session
         )
-        return Reply(answer, 201)
+        return RouteReply(answer, 201)
 
-    async def collect(self, call: Call) -> Reply:
+    async def collect(self, call: Call) -> RouteReply:
         """POST /collect."""
         started_ns = time.perf_counter_ns()
         sender = read_sender(call.client, call.headers)
@@ -126,18 +126,18 @@ class BrowserDoors:
         event = read_taken_event(body, self._now_ms())
         also = None if call.keeper is None else lambda evaluated: call.keep(_answered(evaluated))
         evaluated = await self._evaluator.evaluate(
-            call.tenant.id, event, sent, Source.COLLECT, call.request_id, started_ns, also
+            call.tenant.id, event, sent, EventSource.COLLECT, call.request_id, started_ns, also
         )
         return _answered(evaluated)
 
-    async def queue(self, call: Call) -> Reply:
+    async def queue(self, call: Call) -> RouteReply:
         """POST /websdk/signals."""
         claims = call.claims
         assert claims is not None, "this route takes tokens only"
         now_ms = self._now_ms()
         sender = read_sender(call.client, call.headers)
         batch = read_batch(call.json(), claims, sender, now_ms)
-        answer = Reply(SignalsAnswer(status="queued", batch_id=batch.id), 202)
+        answer = RouteReply(SignalsAnswer(status="queued", batch_id=batch.id), 202)
         tenant = call.tenant.id
         if abs(batch.skew_ms) > SKEW_MS_MAX:
             # What was queued long ago may be sent again, whatever the time; it is not stored a second time.
@@ -160,9 +160,9 @@ class BrowserDoors:
         return answer
 
 
-def _answered(evaluated: Evaluated) -> Reply:
+def _answered(evaluated: Evaluated) -> RouteReply:
     decision = evaluated.decision
-    return Reply(
+    return RouteReply(
         CollectAnswer(
             event_id=evaluated.id,
             decision=decision.outcome.value,

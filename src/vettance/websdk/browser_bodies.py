@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 
 from vettance.events.event import FreeForm, Text, object_member, text_member
-from vettance.tenants.browser_token import Claims, normal_origin
+from vettance.tenants.browser_token import TokenClaims, normal_origin
 from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire, check_object
 
 SCHEMA_VERSION: Final = "websdk.v1"
@@ -128,7 +128,7 @@ class SignalsAnswer(Wire, frozen=True):
     batch_id: str
 
 
-class Sender(msgspec.Struct, frozen=True):
+class BrowserSender(msgspec.Struct, frozen=True):
     """What the service itself sees of a browser."""
 
     address: str | None
@@ -141,12 +141,12 @@ def _is_public(address: str) -> bool:
     return ipaddress.ip_address(address).is_global
 
 
-def read_sender(address: str | None, headers: dict[bytes, bytes]) -> Sender:
+def read_sender(address: str | None, headers: dict[bytes, bytes]) -> BrowserSender:
     """Note what a request says of its browser.
 
     An address that is not one of the public Internet is that of a proxy or of a test, and says nothing.
     """
-    return Sender(
+    return BrowserSender(
         address if address is not None and _is_public(address) else None,
         _header_text(headers.get(b"user-agent"), STRING_CHARS_MAX),
         _header_text(headers.get(b"accept-language"), _LANGUAGE_CHARS_MAX),
@@ -174,12 +174,12 @@ def read_mint(body: JSON) -> TokenBody:
     return minted
 
 
-def _same_session(path: str, session: str | None, claims: Claims | None, faults: Faults) -> None:
+def _same_session(path: str, session: str | None, claims: TokenClaims | None, faults: Faults) -> None:
     if claims is not None and session is not None and session != claims.sdk_session:
         faults.meaning[path] = "must be the sdkSessionId of the token"
 
 
-def read_collect(body: JSON, claims: Claims | None, sender: Sender) -> JSON:
+def read_collect(body: JSON, claims: TokenClaims | None, sender: BrowserSender) -> JSON:
     """Make the event of a page's question, in the form in which products send events.
 
     `claims` is None when the caller came with an API key. The event is what the log keeps: it is read again
@@ -231,11 +231,11 @@ def _add(event: JSON, name: str, value: Any) -> None:
         event[name] = value
 
 
-def _server_seen(sender: Sender) -> JSON:
+def _server_seen(sender: BrowserSender) -> JSON:
     return {"acceptLanguage": sender.accept_language} if sender.accept_language else {}
 
 
-class Batch(msgspec.Struct, frozen=True):
+class SignalBatch(msgspec.Struct, frozen=True):
     """A batch that may be stored. `skew_ms` is how far the clock of its sender is ahead of ours."""
 
     id: str
@@ -245,7 +245,7 @@ class Batch(msgspec.Struct, frozen=True):
     signals: JSON
 
 
-def read_batch(body: JSON, claims: Claims, sender: Sender, now_ms: int) -> Batch:
+def read_batch(body: JSON, claims: TokenClaims, sender: BrowserSender, now_ms: int) -> SignalBatch:
     """Read a batch. Raises `Invalid` or `Unprocessable`; a clock that is wrong is left to the caller."""
     faults = Faults()
     version = text_member(body, "schemaVersion", "schemaVersion", faults, required=True)
@@ -274,7 +274,7 @@ def read_batch(body: JSON, claims: Claims, sender: Sender, now_ms: int) -> Batch
     _add(known, "userExternalId", user)
     _add(known, "tenantSessionId", tenant_session)
     _add(known, "page", {name: value for name, value in shown.items() if value})
-    return Batch(
+    return SignalBatch(
         id=batch_id or "",
         sdk_session=claims.sdk_session,
         # A page must not speak for another session of its tenant: what its body names is kept with the

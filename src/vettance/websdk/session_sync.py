@@ -26,7 +26,7 @@ _TIDY_S: Final = 60.0
 _TIDY_ROWS: Final = 2_000  # A few milliseconds of the writer's time.
 
 
-class Marks(Protocol):
+class BatchMarks(Protocol):
     """What tells processes of each other's batches before they look themselves."""
 
     marks: dict[str, int]
@@ -35,7 +35,7 @@ class Marks(Protocol):
         """Tell every process, with a tenant's next request, that there is a batch. Raises `StateDown`."""
 
 
-class Follower:
+class SessionSync:
     """Notes batches in the order in which they were stored, each once; merges those of a session when asked.
 
     A start therefore reads no signals at all, however many are stored.
@@ -57,7 +57,7 @@ class Follower:
         self._asked = 0
         self._done = 0
         #: Where processes tell each other of batches; None in a process that is alone.
-        self.marks: Marks | None = None
+        self.marks: BatchMarks | None = None
         self._known: dict[str, int] = {}
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._isolation = Isolation("sessions")
@@ -102,7 +102,7 @@ class Follower:
                     if batch.tenant == tenant and batch.seq <= self._seen:
                         self._note(batch)
 
-    def _note(self, batch: sql.Batch) -> None:
+    def _note(self, batch: sql.StoredBatch) -> None:
         names = {batch.sdk_session, batch.tenant_session or batch.sdk_session}
         self._book.note(batch.tenant, names, batch.seq, batch.received_at_ms)
 

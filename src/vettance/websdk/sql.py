@@ -32,7 +32,7 @@ def signing_key_of(row: Row) -> SigningKey:
     return SigningKey(row[0], row[1])
 
 
-class Batch(NamedTuple):
+class StoredBatch(NamedTuple):
     """Where a queued batch is in the store, and whose it is; `received_at_ms` is Unix milliseconds."""
 
     seq: int
@@ -86,9 +86,9 @@ def select_signals(tenant: str, seqs: Sequence[int]) -> Statement:
     )
 
 
-def batch_of(row: Row) -> Batch:
+def batch_of(row: Row) -> StoredBatch:
     """Make a batch of a row of `select_batches`."""
-    return Batch(*row)
+    return StoredBatch(*row)
 
 
 def delete_batches(before_ms: int, limit: int) -> Statement:

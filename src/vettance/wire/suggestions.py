@@ -35,37 +35,37 @@ _WORDS: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+(?![a-z])|[^\W_]+")
 _IGNORED: Final = "tenantId"
 
 
-class Unknown(NamedTuple):
+class UnknownName(NamedTuple):
     """A name that is not known, by its path, and the path of the one that it is near to, if any."""
 
     path: str
     nearest: str | None
 
 
-def unknown_members(body: JSON, shape: type, known: KnownNames = NO_NAMES) -> list[Unknown]:
+def unknown_members(body: JSON, shape: type, known: KnownNames = NO_NAMES) -> list[UnknownName]:
     """Return the members of a body that nothing declares or knows, the first few of them.
 
     Whatever stands in a member of any form is the sender's own; there a name is unknown only if it is nearly
     one that `known` names for it. A `tenantId` is ignored everywhere, and so here.
     """
-    found: list[Unknown] = []
+    found: list[UnknownName] = []
     for path, is_free in _undeclared(body, declared(shape), "", known.by_path):
         nearest = _nearest_member(path, shape, known, _NEARLY_MIN if is_free else _ALIKE_MIN)
         if nearest is not None or not is_free:
-            found.append(Unknown(path, nearest))
+            found.append(UnknownName(path, nearest))
             if len(found) == UNKNOWN_MAX:
                 break
     return found
 
 
-def unknown_parameters(sent: Iterable[str], taken: tuple[str, ...]) -> list[Unknown]:
+def unknown_parameters(sent: Iterable[str], taken: tuple[str, ...]) -> list[UnknownName]:
     """Return the names of a query that it does not take; paths begin with a question mark."""
     strange = [name[:NAME_CHARS_SHOWN] for name in sent if name not in taken][:UNKNOWN_MAX]
     targets = [_name(name) for name in taken] if strange else []
-    return [Unknown(f"?{name}", _nearest(name, targets, _ALIKE_MIN)) for name in strange]
+    return [UnknownName(f"?{name}", _nearest(name, targets, _ALIKE_MIN)) for name in strange]
 
 
-def header_text(found: Iterable[Unknown]) -> str:
+def header_text(found: Iterable[UnknownName]) -> str:
     """Write unknown names as the value of a header: ASCII, nothing that could end or divide it, bounded."""
     text = ""
     for path, nearest in found:

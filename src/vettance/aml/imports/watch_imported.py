@@ -3,14 +3,14 @@
 from typing import Final
 
 from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
-from vettance.aml.aml_memory import AmlMemory, Taken
+from vettance.aml.aml_memory import AmlMemory, WatchedEvent
 from vettance.aml.imports import sql
 from vettance.aml.parties import OWN_MS
 from vettance.db.engine import Row, Store
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.decisions.decide_imported import Log, LogByTime
 from vettance.errors import Refusal
-from vettance.events.sql import Run
+from vettance.events.sql import ImportRun
 from vettance.wire.payload import decode
 
 EVENTS: Final = Log(sql.select_moments, sql.select_rows)
@@ -24,7 +24,9 @@ class AmlBackfill:
     windows.
     """
 
-    def __init__(self, store: Store, tenant: str, active: ActiveRules, memory: AmlMemory, run: Run) -> None:
+    def __init__(
+        self, store: Store, tenant: str, active: ActiveRules, memory: AmlMemory, run: ImportRun
+    ) -> None:
         """`memory` is empty."""
         self.run = run
         self.active = active
@@ -33,7 +35,7 @@ class AmlBackfill:
         self._memory = memory
         memory.install(tenant, active.compiled.plan)
         self._past = LogByTime(store, EVENTS, tenant, run.base, (run.first_ms - OWN_MS, run.last_ms))
-        self._last: tuple[str, Taken] | None = None
+        self._last: tuple[str, WatchedEvent] | None = None
 
     async def resume(self) -> None:
         """Take up what this import has brought into the log so far."""
@@ -55,7 +57,7 @@ class AmlBackfill:
             if event is not None:
                 self._memory.take(self._tenant, self.active.compiled, row[1], event)
 
-    def take(self, event_id: str, event: AmlEvent) -> Taken:
+    def take(self, event_id: str, event: AmlEvent) -> WatchedEvent:
         """Return what was known at the time of the next event, and record it.
 
         Asked about the same event again, because it met with no turn say, it answers the same.

@@ -21,9 +21,9 @@ from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.search import Searchers
 from vettance.watchlists.sources.source_table import SOURCES
 from vettance.watchlists.sql import StoredVersion
-from vettance.watchlists.subject_screening import Decision, Profile
+from vettance.watchlists.subject_screening import Profile, ScreeningOutcome
 from vettance.watchlists.tenant_index import list_set_id
-from vettance.web.routing import Call, Reply, Route
+from vettance.web.routing import Call, Route, RouteReply
 from vettance.wire.payload import Wire, timestamp
 
 _TAG: Final = "AML"
@@ -58,7 +58,7 @@ class ScreeningSchema(Wire, frozen=True):
 
     id: str
     external_id: str
-    decision: Decision
+    decision: ScreeningOutcome
     processing_ms: float
     lists_hit: list[str]
     matches: list[MatchSchema]
@@ -178,20 +178,20 @@ class ScreeningDoors:
             ),
         )
 
-    async def screen(self, call: Call) -> Reply:
+    async def screen(self, call: Call) -> RouteReply:
         """POST /aml/screen."""
         request = read_screen_request(parse_body(call))
-        return Reply(msgspec.Raw(await self.screener.screen(call.tenant.id, request, call.body)))
+        return RouteReply(msgspec.Raw(await self.screener.screen(call.tenant.id, request, call.body)))
 
-    async def screening(self, call: Call) -> Reply:
+    async def screening(self, call: Call) -> RouteReply:
         """GET /aml/screenings/{id}."""
         wanted = call.path["id"]
         found = await self.screener.find(call.tenant.id, wanted) if is_id(wanted, "scr") else None
         if found is None:
             raise NotFound
-        return Reply(msgspec.Raw(found))
+        return RouteReply(msgspec.Raw(found))
 
-    async def watchlists(self, call: Call) -> Reply:
+    async def watchlists(self, call: Call) -> RouteReply:
         """GET /aml/watchlists."""
         now_ms, index = self._now_ms(), self._keeper.current
         versions = [*await self._versions(), *await self._versions(call.tenant.id)]
@@ -199,7 +199,7 @@ class ScreeningDoors:
         loaded = (
             IndexAnswer(id=index.folder.name, entities=index.entities, names=index.names) if index else None
         )
-        return Reply(
+        return RouteReply(
             WatchlistsAnswer(data=data, index=loaded, rescreening=await self._rescreening(call.tenant.id))
         )
 

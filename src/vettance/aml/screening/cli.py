@@ -12,7 +12,7 @@ from vettance.commands import Whole, data_option, fail, find_tenant, json_option
 from vettance.watchlists.subject_screening import SHOWN_MIN, Profile
 
 if TYPE_CHECKING:
-    from vettance.aml.screening.screening_alert import Settings
+    from vettance.aml.screening.screening_alert import ScreeningSettings
 
 _BOUND: Final = Whole(SHOWN_MIN, 100)
 
@@ -38,18 +38,18 @@ def set_screening(
 
     Example: vettance aml screening --tenant ten_0190… --profile CONSERVATIVE --balanced 80
     """
-    from vettance.aml.screening.screening_alert import Settings
+    from vettance.aml.screening.screening_alert import ScreeningSettings
 
     wanted = {Profile.CONSERVATIVE: conservative, Profile.BALANCED: balanced, Profile.LIBERAL: liberal}
     new_bounds = {name: bound for name, bound in wanted.items() if bound is not None}
 
-    async def work() -> Settings:
+    async def work() -> ScreeningSettings:
         async with open_store(data) as (store, _):
             await find_tenant(store, tenant_id)
             known = sql.settings_of(await store.read(sql.select_settings(tenant_id)))
             if profile is None and not new_bounds:
                 return known
-            changed = Settings(Profile(profile or known.profile), {**known.bounds, **new_bounds})
+            changed = ScreeningSettings(Profile(profile or known.profile), {**known.bounds, **new_bounds})
             _refuse_disorder(changed)
             await store.write(sql.save_settings(tenant_id, changed))
             return changed
@@ -64,7 +64,7 @@ def set_screening(
     )
 
 
-def _refuse_disorder(settings: Settings) -> None:
+def _refuse_disorder(settings: ScreeningSettings) -> None:
     """A more sensitive profile must never clear what a less sensitive one holds."""
     bounds = [settings.bounds[name] for name in Profile]
     if bounds != sorted(bounds):

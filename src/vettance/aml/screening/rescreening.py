@@ -18,14 +18,14 @@ import msgspec
 from vettance import clock
 from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql
-from vettance.aml.screening.screen import RESCREENING, Found, Screener, saving
+from vettance.aml.screening.screen import RESCREENING, Screener, SearchResult, saving
 from vettance.aml.screening.screening_request import read_screen_request
 from vettance.db.engine import Clash, Lost, Statement, Store, StoreDown
 from vettance.errors import Unprocessable
 from vettance.fairness.isolation import Isolation
 from vettance.telemetry.logs import logger
 from vettance.tenants.sql import select_tenants, tenant_of
-from vettance.watchlists.match import Match
+from vettance.watchlists.match import EntityMatch
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.search_processes import SearchProcess, searching_changes
 from vettance.watchlists.sources.source_table import OWN
@@ -155,9 +155,9 @@ class Rescreener:
 
     async def _search(
         self, process: SearchProcess, tenant: str, subjects: Sequence[sql.StoredSubject]
-    ) -> list[tuple[sql.StoredSubject, list[Match]]]:
+    ) -> list[tuple[sql.StoredSubject, list[EntityMatch]]]:
         readable, asked = [], []
-        found: list[tuple[sql.StoredSubject, list[Match]]] = []
+        found: list[tuple[sql.StoredSubject, list[EntityMatch]]] = []
         for subject in subjects:
             try:
                 asked.append(read_screen_request(decode(subject.sent)).subject)
@@ -177,13 +177,13 @@ class Rescreener:
         subject: sql.StoredSubject,
         target: str,
         reach: Reach,
-        matches: list[Match],
+        matches: list[EntityMatch],
     ) -> int:
         """Keep what was found of one subject, with its alert, and move it, in one commit."""
         request = msgspec.structs.replace(
             read_screen_request(decode(subject.sent)), role=subject.role, trigger=RESCREENING
         )
-        found = Found(reach.versions, reach.id, matches)
+        found = SearchResult(reach.versions, reach.id, matches)
         moved = sql.move_subject(tenant, subject, target, must=True)
         async with self._screener.turn(tenant, request.external_id):
             for _ in range(_TRIES):

@@ -12,13 +12,13 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import sql as aml_sql
-from vettance.aml.case import Alert, Case, Entry
+from vettance.aml.case import Alert, Case, CaseEntry
 from vettance.aml.findings import Severity
 from vettance.aml.screening import sql
 from vettance.aml.screening.screening_alert import (
     NO_HISTORY,
+    AlertLink,
     History,
-    Link,
     Raised,
     entities_of,
     raise_alert,
@@ -31,11 +31,17 @@ from vettance.db.engine import Clash, Lost, Row, Statement, Store
 from vettance.errors import BadGateway, GatewayTimeout, Unavailable
 from vettance.ids import IdSource
 from vettance.telemetry.meters import Meters
-from vettance.watchlists.match import Match, Subject
+from vettance.watchlists.match import EntityMatch, Subject
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.search import IndexGone, Searchers
 from vettance.watchlists.search_processes import SearchFault
-from vettance.watchlists.subject_screening import MATCHES_MAX, Decision, Screening, screen, screening_record
+from vettance.watchlists.subject_screening import (
+    MATCHES_MAX,
+    Screening,
+    ScreeningOutcome,
+    screen,
+    screening_record,
+)
 from vettance.watchlists.tenant_index import Reach, list_set_id
 from vettance.wire.payload import encode
 
@@ -54,14 +60,14 @@ NO_LIST: Final = (
 _TRIES: Final = 8
 
 
-class Found(msgspec.Struct):
+class SearchResult(msgspec.Struct):
     """A search that has been made, to be weighed as often as it takes to write the outcome."""
 
     versions: Mapping[str, str]
     index_id: str
-    matches: list[Match]
+    matches: list[EntityMatch]
 
-    def search(self, _subject: Subject) -> list[Match]:
+    def search(self, _subject: Subject) -> list[EntityMatch]:
         """Return what was found."""
         return self.matches
 
@@ -77,7 +83,7 @@ class Weighed(msgspec.Struct, frozen=True):
     @property
     def alerts(self) -> bool:
         """Tell whether somebody must look at it."""
-        return self.screening.decision is not Decision.AUTO_CLEAR
+        return self.screening.decision is not ScreeningOutcome.AUTO_CLEAR
 
 
 class Placed(NamedTuple):
@@ -90,12 +96,12 @@ class Placed(NamedTuple):
 
     screening_id: str
     answer: bytes
-    link: Link | None
+    link: AlertLink | None
     severity: Severity | None
     summary: str | None
     alert: Alert | None
     case: Case | None
-    entries: tuple[Entry, ...]
+    entries: tuple[CaseEntry, ...]
     statements: tuple[Statement, ...]
 
 
@@ -160,7 +166,7 @@ class Screener:
                 return placed.answer
         raise Unavailable("Others change the case of this subject at the moment.")
 
-    async def look(self, tenant: str, request: ScreenRequest) -> Found:
+    async def look(self, tenant: str, request: ScreenRequest) -> SearchResult:
         """Search the lists for a subject, off the event loop.
 
         Raises `BadGateway` (502) while no index is loaded, `GatewayTimeout` (504) past the deadline and
@@ -184,13 +190,13 @@ class Screener:
         reach = await self._keeper.reach(tenant)
         if reach is None:
             raise BadGateway(NO_LIST)
-        return Found(reach.versions, reach.id, await self._search(reach, request.subject))
+        return SearchResult(reach.versions, reach.id, await self._search(reach, request.subject))
 
     async def weigh(
         self,
         tenant: str,
         request: ScreenRequest,
-        found: Found,
+        found: SearchResult,
         read: Callable[[Statement], Awaitable[list[Row]]] | None = None,
     ) -> Weighed:
         """Judge what was found by what is stored at the moment; `read` asks another than the store itself."""
@@ -221,11 +227,11 @@ class Screener:
         request, screening = weighed.request, weighed.screening
         screening_id = self._ids.make("scr", now_ms)
         statements: list[Statement] = []
-        link: Link | None = None
+        link: AlertLink | None = None
         raised: Raised | None = None
         known = repeated(screening, weighed.history) if weighed.alerts else None
         if known is not None:
-            link = Link(known.id, known.case_id, case_created=False)
+            link = AlertLink(known.id, known.case_id, case_created=False)
             statements.append(aml_sql.repeat_alert(tenant, known.id, now_ms))
         elif weighed.alerts:
             subject = (request.external_id, request.subject.name)
@@ -291,7 +297,7 @@ class Screener:
         rows = await self._store.read(sql.select_answer(tenant, screening_id))
         return bytes(rows[0][0]) if rows else None
 
-    async def _search(self, reach: Reach, subject: Subject) -> list[Match]:
+    async def _search(self, reach: Reach, subject: Subject) -> list[EntityMatch]:
         if self._waiting >= WAITING_MAX:
             raise Unavailable("Too many screenings wait.")
         self._waiting += 1

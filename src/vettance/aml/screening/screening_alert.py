@@ -6,17 +6,17 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vettance.aml.case import SERVICE as BY_SERVICE
-from vettance.aml.case import Alert, Case, Entry, EntryKind, Origin, open_case, with_alert
+from vettance.aml.case import Alert, AlertOrigin, Case, CaseEntry, EntryKind, open_case, with_alert
 from vettance.aml.evidence import Figures
 from vettance.aml.findings import SEVERITIES, Severity
 from vettance.ids import IdSource
 from vettance.watchlists.match import Classification
 from vettance.watchlists.subject_screening import (
     REVIEW_BOUNDS,
-    Decision,
     Profile,
     ScreenedMatch,
     Screening,
+    ScreeningOutcome,
     entity_digest,
     source_code,
 )
@@ -26,7 +26,7 @@ TYPOLOGY: Final = "WATCHLIST_MATCH"
 _SHOWN_CHARS_MAX: Final = 200
 
 
-class Settings(msgspec.Struct, frozen=True):
+class ScreeningSettings(msgspec.Struct, frozen=True):
     """How a tenant screens: the profile of requests that name none, and the review bounds."""
 
     profile: Profile = Profile.BALANCED
@@ -53,7 +53,7 @@ class History(NamedTuple):
 NO_HISTORY: Final = History({}, ())
 
 
-class Link(NamedTuple):
+class AlertLink(NamedTuple):
     """The alert of a screening and its case."""
 
     alert_id: str
@@ -76,13 +76,13 @@ class Raised(msgspec.Struct, frozen=True):
     alert: Alert
     before: Case | None
     after: Case
-    entries: tuple[Entry, ...]
+    entries: tuple[CaseEntry, ...]
     entities: Mapping[str, str]
 
     @property
-    def link(self) -> Link:
+    def link(self) -> AlertLink:
         """Return where the screening belongs."""
-        return Link(self.alert.id, self.after.id, self.before is None)
+        return AlertLink(self.alert.id, self.after.id, self.before is None)
 
 
 def open_matches(screening: Screening) -> list[ScreenedMatch]:
@@ -97,7 +97,7 @@ def entities_of(screening: Screening) -> dict[str, str]:
 
 def severity_of(screening: Screening) -> Severity:
     """Return how severe an alert is: what is confirmed outranks everything, then what the best match is."""
-    if screening.decision is Decision.CONFIRMED:
+    if screening.decision is ScreeningOutcome.CONFIRMED:
         return Severity.CRITICAL
     strong = {Classification.EXACT, Classification.STRONG}
     found = any(one.classification in strong for one in open_matches(screening))
@@ -133,7 +133,7 @@ def raise_alert(
     case, entries = before, []
     if case is None:
         case = open_case(ids.make("cas", now_ms), external_id, now_ms)
-        entries.append(Entry(now_ms, EntryKind.OPENED, BY_SERVICE, f"Opened for {external_id}."))
+        entries.append(CaseEntry(now_ms, EntryKind.OPENED, BY_SERVICE, f"Opened for {external_id}."))
     # A case must be newer after every change, so that changes can be told apart.
     now_ms = max(now_ms, before.updated_at_ms + 1) if before is not None else now_ms
     matches = open_matches(screening)
@@ -147,7 +147,7 @@ def raise_alert(
         summary=summary_of(screening, name),
         created_at_ms=now_ms,
         last_at_ms=now_ms,
-        origin=Origin.SCREENING,
+        origin=AlertOrigin.SCREENING,
         subject=screening_id,
         figures=encode(_figures(screening, screening_id, name, matches, trigger)),
     )
@@ -160,7 +160,7 @@ def summary_of(screening: Screening, name: str) -> str:
     matches = open_matches(screening)
     best = matches[0].match
     lists = ", ".join(dict.fromkeys(source_code(one.match.entity) for one in matches))
-    verb = "is" if screening.decision is Decision.CONFIRMED else "may be"
+    verb = "is" if screening.decision is ScreeningOutcome.CONFIRMED else "may be"
     return (
         f"{name[:_SHOWN_CHARS_MAX]} {verb} {best.entity.name[:_SHOWN_CHARS_MAX]} "
         f"(score {best.score}, {matches[0].classification.value}) on {lists}."

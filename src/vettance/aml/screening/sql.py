@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.aml.screening.screening_alert import History, Link, SeenAlert, Settings
+from vettance.aml.screening.screening_alert import AlertLink, History, ScreeningSettings, SeenAlert
 from vettance.db.engine import Row, Statement, bounded_key, in_pieces, scoped
 from vettance.watchlists.subject_screening import Profile, Screening
 
@@ -32,7 +32,7 @@ class StoredScreening(NamedTuple):
     created_at_ms: int
     sent: bytes
     answer: bytes
-    link: Link | None
+    link: AlertLink | None
 
 
 def insert_screening(tenant: str, screening: Screening, stored: StoredScreening) -> Statement:
@@ -247,14 +247,14 @@ def select_settings(tenant: str) -> Statement:
     return scoped(tenant, "SELECT profile, bounds FROM aml_screening_setting WHERE tenant = ?")
 
 
-def settings_of(rows: Sequence[Row]) -> Settings:
+def settings_of(rows: Sequence[Row]) -> ScreeningSettings:
     """Make the settings of the rows of `select_settings`."""
     if not rows:
-        return Settings()
-    return Settings(Profile(rows[0][0]), msgspec.json.decode(rows[0][1], type=dict[Profile, int]))
+        return ScreeningSettings()
+    return ScreeningSettings(Profile(rows[0][0]), msgspec.json.decode(rows[0][1], type=dict[Profile, int]))
 
 
-def save_settings(tenant: str, settings: Settings) -> Statement:
+def save_settings(tenant: str, settings: ScreeningSettings) -> Statement:
     """Store how a tenant screens."""
     return scoped(
         tenant,

@@ -11,7 +11,7 @@ from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.log_position import Met
 from vettance.aml.monitor import WAIT_S, Monitor
-from vettance.aml.party_screening import Named
+from vettance.aml.party_screening import NamedParty
 from vettance.aml.turns import sql as turns_sql
 from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, Store, StoreDown, Turn, Turns
 from vettance.errors import Unavailable
@@ -28,14 +28,14 @@ _CHUNK: Final = 50  # Events of others taken up at a time: some milliseconds of 
 _log = logger()
 
 
-class _Waiting(NamedTuple):
+class _WaitingEvent(NamedTuple):
     """An event that waits for its turn. Its answer is None when its tenant has to be made ready first."""
 
     tenant: str
     event: AmlEvent
     digest: bytes
     sent: bytes
-    named: list[Named]
+    named: list[NamedParty]
     past: AmlBackfill | None
     answer: "asyncio.Future[sql.StoredEvent | None]"
 
@@ -120,7 +120,7 @@ class Share:
         self._monitor = monitor
         #: Reads a tenant's configuration again, and fills its memory anew where it is astray.
         self.reload: Callable[[str], Awaitable[None]] = _not_ready
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_WaitingEvent] = deque()
         self._running: asyncio.Task[None] | None = None
         self._behind: set[str] = set()
         self._outdated: set[str] = set()
@@ -154,13 +154,13 @@ class Share:
         event: AmlEvent,
         digest: bytes,
         sent: bytes,
-        named: list[Named],
+        named: list[NamedParty],
         past: AmlBackfill | None,
     ) -> sql.StoredEvent | None:
         if len(self._waiting) >= WAITING_MAX:
             raise Unavailable("Too many events wait.")
         answer: asyncio.Future[sql.StoredEvent | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(tenant, event, digest, sent, named, past, answer))
+        self._waiting.append(_WaitingEvent(tenant, event, digest, sent, named, past, answer))
         self._monitor.begin(tenant)
         if self._running is None:
             self._running = asyncio.create_task(self._take_turns())
@@ -176,7 +176,7 @@ class Share:
             self._running = None
 
     async def _take_one(self) -> None:
-        chosen: list[_Waiting] = []
+        chosen: list[_WaitingEvent] = []
         thought: set[str] = set()
         try:
             async with self._turns.turn() as turn:
@@ -194,8 +194,8 @@ class Share:
         else:
             self._answer(chosen, answers)
 
-    def _choose(self, limit: int) -> list[_Waiting]:
-        chosen: list[_Waiting] = []
+    def _choose(self, limit: int) -> list[_WaitingEvent]:
+        chosen: list[_WaitingEvent] = []
         while self._waiting and len(chosen) < limit:
             one = self._waiting.popleft()
             if one.answer.done():
@@ -205,7 +205,7 @@ class Share:
         return chosen
 
     def _answer(
-        self, chosen: Iterable[_Waiting], answers: Sequence[sql.StoredEvent | BaseException | None]
+        self, chosen: Iterable[_WaitingEvent], answers: Sequence[sql.StoredEvent | BaseException | None]
     ) -> None:
         for one, answer in zip(chosen, answers, strict=True):
             self._monitor.end(one.tenant)
@@ -219,7 +219,7 @@ class Share:
                 one.answer.set_result(answer)
 
     async def _watch_all(
-        self, turn: Turn, chosen: Sequence[_Waiting], thought: set[str]
+        self, turn: Turn, chosen: Sequence[_WaitingEvent], thought: set[str]
     ) -> list[sql.StoredEvent | BaseException | None]:
         """Watch the events of a turn; notes in `thought` whose memory is ahead of the log by that."""
         tenants = list(dict.fromkeys(one.tenant for one in chosen))

@@ -20,7 +20,7 @@ import msgspec
 from vettance import clock
 from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql
-from vettance.aml.screening.screen import Found, Screener, saving
+from vettance.aml.screening.screen import Screener, SearchResult, saving
 from vettance.commands import (
     Whole,
     data_option,
@@ -36,7 +36,7 @@ from vettance.commands import (
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Unprocessable
 from vettance.exchange.row_files import FORMATS, open_sink
-from vettance.exchange.screening.journal import Journal, Line
+from vettance.exchange.screening.journal import Journal, JournalLine
 from vettance.exchange.screening.row import COLUMNS, cells_of
 from vettance.exchange.sql import ImportMark, move_import_mark, select_import_mark
 from vettance.ids import IdSource
@@ -50,7 +50,7 @@ from vettance.wire.payload import JSON, decode, encode
 
 if TYPE_CHECKING:
     from vettance.aml.screening.screening_request import ScreenRequest
-    from vettance.watchlists.match import Match
+    from vettance.watchlists.match import EntityMatch
     from vettance.watchlists.search_processes import SearchProcess
 
 #: Rows searched by one process at a time, and written in one commit.
@@ -115,7 +115,7 @@ def screen_file(
         async with open_store(data) as (store, settings):
             if tenant is not None:
                 await find_tenant(store, tenant)
-            batch = _Batch(store, settings, tenant, profile, file)
+            batch = _FileBatch(store, settings, tenant, profile, file)
             return await batch.run(out, file_format or format_of(out), errors, workers, restart=restart)
 
     try:
@@ -133,7 +133,7 @@ def screen_file(
         sys.exit(1)
 
 
-class _Batch:
+class _FileBatch:
     """One file of one tenant, or of nobody."""
 
     def __init__(
@@ -200,7 +200,7 @@ class _Batch:
     async def _screen(self, journal: Journal, name: str, reach: Reach, workers: int) -> None:
         processes = [searching(reach.folders, SHOWN_MIN, reach.folders[0]) for _ in range(workers)]
         chunks = _chunks(_rows(self._file, journal.rows, self._profile))
-        waiting: list[tuple[list[_Row], asyncio.Task[list[list[Match] | None]]]] = []
+        waiting: list[tuple[list[_Row], asyncio.Task[list[list[EntityMatch] | None]]]] = []
         free = itertools.cycle(processes)
         try:
             with _progress(self._file, journal.rows) as advance:
@@ -222,11 +222,11 @@ class _Batch:
         name: str,
         reach: Reach,
         rows: Sequence[_Row],
-        search: asyncio.Task[list[list[Match] | None]],
+        search: asyncio.Task[list[list[EntityMatch] | None]],
     ) -> int:
         """Keep a chunk once it is searched: its rows in the journal first, then all of it in one commit."""
         found = [
-            (row, Found(reach.versions, reach.id, matches) if matches is not None else None)
+            (row, SearchResult(reach.versions, reach.id, matches) if matches is not None else None)
             for row, matches in zip(rows, await search, strict=True)
         ]
         before = journal.rows
@@ -246,13 +246,15 @@ class _Batch:
             fail("others change the cases of these subjects at the moment; run it again to go on")
         return len(rows)
 
-    async def _judge(self, found: Sequence[tuple[_Row, Found | None]]) -> tuple[list[Line], list[Statement]]:
-        lines: list[Line] = []
+    async def _judge(
+        self, found: Sequence[tuple[_Row, SearchResult | None]]
+    ) -> tuple[list[JournalLine], list[Statement]]:
+        lines: list[JournalLine] = []
         statements: list[Statement] = []
         for row, one in found:
             if row.request is None or one is None:
                 refused = row.refused or {"row": "could not be searched"}
-                lines.append(Line(row.number, row.line, None, refused))
+                lines.append(JournalLine(row.number, row.line, None, refused))
                 continue
             if self._tenant is None:
                 record = _record(row.request, one)
@@ -260,10 +262,12 @@ class _Batch:
                 record, written = await self._place(self._tenant, row.request, one)
                 statements += written
             cells = cells_of(row.line, row.request.subject.name, record)
-            lines.append(Line(row.number, row.line, cells, None))
+            lines.append(JournalLine(row.number, row.line, cells, None))
         return lines, statements
 
-    async def _place(self, tenant: str, request: ScreenRequest, found: Found) -> tuple[JSON, list[Statement]]:
+    async def _place(
+        self, tenant: str, request: ScreenRequest, found: SearchResult
+    ) -> tuple[JSON, list[Statement]]:
         weighed = await self._screener.weigh(tenant, request, found)
         before = None
         if weighed.alerts:
@@ -274,14 +278,14 @@ class _Batch:
         return decode(placed.answer), [*placed.statements, *saving(tenant, before, placed)]
 
 
-def _record(request: ScreenRequest, found: Found) -> JSON:
+def _record(request: ScreenRequest, found: SearchResult) -> JSON:
     from vettance.watchlists.subject_screening import screen, screening_record
 
     screening = screen(found, request.subject, request.profile or Profile.BALANCED)
     return screening_record(screening, "", request.external_id, 0.0)
 
 
-async def _search(process: SearchProcess, rows: Sequence[_Row]) -> list[list[Match] | None]:
+async def _search(process: SearchProcess, rows: Sequence[_Row]) -> list[list[EntityMatch] | None]:
     asked = [row.request.subject for row in rows if row.request is not None]
     found = iter(await process.search(asked)) if asked else iter(())
     return [next(found) if row.request is not None else None for row in rows]
@@ -321,9 +325,9 @@ def _chunks(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
 
 def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
     """Write the results and, where there are any, the refused rows, and count them."""
-    from vettance.watchlists.subject_screening import Decision
+    from vettance.watchlists.subject_screening import ScreeningOutcome
 
-    counts = dict.fromkeys(Decision, 0)
+    counts = dict.fromkeys(ScreeningOutcome, 0)
     alerts: set[object] = set()
     refused = 0
     names = [column.name for column in COLUMNS]
@@ -337,7 +341,7 @@ def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
                 faults = faults or files.enter_context(whole_file(errors))
                 faults.write(encode({"line": line.line, "details": line.refused}) + b"\n")
                 continue
-            counts[Decision(str(line.cells[decision]))] += 1
+            counts[ScreeningOutcome(str(line.cells[decision]))] += 1
             if line.cells[alert] is not None:
                 alerts.add(line.cells[alert])
             sink.write([line.cells])
@@ -345,9 +349,9 @@ def _write(journal: Journal, out: Path, file_format: str, errors: Path) -> JSON:
     return {
         "screened": sum(counts.values()),
         "refused": refused,
-        "confirmed": counts[Decision.CONFIRMED],
-        "review": counts[Decision.REVIEW],
-        "autoClear": counts[Decision.AUTO_CLEAR],
+        "confirmed": counts[ScreeningOutcome.CONFIRMED],
+        "review": counts[ScreeningOutcome.REVIEW],
+        "autoClear": counts[ScreeningOutcome.AUTO_CLEAR],
         "alerts": len(alerts),
     }
 

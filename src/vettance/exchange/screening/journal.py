@@ -16,7 +16,7 @@ class JournalBusy(Exception):
     """Another command is writing this journal."""
 
 
-class Line(NamedTuple):
+class JournalLine(NamedTuple):
     """A row that is done: its number, its line in the file, and its results, or why it was refused."""
 
     number: int
@@ -75,7 +75,7 @@ class Journal:
             self._file.write(self._head)
         self._sync()
 
-    def append(self, lines: Sequence[Line]) -> None:
+    def append(self, lines: Sequence[JournalLine]) -> None:
         """Add rows."""
         self._file.truncate(self._end)
         written = b"".join(encode(line) + b"\n" for line in lines)
@@ -91,11 +91,11 @@ class Journal:
         self._sync()
         self.is_done = True
 
-    def lines(self) -> Iterator[Line]:
+    def lines(self) -> Iterator[JournalLine]:
         """Yield the rows in order."""
         self._file.seek(len(self._head))
         for _ in range(self.rows):
-            yield Line._make(_decode_line(self._file.readline()))
+            yield JournalLine._make(_decode_line(self._file.readline()))
         self._file.seek(0, os.SEEK_END)
 
     def close(self, *, remove: bool = False) -> None:

@@ -34,7 +34,7 @@ _MEMBERS: Final = {
 }
 
 
-class Column(NamedTuple):
+class ResultColumn(NamedTuple):
     """One column of the results."""
 
     name: str
@@ -42,28 +42,28 @@ class Column(NamedTuple):
 
 
 COLUMNS: Final = (
-    Column("line", is_number=True),
-    Column("externalId"),
-    Column("inputName"),
-    Column("decision"),
-    Column("listsHit"),
-    Column("matchCount", is_number=True),
-    Column("score", is_number=True),
-    Column("classification"),
-    Column("watchlistEntityId"),
-    Column("entityName"),
-    Column("matchedName"),
-    Column("source"),
-    Column("sanctionReason"),
-    Column("falsePositiveRemembered"),
-    Column("screeningId"),
-    Column("caseId"),
-    Column("alertId"),
-    Column("sensitivityProfile"),
-    Column("reviewBound", is_number=True),
-    Column("algorithm"),
-    Column("listVersions"),
-    Column("matches"),
+    ResultColumn("line", is_number=True),
+    ResultColumn("externalId"),
+    ResultColumn("inputName"),
+    ResultColumn("decision"),
+    ResultColumn("listsHit"),
+    ResultColumn("matchCount", is_number=True),
+    ResultColumn("score", is_number=True),
+    ResultColumn("classification"),
+    ResultColumn("watchlistEntityId"),
+    ResultColumn("entityName"),
+    ResultColumn("matchedName"),
+    ResultColumn("source"),
+    ResultColumn("sanctionReason"),
+    ResultColumn("falsePositiveRemembered"),
+    ResultColumn("screeningId"),
+    ResultColumn("caseId"),
+    ResultColumn("alertId"),
+    ResultColumn("sensitivityProfile"),
+    ResultColumn("reviewBound", is_number=True),
+    ResultColumn("algorithm"),
+    ResultColumn("listVersions"),
+    ResultColumn("matches"),
 )
 
 

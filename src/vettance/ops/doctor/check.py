@@ -10,7 +10,7 @@ from vettance.db.connection import STORE_FILE
 from vettance.settings.settings import Settings
 
 
-class Level(enum.StrEnum):
+class Severity(enum.StrEnum):
     """How bad it is. A fault keeps the service, or a part of it, from working."""
 
     OK = "ok"
@@ -18,11 +18,11 @@ class Level(enum.StrEnum):
     FAULT = "fault"
 
 
-class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+class CheckResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a check found; `mend` says what to do, where something is to be done."""
 
     check: str
-    level: Level
+    level: Severity
     found: str
     mend: str = ""
 
@@ -42,19 +42,19 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
         return self.settings.data / STORE_FILE
 
 
-Check = Callable[[Patient], Iterator[Finding]]
+Check = Callable[[Patient], Iterator[CheckResult]]
 
 
-def ok(check: str, found: str) -> Finding:
+def ok(check: str, found: str) -> CheckResult:
     """Say that a check found nothing to mend."""
-    return Finding(check, Level.OK, found)
+    return CheckResult(check, Severity.OK, found)
 
 
-def warning(check: str, found: str, mend: str) -> Finding:
+def warning(check: str, found: str, mend: str) -> CheckResult:
     """Say what somebody should see to."""
-    return Finding(check, Level.WARNING, found, mend)
+    return CheckResult(check, Severity.WARNING, found, mend)
 
 
-def fault(check: str, found: str, mend: str) -> Finding:
+def fault(check: str, found: str, mend: str) -> CheckResult:
     """Say what keeps the service, or a part of it, from working."""
-    return Finding(check, Level.FAULT, found, mend)
+    return CheckResult(check, Severity.FAULT, found, mend)

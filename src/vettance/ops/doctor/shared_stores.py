@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from vettance import clock
 from vettance.db.engine import StoreDown
-from vettance.ops.doctor.check import Finding, Patient, fault, ok, warning
+from vettance.ops.doctor.check import CheckResult, Patient, fault, ok, warning
 
 POSTGRES_MIN: Final = 150_000
 REDIS_MIN: Final = 7
@@ -20,7 +20,7 @@ _DATABASE: Final = "PostgreSQL"
 _REDIS: Final = "Redis"
 
 
-def check_database(patient: Patient) -> Iterator[Finding]:
+def check_database(patient: Patient) -> Iterator[CheckResult]:
     """Look at durability, the months to come and the clock of the database, where one is set."""
     if patient.settings.database_url is None:
         return
@@ -55,7 +55,7 @@ def check_database(patient: Patient) -> Iterator[Finding]:
     yield from found or [ok(_DATABASE, "commits are durable, its clock agrees")]
 
 
-def judge_settings(settings: Mapping[str, str]) -> Iterator[Finding]:
+def judge_settings(settings: Mapping[str, str]) -> Iterator[CheckResult]:
     """Say which settings of a database let an acknowledged commit be lost, or the store decay."""
     from vettance.db.postgres_examine import COMMIT, COMMITS, DURABLE, VACUUM
 
@@ -75,7 +75,7 @@ def judge_settings(settings: Mapping[str, str]) -> Iterator[Finding]:
         yield warning(_DATABASE, f"{VACUUM} is {settings[VACUUM]}: its tables grow and get slower", mend)
 
 
-def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> Iterator[Finding]:
+def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> Iterator[CheckResult]:
     """Say whether a clock is too far from ours, by which it was asked and answered at these moments."""
     ahead_ms = theirs_ms - min(max(theirs_ms, asked_ms), answered_ms)
     if abs(ahead_ms) > SKEW_MS_MAX:
@@ -84,7 +84,7 @@ def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> 
         yield warning(whose, f"its clock is {abs(ahead_ms) / 1000:.0f} s {way} this one", mend)
 
 
-def check_redis(patient: Patient) -> Iterator[Finding]:
+def check_redis(patient: Patient) -> Iterator[CheckResult]:
     """Ask Redis, where one is set."""
     url = patient.environ.get("VETTANCE_REDIS_URL")
     if not url:
@@ -123,7 +123,7 @@ def check_redis(patient: Patient) -> Iterator[Finding]:
         yield ok(_REDIS, f"it answers, version {version}{note}")
 
 
-def judge_redis(version: str, settings: Mapping[str, str | None]) -> Iterator[Finding]:
+def judge_redis(version: str, settings: Mapping[str, str | None]) -> Iterator[CheckResult]:
     """Say what of a Redis makes counters wrong. A setting that may not be asked for is None."""
     if int(version.partition(".")[0]) < REDIS_MIN:
         yield fault(
@@ -138,7 +138,7 @@ def judge_redis(version: str, settings: Mapping[str, str | None]) -> Iterator[Fi
         )
 
 
-def judge_writes(told: Mapping[str, Any]) -> Iterator[Finding]:
+def judge_writes(told: Mapping[str, Any]) -> Iterator[CheckResult]:
     """Say why a Redis takes no writes, by what its INFO tells of it."""
     if told.get("role") == "slave":
         mend = "Name the primary in VETTANCE_REDIS_URL, or promote this server."

@@ -42,7 +42,7 @@ from vettance.velocity.plan_layout import (
     SEEN,
     SUM,
     Group,
-    Lane,
+    SeriesSlot,
     Window,
 )
 
@@ -93,11 +93,11 @@ def _has_totals(window: Window) -> bool:
     return any(code in OF_TOTALS for _, code in window.questions)
 
 
-def _has_latest(lane: Lane) -> bool:
+def _has_latest(lane: SeriesSlot) -> bool:
     return any(code in (DISTINCT, SEEN) for window in lane.windows for _, code in window.questions)
 
 
-def _ask(lane: Lane, place: int) -> list[str]:
+def _ask(lane: SeriesSlot, place: int) -> list[str]:
     """Write how the questions about a lane are answered when no observation is newer than the event."""
     lines = []
     if any(_has_totals(window) for window in lane.windows):
@@ -153,7 +153,7 @@ def _ask_other(place: int, slot: int, span_ms: int, index: int, code: int) -> li
     ]
 
 
-def _add(lane: Lane, place: int) -> list[str]:
+def _add(lane: SeriesSlot, place: int) -> list[str]:
     """Write how an event that no observation is newer than is recorded in a lane."""
     lines = [
         f"s{place}.newest_ms = at_ms",

@@ -5,11 +5,11 @@ from typing import cast
 
 from vettance.velocity.memory import packed_record
 from vettance.velocity.memory.plan_codegen import Words, Written
-from vettance.velocity.memory.series import Series
+from vettance.velocity.memory.series import ObservedSeries
 from vettance.velocity.plan_layout import SERIES_BITS
 from vettance.velocity.port import Value
 
-Busy = list[Series | None]
+Busy = list[ObservedSeries | None]
 
 
 class Keys:
@@ -79,7 +79,7 @@ class Keys:
         for place, (lane, column) in enumerate(zip(self.group.lanes, columns, strict=True)):
             moments = [head >> SERIES_BITS for head in heads if head & lane.local_bit]
             if moments:
-                busy[place] = series = Series(lane)
+                busy[place] = series = ObservedSeries(lane)
                 series.fill(moments, column)
                 self.raw += len(moments)
         self.entries -= record[0]

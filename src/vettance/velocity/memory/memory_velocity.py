@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from vettance.velocity.fingerprint import draw_modulus
 from vettance.velocity.memory.snapshot_format import dump_memory, load_memory
 from vettance.velocity.memory.tenant_memory import TenantMemory
-from vettance.velocity.port import Answer, Observation, Plan
+from vettance.velocity.port import Observation, Plan, VelocityAnswer
 
 # A rough charge in bytes for what CPython keeps beside the words: a dictionary's slot, a fingerprint and the
 # head of a `bytes` value for each key; objects and room to grow for a busy one. Measured by
@@ -83,7 +83,7 @@ class MemoryVelocity:
         """
         self._memories[tenant].forget_before(moment_ms)
 
-    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> Answer:
+    def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> VelocityAnswer:
         """Read every aggregate as of the events observed before, then record this event.
 
         Exactly one effect for each event id among the last 2,048 of the tenant: the same id again answers

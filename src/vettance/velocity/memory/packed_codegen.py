@@ -50,8 +50,8 @@ from vettance.velocity.plan_layout import (
     SLACK,
     SUM,
     Group,
-    Lane,
     Questions,
+    SeriesSlot,
 )
 
 _OF_HELD: Final = {MIN: "min(held)", MAX: "max(held)", LAST: "held[-1]", DISTINCT: "len(held_once)"}
@@ -96,7 +96,7 @@ def packed_source(group: Group) -> str:
     return "\n".join(lines + _growth(group)) + "\n"
 
 
-def _lane(lane: Lane, place: int, spans: Sequence[int], where: str) -> list[str]:
+def _lane(lane: SeriesSlot, place: int, spans: Sequence[int], where: str) -> list[str]:
     """Write how the questions about a lane are answered."""
     count, bit = f"n{place}", lane.local_bit
     codes = {code for window in lane.windows for _, code in window.questions}
@@ -119,7 +119,7 @@ def _lane(lane: Lane, place: int, spans: Sequence[int], where: str) -> list[str]
     return lines
 
 
-def _answers(lane: Lane, questions: Questions, begin: str) -> list[str]:
+def _answers(lane: SeriesSlot, questions: Questions, begin: str) -> list[str]:
     """Write the answers of one window that is not empty."""
     bit, lines = lane.local_bit, []
     codes = {code for _, code in questions}

@@ -9,7 +9,7 @@ from typing import Any, Final
 from vettance.velocity.memory.last_seen import Latest
 from vettance.velocity.memory.packed_record import Word
 from vettance.velocity.memory.running_totals import Running
-from vettance.velocity.memory.sub_buckets import Buckets, Totals, join
+from vettance.velocity.memory.sub_buckets import Buckets, BucketTotals, join
 from vettance.velocity.plan_layout import (
     COUNT,
     DISTINCT,
@@ -21,8 +21,8 @@ from vettance.velocity.plan_layout import (
     OF_VALUES,
     SEEN,
     SLACK,
-    Lane,
     Questions,
+    SeriesSlot,
 )
 from vettance.velocity.port import Value
 
@@ -34,7 +34,7 @@ _LEAVE_AT_ONCE: Final = 64
 ROOM_WITH_BUCKETS: Final = RAW_MAX + _LEAVE_AT_ONCE
 
 
-class Series:
+class ObservedSeries:
     """The newest observations one by one; when there are too many, also every window in sub-buckets.
 
     All observations stand in the buckets, the newest also in `moments` and `values` (both sorted by moment).
@@ -59,7 +59,7 @@ class Series:
         "values",
     )
 
-    def __init__(self, lane: Lane) -> None:
+    def __init__(self, lane: SeriesSlot) -> None:
         self.moments = array("q")
         self.values: array[Any] | None = None
         if lane.slot >= 0:
@@ -87,7 +87,7 @@ class Series:
                 for value, at_ms in zip(values, moments, strict=True):
                     self.latest.add(value, at_ms)
 
-    def ask_late(self, lane: Lane, at_ms: int, own: Sequence[Any], answers: list[Value]) -> int:
+    def ask_late(self, lane: SeriesSlot, at_ms: int, own: Sequence[Any], answers: list[Value]) -> int:
         """Put the answers of every window that is not empty into `answers`; return the inexact bits."""
         end = bisect_right(self.moments, at_ms)
         word = own[lane.slot] if lane.slot >= 0 else None
@@ -169,7 +169,7 @@ class Series:
                 inexact |= 1 << index
         return inexact
 
-    def _stretch(self, buckets: Buckets, at_ms: int, end: int) -> tuple[Totals, bool, bool]:
+    def _stretch(self, buckets: Buckets, at_ms: int, end: int) -> tuple[BucketTotals, bool, bool]:
         """Return what stands in a window before a late moment, and whether totals and extremes are exact."""
         start_ms = at_ms - buckets.span_ms
         edge_bucket, head_bucket = start_ms // buckets.width_ms, at_ms // buckets.width_ms
@@ -199,7 +199,7 @@ class Series:
             held = join(held, head)
         return held, is_exact, is_least_exact
 
-    def add(self, lane: Lane, at_ms: int, words: Sequence[Any]) -> int:
+    def add(self, lane: SeriesSlot, at_ms: int, words: Sequence[Any]) -> int:
         """Record an observation at its own time; return by how many the raw entries grew.
 
         Of observations with one moment the later comes last.
@@ -229,7 +229,7 @@ class Series:
             grown -= self.spill(lane)
         return grown
 
-    def spill(self, lane: Lane) -> int:
+    def spill(self, lane: SeriesSlot) -> int:
         """Begin sub-buckets, or let the oldest raw entries go, when these are more than there is room for.
 
         Returns how many raw entries went.
@@ -244,7 +244,7 @@ class Series:
             del self.values[:_LEAVE_AT_ONCE]
         return _LEAVE_AT_ONCE
 
-    def _begin_buckets(self, lane: Lane) -> None:
+    def _begin_buckets(self, lane: SeriesSlot) -> None:
         self.has_buckets = True
         self.room = ROOM_WITH_BUCKETS
         values = self.values if self.values is not None else array("q", bytes(8 * len(self.moments)))
@@ -254,7 +254,7 @@ class Series:
                 for at_ms, word in zip(self.moments, values, strict=True):
                     buckets.add(at_ms, word)
 
-    def tidy(self, lane: Lane, high_ms: int) -> int:
+    def tidy(self, lane: SeriesSlot, high_ms: int) -> int:
         """Let go of what has expired when enough has; return how many raw entries that were."""
         gone = 0
         if self.moments[0] <= high_ms - lane.kept_ms - lane.kept_ms // SLACK:

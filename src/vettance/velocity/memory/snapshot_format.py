@@ -17,11 +17,11 @@ from vettance.velocity.fingerprint import is_modulus
 from vettance.velocity.memory.key_groups import Busy, Keys
 from vettance.velocity.memory.last_seen import Latest
 from vettance.velocity.memory.running_totals import Running
-from vettance.velocity.memory.series import ROOM_WITH_BUCKETS, Series
+from vettance.velocity.memory.series import ROOM_WITH_BUCKETS, ObservedSeries
 from vettance.velocity.memory.sub_buckets import Buckets
 from vettance.velocity.memory.tenant_memory import TenantMemory
-from vettance.velocity.plan_layout import Lane
-from vettance.velocity.port import Answer, Plan
+from vettance.velocity.plan_layout import SeriesSlot
+from vettance.velocity.port import Plan, VelocityAnswer
 
 #: To be raised with any change of what is written below, of packed records, or of the order of lanes.
 VERSION: Final = 2
@@ -65,7 +65,7 @@ def _copy(keys: Keys) -> list[Any]:
 
 def _frames(
     header: tuple[Any, ...],
-    answers: list[tuple[str, Answer]],
+    answers: list[tuple[str, VelocityAnswer]],
     groups: list[tuple[tuple[Any, ...], "array[int]", list[Any]]],
 ) -> Iterator[Any]:
     yield header
@@ -97,7 +97,7 @@ def _chain(digest: bytes, body: bytes) -> bytes:
     return hashlib.blake2b(body, key=digest, digest_size=16).digest()
 
 
-def _series_state(series: Series) -> tuple[Any, ...]:
+def _series_state(series: ObservedSeries) -> tuple[Any, ...]:
     latest = series.latest
     return (
         series.left_ms,
@@ -181,7 +181,7 @@ def _take(memory: TenantMemory, payload: Any) -> None:
     what, index, *rest = payload
     if what == "answers":
         for event_id, values, inexact in rest[0]:
-            memory.recent.keep(event_id, Answer(tuple(values), int(inexact, 16)))
+            memory.recent.keep(event_id, VelocityAnswer(tuple(values), int(inexact, 16)))
         return
     keys = memory.keys[index]
     if what == "group":
@@ -202,16 +202,16 @@ def _take(memory: TenantMemory, payload: Any) -> None:
         raise ValueError("an unknown frame")
 
 
-def _make_busy(lanes: tuple[Lane, ...], states: list[Any]) -> Busy:
+def _make_busy(lanes: tuple[SeriesSlot, ...], states: list[Any]) -> Busy:
     return [
         None if state is None else _make_series(lane, state)
         for lane, state in zip(lanes, states, strict=True)
     ]
 
 
-def _make_series(lane: Lane, state: Any) -> Series:
+def _make_series(lane: SeriesSlot, state: Any) -> ObservedSeries:
     left_ms, moments, values, until, has_buckets, runs, latest = state
-    series = Series(lane)
+    series = ObservedSeries(lane)
     series.left_ms, series.has_buckets = left_ms, has_buckets
     series.asked_ms, series.stale_ms = until
     series.moments.frombytes(moments)

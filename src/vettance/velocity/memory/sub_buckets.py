@@ -17,7 +17,7 @@ BUCKETS: Final = 64  # for each window: the edge that may be off is at most a 64
 _SLACK_MAX: Final = 352
 
 
-class Totals(NamedTuple):
+class BucketTotals(NamedTuple):
     """What stands in a stretch of time; `first_ms` is None where that is nothing."""
 
     entries: int
@@ -42,7 +42,7 @@ class Totals(NamedTuple):
         return (at_ms - self.first_ms) / 1000
 
 
-EMPTY: Final = Totals(0, 0.0, math.inf, -math.inf, None)
+EMPTY: Final = BucketTotals(0, 0.0, math.inf, -math.inf, None)
 
 
 class Buckets:
@@ -196,14 +196,14 @@ class Buckets:
             return length, -math.inf, 0, is_exact
         return place, self.firsts[place] + self.span_ms, self.firsts[place], is_exact
 
-    def between(self, after: int, before: int) -> Totals:
+    def between(self, after: int, before: int) -> BucketTotals:
         """Return what stands strictly between two buckets."""
         start, end = max(after + 1 - self.base, 0), max(before - self.base, 0)
         counts = self.counts[start:end]
         entries = sum(counts)
         if not entries:
             return EMPTY
-        return Totals(
+        return BucketTotals(
             entries,
             sum(self.sums[start:end]) if self.with_sums else 0.0,
             min(self.least[start:end]) if self.with_least else math.inf,
@@ -211,9 +211,9 @@ class Buckets:
             self.firsts[start + next(place for place, held in enumerate(counts) if held)],
         )
 
-    def whole(self, place: int, first_ms: int) -> Totals:
+    def whole(self, place: int, first_ms: int) -> BucketTotals:
         """Return what stands in the bucket at a place, said to begin at `first_ms`."""
-        return Totals(
+        return BucketTotals(
             self.counts[place],
             self.sums[place] if self.with_sums else 0.0,
             self.least[place] if self.with_least else math.inf,
@@ -222,9 +222,9 @@ class Buckets:
         )
 
 
-def join(older: Totals, newer: Totals) -> Totals:
+def join(older: BucketTotals, newer: BucketTotals) -> BucketTotals:
     """Return what stands in two stretches together."""
-    return Totals(
+    return BucketTotals(
         older.entries + newer.entries,
         older.total + newer.total,
         min(older.least, newer.least),

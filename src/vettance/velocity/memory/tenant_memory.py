@@ -7,8 +7,8 @@ from vettance.velocity.fingerprint import fingerprinter
 from vettance.velocity.memory.dedup import Recent
 from vettance.velocity.memory.key_groups import Keys
 from vettance.velocity.memory.plan_codegen import write
-from vettance.velocity.plan_layout import AHEAD_MS, LATE_MS_MIN, MOMENT_MAX, Group, Layout
-from vettance.velocity.port import Answer, Observation, Plan, Value
+from vettance.velocity.plan_layout import AHEAD_MS, LATE_MS_MIN, MOMENT_MAX, Group, PlanLayout
+from vettance.velocity.port import Observation, Plan, Value, VelocityAnswer
 
 _TEXTS_MAX: Final = 4096  # Half a megabyte; short enough to be cleared in no time.
 _MASKS_MAX: Final = 1024  # Events of one rule set seldom show more than a few dozen.
@@ -23,7 +23,7 @@ class TenantMemory:
 
     def __init__(self, plan: Plan, modulus: int) -> None:
         programme = write(plan)
-        self.layout: Layout = programme.layout
+        self.layout: PlanLayout = programme.layout
         self.modulus = modulus
         # Fingerprints of texts seen lately: one event asks for the same again, and so do hot keys.
         self.known: dict[Value, int] = {}
@@ -38,7 +38,9 @@ class TenantMemory:
         self.observed = 0
         self.recent = Recent()
 
-    def observe(self, event_id: str, at_ms: int, seen: Observation, now_ms: int | None = None) -> Answer:
+    def observe(
+        self, event_id: str, at_ms: int, seen: Observation, now_ms: int | None = None
+    ) -> VelocityAnswer:
         known = self.recent.get(event_id)
         if known is not None:
             return known
@@ -70,7 +72,7 @@ class TenantMemory:
                 if word is None:
                     for index in slot.asked:
                         answers[index] = None
-        answer = Answer(tuple(answers), inexact)
+        answer = VelocityAnswer(tuple(answers), inexact)
         self._keep(event_id, answer)
         return answer
 
@@ -99,7 +101,7 @@ class TenantMemory:
         self.turns[mask] = turns
         return turns
 
-    def _keep(self, event_id: str, answer: Answer) -> None:
+    def _keep(self, event_id: str, answer: VelocityAnswer) -> None:
         self.recent.keep(event_id, answer)
         self.observed += 1
         if self.observed % _SWEEP_EVERY == 0:

@@ -18,8 +18,8 @@ from vettance.velocity.plan_layout import (
     SEEN,
     SERIES_BITS,
     SUM,
-    Lane,
     Questions,
+    SeriesSlot,
 )
 from vettance.velocity.port import Value
 from vettance.velocity.redis.redis_layout import PlacedGroup, PlacedLane
@@ -34,7 +34,7 @@ _ORDINARY: Final = 0
 Word = int | float
 
 
-class Reply(NamedTuple):
+class ScriptReply(NamedTuple):
     """A reply of the script: flags and high water of the memory, and for each group its part."""
 
     flags: int
@@ -44,7 +44,7 @@ class Reply(NamedTuple):
     parts: list[tuple[int, bytes]]
 
 
-def read_reply(reply: bytes) -> Reply:
+def read_reply(reply: bytes) -> ScriptReply:
     """Take a reply apart."""
     flags, high_ms, reach_ms, at_ms = _HEAD.unpack_from(reply)
     parts, place, length = [], _HEAD.size, len(reply)
@@ -53,7 +53,7 @@ def read_reply(reply: bytes) -> Reply:
         place += _PART.size
         parts.append((kind, reply[place : place + size]))
         place += size
-    return Reply(flags, high_ms, reach_ms, int(at_ms), parts)
+    return ScriptReply(flags, high_ms, reach_ms, int(at_ms), parts)
 
 
 def answer_group(
@@ -119,7 +119,7 @@ def _answer_window(
     start_ms: int,
     at_ms: int,
     words: Sequence[Word | None],
-    lane: Lane,
+    lane: SeriesSlot,
     answers: list[Value],
 ) -> None:
     """Answer one window from moments that are no newer than the event."""

@@ -19,8 +19,8 @@ from vettance.velocity.plan_layout import (
     SERIES_BITS,
     SUM,
     Group,
-    Lane,
-    Layout,
+    PlanLayout,
+    SeriesSlot,
     Window,
 )
 from vettance.velocity.port import Plan
@@ -37,7 +37,7 @@ _KNOWN: Final = struct.Struct("<Id")
 class PlacedLane(NamedTuple):
     """One series of a group, and where its value stands among the columns of a record (0: it has none)."""
 
-    lane: Lane
+    lane: SeriesSlot
     column: int
     raw: struct.Struct  # an entry of its own, once the key is busy
 
@@ -57,7 +57,7 @@ class PlacedGroup(NamedTuple):
     known: bytes  # what the script needs to know of the group
 
 
-def place(layout: Layout) -> tuple[PlacedGroup, ...]:
+def place(layout: PlanLayout) -> tuple[PlacedGroup, ...]:
     """Arrange a layout for Redis."""
     return tuple(_place_group(index, group) for index, group in enumerate(layout.groups))
 
@@ -99,7 +99,7 @@ def _place_group(index: int, group: Group) -> PlacedGroup:
     return PlacedGroup(group, lanes, order, entry, index, known)
 
 
-def _place_lane(lane: Lane, column: int) -> PlacedLane:
+def _place_lane(lane: SeriesSlot, column: int) -> PlacedLane:
     kind = "" if not column else "q" if lane.textual else "d"
     return PlacedLane(lane, column, struct.Struct(f"<d{kind}"))
 

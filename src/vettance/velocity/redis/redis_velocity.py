@@ -6,12 +6,12 @@ from typing import Any, Final, NamedTuple
 
 from vettance.redis_link.down import StateDown
 from vettance.redis_link.redis_claims import LEASE
-from vettance.redis_link.redis_connection import Line, Script
+from vettance.redis_link.redis_connection import LuaScript, RedisConnection
 from vettance.velocity.fingerprint import fingerprinter
 from vettance.velocity.memory.plan_codegen import Read, write
-from vettance.velocity.plan_layout import LATE_MS_MIN, MOMENT_MAX, Group, Layout
-from vettance.velocity.port import EVERYTHING, Answer, Condition, Observation, Plan, Unready, Value
-from vettance.velocity.redis.redis_answers import Reply, answer_group, read_reply
+from vettance.velocity.plan_layout import LATE_MS_MIN, MOMENT_MAX, Group, PlanLayout
+from vettance.velocity.port import EVERYTHING, Condition, Observation, Plan, Unready, Value, VelocityAnswer
+from vettance.velocity.redis.redis_answers import ScriptReply, answer_group, read_reply
 from vettance.velocity.redis.redis_layout import (
     PlacedGroup,
     key_and_entry,
@@ -22,9 +22,9 @@ from vettance.velocity.redis.redis_layout import (
 
 PREFIX: Final = b"vettance"
 
-_OBSERVE: Final = Script(__package__, "observe.lua")
-_EXCHANGE: Final = Script(__package__, "exchange.lua")
-_SETTLE: Final = Script(__package__, "settle.lua")
+_OBSERVE: Final = LuaScript(__package__, "observe.lua")
+_EXCHANGE: Final = LuaScript(__package__, "exchange.lua")
+_SETTLE: Final = LuaScript(__package__, "settle.lua")
 _META: Final = struct.Struct("<8s8s8sBdddd")
 _GENERATION: Final = 8  # hexadecimal digits
 _DEGRADED: Final = 1
@@ -41,7 +41,7 @@ class _Placed(NamedTuple):
 
     plan: Plan
     digest: bytes
-    layout: Layout
+    layout: PlanLayout
     groups: tuple[PlacedGroup, ...]
     read: Read
     lanes: dict[int, tuple[int, ...]]  # by mask of an observation: the lanes of each group that it belongs to
@@ -58,7 +58,7 @@ class RedisVelocity:
     the lease, and then adopted. The token is its generation, so nobody can fill the memory of another.
     """
 
-    def __init__(self, line: Line, secret: bytes, space: str = "v") -> None:
+    def __init__(self, line: RedisConnection, secret: bytes, space: str = "v") -> None:
         """Share what every engine on this server with the same secret and `space` remembers."""
         self._line = line
         self._space = space.encode()
@@ -125,7 +125,7 @@ class RedisVelocity:
         plan: Plan | None = None,
         *,
         received: bool = False,
-    ) -> Answer:
+    ) -> VelocityAnswer:
         """Read every aggregate as of the events observed before, then record this event.
 
         With `received` the moment is that of receipt: then an event of another process that was received
@@ -338,10 +338,10 @@ def _new_generation() -> bytes:
 
 def _answer(
     placed: _Placed,
-    reply: Reply,
+    reply: ScriptReply,
     groups: list[PlacedGroup],
     words: list[Any],
-) -> Answer:
+) -> VelocityAnswer:
     at_ms = reply.at_ms
     answers = list(placed.layout.defaults)
     inexact = 0
@@ -364,10 +364,10 @@ def _answer(
                     answers[index] = None
     if reply.flags & _DEGRADED:
         inexact = EVERYTHING
-    return Answer(tuple(answers), inexact)
+    return VelocityAnswer(tuple(answers), inexact)
 
 
-def _beyond(group: Group, at_ms: int, reply: Reply) -> int:
+def _beyond(group: Group, at_ms: int, reply: ScriptReply) -> int:
     """Return the bits of the aggregates whose window, for a late event, reaches what may be forgotten."""
     inexact = 0
     forgotten_ms = max(reply.high_ms, reply.reach_ms) - group.kept_ms

@@ -61,7 +61,7 @@ class Draft:
         self._path.unlink(missing_ok=True)
 
 
-class Shelf:
+class SnapshotStore:
     """The folder of snapshots of one deployment."""
 
     def __init__(self, folder: Path) -> None:

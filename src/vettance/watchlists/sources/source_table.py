@@ -16,7 +16,7 @@ OWN = "own"
 _OFAC = "https://sanctionslistservice.ofac.treas.gov/api/PublicationPreview/exports/"
 
 
-class Source(msgspec.Struct, frozen=True):
+class ListSource(msgspec.Struct, frozen=True):
     """A list that can be imported: `code` is its name on the wire, `urls` where its publisher offers it."""
 
     name: str
@@ -27,14 +27,14 @@ class Source(msgspec.Struct, frozen=True):
 
 
 _ROWS = (
-    Source(
+    ListSource(
         "us_ofac_sdn",
         "OFAC SDN",
         "US Treasury, Specially Designated Nationals",
         ofac.read,
         tuple(_OFAC + name for name in ("SDN.CSV", "ALT.CSV", "ADD.CSV", "SDN_COMMENTS.CSV")),
     ),
-    Source(
+    ListSource(
         "us_ofac_cons",
         "OFAC CONS",
         "US Treasury, Consolidated (non-SDN)",
@@ -43,14 +43,14 @@ _ROWS = (
             _OFAC + name for name in ("CONS_PRIM.CSV", "CONS_ALT.CSV", "CONS_ADD.CSV", "CONS_COMMENTS.CSV")
         ),
     ),
-    Source(
+    ListSource(
         "un_sc",
         "UN SC",
         "United Nations Security Council",
         un.read,
         ("https://scsanctions.un.org/resources/xml/en/consolidated.xml",),
     ),
-    Source(
+    ListSource(
         "eu_fsf",
         "EU FSF",
         "European Union, Financial Sanctions Files",
@@ -59,45 +59,45 @@ _ROWS = (
             "https://webgate.ec.europa.eu/fsd/fsf/public/files/xmlFullSanctionsList_1_1/content?token=dG9rZW4tMjAxNw",
         ),
     ),
-    Source(
+    ListSource(
         "uk_ofsi",
         "UK OFSI",
         "United Kingdom, financial sanctions targets",
         uk.read,
         ("https://sanctionslist.fcdo.gov.uk/docs/UK-Sanctions-List.csv",),
     ),
-    Source(
+    ListSource(
         "au_dfat",
         "AU DFAT",
         "Australia, Consolidated List",
         dfat.read,
         ("https://www.dfat.gov.au/sites/default/files/regulation8_consolidated.xlsx",),
     ),
-    Source(
+    ListSource(
         "us_csl",
         "US CSL",
         "US Consolidated Screening List",
         csl.read,
         ("https://data.trade.gov/downloadable_consolidated_screening_list/v1/consolidated.csv",),
     ),
-    Source(
+    ListSource(
         "us_bis_dpl",
         "US BIS DPL",
         "US Commerce, Denied Persons List",
         bis.read,
         ("https://www.bis.gov/dpl/dpl.txt",),
     ),
-    Source(
+    ListSource(
         "opensanctions",
         "OPENSANCTIONS",
         "OpenSanctions, simplified CSV",
         opensanctions.read_simple,
         ("https://data.opensanctions.org/datasets/latest/default/targets.simple.csv",),
     ),
-    Source("ftm", "FTM", "FollowTheMoney JSON lines", opensanctions.read_ftm),
-    Source("csv", "OWN LIST", "A list of your own", own.read),
-    Source(OWN, "OWN LIST", "A tenant's own list", own.read),
-    Source("sample", "SAMPLE", "The sample that comes with Vettance; not a real list", own.read),
+    ListSource("ftm", "FTM", "FollowTheMoney JSON lines", opensanctions.read_ftm),
+    ListSource("csv", "OWN LIST", "A list of your own", own.read),
+    ListSource(OWN, "OWN LIST", "A tenant's own list", own.read),
+    ListSource("sample", "SAMPLE", "The sample that comes with Vettance; not a real list", own.read),
 )
 
 #: Name → source, in the order in which they are shown.
