@@ -11,12 +11,7 @@ import msgspec
 
 from vettance.reference.jurisdictions import Jurisdictions, read_codes
 from vettance.settings.retention_policy import Policy
-from vettance.settings.urls import (
-    read_collector_url,
-    read_database_url,
-    read_name_servers,
-    read_redis_url,
-)
+from vettance.settings.urls import read_collector_url, read_database_url, read_name_servers, read_redis_url
 from vettance.telemetry.shared_counters import SEARCHERS_MAX
 from vettance.wire.numbers import read_whole
 
