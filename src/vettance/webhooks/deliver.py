@@ -47,6 +47,7 @@ DRAIN_S_MAX: Final = 10.5
 _SETTLE_S_MAX: Final = 1.5
 
 _log = logger()
+Queued = tuple[SubscriptionQueue, int]
 
 
 class Deliverer:
@@ -212,9 +213,8 @@ class Deliverer:
             return
         with self._lane_work.of(key):
             limit = READY_MAX + len(lane.known)
-            rows = await self._store.read(
-                delivery_queue.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit)
-            )
+            waiting = delivery_queue.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit)
+            rows = await self._store.read(waiting)
             lane.more = len(rows) == limit
             now_ms = self._now_ms()
             for seq, due_at_ms in rows:
@@ -254,10 +254,8 @@ class Deliverer:
             return
         first = (await self._store.read(delivery_queue.select_first_delivery()))[0][0]
         if first is not None:
-            forgotten = await self._store.write(
-                *delivery_queue.forget(first, now_ms - self._keep_ms, _FORGET_ROWS)
-            )
-            if forgotten[-1]:
+            forget = delivery_queue.forget(first, now_ms - self._keep_ms, _FORGET_ROWS)
+            if (await self._store.write(*forget))[-1]:
                 self._next_sweep = 0.0  # There may be more; deliveries come in between.
 
     async def _dispatch(self) -> bool:
@@ -285,9 +283,7 @@ class Deliverer:
                     self._begin(lane, seq, lease, claimed)
         return bool(taken)
 
-    async def _claim(
-        self, chunk: Sequence[tuple[SubscriptionQueue, int]], lease: str
-    ) -> dict[int, Claimed | None]:
+    async def _claim(self, chunk: Sequence[Queued], lease: str) -> dict[int, Claimed | None]:
         """Take the leases of some deliveries; return those that were got, None for what cannot be read."""
         numbers = [seq for _, seq in chunk]
         claimed: dict[int, Claimed | None] = {}
@@ -337,13 +333,10 @@ class Deliverer:
     async def _attempt(self, lane: SubscriptionQueue, one: Claimed, lease: str) -> None:
         started_at_ms = self._now_ms()
         try:
-            keys = [
-                unseal(self._vault, sealed, one.tenant, one.subscription)
-                for sealed in one.secrets.signing(started_at_ms)
-            ]
-            headers = signed_headers(
-                one.type, one.id, one.attempts + 1, started_at_ms // 1000, one.body, keys
-            )
+            sealed = one.secrets.signing(started_at_ms)
+            keys = [unseal(self._vault, key, one.tenant, one.subscription) for key in sealed]
+            sent_at_s = started_at_ms // 1000
+            headers = signed_headers(one.type, one.id, one.attempts + 1, sent_at_s, one.body, keys)
             outcome = await self._postman.post(one.url, headers, one.body, self._policy.attempt_s_max)
         except Sealed:
             self._put_off(lane, one, lease)
@@ -353,9 +346,8 @@ class Deliverer:
             outcome = AttemptOutcome(0, AttemptFailure.INTERNAL, b"", started_at_ms, self._now_ms() + 1, 0)
         lane.held_until_ms = None
         self._meters.attempted(outcome.failure or "delivered", outcome.duration_ms)
-        lane.learn(
-            outcome.duration_ms, unreached=outcome.failure in (AttemptFailure.TIMEOUT, AttemptFailure.DNS)
-        )
+        unreached = outcome.failure in (AttemptFailure.TIMEOUT, AttemptFailure.DNS)
+        lane.learn(outcome.duration_ms, unreached=unreached)
         self._settler.note(Sent(lane, one, lease, outcome))
 
     def _put_off(self, lane: SubscriptionQueue, one: Claimed, lease: str) -> None:
@@ -402,7 +394,5 @@ def _loop_s() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _chunks(
-    items: Sequence[tuple[SubscriptionQueue, int]], size: int
-) -> Iterable[Sequence[tuple[SubscriptionQueue, int]]]:
+def _chunks(items: Sequence[Queued], size: int) -> Iterable[Sequence[Queued]]:
     return (items[start : start + size] for start in range(0, len(items), size))
