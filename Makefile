@@ -69,7 +69,7 @@ fuzz-requests: $(READY)  ## Send 100,000 odd requests to each store with restart
 # Helm's own library and the schemas of Kubernetes: 350 MB that nothing else needs.
 chart: $(READY)  ## Render the Helm chart as Helm does, and hold it against the schemas of Kubernetes
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check helm-python-sdk==0.2.2 kubernetes-validate==1.37.0
-	$(BIN)/pytest -rs tests/ops/test_chart.py
+	$(BIN)/pytest -rs tests/deploy/test_chart.py
 
 # Debian's Chromium drives the browser tests; where it cannot be had, they are left out and say so at the end.
 chromium:
@@ -82,10 +82,10 @@ sdk:  ## Build the browser SDK into the package (needs Node; running the service
 	cd sdk/web && npm ci --no-audit --no-fund && npm run check && npm run build
 
 # What answers the same on both stores is tested on both.
-ON_BOTH := tests/lists tests/tenants/test_delete.py::test_a_tenant_is_deleted_beside_a_running_server tests/history/test_history_api.py tests/jobs tests/feedback \
+ON_BOTH := tests/lists tests/retention/test_tenant_deletion.py::test_a_tenant_is_deleted_beside_a_running_server tests/history/test_history_api.py tests/jobs tests/feedback \
   tests/replays/test_idempotency_api.py tests/webhooks/test_api.py tests/decisions/test_evaluate_api.py \
   $(addprefix tests/exchange/test_exchange.py::test_,what_was_exported_can_be_imported \
-  importing_a_file_again_takes_nothing_twice an_import_that_was_killed_goes_on_where_it_stopped) $(addprefix tests/history/test_retention.py::test_,retention_runs_from_the_command_line \
+  importing_a_file_again_takes_nothing_twice an_import_that_was_killed_goes_on_where_it_stopped) $(addprefix tests/retention/test_retention.py::test_,retention_runs_from_the_command_line \
   an_erased_customer_is_named_nowhere_and_counted_as_before) \
   $(addprefix tests/websdk/test_,collect_api.py signals_api.py tokens_api.py) \
   $(addprefix tests/aml/test_,events_api.py cases_api.py screen_api.py)

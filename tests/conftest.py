@@ -2,18 +2,14 @@
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Each folder holds modules that its tests share; their names are unique, those of the tests need not be.
-sys.path += [str(folder) for folder in sorted(Path(__file__).parent.iterdir()) if folder.is_dir()]
-sys.path.append(str(Path(__file__).parents[1] / "bench"))  # The fuzzer's bodies are those of property tests.
-
-from live import Caller, Service, started
+from tests.live import Caller, Service, started
+from tests.redis_link.redis_server import PrivateRedis
 
 # Shells have what they start in the background ignore Ctrl-C, and it would not reach what the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -56,3 +52,12 @@ def own_service(tmp_path: Path) -> Iterator[Service]:
 def tenant(service: Service) -> Caller:
     """A tenant of the shared service for the tests of one module."""
     return Caller(service, *service.new_tenant())
+
+
+@pytest.fixture
+def server() -> Iterator[PrivateRedis]:
+    """A Redis of the test's own, that it may stop, empty and start again."""
+    server = PrivateRedis()
+    server.start()
+    yield server
+    server.close()

@@ -60,7 +60,7 @@ def place_store() -> dict[str, str]:
     """Return the settings that put a new store where this run is to have it."""
     if ENGINE != "postgres":
         return {}
-    from databases import lasting_database
+    from tests.databases import lasting_database
 
     return {"VETTANCE_DATABASE_URL": lasting_database()}
 
@@ -68,7 +68,7 @@ def place_store() -> dict[str, str]:
 def ask_store(data: Path, env: Mapping[str, str], sql: str) -> list[Any]:
     """Ask (or change) the store of a data folder past everything, on whichever engine it is."""
     if "VETTANCE_DATABASE_URL" in env:
-        from databases import ask
+        from tests.databases import ask
 
         return ask(env["VETTANCE_DATABASE_URL"], sql)
     with closing(sqlite3.connect(data / "vettance.db", timeout=10)) as connection, connection:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from live import Caller, Service
+from tests.live import Caller, Service
 
 
 @pytest.fixture(scope="module")

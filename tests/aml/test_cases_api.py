@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from live import Caller
+from tests.live import Caller
 from vettance.aml.case_report import figure
 
 EVENTS = "/api/v1/aml/events"

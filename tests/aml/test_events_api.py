@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from live import Answer, Caller
+from tests.live import Answer, Caller
 
 PATH = "/api/v1/aml/events"
 

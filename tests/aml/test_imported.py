@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from live import Caller, Service, run_cli
+from tests.live import Caller, Service, run_cli
 
 DAY = 86_400
 NOW = int(time.time())

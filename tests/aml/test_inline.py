@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from live import Caller, Service, started
+from tests.live import Caller, Service, started
 from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
 from vettance.aml.party_screening import KEPT_S, InlineScreener, requests_of
 from vettance.aml.screening.screen import Screener, SearchResult

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from live import Caller, Service, run_cli, started
+from tests.live import Caller, Service, run_cli, started
 
 SCREEN = "/api/v1/aml/screen"
 LISTS = "/api/v1/aml/watchlists"

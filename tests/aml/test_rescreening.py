@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from live import Caller, Service, started
+from tests.live import Caller, Service, started
 from vettance.aml.screening import sql
 from vettance.aml.screening.rescreening import Rescreener
 from vettance.aml.screening.screen import Screener

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from live import Service
+from tests.live import Service
 from vettance.aml.sql import AmlRecord
 
 EVENTS = "/api/v1/aml/events"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from live import Answer, Caller, Service, searchers_of, started
+from tests.live import Answer, Caller, Service, searchers_of, started
 
 PATH = "/api/v1/aml/screen"
 KEPT = "/api/v1/aml/screenings"

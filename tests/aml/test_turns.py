@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from databases import absence, ask, database
+from tests.databases import absence, ask, database
 from vettance.aml import aml_snapshot, sql
 from vettance.aml.aml_event import payload_digest, read_taken_aml_event
 from vettance.aml.assemble import assemble

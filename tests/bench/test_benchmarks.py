@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from databases import absence
+from tests.databases import absence
 
 BENCH = Path(__file__).parents[2] / "bench"
 

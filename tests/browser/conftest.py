@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from live import Caller, Service
+from tests.live import Caller, Service
 
 #: Machines that test are busy, and stop for a while now and then; nothing here depends on how fast they are.
 PATIENCE_S = 100

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from browser.conftest import Shop, Visit
+from tests.browser.conftest import Shop, Visit
 
 Open = Callable[..., Visit]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from browser.conftest import PATIENCE_S
-from live import Service
+from tests.browser.conftest import PATIENCE_S
+from tests.live import Service
 from vettance.demo.demo_client import DemoTarget
 from vettance.demo.shop import open_shop
 

@@ -11,7 +11,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from live import run_cli
+from tests.live import run_cli
 from vettance.cli import main
 from vettance.rules.packs import load_pack_text
 

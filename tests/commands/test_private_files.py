@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from live import Caller, Service, run_cli, started
+from tests.live import Caller, Service, run_cli, started
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from databases import absence, ask, database, run_beside
+from tests.databases import absence, ask, database, run_beside
 from vettance.db import postgres_schema
 from vettance.db.migrate import migrate
 from vettance.db.postgres import PostgresStore

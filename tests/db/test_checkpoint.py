@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rows import decided, size, use
 
+from tests.db.rows import decided, size, use
 from vettance.db.checkpoint import Checkpointer, Lock
 from vettance.db.connection import open_writer
 from vettance.db.engine import Statement, StoreDown

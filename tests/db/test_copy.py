@@ -5,10 +5,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from filled import MADE, contents, fill
 
-from databases import absence, ask, database
-from live import Service, run_cli, started
+from tests.databases import absence, ask, database
+from tests.db.filled import MADE, contents, fill
+from tests.live import Service, run_cli, started
 from vettance.db.copy_to_postgres import left_alone
 from vettance.db.engine import StoreDown
 from vettance.db.exclusive_database import ExclusiveUse

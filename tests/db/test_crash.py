@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from rows import decided
 
+from tests.db.rows import decided
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore
 

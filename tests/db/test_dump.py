@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from filled import fill
-from rows import decided
 
-from databases import SERVER, absence, ask, database, url_of
-from live import run_cli
-from servers import programs
+from tests.databases import SERVER, absence, ask, database, url_of
+from tests.db.filled import fill
+from tests.db.rows import decided
+from tests.live import run_cli
+from tests.servers import programs
 from vettance.db import postgres_schema
 from vettance.db.engine import Statement, everyone
 from vettance.db.migrate import migrate

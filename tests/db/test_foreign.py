@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import asyncpg
 import pytest
-from rows import all_uses, use
 
-from databases import SERVER, absence, ask, database, url_of
+from tests.databases import SERVER, absence, ask, database, url_of
+from tests.db.rows import all_uses, use
 from vettance.db import postgres_schema
 from vettance.db.engine import StoreDown
 from vettance.db.postgres import PostgresStore

@@ -12,10 +12,10 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from lines import lines_to
-from rows import STEPS, all_uses, decided, expect_batch_like_model, use
 
-from databases import ask, database, url_of
+from tests.databases import ask, database, url_of
+from tests.db.lines import lines_to
+from tests.db.rows import STEPS, all_uses, decided, expect_batch_like_model, use
 from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql as screening_sql
 from vettance.db import postgres_link, postgres_schema

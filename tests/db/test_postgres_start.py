@@ -8,10 +8,10 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from rows import decided
 from structlog.testing import capture_logs
 
-from databases import absence, ask, database
+from tests.databases import absence, ask, database
+from tests.db.rows import decided
 from vettance.db import postgres_schema
 from vettance.db.engine import Statement, everyone
 from vettance.db.postgres import PostgresStore

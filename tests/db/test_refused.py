@@ -5,9 +5,9 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
-from rows import all_uses, decided, until, use
 
-from databases import SERVER, absence, ask, database
+from tests.databases import SERVER, absence, ask, database
+from tests.db.rows import all_uses, decided, until, use
 from vettance.db import postgres_schema
 from vettance.db.engine import StoreDown
 from vettance.db.postgres import PostgresStore

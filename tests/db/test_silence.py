@@ -6,9 +6,9 @@ import socket
 from collections.abc import AsyncIterator
 
 import pytest
-from lines import Lines, lines_to
-from rows import all_uses, use
 
+from tests.db.lines import Lines, lines_to
+from tests.db.rows import all_uses, use
 from vettance.db import leader, postgres_link, postgres_turn
 from vettance.db.engine import StoreDown
 from vettance.db.postgres import PostgresStore

@@ -10,10 +10,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from rows import all_uses, until, use
 
-from databases import ask
-from servers import private, programs
+from tests.databases import ask
+from tests.db.rows import all_uses, until, use
+from tests.servers import private, programs
 from vettance.db import postgres_examine, postgres_schema
 from vettance.db.engine import StoreDown
 from vettance.db.postgres import PostgresStore

@@ -12,8 +12,8 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rows import STEPS, add_use, all_uses, decided, expect_batch_like_model, raise_uses, until, use
 
+from tests.db.rows import STEPS, add_use, all_uses, decided, expect_batch_like_model, raise_uses, until, use
 from vettance.db.connection import open_writer
 from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown, everyone
 from vettance.db.migrate import migrate

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from rows import all_uses, decided, size, until, use
 
+from tests.db.rows import all_uses, decided, size, until, use
 from vettance.db.connection import open_writer
 from vettance.db.engine import Statement, StoreDown
 from vettance.db.migrate import migrate

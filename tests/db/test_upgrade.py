@@ -10,10 +10,10 @@ from typing import Any
 
 import asyncpg
 import pytest
-from migration_rules import complaints, held
 
-from databases import absence, database
-from live import Service, started
+from tests.databases import absence, database
+from tests.db.migration_rules import complaints, held
+from tests.live import Service, started
 from vettance.db import migrate as embedded
 from vettance.db import postgres_schema
 

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from rows import all_uses, decided, until, use
 
+from tests.db.rows import all_uses, decided, until, use
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore

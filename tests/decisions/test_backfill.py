@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from velocity_oracle import Oracle, agree
 
+from tests.velocity.oracle import Oracle, agree
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.decisions.active_rulesets import RuleCache

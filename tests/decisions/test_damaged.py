@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from live import Caller, Service, started
+from tests.live import Caller, Service, started
 
 PROBE = {"eventName": "payment.attempt", "ip": "203.0.113.7", "customer": {"externalId": "c-1"}}
 RULES = """

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from live import Caller, Service
+from tests.live import Caller, Service
 
 MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z")
 EVENT_ID = re.compile(r"evt_[0-9a-f]{32}")

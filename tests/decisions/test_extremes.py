@@ -16,7 +16,7 @@ from vettance.aml.evidence import Teller
 from vettance.aml.features import aml_schema
 from vettance.aml.findings import judge
 from vettance.aml.party_screening import requests_of
-from vettance.aml.sql import Record as AmlRecord
+from vettance.aml.sql import AmlRecord
 from vettance.aml.used_ids import Known
 from vettance.decisions.active_rulesets import ask
 from vettance.decisions.features import fraud_schema

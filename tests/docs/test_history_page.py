@@ -6,7 +6,7 @@ import shlex
 import time
 from pathlib import Path
 
-from live import Caller, Service, run_cli
+from tests.live import Caller, Service, run_cli
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from live import Caller, Service, ask_store, place_store, run_cli
+from tests.live import Caller, Service, ask_store, place_store, run_cli
 from vettance.errors import Refusal
 from vettance.exchange.columns import read_row
 from vettance.exchange.row_files import rows_of

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_exchange import history
 
-from live import Caller, Service, run_cli
+from tests.exchange.test_exchange import history
+from tests.live import Caller, Service, run_cli
 
 DAY = 86_400
 NOW = int(time.time())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from live import Caller, Service
+from tests.live import Caller, Service
 
 LABELS = ("FRAUD", "LEGIT", "CHARGEBACK", "REFUND", "FALSE_POSITIVE", "TRUE_POSITIVE")
 

@@ -9,12 +9,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from grown_builders import called_builders, outdated, unreached
-from grown_probes import Probe, tell_plans, watched_postgres, watched_sqlite
 from grown_rows import Setting, fill_postgres, fill_sqlite
-from grown_service import ROUNDS, Grown, go_through, grown_service, look_around
 
-from databases import absence, ask, database
+from tests.databases import absence, ask, database
+from tests.grown.builders import called_builders, outdated, unreached
+from tests.grown.probes import Probe, tell_plans, watched_postgres, watched_sqlite
+from tests.grown.whole_service import ROUNDS, Grown, go_through, grown_service, look_around
 from vettance.db.sqlite import store_path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

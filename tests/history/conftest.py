@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from past import Archive
 
-from databases import absence, database
+from tests.databases import absence, database
+from tests.history.past import Archive
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from live import Answer, Caller, Service
+from tests.live import Answer, Caller, Service
 
 LISTS = ("/api/v1/decisions", "/api/v1/events")
 

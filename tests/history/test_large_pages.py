@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from live import ENGINE, Caller, Service
+from tests.live import ENGINE, Caller, Service
 
 EVENTS = "/api/v1/events"
 LARGE = 1_200_000  # One alone is more than a page may take.

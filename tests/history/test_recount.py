@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from past import DAY_MS, KEYS, MADE, START_MS, Archive, Past, wants
 
+from tests.history.past import DAY_MS, KEYS, MADE, START_MS, Archive, Past, wants
 from vettance.db.engine import Statement
 from vettance.decisions.decision import LEVELS, Outcome
 from vettance.events.event import Category

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from databases import ask
-from live import Answer, Caller, Service
+from tests.databases import ask
+from tests.live import Answer, Caller, Service
 
 _numbers = itertools.count(1)
 ASYNC = "/api/v1/events/async"

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from live import Caller, Service
+from tests.live import Caller, Service
 
 _numbers = itertools.count(1)
 

@@ -9,10 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from filled import MADE, contents, fill
-from rows import decided
 
-from live import Service, run_cli
+from tests.db.filled import MADE, contents, fill
+from tests.db.rows import decided
+from tests.live import Service, run_cli
 from vettance.db.connection import open_writer
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore, store_path

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collector import Collector
-from receivers import receiving
 
-from live import Answer, Service, started
+from tests.live import Answer, Service, started
+from tests.server.collector import Collector
+from tests.webhooks.receivers import receiving
 
 #: Each stands for a kind of personal or secret data. `in` is looked for in whatever case and half of a word.
 CANARIES = {

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from redis.exceptions import ResponseError
-from redis_server import PrivateRedis
 
-from databases import absence, database
-from databases import ask as change
-from live import Service, run_cli, started
+from tests.databases import absence, database
+from tests.databases import ask as change
+from tests.live import Service, run_cli, started
+from tests.redis_link.redis_server import PrivateRedis
 from vettance.db.postgres_schema import month_of
 from vettance.ops.doctor.check import Severity
 from vettance.ops.doctor.shared_stores import judge_clock, judge_redis, judge_refusal, judge_settings

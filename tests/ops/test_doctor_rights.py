@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from live import run_cli
+from tests.live import run_cli
 from vettance.ops.doctor.check import CheckResult, Patient, Severity
 from vettance.ops.doctor.doctor import examine
 from vettance.ops.doctor.machine_checks import check_data_folder

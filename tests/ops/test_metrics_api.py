@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from exposed import figures, read_exposition
-from receivers import receiving
-from redis_server import PrivateRedis
 
-from live import Caller, Service, searchers_of, started
+from tests.live import Caller, Service, searchers_of, started
+from tests.redis_link.redis_server import PrivateRedis
+from tests.telemetry.exposed import figures, read_exposition
+from tests.webhooks.receivers import receiving
 from vettance.ops.gauges import GAUGES
 from vettance.telemetry.meters import METERS
 

@@ -2,7 +2,7 @@
 
 import json
 
-from live import Service, run_cli
+from tests.live import Service, run_cli
 
 
 def test_statistics_and_doctor_tell_of_misspelt_members(own_service: Service) -> None:

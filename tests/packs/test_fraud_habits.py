@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from packs.stream import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, START_MS, Stream
+from tests.packs.stream import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, START_MS, Stream
 
 JSON = dict[str, Any]
 Row = tuple[float, str, JSON]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from packs.stream import compiled, parse, ruleset
+from tests.packs.stream import compiled, parse, ruleset
 from vettance.decisions.features import fraud_schema
 from vettance.events.kind import EventKind
 from vettance.rules.packs import PackUnknown, load_pack, load_pack_text, pack_names

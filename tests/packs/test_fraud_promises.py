@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from packs.stream import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, START_MS, Answer, Stream
+from tests.packs.stream import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, START_MS, Answer, Stream
 from vettance.events.event import Category
 
 JSON = dict[str, Any]

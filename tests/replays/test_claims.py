@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from redis_server import PATIENCE_S, SECRET, PrivateRedis
 
+from tests.redis_link.redis_server import PATIENCE_S, SECRET, PrivateRedis
 from vettance.db.sqlite import SqliteStore
 from vettance.redis_link import redis_claims
 from vettance.redis_link.redis_claims import SharedClaims

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from live import Answer, Caller, Service
+from tests.live import Answer, Caller, Service
 
 _numbers = itertools.count(1)
 EVENT = {"eventName": "payment.attempt", "customer": {"externalId": "c1"}}

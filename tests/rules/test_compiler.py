@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from words_for_tests import SCHEMA, compile_texts
 
+from tests.rules.words import SCHEMA, compile_texts
 from vettance.rules.compiler import compile_rules
 from vettance.rules.key_text import composite_key, single_key
 from vettance.rules.language import check

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from words_for_tests import SCHEMA
 
+from tests.rules.words import SCHEMA
 from vettance.rules.functions import WORDS
 from vettance.rules.language import check
 

@@ -6,8 +6,8 @@ import time
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from words_for_tests import SCHEMA
 
+from tests.rules.words import SCHEMA
 from vettance.rules.language import RuleFault, check
 
 #: About the dearest text that is taken, and how many of it a refusal may cost at most.

@@ -1,8 +1,8 @@
 """What rules mean: types, unknown values, canonical texts."""
 
 import pytest
-from words_for_tests import FIELDS, SCHEMA, compile_texts, fires
 
+from tests.rules.words import FIELDS, SCHEMA, compile_texts, fires
 from vettance.rules.aggregates import read_window, window_text
 from vettance.rules.language import RuleFault, check
 from vettance.rules.schema import Field, Namespace, Schema, Type

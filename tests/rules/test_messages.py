@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-from words_for_tests import SCHEMA
 
+from tests.rules.words import SCHEMA
 from vettance.rules.language import RuleFault, check
 
 APPROVED = Path(__file__).parent / "approved"

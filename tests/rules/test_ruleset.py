@@ -8,8 +8,8 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from words_for_tests import SCHEMA
 
+from tests.rules.words import SCHEMA
 from vettance.errors import Invalid
 from vettance.rules.difference import RuleChange, diff
 from vettance.rules.document import DocumentFault, read_document

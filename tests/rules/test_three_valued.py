@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from kleene import naive
 
+from tests.rules.kleene import naive
 from vettance.rules.compiler import compile_rules
 from vettance.rules.language import RuleFault, check
 from vettance.rules.schema import Field, Namespace, Schema, Type

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from live import Service, run_cli
+from tests.live import Service, run_cli
 
 
 def test_a_tenant_and_a_key_can_be_made_before_the_server_starts(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from live import Service, run_cli
+from tests.live import Service, run_cli
 from vettance.db.sqlite import SqliteStore
 from vettance.tenants import sql
 from vettance.tenants.key_use import record_use

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from databases import absence, database
-from live import Caller, Service, started
+from tests.databases import absence, database
+from tests.live import Caller, Service, started
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgres"])

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from live import Caller
-from websdk.conftest import Page
+from tests.live import Caller
+from tests.websdk.conftest import Page
 
 CHARS = 1_024
 #: Spans of characters of four and three bytes. Chosen at random, so that no store makes them shorter.

@@ -3,10 +3,9 @@
 import json
 from pathlib import Path
 
-import publishers
-from publishers import write
-
-from live import run_cli
+from tests.live import run_cli
+from tests.watchlists import publishers
+from tests.watchlists.publishers import write
 
 
 def test_a_list_is_imported_listed_and_compared(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from listed import document, entity
 
+from tests.watchlists.listed import document, entity
 from vettance.watchlists.entity import DocumentKind, Entity, EntityType
 from vettance.watchlists.index import Index, IndexFault
 from vettance.watchlists.index_build import META_FILE, build_index

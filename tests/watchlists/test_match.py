@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from listed import document, entity
 
+from tests.watchlists.listed import document, entity
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.compare import compare_births
 from vettance.watchlists.entity import DocumentKind, EntityType

@@ -5,10 +5,10 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
-import publishers
 import pytest
-from publishers import write
 
+from tests.watchlists import publishers
+from tests.watchlists.publishers import write
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.watchlists import sql

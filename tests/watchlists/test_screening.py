@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from listed import entity
 
+from tests.watchlists.listed import entity
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import BirthDate, Entity, EntityType
 from vettance.watchlists.index import Index

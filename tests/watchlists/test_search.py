@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from listed import entity
 
+from tests.watchlists.listed import entity
 from vettance.watchlists import search
 from vettance.watchlists.index import Index
 from vettance.watchlists.index_build import META_FILE, build_index

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import publishers
 import pytest
-from publishers import read, write
 
+from tests.watchlists import publishers
+from tests.watchlists.publishers import read, write
 from vettance.watchlists.entity import BirthDate, Document, DocumentKind, EntityType, ListedName, NameQuality
 from vettance.watchlists.sources.formats import SourceFault
 from vettance.watchlists.sources.publication_date import data_as_of_ms

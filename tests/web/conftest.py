@@ -1,8 +1,9 @@
 """A running sample service, and a raw client with a key of its own tenant."""
 
 import pytest
-from raw_client import RawClient
-from sample_service import Notebook, serving
+
+from tests.web.raw_client import RawClient
+from tests.web.sample_service import Notebook, serving
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,9 @@ import threading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from raw_client import RawClient
-from sample_service import Notebook, serving
 
+from tests.web.raw_client import RawClient
+from tests.web.sample_service import Notebook, serving
 from vettance.errors import LimitReached, Unauthorized
 from vettance.limits.limits import Quota, Throttle
 from vettance.tenants.tenant import Key, Tenant, make_key

@@ -7,9 +7,9 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from raw_client import RawClient
-from sample_service import Notebook, serving
 
+from tests.web.raw_client import RawClient
+from tests.web.sample_service import Notebook, serving
 from vettance.wire.payload import BODY_BYTES_MAX
 
 NOTES = "/api/v1/notes"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from live import Caller, Service
+from tests.live import Caller, Service
 
 _CASE = "/api/v1/aml/cases/{id}"
 # A proposed resolution is needed to turn one down, which a tenant without four eyes never has.

@@ -1,7 +1,8 @@
 """What is no HTTP or has two readings is refused; an unknown method is told which ones there are."""
 
 import pytest
-from raw_client import RawClient
+
+from tests.web.raw_client import RawClient
 
 GET = b"GET /healthz HTTP/1.1\r\nhost: a\r\n"
 POST = b"POST /healthz HTTP/1.1\r\nhost: a\r\n"

@@ -5,10 +5,10 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from raw_client import RawClient
-from sample_service import Notebook, serving
 
-from live import Caller, Service
+from tests.live import Caller, Service
+from tests.web.raw_client import RawClient
+from tests.web.sample_service import Notebook, serving
 from vettance.aml.aml_event import AmlEventBody
 from vettance.aml.transfer import known_names as known_to_aml
 from vettance.decisions.features import known_names

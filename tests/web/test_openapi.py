@@ -7,10 +7,10 @@ from urllib.parse import quote
 import jsonschema_rs
 import msgspec
 import pytest
-from raw_client import RawClient
-from sample_service import NoteBody, Notebook
 from schemathesis.specs.openapi.definitions import OPENAPI_31
 
+from tests.web.raw_client import RawClient
+from tests.web.sample_service import NoteBody, Notebook
 from vettance.errors import Refusal
 from vettance.web.openapi import build_openapi, describe, refusals_of
 from vettance.web.routing import RouteTable, path_parameters

@@ -7,10 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from raw_client import RawClient
-from sample_service import Notebook, serving
 
 import vettance.web
+from tests.web.raw_client import RawClient
+from tests.web.sample_service import Notebook, serving
 
 SWAGGER = Path(vettance.web.__file__).parent / "static" / "swagger"
 

@@ -5,9 +5,9 @@ import threading
 from collections.abc import Awaitable, Callable
 
 import pytest
-from raw_client import RawClient
-from sample_service import Notebook, serving
 
+from tests.web.raw_client import RawClient
+from tests.web.sample_service import Notebook, serving
 from vettance.web.response import Response
 from vettance.web.routing import Call
 

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sample_service import Notebook, serving
+
+from tests.web.sample_service import Notebook, serving
 
 SEED = os.environ.get("FUZZ_SEED", "1")
 TIMES = int(os.environ.get("FUZZ_TIMES", "1"))  # how many times the examples, and the time, of each test

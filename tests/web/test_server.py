@@ -4,10 +4,10 @@ import gc
 import time
 
 import pytest
-from raw_client import RawClient
-from sample_service import Notebook, serving
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from tests.web.raw_client import RawClient
+from tests.web.sample_service import Notebook, serving
 from vettance.web.server import HEAD_BYTES_MAX, EdgeProtocol
 
 

@@ -4,9 +4,9 @@ import socket
 import time
 
 import pytest
-from raw_client import RawClient
-from sample_service import Notebook, serving
 
+from tests.web.raw_client import RawClient
+from tests.web.sample_service import Notebook, serving
 from vettance.web.connection_counts import ConnectionShares
 from vettance.web.server import EdgeProtocol
 

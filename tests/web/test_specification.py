@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from specification import ADDITIONS, ENDPOINTS, specification_paths
+
+from tests.web.specification import ADDITIONS, ENDPOINTS, specification_paths
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from raw_client import RawClient
 
-from live import Caller, Service
+from tests.live import Caller, Service
+from tests.web.raw_client import RawClient
 from vettance.wire.payload import BODY_BYTES_MAX
 
 #: More than the room for large bodies has place for, of one mebibyte each.

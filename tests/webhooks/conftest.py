@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from office import Office
 
+from tests.webhooks.office import Office
 from vettance.db.sqlite import SqliteStore, store_path
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from names import name_server
-from receivers import receiving
 
+from tests.webhooks.names import name_server
+from tests.webhooks.receivers import receiving
 from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.receiver_address import (
     AddressForbidden,

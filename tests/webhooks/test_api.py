@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sink import Sink, sinking
 
-from live import Caller, Service, run_cli, started
+from tests.live import Caller, Service, run_cli, started
+from tests.webhooks.sink import Sink, sinking
 
 ROOT = "/api/v1/webhooks"
 ALL = [

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import structlog
-from office import TENANT, Office
-from receivers import receiving
 
-from databases import absence, database, run_beside
-from live import Caller, Service, started
+from tests.databases import absence, database, run_beside
+from tests.live import Caller, Service, started
+from tests.webhooks.office import TENANT, Office
+from tests.webhooks.receivers import receiving
 from vettance.db import postgres_schema
 from vettance.db.engine import Store, everyone, scoped
 from vettance.db.postgres import PostgresStore

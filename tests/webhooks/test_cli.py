@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sink import Sink, sinking
 
-from live import Caller, Service, started
+from tests.live import Caller, Service, started
+from tests.webhooks.sink import Sink, sinking
 from vettance.outbox import MessageType
 from vettance.webhooks.listening import hindrance
 from vettance.webhooks.webhook import Subscription, make_secret, signed_headers, verify

@@ -5,10 +5,10 @@ import time
 
 import pytest
 import structlog
-from names import name_server
-from office import QUICK, TENANT, Office
-from receivers import receiving
 
+from tests.webhooks.names import name_server
+from tests.webhooks.office import QUICK, TENANT, Office
+from tests.webhooks.receivers import receiving
 from vettance.db.engine import Misuse, StoreDown
 from vettance.outbox import MessageType
 from vettance.tenants.sql import note_change

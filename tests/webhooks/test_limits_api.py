@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
-from sink import Sink, sinking
 
-from live import Answer, Caller, Service, started
+from tests.live import Answer, Caller, Service, started
+from tests.webhooks.sink import Sink, sinking
 from vettance.tenants.tenant import SUBSCRIPTIONS_DEFAULT
 
 ROOT = "/api/v1/webhooks/subscriptions"

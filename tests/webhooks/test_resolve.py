@@ -5,9 +5,9 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
-from names import NameServer, name_server
-from receivers import receiving
 
+from tests.webhooks.names import NameServer, name_server
+from tests.webhooks.receivers import receiving
 from vettance.webhooks import resolve
 from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.resolve import Resolver, Unresolved

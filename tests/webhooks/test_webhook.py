@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from office import Office
-from receivers import Received, receiving
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from tests.webhooks.office import Office
+from tests.webhooks.receivers import Received, receiving
 from vettance.webhooks.webhook import (
     RetryPolicy,
     Unverified,

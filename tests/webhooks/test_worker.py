@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from databases import absence, ask, url_of
+from tests.databases import absence, ask, url_of
 
 pytestmark = pytest.mark.skipif(absence() is not None, reason="no PostgreSQL here")
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from live import Answer, Caller, Service
+from tests.db.conftest import emptied, path, store, url  # noqa: F401 - fixtures
+from tests.live import Answer, Caller, Service
 
 ORIGIN = "https://shop.example"
 
@@ -20,9 +21,9 @@ class Page:
         self.headers = {"Authorization": f"Bearer {self.minted['token']}", "Origin": ORIGIN}
         self._batches = 0
 
-    def post(self, path: str, body: Any, **headers: str) -> Answer:
+    def post(self, where: str, body: Any, **headers: str) -> Answer:
         return self.tenant.service.call(
-            "POST", f"/api/v1{path}", body, key=None, headers={**self.headers, **headers}
+            "POST", f"/api/v1{where}", body, key=None, headers={**self.headers, **headers}
         )
 
     def collect(self, **body: Any) -> Answer:

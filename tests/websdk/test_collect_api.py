@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from live import Caller, Service
-from websdk.conftest import ORIGIN, Page, without
+from tests.live import Caller, Service
+from tests.websdk.conftest import ORIGIN, Page, without
 
 PATH = "/api/v1/collect"
 ROBOT = {"keystrokeIntervals": [10] * 20, "mouseEntropy": 0.0, "clipboardPaste": False, "webdriver": True}

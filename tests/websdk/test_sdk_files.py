@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from live import Service
+from tests.live import Service
 from vettance.websdk.pages import STATIC, newest_version
 
 NEWEST = STATIC / newest_version()

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from live import Caller, Service
-from websdk.conftest import Page
+from tests.live import Caller, Service
+from tests.websdk.conftest import Page
 
 ROBOT = {"webdriver": True, "keystrokeIntervals": [10] * 20, "mouseMoves": 0}
 EVALUATE = "/api/v1/decisions/evaluate"

@@ -8,8 +8,8 @@ from typing import Any
 import jwt
 import pytest
 
-from live import Answer, Caller, Service
-from websdk.conftest import ORIGIN, Page
+from tests.live import Answer, Caller, Service
+from tests.websdk.conftest import ORIGIN, Page
 
 PATH = "/api/v1/websdk/tokens"
 

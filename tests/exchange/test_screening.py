@@ -1,0 +1,173 @@
+"""`vettance screen` screens everybody in a file, once, whatever happens to it in between."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+
+from tests.live import run_cli
+from vettance.exchange.screening.journal import Journal, JournalBusy, JournalLine
+
+LIST = """\
+id,name,type,birth_dates,countries,documents,reason
+1,Rosalind Achterberg,INDIVIDUAL,1969-10-11,NL,passport:NX1234567:NL,Chargeback ring
+2,Ostrava Brightwater Shipping LLC,ORGANIZATION,,PA,,Front company
+"""
+CUSTOMERS = """\
+Customer ID,Full Name,Type,Date of Birth,Country,Documents,Aliases,Branch
+c-1,Rosalind Achterberg,individual,1969-10-11,NL,,,North
+c-2,Wilhelmina Oakes,INDIVIDUAL,1980-01-01,GB,,Billie Oakes;B. Oakes,North
+c-3,Brightwater Shipping Ostrava,ORGANIZATION,,,,,South
+c-4,,INDIVIDUAL,,,,,South
+c-5,Nobody Inparticular,INDIVIDUAL,01.02.1980,Holland,,,South
+c-6,Someone Else,INDIVIDUAL,,,passport: nx-1234567,,South
+too,few
+"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("batch")
+    (folder / "list.csv").write_text(LIST)
+    run_cli(folder, "watchlist", "import", "--source", "csv", str(folder / "list.csv"))
+    return folder
+
+
+def new_tenant(data: Path, name: str) -> str:
+    tenant: str = run_cli(data, "tenant", "create", name, "--aml", "--json")["tenantId"]
+    return tenant
+
+
+def screened_but_some(data: Path, *arguments: str) -> dict[str, Any]:
+    """Run a command that has to exit 1 because of refused rows, and return what it said."""
+    done = run_cli(data, *arguments, ok=False)
+    assert done.returncode == 1, done.stderr
+    said: dict[str, Any] = json.loads(done.stdout)
+    return said
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_everybody_is_screened_and_bad_rows_are_told_with_their_lines(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "customers.csv"
+    file.write_text(CUSTOMERS)
+    said = screened_but_some(data, "screen", str(file), "--json")
+    counts = {name: said[name] for name in ("screened", "refused", "confirmed", "review", "autoClear")}
+    assert counts == {"screened": 4, "refused": 3, "confirmed": 2, "review": 1, "autoClear": 1}
+    rows = {row["externalId"]: row for row in read_csv(tmp_path / "customers.screened.csv")}
+    assert [rows[name]["decision"] for name in ("c-1", "c-2", "c-3", "c-6")] == [
+        *("CONFIRMED", "AUTO_CLEAR", "REVIEW", "CONFIRMED")
+    ]
+    assert (rows["c-1"]["line"], rows["c-1"]["entityName"]) == ("2", "Rosalind Achterberg")
+    assert (rows["c-1"]["source"], rows["c-1"]["listsHit"]) == ("OWN LIST", "OWN LIST")
+    assert json.loads(rows["c-1"]["matches"])[0]["scoreBreakdown"]["dob"] == 1.0
+    assert rows["c-2"]["matches"] == ""
+    refused = [
+        json.loads(line) for line in (tmp_path / "customers.csv.errors.ndjson").read_text().splitlines()
+    ]
+    assert [line["line"] for line in refused] == [5, 6, 8]
+    assert refused[0]["details"] == {"inputName": "is required"}
+    assert set(refused[1]["details"]) == {"inputDob", "inputNationality"}
+    assert list(tmp_path.glob("*.part")) == []
+
+
+def test_without_a_tenant_nothing_is_kept_and_parquet_is_written(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "names.ndjson"
+    file.write_text('{"name":"Rosalind Achterberg","dob":"1969-10-11"}\n{"inputName":"Wilhelmina Oakes"}\n')
+    run_cli(data, "screen", str(file), "--out", str(tmp_path / "results.parquet"), "--workers", "1")
+    table = pyarrow.parquet.read_table(tmp_path / "results.parquet").to_pylist()
+    assert [(row["externalId"], row["decision"], row["line"]) for row in table] == [
+        ("row-1", "CONFIRMED", 1),
+        ("row-2", "AUTO_CLEAR", 2),
+    ]
+    assert [row["screeningId"] for row in table] == [None, None]
+
+
+def test_a_tenants_file_opens_cases_like_requests_do(data: Path, tmp_path: Path) -> None:
+    tenant = new_tenant(data, "Cases")
+    file = tmp_path / "customers.csv"
+    # The same subject twice meets in one case.
+    file.write_text(CUSTOMERS + "c-1,Rosalind Achterberg,INDIVIDUAL,1969-10-11,NL,,,North\n")
+    said = screened_but_some(data, "screen", str(file), "--tenant", tenant, "--json")
+    assert (said["screened"], said["alerts"]) == (5, 3)
+    rows = read_csv(tmp_path / "customers.screened.csv")
+    first, again = (row for row in rows if row["externalId"] == "c-1")
+    assert first["screeningId"] != again["screeningId"]
+    assert (first["caseId"], first["alertId"]) == (again["caseId"], again["alertId"])
+    # What is done is done: the same file next month is screened anew.
+    said = screened_but_some(data, "screen", str(file), "--tenant", tenant, "--json")
+    assert (said["screened"], said["resumedAfter"]) == (5, 0)
+
+
+def wait_for(done: Callable[[], bool]) -> None:
+    until = time.monotonic() + 90
+    while not done():
+        assert time.monotonic() < until, "not seen in time"
+        time.sleep(0.01)
+
+
+@pytest.mark.timeout(300)
+def test_a_batch_that_was_killed_goes_on_and_screens_nobody_twice(data: Path, tmp_path: Path) -> None:
+    tenant = new_tenant(data, "Killed")
+    count = 1_500
+    file, out = tmp_path / "many.csv", tmp_path / "many.out.csv"
+    names = (f"c-{number},Rosalind Achterberg,1969-10-11" for number in range(count))
+    file.write_text("\n".join(("id,name,dob", *names, "")))
+    arguments = ("screen", str(file), "--tenant", tenant, "--out", str(out), "--json")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "vettance.cli", *arguments, "--data", str(data)],
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+    def written() -> int:
+        return sum(path.read_bytes().count(b"\n") for path in tmp_path.glob("*.part"))
+
+    wait_for(lambda: written() > 300)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not out.exists()
+    said: dict[str, Any] = run_cli(data, *arguments)
+    assert said["screened"] == said["confirmed"] == said["alerts"] == count
+    assert said["resumedAfter"] >= 200
+    rows = read_csv(out)
+    assert [row["externalId"] for row in rows] == [f"c-{number}" for number in range(count)]
+    assert len({row["screeningId"] for row in rows}) == len({row["caseId"] for row in rows}) == count
+
+
+def test_a_journal_forgets_what_was_cut_off_and_what_is_of_another_run(tmp_path: Path) -> None:
+    path = tmp_path / "part"
+    lines = [JournalLine(number, number + 1, [f"cell {number}"], None) for number in range(1, 4)]
+    journal = Journal(path, "one")
+    journal.append(lines)
+    with pytest.raises(JournalBusy):
+        Journal(path, "one")
+    journal.close()
+    with path.open("ab") as file:
+        file.write(b'[4,5,["ce')
+    journal = Journal(path, "one")
+    assert (journal.rows, journal.is_done, list(journal.lines())) == (3, False, lines)
+    journal.keep(2)
+    journal.append([JournalLine(3, 4, None, {"row": "is bad"})])
+    journal.finish()
+    journal.close()
+    journal = Journal(path, "one")
+    assert journal.is_done
+    assert [line.refused for line in journal.lines()] == [None, None, {"row": "is bad"}]
+    journal.close()
+    journal = Journal(path, "another")
+    assert journal.rows == 0
+    journal.close(remove=True)
+    assert not path.exists()

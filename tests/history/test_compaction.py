@@ -1,0 +1,174 @@
+"""When chunks are made: behind bursts of events, but never too late."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from tests.fairness.broken import breaking
+from tests.history.past import START_MS, Archive, Made
+from tests.texts.test_long_texts import SCRIPTS, long_text
+from vettance.db.engine import Row, Statement, scoped
+from vettance.fairness.isolation import failing
+from vettance.history.compaction import BUSY_CHUNKS, LOOK_S, Compactor
+from vettance.history.filter import Order, Wanted
+from vettance.history.segment import BITS
+from vettance.retention.erasure import Eraser
+from vettance.terms import sql as terms_sql
+
+CHUNK = 4
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
+    made = Archive(tmp_path_factory.mktemp("archive"))
+    yield made
+    made.close()
+
+
+async def chunks(archive: Archive, tenant: str) -> int:
+    rows = await archive.store.read(scoped(tenant, "SELECT COUNT(*) FROM chunk WHERE tenant = ?"))
+    return int(rows[0][0])
+
+
+async def made_of(archive: Archive, tenant: str, expected: int) -> None:
+    async with asyncio.timeout(20):
+        while await chunks(archive, tenant) != expected:  # noqa: ASYNC110 - it is in the store that it shows
+            await asyncio.sleep(0.02)
+
+
+def test_chunks_wait_while_events_are_being_accepted_unless_too_many_decisions_wait(archive: Archive) -> None:
+    tenant, is_bursting = archive.tenant(), True
+
+    async def write(count: int) -> None:
+        for number in range(count):
+            await archive.write(tenant, Made(ip=f"192.0.2.{number % 200}"), START_MS + number)[1]
+            ever[tenant] = ever.get(tenant, 0) + 1
+
+    ever: dict[str, int] = {}
+
+    async def scene() -> None:
+        nonlocal is_bursting
+        sealer = Compactor(archive.store, ever, is_bursting=lambda: is_bursting, chunk=CHUNK, held_s_max=0.1)
+        sealing = asyncio.create_task(sealer.run([tenant]))
+        await write(CHUNK * 2)
+        await asyncio.sleep(LOOK_S * 2)
+        assert await chunks(archive, tenant) == 0
+        await write(CHUNK * (BUSY_CHUNKS - 2))
+        await made_of(archive, tenant, 1)
+        is_bursting = False
+        await made_of(archive, tenant, BUSY_CHUNKS)
+        sealing.cancel()
+        with suppress(asyncio.CancelledError):
+            await sealing
+
+    archive.runner.run(scene())
+
+
+class Numbered:
+    """A store in which somebody else numbers a text just before terms are added, or widens it meanwhile."""
+
+    def __init__(self, archive: Archive, tenant: str, value: str) -> None:
+        self._store = archive.store
+        self._tenant = tenant
+        self._value = value
+        self._is_first = True
+
+    async def read(self, statement: Statement) -> list[Row]:
+        return await self._store.read(statement)
+
+    async def write(self, *statements: Statement) -> list[int]:
+        if any(one.sql.startswith("INSERT INTO term ") for one in statements) and self._is_first:
+            self._is_first = False
+            last = (await self._store.read(terms_sql.select_last_term()))[0][0]
+            term = terms_sql.Term(last + 1, self._value, BITS["country"])
+            await self._store.write(*terms_sql.insert_terms(self._tenant, [term]))
+        if any(one.sql.startswith("UPDATE term ") for one in statements):
+            (term,) = await self.terms()
+            await self._store.write(
+                terms_sql.widen_term(self._tenant, term._replace(fields=BITS["session_id"]))
+            )
+        return await self._store.write(*statements)
+
+    async def terms(self) -> list[terms_sql.Term]:
+        rows = await self._store.read(terms_sql.select_terms(self._tenant, [self._value]))
+        return [terms_sql.Term._make(row) for row in rows]
+
+    async def migrate(self) -> int:
+        return await self._store.migrate()
+
+    async def close(self) -> None:
+        await self._store.close()
+
+
+def test_a_text_that_another_process_has_numbered_for_another_field_is_found(archive: Archive) -> None:
+    tenant = archive.tenant()
+    store = Numbered(archive, tenant, "4711")
+
+    async def scene() -> None:
+        for number in range(CHUNK):
+            await archive.write(tenant, Made(customer_id="4711"), START_MS + number)[1]
+        assert await Compactor(store, {}).seal(tenant, CHUNK) == CHUNK
+        found = await archive.finder.find(
+            tenant, Wanted(search="4711"), Order.EVALUATED, 0, CHUNK, descending=True
+        )
+        assert found.total == CHUNK
+        fields = sum(BITS[name] for name in ("customer_id", "country", "session_id"))
+        assert [term.fields for term in await store.terms()] == [fields]
+
+    archive.runner.run(scene())
+
+
+def test_a_tenant_whose_chunks_cannot_be_stored_holds_up_no_other_and_is_tried_again(either: Archive) -> None:
+    broken, sound = sorted((either.tenant(), either.tenant()))
+
+    async def scene() -> None:
+        for number in range(CHUNK):
+            for tenant in (broken, sound):
+                await either.write(tenant, Made(ip="192.0.2.1"), START_MS + number)[1]
+        sealer = Compactor(either.store, {}, chunk=CHUNK)
+        with breaking(either.url or either.path, "chunk", broken):
+            sealing = asyncio.create_task(sealer.run([broken, sound]))
+            await made_of(either, sound, 1)
+            assert await chunks(either, broken) == 0
+            assert [(one.work, one.key) for one in sealer._isolation.failing] == [("history", broken)]
+            assert failing()
+        await made_of(either, broken, 1)
+        assert sealer._isolation.failing == ()
+        sealing.cancel()
+        with suppress(asyncio.CancelledError):
+            await sealing
+
+    either.runner.run(scene())
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_long_texts_are_sealed_found_and_erased(either: Archive, script: str) -> None:
+    tenant, texts = either.tenant(), [long_text(script, name) for name in ("customer", "device", "session")]
+    customer, device, session = texts
+    made = Made(customer_id=customer, device_id=device, session_id=session)
+
+    async def found(**asked: str) -> int:
+        page = await either.finder.find(
+            tenant, Wanted(**asked), Order.EVALUATED, 0, CHUNK, None, descending=True
+        )
+        return page.total
+
+    async def scene() -> None:
+        sealer = Compactor(either.store, {}, chunk=1)
+        for number in range(2 * CHUNK):
+            await either.write(tenant, made, START_MS + number)[1]
+            if number % 2:
+                assert await sealer.seal(tenant, 1) == 1
+        for asked in ({"customer": customer}, {"device": device}, {"session": session}):
+            assert await found(**asked) == 2 * CHUNK
+        assert await found(search=customer[500:700].casefold()) == 2 * CHUNK
+        erased = await Eraser(either.store, b"s" * 32, START_MS).erase(tenant, customer)
+        assert erased.events == 2 * CHUNK
+        either.finder.forget(tenant)
+        assert await found(customer=customer) == 0
+        assert await found(search=customer[500:700].casefold()) == 0
+        assert await found(customer=erased.pseudonym) == 2 * CHUNK
+
+    either.runner.run(scene())
