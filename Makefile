@@ -27,25 +27,25 @@ serve: $(READY)  ## Run the service on http://127.0.0.1:8080, its data in ./vett
 	$(BIN)/vettance serve $(SERVE_ARGS)
 
 bench: $(READY)  ## The figures of docs/benchmarks.md that need no more than a few minutes
-	$(BIN)/python bench/evaluate.py $(BENCH_ARGS)
-	$(BIN)/python bench/grown_bench.py $(GROWN_ARGS)
+	$(BIN)/python bench evaluate $(BENCH_ARGS)
+	$(BIN)/python bench grown_stores $(GROWN_ARGS)
 
 bench-history: $(READY)  ## Lists and statistics over five million decisions (filling the store takes a while)
-	$(BIN)/python bench/history_bench.py $(BENCH_ARGS)
-	$(BIN)/python bench/history_writing.py
-	$(BIN)/python bench/burst.py
+	$(BIN)/python bench history_reading $(BENCH_ARGS)
+	$(BIN)/python bench history_writing
+	$(BIN)/python bench burst
 
 soak: $(READY)  ## Mixed traffic for 40 minutes, and what grows meanwhile
-	$(BIN)/python bench/soak.py $(SOAK_ARGS)
+	$(BIN)/python bench soak $(SOAK_ARGS)
 
 neighbour: $(READY)  ## What a tenant suffers while another one misbehaves in each of a dozen ways
-	$(BIN)/python bench/neighbour.py $(BENCH_ARGS)
+	$(BIN)/python bench neighbour $(BENCH_ARGS)
 
 faults: $(READY)  ## Break the service in every way, for about an hour, and look for what was lost
-	$(BIN)/python bench/simulate_webhooks.py --schedules 2000
-	$(BIN)/python bench/kill.py --rounds 25
-	$(BIN)/python bench/faults.py --rounds 100 $(FAULTS_ARGS)
-	$(BIN)/python bench/faults.py --stage servers --rounds 100 $(FAULTS_ARGS)
+	$(BIN)/python bench simulate_webhooks --schedules 2000
+	$(BIN)/python bench kill --rounds 25
+	$(BIN)/python bench faults --rounds 100 $(FAULTS_ARGS)
+	$(BIN)/python bench faults --stage servers --rounds 100 $(FAULTS_ARGS)
 
 lint: $(READY)  ## Formatting, lints, types, import contracts
 	$(BIN)/ruff format --check src tests bench
@@ -63,8 +63,8 @@ fuzz: $(READY)  ## Fuzz by new examples (SEED=n for known ones): the service by 
 	    $$(grep -rl hypothesis tests --include='test_*.py')
 
 fuzz-requests: $(READY)  ## Send 100,000 odd requests to each store with restarts between (FUZZ_ARGS="--count 5000 --seed 7")
-	$(BIN)/python bench/fuzz_requests.py --store sqlite $(FUZZ_ARGS)
-	$(BIN)/python tests/servers.py $(BIN)/python bench/fuzz_requests.py --store postgres $(FUZZ_ARGS)
+	$(BIN)/python bench fuzz_requests --store sqlite $(FUZZ_ARGS)
+	$(BIN)/python tests/servers.py $(BIN)/python bench fuzz_requests --store postgres $(FUZZ_ARGS)
 
 # Helm's own library and the schemas of Kubernetes: 350 MB that nothing else needs.
 chart: $(READY)  ## Render the Helm chart as Helm does, and hold it against the schemas of Kubernetes

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
+from bench import BENCH
 from tests.databases import absence
-
-BENCH = Path(__file__).parents[2] / "bench"
 
 
 def run(script: str, *arguments: str, timeout_s: float = 110) -> Any:
     done = subprocess.run(
-        [sys.executable, str(BENCH / script), *arguments, "--json"],
+        [sys.executable, str(BENCH), script, *arguments, "--json"],
         capture_output=True,
         text=True,
         timeout=timeout_s,
@@ -26,7 +25,7 @@ def run(script: str, *arguments: str, timeout_s: float = 110) -> Any:
 
 
 def test_the_load_client_counts_what_it_sent() -> None:
-    found = run("load.py", "--self-test", "--connections", "4", "--seconds", "0.5")
+    found = run("load", "--self-test", "--connections", "4", "--seconds", "0.5")
     assert found["statuses"] == {"200": found["requests"]}
     assert found["requests"] > 1000
     assert found["p50_ms"] <= found["p95_ms"] <= found["p99_ms"] <= found["max_ms"]
@@ -34,7 +33,7 @@ def test_the_load_client_counts_what_it_sent() -> None:
 
 def test_the_load_client_drives_nothing_but_this_machine(tmp_path: Path) -> None:
     (tmp_path / "bodies").write_text("{}")
-    command = [sys.executable, str(BENCH / "load.py"), "--url", "http://192.0.2.1/", "--bodies"]
+    command = [sys.executable, str(BENCH), "load", "--url", "http://192.0.2.1/", "--bodies"]
     done = subprocess.run(
         [*command, str(tmp_path / "bodies")], capture_output=True, timeout=60, check=False, text=True
     )
@@ -44,7 +43,7 @@ def test_the_load_client_drives_nothing_but_this_machine(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_the_throughput_benchmark_measures_both_handlers(tmp_path: Path) -> None:
-    found = run("evaluate.py", "--quick", "--folder", str(tmp_path / "bench"))
+    found = run("evaluate", "--quick", "--folder", str(tmp_path / "bench"))
     (row,) = found["http"]
     for part in ("bare", "evaluate"):
         assert row[part]["requests"] > 0
@@ -55,7 +54,7 @@ def test_the_throughput_benchmark_measures_both_handlers(tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_nothing_acknowledged_is_lost_when_the_whole_service_is_killed(tmp_path: Path) -> None:
-    found = run("kill.py", "--rounds", "3", "--folder", str(tmp_path / "bench"))
+    found = run("kill", "--rounds", "3", "--folder", str(tmp_path / "bench"))
     assert len(found["rounds"]) == 3
     assert sum(one["acknowledged"] for one in found["rounds"]) > 0
     assert all(one["lost"] == one["changed"] == 0 for one in found["rounds"])
@@ -67,7 +66,7 @@ def test_nothing_acknowledged_is_lost_when_the_whole_service_is_killed(tmp_path:
 
 @pytest.mark.slow
 def test_the_memory_benchmark_weighs_before_and_after_a_restart(tmp_path: Path) -> None:
-    found = run("memory.py", "--events", "3000", "--customers", "500", "--folder", str(tmp_path / "bench"))
+    found = run("memory", "--events", "3000", "--customers", "500", "--folder", str(tmp_path / "bench"))
     assert found["events"] == 3000
     assert min(found["weights"][-1].values()) > 0
     assert found["startSeconds"] > 0
@@ -75,7 +74,7 @@ def test_the_memory_benchmark_weighs_before_and_after_a_restart(tmp_path: Path) 
 
 
 def test_the_classes_of_names_are_made_of_the_sample_list_and_judged() -> None:
-    found = run("name_classes.py", "--count", "3", "--only", "Cyrillic")
+    found = run("name_classes", "--count", "3", "--only", "Cyrillic")
     assert found["classes"]
     assert all(1 <= row["cases"] <= 3 for row in found["classes"].values())
     assert 0.0 < found["total"]["recall"] <= 1.0
@@ -88,7 +87,7 @@ def test_the_benchmark_of_grown_stores_compares_every_kind_of_request(tmp_path: 
     if store == "postgres" and (why := absence()):
         pytest.skip(why)
     size = ("--rows", "300", "--times", "2", "--rounds", "1", "--count", "3", "--store", store)
-    found = run("grown_bench.py", *size, "--folder", str(tmp_path / "bench"), timeout_s=280)
+    found = run("grown_stores", *size, "--folder", str(tmp_path / "bench"), timeout_s=280)
     assert found["rows"] == [300, 600]
     assert {"evaluate", "screening with match", "AML event with alert", "list add"} <= found["kinds"].keys()
     for one in found["kinds"].values():
@@ -103,7 +102,7 @@ def test_whatever_is_sent_no_answer_is_500_and_every_start_succeeds(tmp_path: Pa
     if store == "postgres" and (why := absence()):
         pytest.skip(why)
     sent = ("--count", "480", "--rounds", "2", "--seed", "3", "--store", store)
-    found = run("fuzz_requests.py", *sent, "--folder", str(tmp_path / "data"))
+    found = run("fuzz_requests", *sent, "--folder", str(tmp_path / "data"))
     assert found["examples"] == []
     assert found["starts"] == 3
     assert found["answers"] > 470

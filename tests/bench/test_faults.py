@@ -10,22 +10,19 @@ from pathlib import Path
 
 import pytest
 
+from bench import BENCH
+from bench.faults.books import Books, Told
+from bench.faults.fault_embedded import KINDS, audit
+from bench.faults.fault_servers import KINDS as KINDS_ON_SERVERS
+from bench.faults.watchers import too_many
 from vettance.db.migrate import migrate
-
-BENCH = Path(__file__).parents[2] / "bench"
-sys.path.append(str(BENCH))
-
-from fault_books import Books, Told  # noqa: E402
-from fault_embedded import KINDS, audit  # noqa: E402
-from fault_servers import KINDS as KINDS_ON_SERVERS  # noqa: E402
-from fault_watchers import too_many  # noqa: E402
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, tmp_path: Path) -> None:
-    command = [sys.executable, str(BENCH / "faults.py"), "--rounds", "1", "--kinds", kind, "--json"]
+    command = [sys.executable, str(BENCH), "faults", "--rounds", "1", "--kinds", kind, "--json"]
     done = subprocess.run(
         [*command, "--folder", str(tmp_path / "faults")],
         capture_output=True,
@@ -45,7 +42,7 @@ def test_nothing_acknowledged_is_lost_or_done_twice(kind: str, tmp_path: Path) -
 def test_servers_that_are_broken_under_load_lose_nothing(tmp_path: Path) -> None:
     kinds = ["postgres", "redis", "cut", "web"]
     assert set(kinds) <= set(KINDS_ON_SERVERS)
-    command = [sys.executable, str(BENCH / "faults.py"), "--stage", "servers", "--json"]
+    command = [sys.executable, str(BENCH), "faults", "--stage", "servers", "--json"]
     with tempfile.TemporaryDirectory(prefix="vettance-faults-") as folder:
         # Not pytest's own folder: PostgreSQL runs as somebody else, who may not enter it.
         Path(folder).chmod(0o755)

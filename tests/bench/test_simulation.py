@@ -3,17 +3,16 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "bench" / "simulate_webhooks.py"
+from bench import BENCH
 
 
 def simulated(*arguments: str) -> tuple[int, dict[str, Any]]:
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--json", *arguments],
+        [sys.executable, str(BENCH), "simulate_webhooks", "--json", *arguments],
         capture_output=True,
         text=True,
         timeout=110,

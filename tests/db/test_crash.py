@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from bench import BENCH
 from tests.db.rows import decided
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore
 
-CRASH = Path(__file__).parents[2] / "bench" / "crash.py"
-
 
 def _run(*arguments: str, told: str = "") -> tuple[int, str]:
     done = subprocess.run(
-        [sys.executable, CRASH, *arguments],
+        [sys.executable, BENCH, "crash", *arguments],
         input=told,
         capture_output=True,
         text=True,

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from bench import BENCH
 from tests.db.rows import all_uses, decided, until, use
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore
-
-CRASH = Path(__file__).parents[2] / "bench" / "crash.py"
 
 
 def _alive(pid: int) -> bool:
@@ -98,7 +97,7 @@ async def test_the_writer_is_a_small_process(served: SqliteStore) -> None:
 
 def test_a_killed_parent_takes_its_writer_along(path: Path) -> None:
     migrate(path)
-    child = subprocess.Popen([sys.executable, CRASH, "--load", path], stdout=subprocess.PIPE)
+    child = subprocess.Popen([sys.executable, BENCH, "crash", "--load", path], stdout=subprocess.PIPE)
     assert child.stdout is not None
     with child.stdout:
         writer_pid = int(child.stdout.readline())

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from extreme_bodies import NUMBERS, Extremes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bench.fixtures.extreme_bodies import NUMBERS, Extremes
 from vettance.aml.aml_event import read_aml_event
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.evidence import Teller

@@ -10,7 +10,7 @@ from vettance.velocity.port import Observation, Plan, VelocityAnswer
 
 # A rough charge in bytes for what CPython keeps beside the words: a dictionary's slot, a fingerprint and the
 # head of a `bytes` value for each key; objects and room to grow for a busy one. Measured by
-# `bench/state_bench.py`.
+# `bench/parts/velocity_in_memory.py`.
 _KEY_BYTES: Final = 52 + 32 + 33
 _BUSY_BYTES: Final = 900
 _RAW_BYTES: Final = 18

@@ -1,0 +1,1 @@
+"""What AML rules find, and what watching costs."""

@@ -1,0 +1,1 @@
+"""How fast the whole service is, and what it takes of the machine."""

@@ -1,0 +1,1 @@
+"""How fast names are screened, and how well they match."""

@@ -1,0 +1,1 @@
+"""What one tenant suffers while another one misbehaves."""

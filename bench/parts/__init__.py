@@ -1,0 +1,1 @@
+"""What single parts of the service cost, in process."""

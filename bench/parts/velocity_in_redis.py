@@ -1,0 +1,168 @@
+"""What one state call costs on Redis, with the aggregates of the default pack and labelled traffic.
+
+Thirty days of a thousand customers are observed in order; the newest part is measured, one call at a time
+and then sixteen at a time, as a busy process has them. Beside it stands the same for the memory engine.
+
+    python bench velocity_in_redis [--url redis://127.0.0.1:6379/15] [--json]
+
+Without --url a private redis-server is started from the PATH and stopped at the end.
+"""
+
+import argparse
+import asyncio
+import json
+import secrets
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import uvloop
+
+from vettance.decisions.features import fraud_schema
+from vettance.events.event import read_taken_event
+from vettance.redis_link.redis_connection import RedisConnection
+from vettance.rules.packs import load_pack_text
+from vettance.rules.ruleset import compile_document
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+from vettance.velocity.port import Observation, Plan
+from vettance.velocity.redis.redis_velocity import RedisVelocity
+from vettance.wire.payload import parse_object
+
+CUSTOMERS, DAYS = 1_000, 30
+ALONE, TOGETHER, AT_ONCE = 5_000, 10_000, 16
+RECEIVED_MS = 1_780_000_000_000
+
+Seen = tuple[str, int, Observation]
+
+
+def traffic() -> tuple[Plan, list[Seen]]:
+    """Make the traffic, and what the default pack observes of it."""
+    _, compiled = compile_document(load_pack_text("fraud"), fraud_schema())
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--customers", str(CUSTOMERS), "--days", str(DAYS), "--out", folder]
+        subprocess.run(
+            [sys.executable, "-m", "vettance.cli", "generate", "fraud", *options],
+            check=True,
+            capture_output=True,
+        )
+        lines = (Path(folder) / "events.ndjson").read_bytes().splitlines()
+    seen = []
+    for number, line in enumerate(lines):
+        event = read_taken_event(parse_object(line), RECEIVED_MS)
+        observation = compiled.observe(compiled.facts(event))
+        seen.append((f"evt_{number}", event.occurred_at_ms, observation))
+    return compiled.plan, seen
+
+
+async def _together(velocity: RedisVelocity, tenant: str, seen: Sequence[Seen]) -> float:
+    """Observe with several calls under way; return microseconds for each."""
+    left = iter(seen)
+
+    async def caller() -> None:
+        for event_id, at_ms, observation in left:
+            await velocity.observe(tenant, event_id, at_ms, observation)
+            velocity.settle(tenant, event_id)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(caller() for _ in range(AT_ONCE)))
+    return (time.perf_counter() - began) / len(seen) * 1e6
+
+
+async def measure(url: str, plan: Plan, seen: Sequence[Seen]) -> dict[str, float]:
+    """Return milliseconds and microseconds by name."""
+    line = RedisConnection(url)
+    tenant = f"bench_{secrets.token_hex(6)}"
+    velocity = RedisVelocity(line, bytes(32))
+    await velocity.install(tenant, plan)
+    warm, together, alone = (
+        seen[: -ALONE - TOGETHER],
+        seen[-ALONE - TOGETHER : -ALONE],
+        seen[-ALONE:],
+    )
+    await _together(velocity, tenant, warm)
+    await line.call(b"CONFIG", b"RESETSTAT")
+    found = {"sixteen at once, us per call": await _together(velocity, tenant, together)}
+    spent = []
+    for event_id, at_ms, observation in alone:
+        began = time.perf_counter_ns()
+        await velocity.observe(tenant, event_id, at_ms, observation)
+        spent.append((time.perf_counter_ns() - began) / 1e6)
+        velocity.settle(tenant, event_id)
+    spent.sort()
+    found["alone, p50 ms"] = statistics.median(spent)
+    found["alone, p99 ms"] = spent[len(spent) * 99 // 100]
+    stats = (await line.call(b"INFO", b"commandstats")).decode()
+    usec = next(row for row in stats.splitlines() if row.startswith("cmdstat_evalsha:"))
+    found["inside Redis, us per call"] = float(usec.split("usec_per_call=")[1].split(",")[0])
+    found["bytes in Redis per event"] = float(
+        next(
+            row
+            for row in (await line.call(b"INFO", b"memory")).decode().splitlines()
+            if row.startswith("used_memory_dataset:")
+        ).split(":")[1]
+    ) / len(seen)
+    await line.close()
+    return found
+
+
+def measure_memory(plan: Plan, seen: Sequence[Seen]) -> dict[str, float]:
+    """Return microseconds of the memory engine, for the same events."""
+    velocity = MemoryVelocity()
+    velocity.install("bench", plan)
+    for event_id, at_ms, observation in seen[:-ALONE]:
+        velocity.observe("bench", event_id, at_ms, observation)
+    began = time.perf_counter()
+    for event_id, at_ms, observation in seen[-ALONE:]:
+        velocity.observe("bench", event_id, at_ms, observation)
+    return {"memory engine, us per call": (time.perf_counter() - began) / ALONE * 1e6}
+
+
+@contextmanager
+def private_redis() -> Iterator[str]:
+    """Start a redis-server that keeps nothing on disk."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no"]
+    with tempfile.TemporaryDirectory() as folder:
+        server = subprocess.Popen([*command, "--dir", folder], stdout=subprocess.DEVNULL)
+        try:
+            while True:
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        break
+                time.sleep(0.05)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            server.terminate()
+            server.wait()
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--url", help="a server that is running")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    plan, seen = traffic()
+    if arguments.url:
+        found = uvloop.run(measure(arguments.url, plan, seen))
+    else:
+        with private_redis() as url:
+            found = uvloop.run(measure(url, plan, seen))
+    found |= measure_memory(plan, seen)
+    found["events"] = len(seen)
+    found["aggregates"] = len(plan.aggregates)
+    if arguments.json:
+        print(json.dumps(found))
+    else:
+        for name, value in found.items():
+            print(f"{name:<32} {value:,.3f}")

@@ -1,0 +1,1 @@
+"""The delivery worker on simulated days, in virtual time."""

@@ -1,0 +1,1 @@
+"""What the stores cost: durable writes, row-level security, history, growth."""
