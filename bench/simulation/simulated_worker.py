@@ -8,7 +8,7 @@ from bench.simulation.simulated_world import BEGIN_MS, SimulatedNetwork, Simulat
 from vettance.telemetry.meters import Meters
 from vettance.webhooks import attempt_results, deliver
 from vettance.webhooks.deliver import Deliverer
-from vettance.webhooks.webhook import RetryPolicy
+from vettance.webhooks.retry_policy import RetryPolicy
 
 #: Ten times as fast as the real ones, so that a schedule has room for many attempts.
 POLICY = RetryPolicy(delays_ms=(100, 200, 400, 800, 1600), attempt_s_max=1.0, fault_pause_ms=6_000)

@@ -12,7 +12,8 @@ from vettance.tenants.vault import Vault
 from vettance.webhooks import sql
 from vettance.webhooks.deliver import Deliverer
 from vettance.webhooks.http_client import WebhookClient
-from vettance.webhooks.webhook import RetryPolicy, Subscription, free_slot, make_secret
+from vettance.webhooks.retry_policy import RetryPolicy
+from vettance.webhooks.webhook import Subscription, free_slot, make_secret
 
 TENANT = "ten_" + "1" * 32
 QUICK = RetryPolicy(delays_ms=(50, 60, 70, 80, 90), attempt_s_max=1.0)

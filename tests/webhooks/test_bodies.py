@@ -19,7 +19,7 @@ from vettance.retention import sql as retention_sql
 from vettance.retention.stored_texts import REWRITTEN
 from vettance.telemetry.meters import Meters
 from vettance.webhooks import deliver, delivery_queue, sql
-from vettance.webhooks.webhook import RetryPolicy
+from vettance.webhooks.retry_policy import RetryPolicy
 
 BIG = b'{"id":"x","notes":"' + b"n" * 20_000 + b'"}'
 OTHER = "ten_" + "2" * 32

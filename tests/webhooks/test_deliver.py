@@ -14,8 +14,9 @@ from vettance.outbox import MessageType
 from vettance.tenants.sql import note_change
 from vettance.tenants.vault import Vault
 from vettance.webhooks import deliver, delivery_queue, resolve, sql
+from vettance.webhooks.retry_policy import RetryPolicy
 from vettance.webhooks.subscription_queue import LIMIT_START
-from vettance.webhooks.webhook import RetryPolicy, verify
+from vettance.webhooks.webhook import verify
 
 
 async def test_a_message_reaches_every_subscription_that_wants_its_type_and_no_other(office: Office) -> None:

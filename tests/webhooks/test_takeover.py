@@ -21,7 +21,7 @@ from vettance.db.engine import StoreDown
 from vettance.db.membership import Membership
 from vettance.db.postgres import PostgresStore
 from vettance.tenants.vault import Vault
-from vettance.webhooks.deliver import LEASE_MS
+from vettance.webhooks.retry_policy import LEASE_MS
 
 pytestmark = pytest.mark.skipif(absence() is not None, reason="no PostgreSQL here")
 

@@ -15,8 +15,8 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.webhooks.office import Office
 from tests.webhooks.receivers import Received, receiving
+from vettance.webhooks.retry_policy import RetryPolicy
 from vettance.webhooks.webhook import (
-    RetryPolicy,
     Unverified,
     free_slot,
     make_secret,

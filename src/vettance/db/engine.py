@@ -15,6 +15,9 @@ KEY_BYTES_MAX: Final = 1_024
 #: several reads at once fit into the memory of a small machine.
 PIECE_BYTES: Final = 4 * 1024 * 1024
 
+#: How long any call may take before it raises `StoreDown`. What has a part of it to itself derives from it.
+ANSWER_S_MAX: Final = 10.0
+
 #: What stands in place of a tenant where the service keeps its own house, over the rows of all tenants.
 EVERYBODY = "*"
 

@@ -9,18 +9,18 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from vettance.db import write_batcher
-from vettance.db.engine import EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
+from vettance.db.engine import ANSWER_S_MAX, EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
 from vettance.db.postgres_analyze import LOOK_S, count, select_grown
 from vettance.db.postgres_batch import Batcher, CommitBatch, Reply, Unmet
 from vettance.db.postgres_link import ERRORS, ReadOnly, StatementRefused, Undone, connect, failure, part
 from vettance.db.postgres_read import fetch
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
-from vettance.db.reader_pool import ANSWER_S_MAX, READERS, WAITING_MAX
+from vettance.db.reader_pool import READERS, WAITING_MAX
 from vettance.telemetry.meters import Meters
 
 #: How long a batch may take, the wait for those of other processes included.
-BATCH_S_MAX: Final = 8.0
+BATCH_S_MAX: Final = ANSWER_S_MAX - 2.0
 _DRAIN_S_MAX: Final = 20.0
 #: How often a write that was refused is tried.
 _TRY_S: Final = 1.0

@@ -4,12 +4,11 @@ import asyncio
 import datetime
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, StoreDown
+from vettance.db.engine import ANSWER_S_MAX, Row, Statement, StoreDown
 from vettance.db.postgres_link import ERRORS, connect, failure, part
 from vettance.db.postgres_read import fetch
 from vettance.db.postgres_schema import AHEAD, PARTITIONED, lacking, month_of, owning
 
-ANSWER_S_MAX: Final = 10.0
 #: What decides whether a commit that was acknowledged can be lost, and what each must say
 #: (postgresql.org/docs/15/runtime-config-wal.html).
 DURABLE: Final = {"fsync": "on", "full_page_writes": "on"}

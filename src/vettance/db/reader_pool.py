@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from vettance.db.connection import failure, open_reader
-from vettance.db.engine import Misuse, Row, Statement, StoreDown, take_piece
+from vettance.db.engine import ANSWER_S_MAX, Misuse, Row, Statement, StoreDown, take_piece
 
 READERS = 4
 WAITING_MAX = 1_000
-ANSWER_S_MAX = 10.0
 _CLOSED = "the store is closed"
 STEPS_BETWEEN_LOOKS = 20_000  # Virtual machine steps; about a millisecond.
 

@@ -6,9 +6,9 @@ from types import TracebackType
 from typing import Literal, Self
 
 from vettance.db.connection import STORE_FILE, prepare
-from vettance.db.engine import Row, Statement
+from vettance.db.engine import ANSWER_S_MAX, Row, Statement
 from vettance.db.migrate import migrate
-from vettance.db.reader_pool import ANSWER_S_MAX, Readers
+from vettance.db.reader_pool import Readers
 from vettance.db.write_batcher import Gatherer
 from vettance.db.writer_channel import ProcessChannel, ThreadChannel
 from vettance.telemetry.meters import Meters

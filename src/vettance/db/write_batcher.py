@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
+from vettance.db.engine import ANSWER_S_MAX, Clash, Lost, Misuse, Statement, StoreDown
 from vettance.db.writer_channel import Channel
 from vettance.telemetry.meters import Meters
 
@@ -20,7 +20,6 @@ BATCH_WRITES_MAX = 1_000
 # One batch is being committed while the next one already waits in the writer's socket.
 BATCHES_SENT_MAX = 2
 BATCH_BYTES_MAX = 8 * 1024 * 1024
-ANSWER_S_MAX = 10.0
 DRAIN_S_MAX = 20.0
 TICK_S = 0.25
 _TICKS_MAX = int(ANSWER_S_MAX / TICK_S)

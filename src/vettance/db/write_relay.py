@@ -14,14 +14,15 @@ from typing import Any, Final, Self, cast
 
 import msgspec
 
-from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, Store, StoreDown
+from vettance.db.engine import ANSWER_S_MAX, Clash, Lost, Misuse, Row, Statement, Store, StoreDown
 from vettance.db.reader_pool import Readers
 
 # A frame is its length in bytes and `[texts, writes]`: SQL texts not sent before (their numbers go on from
 # those before), and writes `[id, [number of the text, arguments, rows], …]`. The answer to it is, as writes
 # finish, frames `[id, counts]` or `[id, [kind, sentence]]`.
 _LENGTH: Final = struct.Struct(">I")
-_ANSWER_S_MAX: Final = 12.0  # A little longer than the store itself takes to give up.
+#: A little longer than the store of the parent takes to give up.
+_ANSWER_S_MAX: Final = ANSWER_S_MAX + 2.0
 _ENDED: Final = "the parent process is gone"
 _FAILURES: Final[dict[str, type[Exception]]] = {
     "clash": Clash,

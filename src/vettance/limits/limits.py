@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-THROTTLE_WINDOW_S: Final = 60.0
+THROTTLE_WINDOW_S: Final = 60
 QUOTA_WINDOW_S: Final = 3600
 # Leading room in a caller's log is given back in blocks, so that forgetting a moment costs O(1) on average.
 _ROOM_MIN: Final = 64
@@ -144,7 +144,7 @@ class Throttle:
 
 def _refused(log: _Log | None, used: int, limit: int, now_s: float) -> Verdict:
     """Say when enough of the `used` requests will have left the window for one more to fit."""
-    wait_s = THROTTLE_WINDOW_S
+    wait_s: float = THROTTLE_WINDOW_S
     if log is not None and limit > 0:
         wait_s = log.moments[log.head + used - limit] + THROTTLE_WINDOW_S - now_s
     return Verdict(admitted=False, limit=limit, remaining=0, reset_s=wait_s, retry_after_s=wait_s)

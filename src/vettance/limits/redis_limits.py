@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
+from vettance.clock import DAY_MS
 from vettance.limits.limits import QUOTA_WINDOW_S, Charge, Verdict
 from vettance.redis_link.redis_connection import LuaScript, RedisConnection
 
@@ -12,7 +13,7 @@ PREFIX: Final = "vettance"
 _CHARGE: Final = LuaScript(__package__, "limits.lua")
 _RESTORE: Final = LuaScript(__package__, "quota.lua")
 _THROTTLED: Final = 1
-_MARK_S: Final = 86_400  # As long as signals of a session count.
+MARK_S: Final = DAY_MS // 1000  # As long as signals of a session count.
 _MICRO: Final = 1e6
 _ASKED_AT_ONCE: Final = 500  # So that requests get their turn between, and the line has room for them.
 
@@ -32,7 +33,7 @@ class SharedLimits:
         """Tell every process, with its next request of a tenant, that there is something to read again."""
         key = _mark_key(tenant)
         await self._line.call(b"INCR", key)
-        await self._line.call(b"EXPIRE", key, b"%d" % _MARK_S)
+        await self._line.call(b"EXPIRE", key, b"%d" % MARK_S)
 
     async def charge(
         self, tenant: str, caller: str, throttle: int, quota: int, *, looking: bool = False

@@ -20,8 +20,6 @@ _PAUSE_S_MIN: Final = 0.2
 _PAUSE_S_MAX: Final = 5.0
 #: A child that ends sooner than this was not able to start.
 _STEADY_S: Final = 10.0
-#: From the signal to the end: what a child may take to drain, and a little more.
-STOP_S_MAX: Final = 17.0
 #: What a command ends with that says why it cannot begin.
 _REFUSED: Final = 1
 _SAID_BYTES_MAX: Final = 65_536
@@ -96,12 +94,17 @@ class WorkerPool:
         arguments: Sequence[str],
         on_ready: Callable[[], None],
         on_wait: Callable[[str], None],
+        stop_s_max: float,
     ) -> None:
-        """`on_ready` is called when the first child answers; `on_wait` once for what children wait for."""
+        """`on_ready` is called when the first child answers; `on_wait` once for what children wait for.
+
+        A child that is told to stop is killed after `stop_s_max`.
+        """
         self._listener = listener
         self._arguments = arguments
         self._on_ready = on_ready
         self._on_wait = on_wait
+        self._stop_s_max = stop_s_max
         self._awaited: set[str] = set()
         self._board = SharedBoard.shared()
         # One of them does what has to be done once; the others only answer.
@@ -176,7 +179,7 @@ class WorkerPool:
 
     def _begin_stop(self) -> None:
         if not self._stop_by:
-            self._stop_by = time.monotonic() + STOP_S_MAX
+            self._stop_by = time.monotonic() + self._stop_s_max
             self._tell(signal.SIGTERM)
 
     def _start(self, seat: _WorkerSlot) -> None:

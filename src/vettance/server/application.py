@@ -57,6 +57,7 @@ from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.server.change_feed import ChangeFeed, Reload
 from vettance.server.key_mirror import KeyMirror
+from vettance.server.stop_times import SNAPSHOT_S_MAX
 from vettance.server.tenant_tasks import TenantTasks
 from vettance.settings.settings import Role, Settings, load_secret
 from vettance.telemetry.logs import logger
@@ -87,8 +88,6 @@ from vettance.websdk.session_sync import SessionSync
 
 if TYPE_CHECKING:
     pass
-
-SNAPSHOT_S_MAX = 4.0  # What is not written down by then is replayed from the log at the next start.
 
 _log = logger()
 

@@ -16,6 +16,7 @@ from vettance.ops.server_note import note_server, remove_note
 from vettance.processes.malloc import give_back_early
 from vettance.processes.worker_pool import Child, WorkerPool
 from vettance.redis_link.down import StateDown
+from vettance.server.stop_times import STOP_S_MAX
 from vettance.settings.settings import Role, Settings, check_secret
 from vettance.telemetry.logs import configure_logs
 
@@ -68,7 +69,8 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
             uvloop.run(serve_until_told(settings, listener, say, _say_it_waits))
         else:
             arguments = ("--data", str(settings.data))
-            sys.exit(WorkerPool(listener, workers, settings.role, arguments, say, _say_it_waits).run())
+            pool = WorkerPool(listener, workers, settings.role, arguments, say, _say_it_waits, STOP_S_MAX)
+            sys.exit(pool.run())
     except REFUSALS as error:
         fail(_reason(error))
     finally:

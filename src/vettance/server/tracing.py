@@ -21,7 +21,8 @@ from vettance.web.edge import Edge, Send
 from vettance.web.request_body import Receive
 from vettance.web.routing import RouteTable
 from vettance.web.server import WHOLE_ANSWER
-from vettance.webhooks.http_client import ATTEMPT_S_MAX, Headers, WebhookClient
+from vettance.webhooks.http_client import Headers, WebhookClient
+from vettance.webhooks.retry_policy import ATTEMPT_S_MAX
 from vettance.webhooks.webhook import AttemptOutcome
 
 _CONTEXT: Final = TraceContextTextMapPropagator()

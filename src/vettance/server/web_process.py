@@ -17,6 +17,7 @@ from vettance.deployment.connect import present
 from vettance.redis_link.down import StateDown
 from vettance.server.application import Service
 from vettance.server.lifecycle import running
+from vettance.server.stop_times import REQUESTS_S_MAX
 from vettance.settings.settings import Settings, SettingsError
 from vettance.telemetry.meters import CounterSlot
 from vettance.web.accept import Acceptor
@@ -24,7 +25,6 @@ from vettance.web.connection_counts import ConnectionShares, connections_max
 from vettance.web.edge import Asgi
 from vettance.web.server import EdgeProtocol
 
-STOP_S_MAX = 10  # Requests in flight get this long after SIGTERM; the whole stop stays under 15 s.
 _STOP_LOOK_S = 0.1
 BACKLOG = 2048
 
@@ -131,5 +131,5 @@ def server_config(app: Asgi) -> uvicorn.Config:
         proxy_headers=False,
         backlog=BACKLOG,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=STOP_S_MAX,
+        timeout_graceful_shutdown=REQUESTS_S_MAX,
     )

@@ -24,8 +24,6 @@ SUBSCRIPTIONS_MAX = 1_000  # what has been measured; a decision waits for the ro
 #: Entries of both lists together: every process keeps all of them in memory, half a kilobyte each.
 LIST_ENTRIES_DEFAULT = 100_000
 LIST_ENTRIES_MAX = 10_000_000
-THROTTLE_WINDOW_S = 60
-QUOTA_WINDOW_S = 3600
 
 
 class Tenant(msgspec.Struct, rename="camel", frozen=True, kw_only=True):

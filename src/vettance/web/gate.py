@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from vettance.errors import Forbidden, LimitReached, Refusal, Unauthorized, Unavailable
-from vettance.limits.limits import Charge, Quota, Throttle, Verdict
+from vettance.limits.limits import QUOTA_WINDOW_S, THROTTLE_WINDOW_S, Charge, Quota, Throttle, Verdict
 from vettance.redis_link.down import StateDown
 from vettance.tenants.browser_token import TokenClaims, TokenRefused, normal_origin
-from vettance.tenants.tenant import QUOTA_WINDOW_S, THROTTLE_WINDOW_S, Key, Tenant
+from vettance.tenants.tenant import Key, Tenant
 from vettance.web.admission import Admission
 from vettance.web.asgi import Header
 from vettance.web.routing import Access, Route

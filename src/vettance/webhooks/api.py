@@ -40,6 +40,7 @@ from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.receiver_address import AddressForbidden
 from vettance.webhooks.requests import read_phase, read_replay, read_subscription
 from vettance.webhooks.resolve import Unresolved
+from vettance.webhooks.retry_policy import TEST_S_MAX
 from vettance.webhooks.webhook import (
     OLD_SECRET_MS,
     UNREACHED,
@@ -62,7 +63,6 @@ _RESOLVE_S_MAX: Final = 2.0
 _TESTS_MAX: Final = 64
 #: And those of one tenant, who tries out one or two receivers at a time.
 _TESTS_OF_TENANT_MAX: Final = 4
-_TEST_S_MAX: Final = 15
 _REPLAY_ROWS: Final = 1_000
 #: A replay queues no more than that so many deliveries wait for its tenant, about what is sent in ten
 #: seconds. It is called again when they are gone.
@@ -273,7 +273,7 @@ class WebhookDoors:
                 f"{_TESTS_OF_TENANT_MAX} test deliveries of this tenant are under way already. Wait for one "
                 "of them to be answered.",
                 _TESTS_OF_TENANT_MAX,
-                _TEST_S_MAX,
+                TEST_S_MAX,
                 1,
             )
         if not self._tests.may_take(tenant):

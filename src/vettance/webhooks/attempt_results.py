@@ -9,8 +9,9 @@ from vettance.fairness.isolation import Isolation
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
 from vettance.webhooks import delivery_queue
+from vettance.webhooks.retry_policy import RetryPolicy
 from vettance.webhooks.subscription_queue import SubscriptionQueue
-from vettance.webhooks.webhook import AttemptOutcome, DeliveryState, RetryPolicy
+from vettance.webhooks.webhook import AttemptOutcome, DeliveryState
 
 #: Rounds of claims and of settlements are this far apart at least, so that a busy worker makes few large
 #: commits: every one keeps the decisions of the service from being written for its while.

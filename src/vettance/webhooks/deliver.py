@@ -19,16 +19,11 @@ from vettance.webhooks.attempt_results import ROUND_S, STORE_PAUSE_S, Sent, Sett
 from vettance.webhooks.backlog_limit import bound_backlogs
 from vettance.webhooks.delivery_queue import Claimed
 from vettance.webhooks.http_client import WebhookClient
+from vettance.webhooks.retry_policy import DRAIN_S_MAX, LEASE_MS, SETTLE_S_MAX, RetryPolicy
 from vettance.webhooks.sql import AREA, unseal
 from vettance.webhooks.subscription_queue import READY_MAX, Lanes, SubscriptionQueue
 from vettance.webhooks.takeover import Members, Succession
-from vettance.webhooks.webhook import (
-    AttemptFailure,
-    AttemptOutcome,
-    DeliveryState,
-    RetryPolicy,
-    signed_headers,
-)
+from vettance.webhooks.webhook import AttemptFailure, AttemptOutcome, DeliveryState, signed_headers
 
 # New deliveries are looked for this often. Half of it is what a delivery waits on average; a look costs a
 # tenth of a millisecond.
@@ -36,15 +31,9 @@ _POLL_S: Final = 0.02
 _CHANGES_S: Final = 0.25
 _SWEEP_S: Final = 10.0
 _OVERDUE_MS: Final = 5_000
-# A lease outlives any attempt (resolving the name included) and its settlement. After it another worker may
-# take the delivery.
-LEASE_MS: Final = 30_000
 _FEED_ROWS: Final = 2_000
 _CANCEL_ROWS: Final = 1_000
 _FORGET_ROWS: Final = 1_000
-#: After SIGTERM: the longest attempt, and what settling it may take.
-DRAIN_S_MAX: Final = 10.5
-_SETTLE_S_MAX: Final = 1.5
 
 _log = logger()
 Queued = tuple[SubscriptionQueue, int]
@@ -380,7 +369,7 @@ class Deliverer:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
         self._settler.end()
-        await asyncio.wait((settling,), timeout=_SETTLE_S_MAX)
+        await asyncio.wait((settling,), timeout=SETTLE_S_MAX)
         try:
             await asyncio.gather(
                 *(self._store.write(delivery_queue.release(*one)) for one in held),

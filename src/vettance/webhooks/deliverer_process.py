@@ -14,12 +14,11 @@ from vettance.settings.settings import Settings
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import CounterSlot, take_place
 from vettance.telemetry.shared_counters import beside
+from vettance.webhooks.retry_policy import STOP_S_MAX
 
 _PAUSE_S_MIN: Final = 0.2
 _PAUSE_S_MAX: Final = 10.0
 _STEADY_S: Final = 30.0
-#: From the signal to the end: the longest attempt (10 s), its settlement, and letting go of the store.
-STOP_S_MAX: Final = 13.0
 
 _log = logger()
 

@@ -18,9 +18,9 @@ import httptools
 from vettance import clock
 from vettance.webhooks.receiver_address import AddressForbidden, ReceiverTarget, check_receiver, read_target
 from vettance.webhooks.resolve import Address, Resolver, Unresolved
+from vettance.webhooks.retry_policy import ATTEMPT_S_MAX
 from vettance.webhooks.webhook import ANSWER_BYTES_MAX, AttemptFailure, AttemptOutcome
 
-ATTEMPT_S_MAX: Final = 10.0
 _CONNECT_S_MAX: Final = 4.0  # for each address, so that a dead one leaves time for another
 _ADDRESSES_MAX: Final = 3
 # Once there is a status, the rest of the answer is only for the log: nobody waits long for it.

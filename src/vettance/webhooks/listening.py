@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from vettance.webhooks.retry_policy import ATTEMPT_S_MAX
 from vettance.webhooks.webhook import AttemptFailure, Subscription
 
 #: So long a delivery waits before somebody wonders who sends it.
@@ -14,7 +15,8 @@ _WHY: Final = {
     "container, whose 127.0.0.1 is not this one. Run `listen` where the server runs",
     AttemptFailure.NETWORK: "the server finds no way to this address: it runs on another machine or in a "
     "container. Run `listen` where the server runs",
-    AttemptFailure.TIMEOUT: "nothing was answered within 10 seconds; look at what --forward-to leads to",
+    AttemptFailure.TIMEOUT: f"nothing was answered within {ATTEMPT_S_MAX:g} seconds; "
+    "look at what --forward-to leads to",
     AttemptFailure.SECRET: "the server has another VETTANCE_SECRET than this command",
 }
 _NOBODY: Final = (

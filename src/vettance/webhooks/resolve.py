@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
+from vettance.webhooks.retry_policy import RESOLVE_S_MAX
+
 if TYPE_CHECKING:
     import aiodns
 
-#: How long a name is looked for. Resolvers that ask others give up after five seconds as a rule.
-RESOLVE_S_MAX: Final = 5.0
 #: For how long the addresses of a name are taken as known.
 FOUND_S: Final = 15.0
 #: For how long a name that could not be resolved is not asked for again: what waits for it fails at once.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from vettance.limits.slot_shares import SlotShares
-from vettance.webhooks.webhook import RetryPolicy
+from vettance.webhooks.retry_policy import RetryPolicy
 
 LIMIT_START: Final = 8.0
 LIMIT_MAX: Final = 64.0

@@ -13,6 +13,7 @@ import msgspec
 from vettance import __version__
 from vettance.clock import DAY_MS
 from vettance.outbox import MessageType
+from vettance.webhooks.retry_policy import ATTEMPT_S_MAX
 from vettance.wire.numbers import read_whole
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - the mark that every signing secret begins with
@@ -24,9 +25,6 @@ OLD_SECRET_MS: Final = DAY_MS
 #: How much of a receiver's answer is kept for people to read.
 ANSWER_BYTES_MAX: Final = 1024
 
-#: What the clocks of several machines may differ.
-CLOCKS_APART_MS: Final = 5_000
-
 #: How far a webhook's own timestamp may be off before a receiver should take it for a replayed recording.
 #: Five minutes is what the Standard Webhooks specification recommends (standardwebhooks.com).
 TOLERANCE_S: Final = 300
@@ -37,35 +35,6 @@ _SLOTS: Final = 0x10000
 
 SIGNATURE_HEADER: Final = "X-Webhook-Signature"
 USER_AGENT: Final = f"Vettance/{__version__}"
-
-
-class RetryPolicy(msgspec.Struct, frozen=True):
-    """When a failed delivery is tried again. `delays_ms[n]` counts from the end of attempt n + 1.
-
-    `fault_pause_ms` is how long something is let alone that a fault of ours keeps from being sent: a secret
-    that does not open, a row that cannot be read.
-    """
-
-    delays_ms: tuple[int, ...] = (1000, 2000, 4000, 8000, 16000)
-    attempt_s_max: float = 10.0
-    fault_pause_ms: int = 60_000
-
-    @property
-    def ahead_ms_max(self) -> int:
-        """How far ahead a moment may lie that something waits for: the longest delay or pause there is.
-
-        One that lies further ahead was noted while a clock stood wrong, and nothing waits for it.
-        """
-        return max(*self.delays_ms, self.fault_pause_ms) + CLOCKS_APART_MS
-
-    @property
-    def attempts_max(self) -> int:
-        """How many attempts there are before a delivery is exhausted."""
-        return len(self.delays_ms) + 1
-
-    def due_at_ms(self, attempts: int, ended_at_ms: int) -> int | None:
-        """Return when to try again after `attempts` failed ones, the last ended at `ended_at_ms`; or None."""
-        return ended_at_ms + self.delays_ms[attempts - 1] if attempts < self.attempts_max else None
 
 
 class DeliveryState(enum.StrEnum):
@@ -95,7 +64,7 @@ class AttemptFailure(enum.StrEnum):
 
 #: What a failure without an answer means, for the tenant.
 UNREACHED: Final = {
-    AttemptFailure.TIMEOUT: "The receiver gave no status within 10 seconds.",
+    AttemptFailure.TIMEOUT: f"The receiver gave no status within {ATTEMPT_S_MAX:g} seconds.",
     AttemptFailure.REFUSED: "Nobody listens at the address and port of the receiver.",
     AttemptFailure.DISCONNECTED: "The receiver closed the connection without an answer.",
     AttemptFailure.DNS: "The receiver's name could not be resolved.",

@@ -11,8 +11,6 @@ from vettance.ops.doctor.check import CheckResult, Patient, fault, ok, warning
 
 POSTGRES_MIN: Final = 150_000
 REDIS_MIN: Final = 7
-#: Clocks that are kept by the network differ by milliseconds.
-SKEW_MS_MAX: Final = 5_000
 #: Connections that one process may hold, with those of commands beside it (docs/postgresql.md).
 CONNECTIONS_EACH: Final = 10
 _ASK_S_MAX: Final = 3.0
@@ -78,7 +76,7 @@ def judge_settings(settings: Mapping[str, str]) -> Iterator[CheckResult]:
 def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> Iterator[CheckResult]:
     """Say whether a clock is too far from ours, by which it was asked and answered at these moments."""
     ahead_ms = theirs_ms - min(max(theirs_ms, asked_ms), answered_ms)
-    if abs(ahead_ms) > SKEW_MS_MAX:
+    if abs(ahead_ms) > clock.CLOCKS_APART_MS:
         way = "ahead of" if ahead_ms > 0 else "behind"
         mend = "Keep both clocks (chrony or systemd-timesyncd): windows and limits go by them."
         yield warning(whose, f"its clock is {abs(ahead_ms) / 1000:.0f} s {way} this one", mend)
