@@ -21,7 +21,7 @@ from vettance.db.sqlite import SqliteStore
 from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.fairness.isolation import failing
 from vettance.ids import IdSource
-from vettance.limits.limits import Quota
+from vettance.limits.quota import Quota
 from vettance.limits.quota_usage import OwnQuotaUsage
 from vettance.limits.sql import select_quota_use
 from vettance.ops.gauges import Measurer, keep_noting

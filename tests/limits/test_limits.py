@@ -3,7 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vettance.limits.limits import QUOTA_WINDOW_S, THROTTLE_WINDOW_S, Quota, Throttle
+from vettance.limits.quota import QUOTA_WINDOW_S, Quota
+from vettance.limits.throttle import THROTTLE_WINDOW_S, Throttle
 
 # Steps in quarters of a second are exact in binary, so that a window's edge is hit often and exactly.
 _STEPS = st.integers(0, 140).map(lambda quarters: quarters / 4) | st.just(0.0) | st.just(60.0)

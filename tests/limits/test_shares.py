@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.limits.byte_shares import AmountShares, EqualShares
-from vettance.web.connection_counts import ConnectionShares, connections_max
+from vettance.limits.connection_shares import ConnectionShares, connections_max
+from vettance.limits.shares import AmountShares, EqualShares
 
 
 def taken(shares: AmountShares, size: int, *holders: str) -> int:

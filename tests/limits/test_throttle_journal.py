@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.live import Service
 from vettance.limits import throttle_journal as trails
-from vettance.limits.limits import THROTTLE_WINDOW_S, Throttle
+from vettance.limits.throttle import THROTTLE_WINDOW_S, Throttle
 from vettance.limits.throttle_journal import ThrottleJournal
 
 _STEPS_S = st.integers(0, 140).map(lambda quarters: quarters / 4) | st.just(0.0) | st.just(60.0)

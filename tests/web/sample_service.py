@@ -14,7 +14,8 @@ import uvicorn
 from vettance.db.engine import StoreDown
 from vettance.errors import BadGateway, Conflict, GatewayTimeout, Invalid, NotFound, Unprocessable
 from vettance.ids import IdSource, is_id
-from vettance.limits.limits import Quota, Throttle
+from vettance.limits.quota import Quota
+from vettance.limits.throttle import Throttle
 from vettance.tenants.tenant import Key, Tenant, make_key
 from vettance.web.edge import Edge
 from vettance.web.gate import Gate

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.web.raw_client import RawClient
 from tests.web.sample_service import Notebook, serving
 from vettance.errors import LimitReached, Unauthorized
-from vettance.limits.limits import Quota, Throttle
+from vettance.limits.quota import Quota
+from vettance.limits.throttle import Throttle
 from vettance.tenants.tenant import Key, Tenant, make_key
 from vettance.web.gate import Gate
 from vettance.web.routing import Access, Call, Route, RouteReply

@@ -7,7 +7,7 @@ import pytest
 
 from tests.web.raw_client import RawClient
 from tests.web.sample_service import Notebook, serving
-from vettance.web.connection_counts import ConnectionShares
+from vettance.limits.connection_shares import ConnectionShares
 from vettance.web.server import EdgeProtocol
 
 NOTES = "/api/v1/notes"

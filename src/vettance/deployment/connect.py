@@ -12,7 +12,7 @@ from vettance.db.exclusive_file import Tell, unserved
 from vettance.db.observed import WatchedStore
 from vettance.db.sqlite import Seat, SqliteStore, store_path
 from vettance.db.write_relay import RelayedStore, watch
-from vettance.limits.limits import THROTTLE_WINDOW_S, Throttle
+from vettance.limits.throttle import THROTTLE_WINDOW_S, Throttle
 from vettance.limits.throttle_journal import ThrottleJournal
 from vettance.redis_link.down import StateDown
 from vettance.settings.settings import Settings, SettingsError

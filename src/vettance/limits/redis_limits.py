@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from vettance.clock import DAY_MS
-from vettance.limits.limits import QUOTA_WINDOW_S, Charge, Verdict
+from vettance.limits.quota import QUOTA_WINDOW_S
+from vettance.limits.verdict import Charge, Verdict
 from vettance.redis_link.redis_connection import LuaScript, RedisConnection
 
 PREFIX: Final = "vettance"

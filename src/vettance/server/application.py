@@ -43,7 +43,7 @@ from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 from vettance.jobs.api import JobDoors
 from vettance.jobs.worker import Worker
-from vettance.limits.limits import QUOTA_WINDOW_S, Quota
+from vettance.limits.quota import QUOTA_WINDOW_S, Quota
 from vettance.limits.quota_usage import OwnQuotaUsage, QuotaUsage, SharedQuotaUsage, keep_saving
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors

@@ -14,6 +14,7 @@ from vettance.db.engine import StoreDown
 from vettance.db.write_relay import watch
 from vettance.decisions.network import FileUnreadable
 from vettance.deployment.connect import present
+from vettance.limits.connection_shares import ConnectionShares, connections_max
 from vettance.redis_link.down import StateDown
 from vettance.server.application import Service
 from vettance.server.lifecycle import running
@@ -21,7 +22,6 @@ from vettance.server.stop_times import REQUESTS_S_MAX
 from vettance.settings.settings import Settings, SettingsError
 from vettance.telemetry.meters import CounterSlot
 from vettance.web.accept import Acceptor
-from vettance.web.connection_counts import ConnectionShares, connections_max
 from vettance.web.edge import Asgi
 from vettance.web.server import EdgeProtocol
 

@@ -19,8 +19,8 @@ from vettance.errors import (
     Unavailable,
 )
 from vettance.ids import IdSource
-from vettance.limits.byte_shares import AmountShares, EqualShares
 from vettance.limits.loop_time import Pace
+from vettance.limits.shares import AmountShares, EqualShares
 from vettance.telemetry.meters import Meters
 from vettance.web.admission import Admission
 from vettance.web.asgi import Header, Message

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from vettance.errors import Forbidden, LimitReached, Refusal, Unauthorized, Unavailable
-from vettance.limits.limits import QUOTA_WINDOW_S, THROTTLE_WINDOW_S, Charge, Quota, Throttle, Verdict
+from vettance.limits.quota import QUOTA_WINDOW_S, Quota
+from vettance.limits.throttle import THROTTLE_WINDOW_S, Throttle
+from vettance.limits.verdict import Charge, Verdict
 from vettance.redis_link.down import StateDown
 from vettance.tenants.browser_token import TokenClaims, TokenRefused, normal_origin
 from vettance.tenants.tenant import Key, Tenant

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from vettance.errors import Invalid, PayloadTooLarge, ShareUsedUp, UnsupportedMediaType
-from vettance.limits.byte_shares import AmountShares
+from vettance.limits.shares import AmountShares
 from vettance.web.asgi import Message
 from vettance.wire.payload import BODY_BYTES_MAX
 

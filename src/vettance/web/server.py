@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from vettance.errors import Invalid, Refusal, Unavailable
 from vettance.ids import IdSource
-from vettance.web.connection_counts import ConnectionShares
+from vettance.limits.connection_shares import ConnectionShares
 from vettance.web.request_head import (
     METHOD_BYTES_MAX,
     NO_HTTP,

@@ -4,7 +4,7 @@ import ipaddress
 import resource
 from typing import Final
 
-from vettance.limits.byte_shares import AmountShares
+from vettance.limits.shares import AmountShares
 
 #: Connections of one process. Each may hold a few hundred KiB at worst, which is memory enough.
 CONNECTIONS_MAX: Final = 16_384
