@@ -13,8 +13,9 @@ from vettance.rules.language import check
 from vettance.rules.plan_builder import AGGREGATES_MAX, TooManyAggregates
 from vettance.rules.schema import Field, Namespace, Schema, Type
 from vettance.rules.unknowns import failures_of
+from vettance.velocity.aggregates import AGGREGATES
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.port import KINDS, Aggregate, Observation, Series
+from vettance.velocity.port import Aggregate, Observation, Series
 
 MINUTE = 60_000
 
@@ -105,7 +106,7 @@ def test_every_kind_of_aggregate_answers_from_the_state_engine() -> None:
         "last_seen(by=ip) == 60",
         "last(metadata.amount, by=ip) == 8",
     ]
-    assert {text.partition("(")[0] for text in texts} == set(KINDS)
+    assert {text.partition("(")[0] for text in texts} == set(AGGREGATES)
     compiled = compile_texts(*texts)
     velocity = MemoryVelocity()
     velocity.install("t", compiled.plan)

@@ -13,7 +13,6 @@ from vettance.decisions.features import fraud_schema
 from vettance.decisions.network import Network
 from vettance.events.event import read_taken_event
 from vettance.rules import (
-    aggregates,
     calls,
     document_layout,
     functions,
@@ -23,6 +22,7 @@ from vettance.rules import (
     parse,
     plan_builder,
     scanner,
+    windows,
 )
 from vettance.rules.document import DOCUMENT_BYTES_MAX
 from vettance.rules.language import RuleFault, check
@@ -30,6 +30,7 @@ from vettance.rules.manual import aggregate_entries, manual_table, word_entries
 from vettance.rules.packs import default_pack
 from vettance.rules.ruleset import admit, read_ruleset
 from vettance.rules.schema import Schema
+from vettance.velocity import aggregates
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -43,7 +44,7 @@ LIMITS = [
     ("characters of a text", scanner.STRING_CHARS_MAX),
     ("characters of a pattern", functions.PATTERN_CHARS_MAX),
     ("greatest number written in a rule", f"{operators.NUMBER_MAX:.0e}".replace("+", "")),
-    ("parts of a key", aggregates.KEY_PARTS_MAX),
+    ("parts of a key", windows.KEY_PARTS_MAX),
     ("longest window", f"{aggregates.WINDOW_MS_MAX // aggregates.DAY_MS} days"),
     ("cost of a rule", language.COST_MAX),
     ("different aggregates of a rule set", plan_builder.AGGREGATES_MAX),

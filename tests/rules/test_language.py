@@ -3,9 +3,9 @@
 import pytest
 
 from tests.rules.words import FIELDS, SCHEMA, compile_texts, fires
-from vettance.rules.aggregates import read_window, window_text
 from vettance.rules.language import RuleFault, check
 from vettance.rules.schema import Field, Namespace, Schema, Type
+from vettance.rules.windows import read_window, window_text
 
 
 @pytest.mark.parametrize(

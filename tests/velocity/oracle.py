@@ -2,7 +2,8 @@
 
 import math
 
-from vettance.velocity.port import KINDS, Observation, Plan, Value
+from vettance.velocity.aggregates import AGGREGATES
+from vettance.velocity.port import Observation, Plan, Value
 
 
 def same(value: Value) -> tuple[str, Value]:
@@ -60,7 +61,7 @@ class Oracle:
             return None
         inside = self.inside(tenant, index, at_ms - aggregate.window_ms, at_ms, seen)
         if not inside:
-            return KINDS[aggregate.kind]
+            return AGGREGATES[aggregate.kind].default
         moments, values = zip(*inside, strict=True)
         return {
             "count": lambda: len(inside),

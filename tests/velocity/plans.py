@@ -2,14 +2,15 @@
 
 from hypothesis import strategies as st
 
-from vettance.velocity.port import KINDS, Aggregate, Observation, Plan, Series
+from vettance.velocity.aggregates import AGGREGATES
+from vettance.velocity.port import Aggregate, Observation, Plan, Series
 
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 WINDOWS = (1, 999, MINUTE, 7 * MINUTE, HOUR, 24 * HOUR)
-NUMBERS = ("sum", "avg", "min", "max", "last", "distinct", "seen")
-TEXTS = ("distinct", "seen")
-MOMENTS = ("count", "first_seen", "last_seen")
+NUMBERS = tuple(name for name, row in AGGREGATES.items() if row.needs_value)
+TEXTS = tuple(name for name, row in AGGREGATES.items() if row.takes == "scalar")
+MOMENTS = tuple(name for name, row in AGGREGATES.items() if not row.needs_value)
 
 
 def make_plan(series: tuple[Series, ...], aggregates: tuple[Aggregate, ...]) -> Plan:
@@ -40,7 +41,7 @@ def _every_kind() -> Plan:
         for kind in asked[one.kind]
         for window in WINDOWS
     )
-    assert {aggregate.kind for aggregate in aggregates} == set(KINDS)
+    assert {aggregate.kind for aggregate in aggregates} == set(AGGREGATES)
     return make_plan(series, aggregates)
 
 

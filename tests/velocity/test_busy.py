@@ -183,7 +183,7 @@ def test_the_latest_of_values_answers_as_a_scan_does(observed):
                 sum(moment > newest - span for moment in last.values()),
                 True,
             )
-            assert kept.seen(value, newest - span, newest) == (last[value] > newest - span, True)
+            assert kept.last_ms(value, newest - span, newest) == (last[value], True)
     kept.drop(1500)
     assert kept.of == {value: moment for value, moment in last.items() if moment > 1500}
     assert list(kept.moments) == sorted(kept.of.values())

@@ -18,9 +18,9 @@ from vettance.exchange.columns import _typed, read_row
 from vettance.exchange.labels import Labels
 from vettance.exchange.row_files import FormatFault
 from vettance.lists.entry import EntryType, canonical_value
-from vettance.rules.aggregates import read_window
 from vettance.rules.functions import number
 from vettance.rules.place_functions import in_network
+from vettance.rules.windows import read_window
 from vettance.settings.settings import SettingsError, read_settings
 from vettance.web.paging import PageNumber
 from vettance.web.query import UnixSeconds, read_query

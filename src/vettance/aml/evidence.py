@@ -12,6 +12,7 @@ from vettance.rules.expression import Expression, Remembered
 from vettance.rules.language import Checked, check
 from vettance.rules.rule import Rule
 from vettance.rules.schema import Schema
+from vettance.velocity.aggregates import AGGREGATES
 from vettance.velocity.port import Value
 
 SUMMARY_CHARS_MAX: Final = 1_000
@@ -38,16 +39,6 @@ _WORDS: Final = {
     "adds_instrument": "of new instruments",
     "place.high_risk": "with high-risk jurisdictions",
     "wages": "of pay",
-}
-_KINDS: Final = {
-    "count": "{value:,.0f} earlier events{which} within {window}",
-    "sum": "{value:,.2f} in all{which} within {window}",
-    "avg": "{value:,.2f} on average{which} within {window}",
-    "min": "{value:,.2f} at least{which} within {window}",
-    "max": "{value:,.2f} at most{which} within {window}",
-    "distinct": "{value:,.0f} different {what}{which} within {window}",
-    "last_seen": "{span} since the last{which}",
-    "first_seen": "{span} since the first{which}",
 }
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
@@ -113,7 +104,7 @@ def _name(party: str) -> str:
 
 def _said(found: Remembered, value: Value) -> str | None:
     """Say one aggregate in words; what counted nothing says nothing."""
-    pattern = _KINDS.get(found.kind)
+    pattern = AGGREGATES[found.kind].phrase
     if pattern is None or type(value) not in (int, float) or not value:
         return None
     which = f" {_condition(found.condition)}" if found.condition is not None else ""

@@ -11,7 +11,7 @@ from vettance.db.engine import Row, Statement, Store, still_asked
 from vettance.decisions.active_rulesets import ActiveRules, AskedMemory, consider, legible_event
 from vettance.events import sql as events_sql
 from vettance.events.event import Event
-from vettance.rules.aggregates import WINDOW_MS_MAX
+from vettance.velocity.aggregates import WINDOW_MS_MAX
 from vettance.velocity.port import Velocity
 
 #: Places read at a time: two numbers each.

@@ -14,8 +14,8 @@ from vettance.events import sql as events_sql
 from vettance.events.event import AHEAD_MS_MAX
 from vettance.fairness.skipped_rows import Skipped
 from vettance.redis_link.down import StateDown
-from vettance.rules.aggregates import WINDOW_MS_MAX
 from vettance.telemetry.meters import Rows
+from vettance.velocity.aggregates import WINDOW_MS_MAX
 from vettance.velocity.port import SharedVelocity, Unready
 
 #: How far back the log is read: the longest window, and two days, so that a caller who reports the day before

@@ -14,7 +14,7 @@ from vettance.events import sql as events_sql
 from vettance.events.event import EventSource
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import MEANS_FRAUD, Feedback
-from vettance.rules.aggregates import WINDOW_MS_MAX
+from vettance.velocity.aggregates import WINDOW_MS_MAX
 from vettance.velocity.port import Velocity
 
 _CHUNK: Final = 1_000

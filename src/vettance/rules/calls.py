@@ -5,14 +5,6 @@ from typing import Any, Final
 
 import msgspec
 
-from vettance.rules.aggregates import (
-    AGGREGATE_COST,
-    AGGREGATES,
-    KEY_PARTS_MAX,
-    AggregateWord,
-    read_window,
-    window_text,
-)
 from vettance.rules.expression import (
     Apply,
     Default,
@@ -29,7 +21,9 @@ from vettance.rules.functions import NUMBERS_MAX, WORDS
 from vettance.rules.parse import A_TYPE, Reading, alike, clip
 from vettance.rules.schema import Type
 from vettance.rules.value_ranges import question_word
+from vettance.rules.windows import AGGREGATE_COST, KEY_PARTS_MAX, read_window, window_text
 from vettance.rules.word import RuleWord
+from vettance.velocity.aggregates import AGGREGATES, AggregateKind
 
 _SYNONYMS: Final = {
     "len": "length(x)",
@@ -176,7 +170,7 @@ def apply(word: RuleWord, values: tuple[Expression, ...], literals: tuple[Any, .
     )
 
 
-def _aggregate(reading: Reading, node: ast.Call, word: AggregateWord) -> Expression:
+def _aggregate(reading: Reading, node: ast.Call, word: AggregateKind) -> Expression:
     if reading.inside:
         reading.refuse(node, f"{word.name} cannot stand inside {reading.inside}")
     reading.inside = word.name
@@ -186,20 +180,20 @@ def _aggregate(reading: Reading, node: ast.Call, word: AggregateWord) -> Express
     if keys is None:
         reading.refuse(node, f"{word.name} needs by=", f'write {word.name}(…, by=ip, within="24h")')
     window_ms = _window(reading, node, named.get("within"), word)
-    condition = first if word.first == "condition" else None
+    condition = first if word.takes == "condition" else None
     if "where" in named:
         condition = reading.want(named["where"], Type.BOOL, "where=")
-    value = None if word.first == "condition" else first
+    value = None if word.takes == "condition" else first
     reading.inside = None
     found = _remembered(word, condition, value, keys, window_ms)
     return reading.aggregates.setdefault(found.text, found)
 
 
-def _keywords(reading: Reading, node: ast.Call, word: AggregateWord) -> dict[str, ast.expr]:
-    allowed = ("by", "within") if word.first == "condition" else ("by", "within", "where")
+def _keywords(reading: Reading, node: ast.Call, word: AggregateKind) -> dict[str, ast.expr]:
+    allowed = ("by", "within") if word.takes == "condition" else ("by", "within", "where")
     named: dict[str, ast.expr] = {}
     for keyword in node.keywords:
-        if keyword.arg == "where" and word.first == "condition":
+        if keyword.arg == "where" and word.takes == "condition":
             reading.refuse(keyword.value, f"the condition of {word.name} stands first, without where=")
         if keyword.arg is None or keyword.arg not in allowed:
             reading.refuse(
@@ -212,14 +206,14 @@ def _keywords(reading: Reading, node: ast.Call, word: AggregateWord) -> dict[str
     return named
 
 
-def _first(reading: Reading, node: ast.Call, word: AggregateWord) -> Expression | None:
+def _first(reading: Reading, node: ast.Call, word: AggregateKind) -> Expression | None:
     if len(node.args) > 1:
-        reading.refuse(node.args[1], f"{word.name} takes one {word.first} before by=")
-    if word.first == "condition":
+        reading.refuse(node.args[1], f"{word.name} takes one {word.takes} before by=")
+    if word.takes == "condition":
         return reading.want(node.args[0], Type.BOOL, f"the condition of {word.name}") if node.args else None
     if not node.args:
         reading.refuse(node, f"{word.name} needs a value", f"write {word.name}(metadata.amount, by=…, …)")
-    if word.first == "number":
+    if word.takes == "number":
         value = reading.want(node.args[0], Type.NUMBER, f"the value of {word.name}")
     else:
         value = reading.expression(node.args[0])
@@ -243,7 +237,7 @@ def _keys(reading: Reading, node: ast.expr) -> tuple[Expression, ...]:
     return tuple(keys)
 
 
-def _window(reading: Reading, node: ast.Call, written: ast.expr | None, word: AggregateWord) -> int:
+def _window(reading: Reading, node: ast.Call, written: ast.expr | None, word: AggregateKind) -> int:
     if written is None:
         if word.window_ms is None:
             reading.refuse(node, f"{word.name} needs within=", 'write within="10m", "24h" or "30d"')
@@ -256,7 +250,7 @@ def _window(reading: Reading, node: ast.Call, written: ast.expr | None, word: Ag
 
 
 def _remembered(
-    word: AggregateWord,
+    word: AggregateKind,
     condition: Expression | None,
     value: Expression | None,
     keys: tuple[Expression, ...],
@@ -271,7 +265,7 @@ def _remembered(
     elif condition is not None:
         parts.insert(0, condition.text)
     found = Remembered(
-        type=word.result,
+        type=Type(word.result),
         text=f"{word.name}({', '.join(parts)})",
         kind=word.name,
         condition=condition,

@@ -9,7 +9,6 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from vettance.rules.aggregates import AGGREGATES
 from vettance.rules.calls import call
 from vettance.rules.expression import Expression, Fact, Items, Literal, Remembered, literal
 from vettance.rules.fault import RuleFault
@@ -18,6 +17,7 @@ from vettance.rules.operators import NUMBER_MAX, arithmetic, choice, comparison,
 from vettance.rules.parse import ITEMS_MAX, Reader, Reading, alike, clip
 from vettance.rules.scanner import STRING_CHARS_MAX
 from vettance.rules.schema import Schema, Type
+from vettance.velocity.aggregates import AGGREGATES
 
 __all__ = ["Checked", "RuleFault", "check"]
 

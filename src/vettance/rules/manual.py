@@ -3,9 +3,9 @@
 import re
 from typing import NamedTuple
 
-from vettance.rules.aggregates import AGGREGATES, AggregateWord
 from vettance.rules.functions import WORDS
 from vettance.rules.word import RuleWord
+from vettance.velocity.aggregates import AGGREGATES, AggregateKind
 
 _EXAMPLE = re.compile(r"\n\s*Example: `(?P<example>.+)`\s*$", re.DOTALL)
 _FORMS = {
@@ -32,7 +32,7 @@ def word_entries() -> list[ManualEntry]:
 
 def aggregate_entries() -> list[ManualEntry]:
     """Return the aggregates, in the order of their table."""
-    return [_entry(word.name, _span(word), word.result.value, word.doc) for word in AGGREGATES.values()]
+    return [_entry(word.name, _span(word), word.result, word.doc) for word in AGGREGATES.values()]
 
 
 def manual_table(entries: list[ManualEntry]) -> str:
@@ -61,6 +61,6 @@ def _form(word: RuleWord) -> str:
     return f"{word.name}({', '.join(names)})"
 
 
-def _span(word: AggregateWord) -> str:
+def _span(word: AggregateKind) -> str:
     window = "within=…" if word.window_ms is None else "[within=…]"
-    return f"{word.name}({_FORMS[word.first].format(window=window)})"
+    return f"{word.name}({_FORMS[word.takes].format(window=window)})"

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.rules.aggregates import AGGREGATES
 from vettance.rules.expression import Expression, Remembered
 from vettance.rules.language import Checked
 from vettance.rules.schema import Type
+from vettance.velocity.aggregates import AGGREGATES
 from vettance.velocity.port import Aggregate, Plan, Series
 
 AGGREGATES_MAX: Final = 200  # Of a rule set: about a millisecond of the state engine for each event.

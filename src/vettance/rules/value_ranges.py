@@ -36,6 +36,7 @@ from vettance.rules.expression import (
 from vettance.rules.functions import WORDS
 from vettance.rules.parse import Reading, clip
 from vettance.rules.schema import Field, Type
+from vettance.velocity.aggregates import AGGREGATES, Range
 
 #: What is left of a pattern besides classes of characters and escapes: letters that stand for themselves.
 _NOT_LETTERS: Final = re.compile(r"\\[pP]\{[^}]*\}|\\.|\[(?:\\.|[^\]])*\]|\(\?[^:)]*[:)]", re.DOTALL)
@@ -78,20 +79,20 @@ def _apply(found: Apply, fields: Fields) -> Domain:
 
 def _remembered(found: Remembered, fields: Fields) -> Domain:
     inner = domain_of(found.value, fields) if found.value is not None else ANYTHING
-    match found.kind:
-        case "count":
+    match AGGREGATES[found.kind].range:
+        case Range.COUNT:
             return COUNT
-        case "distinct":
+        case Range.DISTINCT:
             most = len(inner.values) if inner.values and inner.closed else math.inf
             return msgspec.structs.replace(COUNT, high=most)
-        case "first_seen" | "last_seen":
+        case Range.SECONDS:
             return Domain(low=0, high=found.window_ms / 1000)
-        case "sum":
+        case Range.SUM:
             # Of values that are never negative; otherwise they may cancel out or pile up.
             return Domain(low=0 if inner.low >= 0 else -math.inf, closed=inner.closed)
-        case "seen":
-            return ANYTHING
-    return inner
+        case Range.VALUES:
+            return inner
+    return ANYTHING
 
 
 def _literal(found: Literal, _fields: Fields) -> Domain:

@@ -1,33 +1,11 @@
 """The layout: a plan arranged for answering, series by series of one key at a time."""
 
-from collections.abc import Callable, Sequence
-from math import fsum
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-from vettance.velocity.port import KINDS, Aggregate, Plan, Value
-
-COUNT: Final = 0
-FIRST_SEEN: Final = 1
-LAST_SEEN: Final = 2
-SEEN: Final = 3
-SUM: Final = 4
-AVG: Final = 5
-MIN: Final = 6
-MAX: Final = 7
-DISTINCT: Final = 8
-LAST: Final = 9
-CODES: Final = {
-    "count": COUNT,
-    "first_seen": FIRST_SEEN,
-    "last_seen": LAST_SEEN,
-    "seen": SEEN,
-    "sum": SUM,
-    "avg": AVG,
-    "min": MIN,
-    "max": MAX,
-    "distinct": DISTINCT,
-    "last": LAST,
-}
+from vettance.velocity.aggregates import AGGREGATES, AggregateKind, Questions, Summary
+from vettance.velocity.answer_codegen import Scan, scan_of
+from vettance.velocity.port import Aggregate, Plan, Value
 
 # A packed entry is one 64-bit word: 44 bits of Unix milliseconds (to the year 2248) above one bit for each
 # series.
@@ -44,24 +22,7 @@ AHEAD_MS: Final = LATE_MS_MIN
 #: What has expired is let go of when it is older yet by this part of the time it is kept: then a look finds
 #: several entries, where one for each event would be found at once.
 SLACK: Final = 16
-#: What the totals of a window answer; the rest is answered from the newest entry or the latest of each value.
-OF_TOTALS: Final = frozenset({COUNT, FIRST_SEEN, SUM, AVG, MIN, MAX})
-#: By code: the answer from the values in a window, which are not empty and in the order of their moments. One
-#: table for every engine, so that all answer alike.
-OF_VALUES: Final[dict[int, Callable[[Sequence[Any]], Value]]] = {
-    SUM: fsum,
-    AVG: lambda values: fsum(values) / len(values),
-    MIN: min,
-    MAX: max,
-    DISTINCT: lambda values: len(set(values)),
-    LAST: lambda values: values[-1],
-}
-
 _ORDER: Final = {"moments": 0, "texts": 1, "numbers": 2}
-
-
-#: What is asked: (index of the aggregate in the plan, code) pairs.
-Questions = tuple[tuple[int, int], ...]
 
 
 class Window(NamedTuple):
@@ -69,6 +30,7 @@ class Window(NamedTuple):
 
     span_ms: int
     questions: Questions
+    scan: Scan  # answers all of them from the entries in the span
 
 
 class SeriesSlot(NamedTuple):
@@ -80,6 +42,12 @@ class SeriesSlot(NamedTuple):
     textual: bool
     windows: tuple[Window, ...]  # in the order of their spans
     kept_ms: int  # longest window and allowance for late events
+
+    @property
+    def keeps_latest(self) -> bool:
+        """Whether the latest moment of each value is needed."""
+        kinds = [kind for window in self.windows for _, kind in window.questions]
+        return any(kind.summary in (Summary.DISTINCT, Summary.OWN) for kind in kinds)
 
 
 class Group:
@@ -110,7 +78,7 @@ class Slot(NamedTuple):
     value: int  # index into the values of an observation
     textual: bool
     bits: int  # of the series that keep it, as in the mask of an observation
-    asked: tuple[int, ...]  # the `seen` aggregates that ask about it, whatever the mask says
+    asked: tuple[int, ...]  # the aggregates that compare with it, whatever the mask says
 
 
 class PlanLayout(NamedTuple):
@@ -137,7 +105,7 @@ def arrange(plan: Plan) -> PlanLayout:
             chunk = members[start : start + SERIES_BITS]
             lanes = [_lane(plan, index, 1 << place, asked[index], slots) for place, index in enumerate(chunk)]
             groups.append(Group(key, tuple(lanes)))
-    defaults = tuple(KINDS[aggregate.kind] for aggregate in plan.aggregates)
+    defaults = tuple(AGGREGATES[aggregate.kind].default for aggregate in plan.aggregates)
     lanes = [lane for group in groups for lane in group.lanes]
     made = tuple(
         _slot(value, textual, [lane for lane in lanes if lane.slot == place])
@@ -148,17 +116,16 @@ def arrange(plan: Plan) -> PlanLayout:
 
 def _slot(value: int, textual: bool, lanes: list[SeriesSlot]) -> Slot:
     questions = [pair for lane in lanes for window in lane.windows for pair in window.questions]
-    asked = tuple(index for index, code in questions if code == SEEN)
+    asked = tuple(index for index, kind in questions if kind.asks_own)
     return Slot(value, textual, sum(lane.bit for lane in lanes), asked)
 
 
 def _check(plan: Plan, aggregate: Aggregate) -> None:
     kind = plan.series[aggregate.series].kind
-    if aggregate.kind not in CODES or kind not in _ORDER:
+    asked = AGGREGATES.get(aggregate.kind)
+    if asked is None or kind not in _ORDER:
         raise ValueError(f"there is no aggregate {aggregate.kind} or no series of {kind}")
-    needs_numbers = aggregate.kind in {"sum", "avg", "min", "max", "last"}
-    needs_value = needs_numbers or aggregate.kind in {"distinct", "seen"}
-    if (needs_numbers and kind != "numbers") or (needs_value and kind == "moments"):
+    if (asked.takes == "number" and kind != "numbers") or (asked.needs_value and kind == "moments"):
         raise ValueError(f"a series of {kind} cannot answer {aggregate.kind}")
     if aggregate.window_ms < 1:
         raise ValueError("a window lasts at least a millisecond")
@@ -177,10 +144,14 @@ def _lane(
         if series.value is None:
             raise ValueError(f"a series of {series.kind} needs a value")
         slot = slots.setdefault((series.value, textual), len(slots))
-    spans: dict[int, list[tuple[int, int]]] = {}
+    spans: dict[int, list[tuple[int, AggregateKind]]] = {}
     for aggregate_index, aggregate in asked:
-        spans.setdefault(aggregate.window_ms, []).append((aggregate_index, CODES[aggregate.kind]))
-    windows = tuple(Window(span, tuple(spans[span])) for span in sorted(spans))
+        spans.setdefault(aggregate.window_ms, []).append((aggregate_index, AGGREGATES[aggregate.kind]))
+    windows = tuple(_window(span, tuple(spans[span])) for span in sorted(spans))
     longest_ms = max(spans)
     kept_ms = longest_ms + min(max(longest_ms, LATE_MS_MIN), LATE_MS_MAX)
     return SeriesSlot(1 << index, local_bit, slot, textual, windows, kept_ms)
+
+
+def _window(span_ms: int, questions: Questions) -> Window:
+    return Window(span_ms, questions, scan_of(questions))

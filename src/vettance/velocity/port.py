@@ -17,33 +17,18 @@ class Series(NamedTuple):
 
     key: int
     value: int | None
-    kind: str  # "moments" | "numbers" | "texts": what is kept beside the moment
+    kind: str  # "moments" | "numbers" | "texts": what is kept along with the moment
 
 
 class Aggregate(NamedTuple):
     """One question about a series over the window (t - window_ms, t] before the observed event.
 
-    `kind` is one of `KINDS`. For `seen`, the value asked about is the observation's own value of the series.
+    `kind` names a row of the table in `aggregates.py`.
     """
 
     kind: str
     series: int
     window_ms: int
-
-
-#: What an aggregate answers when nothing was recorded in its window (its key being present).
-KINDS: dict[str, Value] = {
-    "count": 0,  # how many observations
-    "sum": 0.0,  # numbers
-    "avg": None,
-    "min": None,
-    "max": None,
-    "distinct": 0,  # how many different values (numbers or texts)
-    "seen": False,  # whether this observation's own value was observed before
-    "first_seen": None,  # seconds since the oldest observation
-    "last_seen": None,  # seconds since the newest observation
-    "last": None,  # the newest number
-}
 
 
 class Plan(NamedTuple):

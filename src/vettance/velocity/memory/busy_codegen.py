@@ -27,33 +27,8 @@ constants. A lane of numbers asked for the sum of an hour (aggregate 4) reads li
 While events come in order, an answer is read off running totals (`running.py`) and the event added to them.
 """
 
-from typing import Final
-
-from vettance.velocity.plan_layout import (
-    AVG,
-    COUNT,
-    DISTINCT,
-    FIRST_SEEN,
-    LAST,
-    LAST_SEEN,
-    MAX,
-    MIN,
-    OF_TOTALS,
-    SEEN,
-    SUM,
-    Group,
-    SeriesSlot,
-    Window,
-)
-
-_OF_RUN: Final = {
-    COUNT: "held{n}",
-    SUM: "r{n}.total + r{n}.spare",
-    AVG: "(r{n}.total + r{n}.spare) / held{n}",
-    MIN: "r{n}.least",
-    MAX: "r{n}.greatest",
-    FIRST_SEEN: "(at_ms - r{n}.first_ms) / 1000",
-}
+from vettance.velocity.aggregates import AggregateKind, Summary, questions_of, summary_needs
+from vettance.velocity.plan_layout import Group, SeriesSlot, Window
 
 
 def busy_source(group: Group) -> str:
@@ -90,11 +65,7 @@ def busy_source(group: Group) -> str:
 
 
 def _has_totals(window: Window) -> bool:
-    return any(code in OF_TOTALS for _, code in window.questions)
-
-
-def _has_latest(lane: SeriesSlot) -> bool:
-    return any(code in (DISTINCT, SEEN) for window in lane.windows for _, code in window.questions)
+    return bool(questions_of(window.questions, Summary.TOTALS))
 
 
 def _ask(lane: SeriesSlot, place: int) -> list[str]:
@@ -103,7 +74,7 @@ def _ask(lane: SeriesSlot, place: int) -> list[str]:
     if any(_has_totals(window) for window in lane.windows):
         runs = (f"r{n}" if _has_totals(window) else "_" for n, window in enumerate(lane.windows))
         lines.append(f"{', '.join(runs)}, = s{place}.runs")
-    if _has_latest(lane):
+    if lane.keeps_latest:
         lines += [f"latest = s{place}.latest", "known = latest.moments"]
     for number, window in enumerate(lane.windows):
         if _has_totals(window):
@@ -114,40 +85,42 @@ def _ask(lane: SeriesSlot, place: int) -> list[str]:
                 f"held{number} = r{number}.entries",
                 f"if held{number}:",
             ]
-        for index, code in window.questions:
-            if code in OF_TOTALS:
-                lines.append(f"    answers[{index}] = {_OF_RUN[code].format(n=number)}")
-        for index, code in window.questions:
-            if code not in OF_TOTALS:
-                lines += _ask_other(place, lane.slot, window.span_ms, index, code)
+        run = {
+            "at_ms": "at_ms",
+            "count": f"held{number}",
+            "total": f"(r{number}.total + r{number}.spare)",
+            "least": f"r{number}.least",
+            "greatest": f"r{number}.greatest",
+            "first_ms": f"r{number}.first_ms",
+        }
+        for index, kind in questions_of(window.questions, Summary.TOTALS):
+            lines.append(f"    answers[{index}] = {kind.from_summary.format_map(run)}")
+        for index, kind in window.questions:
+            if kind.summary is not Summary.TOTALS:
+                lines += _ask_other(place, lane.slot, window.span_ms, index, kind)
     return lines
 
 
-def _ask_other(place: int, slot: int, span_ms: int, index: int, code: int) -> list[str]:
+def _ask_other(place: int, slot: int, span_ms: int, index: int, kind: AggregateKind) -> list[str]:
     """Write the answer of the newest entry, or of the latest moment of each value."""
-    if code == LAST_SEEN:
-        return [
-            f"if s{place}.newest_ms > at_ms - {span_ms}:",
-            f"    answers[{index}] = (at_ms - s{place}.newest_ms) / 1000",
-        ]
-    if code == LAST:
-        return [
-            f"if s{place}.newest_ms > at_ms - {span_ms}:",
-            f"    answers[{index}] = s{place}.values[-1]",
-        ]
-    forgotten = [
-        f"if at_ms - {span_ms} < latest.forgotten_ms:",
-        f"    inexact |= {1 << index}",
-    ]
-    if code == DISTINCT:
-        return [
-            f"answers[{index}] = len(known) - bisect_right(known, at_ms - {span_ms})",
-            *forgotten,
-        ]
+    ingredients = {
+        "at_ms": "at_ms",
+        "start_ms": f"at_ms - {span_ms}",
+        "newest_ms": f"s{place}.newest_ms",
+        "newest_value": f"s{place}.values[-1]",
+        "distinct_count": f"(len(known) - bisect_right(known, at_ms - {span_ms}))",
+        "own_last_ms": "last_ms",
+    }
+    answer = f"answers[{index}] = {kind.from_summary.format_map(ingredients)}"
+    if kind.summary is Summary.NEWEST:
+        return [f"if s{place}.newest_ms > at_ms - {span_ms}:", f"    {answer}"]
+    forgotten = [f"if at_ms - {span_ms} < latest.forgotten_ms:", f"    inexact |= {1 << index}"]
+    if kind.summary is Summary.DISTINCT:
+        return [answer, *forgotten]
     return [
         f"last_ms = latest.of.get(words[{slot}])",
         "if last_ms is not None:",
-        f"    answers[{index}] = last_ms > at_ms - {span_ms}",
+        f"    {answer}",
         f"el{forgotten[0]}",
         forgotten[1],
     ]
@@ -165,8 +138,8 @@ def _add(lane: SeriesSlot, place: int) -> list[str]:
         lines += [f"word = words[{lane.slot}]", f"s{place}.values.append(word)"]
     for number, window in enumerate(lane.windows):
         if _has_totals(window):
-            lines += _count(f"r{number}", f"held{number}", {code for _, code in window.questions})
-    if _has_latest(lane):
+            lines += _count(f"r{number}", f"held{number}", summary_needs(window.questions))
+    if lane.keeps_latest:
         lines += [
             "was_ms = latest.of.get(word)",
             "latest.of[word] = at_ms",
@@ -185,7 +158,7 @@ def _add(lane: SeriesSlot, place: int) -> list[str]:
     ]
 
 
-def _count(run: str, held: str, codes: set[int]) -> list[str]:
+def _count(run: str, held: str, needs: frozenset[str]) -> list[str]:
     """Write how an event is added to the totals of a window, and to its newest sub-bucket."""
     # A window that was empty has its totals made when it is next asked.
     lines = [f"if {held}:", f"    {run}.entries = {held} + 1"]
@@ -196,7 +169,7 @@ def _count(run: str, held: str, codes: set[int]) -> list[str]:
         "    buckets.counts[head] += 1",
         "    buckets.lasts[head] = at_ms",
     ]
-    if codes & {SUM, AVG}:
+    if "total" in needs:
         lines += [
             f"    total = {run}.total",
             "    more = total + word",
@@ -205,8 +178,8 @@ def _count(run: str, held: str, codes: set[int]) -> list[str]:
             f"    {run}.total = more",
         ]
         buckets.append("    buckets.sums[head] += word")
-    for code, sign, name in ((MIN, "<", "least"), (MAX, ">", "greatest")):
-        if code in codes:
+    for sign, name in (("<", "least"), (">", "greatest")):
+        if name in needs:
             lines += [f"    if word {sign} {run}.{name}:", f"        {run}.{name} = word"]
             buckets += [
                 f"    if word {sign} buckets.{name}[head]:",

@@ -60,9 +60,7 @@ class Latest:
         is_exact = end == len(moments) and start_ms >= self.forgotten_ms
         return end - bisect_right(moments, start_ms), is_exact
 
-    def seen(self, value: Word, start_ms: int, at_ms: int) -> tuple[bool, bool]:
-        """Tell whether `value` was observed after `start_ms`, and whether that is exact for `at_ms`."""
+    def last_ms(self, value: Word, start_ms: int, at_ms: int) -> tuple[int | None, bool]:
+        """Return when `value` was last observed, and whether that is exact for (start_ms, at_ms]."""
         last_ms = self.of.get(value)
-        if last_ms is None:
-            return False, start_ms >= self.forgotten_ms
-        return last_ms > start_ms, last_ms <= at_ms
+        return last_ms, start_ms >= self.forgotten_ms if last_ms is None else last_ms <= at_ms

@@ -34,28 +34,10 @@ words of a lane end. Nothing but numbers and names made here gets into the sourc
 """
 
 from collections.abc import Sequence
-from typing import Final
 
-from vettance.velocity.plan_layout import (
-    AVG,
-    COUNT,
-    DISTINCT,
-    FIRST_SEEN,
-    LAST,
-    LAST_SEEN,
-    MAX,
-    MIN,
-    SEEN,
-    SERIES_BITS,
-    SLACK,
-    SUM,
-    Group,
-    Questions,
-    SeriesSlot,
-)
-
-_OF_HELD: Final = {MIN: "min(held)", MAX: "max(held)", LAST: "held[-1]", DISTINCT: "len(held_once)"}
-_OF_MOMENTS: Final = frozenset({COUNT, FIRST_SEEN, LAST_SEEN})
+from vettance.velocity.aggregates import VALUE_INGREDIENTS, entry_needs
+from vettance.velocity.answer_codegen import entry_answers
+from vettance.velocity.plan_layout import SERIES_BITS, SLACK, Group, SeriesSlot
 
 
 def packed_source(group: Group) -> str:
@@ -99,12 +81,11 @@ def packed_source(group: Group) -> str:
 def _lane(lane: SeriesSlot, place: int, spans: Sequence[int], where: str) -> list[str]:
     """Write how the questions about a lane are answered."""
     count, bit = f"n{place}", lane.local_bit
-    codes = {code for window in lane.windows for _, code in window.questions}
     lines = [
         f"    if {count} and b{spans.index(lane.windows[-1].span_ms)} < end:",
         f"        count = {count} if newest else among(heads, {bit})",
     ]
-    if codes - _OF_MOMENTS:
+    if any(entry_needs(window.questions) & VALUE_INGREDIENTS for window in lane.windows):
         kind = "INTEGERS" if lane.textual else "NUMBERS"
         lines.append(f"        values = {kind}[{count}](record, {where})")
     for window in lane.windows:
@@ -115,36 +96,13 @@ def _lane(lane: SeriesSlot, place: int, spans: Sequence[int], where: str) -> lis
             f"            start = before(heads, {begin}, {bit}, count)",
             "        if start < count:",
         ]
-        lines += [f"            {line}" for line in _answers(lane, window.questions, begin)]
-    return lines
-
-
-def _answers(lane: SeriesSlot, questions: Questions, begin: str) -> list[str]:
-    """Write the answers of one window that is not empty."""
-    bit, lines = lane.local_bit, []
-    codes = {code for _, code in questions}
-    if codes - _OF_MOMENTS:
-        lines.append("held = values[start:count]")
-    if codes & {SUM, AVG}:
-        lines.append("total = fsum(held)")
-    if DISTINCT in codes:
-        lines.append("held_once = set(held)")
-    for index, code in questions:
-        if code == COUNT:
-            value = "count - start"
-        elif code == SUM:
-            value = "total"
-        elif code == AVG:
-            value = "total / (count - start)"
-        elif code == FIRST_SEEN:
-            value = f"(at_ms - first_ms(heads, {begin}, {bit})) / 1000"
-        elif code == LAST_SEEN:
-            value = f"(at_ms - last_ms(heads, {bit})) / 1000"
-        elif code == SEEN:
-            value = f"words[{lane.slot}] in {'held_once' if DISTINCT in codes else 'held'}"
-        else:
-            value = _OF_HELD[code]
-        lines.append(f"answers[{index}] = {value}")
+        answers = entry_answers(
+            window.questions,
+            first_ms=f"first_ms(heads, {begin}, {bit})",
+            last_ms=f"last_ms(heads, {bit})",
+            own=f"words[{lane.slot}]",
+        )
+        lines += [f"            {line}" for line in answers]
     return lines
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 from math import fsum
 from typing import Any, Final, NamedTuple
 
+from vettance.velocity.answer_codegen import define
 from vettance.velocity.fingerprint import number
 from vettance.velocity.memory import packed_record
 from vettance.velocity.memory.busy_codegen import busy_source
@@ -51,7 +52,7 @@ class Programme(NamedTuple):
 def write(plan: Plan) -> Programme:
     """Write the functions of a plan. Raises `ValueError` when the plan asks what cannot be answered."""
     layout = arrange(plan)
-    read: Read = _define("read", read_source(layout), {"number": number})
+    read: Read = define("read", read_source(layout), {"number": number})
     return Programme(layout, read, tuple(_write_group(group) for group in layout.groups))
 
 
@@ -76,18 +77,8 @@ def _write_group(group: Group) -> Written:
         "last_ms": packed_record.last_ms,
         **_steps(group),
     }
-    ask = _define("ask", packed_source(group), names)
-    return Written(group, _begin(group), ask, _define("busy", busy_source(group), names))
-
-
-def _define(name: str, source: str, names: dict[str, Any]) -> Any:
-    scope = {**names, "__builtins__": _BUILTINS}
-    # Written here, of our own constants.
-    exec(compile(source, f"<velocity {name}>", "exec"), scope)  # noqa: S102
-    return scope[name]
-
-
-_BUILTINS: Final = {"len": len, "set": set, "min": min, "max": max, "type": type, "str": str, "float": float}
+    ask = define("ask", packed_source(group), names)
+    return Written(group, _begin(group), ask, define("busy", busy_source(group), names))
 
 
 def read_source(layout: PlanLayout) -> str:

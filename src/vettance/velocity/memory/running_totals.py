@@ -6,8 +6,9 @@ from itertools import chain
 from math import fsum, inf
 from typing import Any, Final, Protocol
 
+from vettance.velocity.aggregates import Summary, questions_of, summary_needs
 from vettance.velocity.memory.sub_buckets import Buckets
-from vettance.velocity.plan_layout import AVG, MAX, MIN, OF_TOTALS, SUM, Window
+from vettance.velocity.plan_layout import Window
 
 
 class Entries(Protocol):
@@ -46,12 +47,12 @@ class Running:
     )
 
     def __init__(self, window: Window) -> None:
-        codes = {code for _, code in window.questions}
+        needs = summary_needs(window.questions)
         self.span_ms = window.span_ms
-        self.bits = sum(1 << index for index, code in window.questions if code in OF_TOTALS)
-        self.with_sums = bool(codes & {SUM, AVG})
-        self.with_least = MIN in codes
-        self.with_greatest = MAX in codes
+        self.bits = sum(1 << index for index, _ in questions_of(window.questions, Summary.TOTALS))
+        self.with_sums = "total" in needs
+        self.with_least = "least" in needs
+        self.with_greatest = "greatest" in needs
         self.buckets: Buckets | None = None
         self.entries = 0
         self.total = self.spare = 0.0

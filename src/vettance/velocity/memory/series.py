@@ -6,24 +6,13 @@ from collections.abc import Sequence
 from math import fsum, inf
 from typing import Any, Final
 
+from vettance.velocity.aggregates import Questions, Summary, WindowTotals, questions_of
+from vettance.velocity.answer_codegen import summarize_of
 from vettance.velocity.memory.last_seen import Latest
 from vettance.velocity.memory.packed_record import Word
 from vettance.velocity.memory.running_totals import Running
-from vettance.velocity.memory.sub_buckets import Buckets, BucketTotals, join
-from vettance.velocity.plan_layout import (
-    COUNT,
-    DISTINCT,
-    FIRST_SEEN,
-    LAST_SEEN,
-    MAX,
-    MIN,
-    OF_TOTALS,
-    OF_VALUES,
-    SEEN,
-    SLACK,
-    Questions,
-    SeriesSlot,
-)
+from vettance.velocity.memory.sub_buckets import Buckets, join
+from vettance.velocity.plan_layout import SLACK, SeriesSlot
 from vettance.velocity.port import Value
 
 #: Entries kept one by one. A window that holds no more than these is answered exactly.
@@ -65,11 +54,10 @@ class ObservedSeries:
         if lane.slot >= 0:
             self.values = array("q" if lane.textual else "d")
         self.runs = tuple(
-            Running(window) if any(code in OF_TOTALS for _, code in window.questions) else None
+            Running(window) if questions_of(window.questions, Summary.TOTALS) else None
             for window in lane.windows
         )
-        codes = {code for window in lane.windows for _, code in window.questions}
-        self.latest: Latest | None = Latest() if codes & {DISTINCT, SEEN} else None
+        self.latest: Latest | None = Latest() if lane.keeps_latest else None
         self.has_buckets = False
         self.room = RAW_MAX  # raw entries before `spill` has to be called
         self.left_ms = -inf
@@ -92,12 +80,12 @@ class ObservedSeries:
         end = bisect_right(self.moments, at_ms)
         word = own[lane.slot] if lane.slot >= 0 else None
         inexact = 0
-        for (span_ms, questions), run in zip(lane.windows, self.runs, strict=True):
+        for (span_ms, questions, scan), run in zip(lane.windows, self.runs, strict=True):
             start_ms = at_ms - span_ms
             if start_ms >= self.left_ms:
                 start = bisect_right(self.moments, start_ms, 0, end)
                 if start < end:
-                    self._scan(questions, at_ms, start, end, word, answers)
+                    scan(self.moments, self.values, start, end, at_ms, word, answers)
                 continue
             others = questions
             if run is not None and run.buckets is not None:
@@ -105,31 +93,6 @@ class ObservedSeries:
                 inexact |= self._estimate(run.buckets, at_ms, end, answers)
             inexact |= self._ask_others(others, start_ms, at_ms, end, word, answers)
         return inexact
-
-    def _scan(
-        self,
-        questions: Questions,
-        at_ms: int,
-        start: int,
-        end: int,
-        word: Word | None,
-        answers: list[Value],
-    ) -> None:
-        """Answer from the raw entries at [start, end), exactly."""
-        moments, values = self.moments, self.values
-        for index, code in questions:
-            if code == COUNT:
-                answers[index] = end - start
-            elif code == LAST_SEEN:
-                answers[index] = (at_ms - moments[end - 1]) / 1000
-            elif code == FIRST_SEEN:
-                answers[index] = (at_ms - moments[start]) / 1000
-            elif values is None:
-                raise AssertionError("a series without values was asked for one")
-            elif code == SEEN:
-                answers[index] = word in values[start:end]
-            else:
-                answers[index] = OF_VALUES[code](values[start:end])
 
     def _ask_others(
         self,
@@ -142,18 +105,23 @@ class ObservedSeries:
     ) -> int:
         """Answer what buckets cannot, for a window beyond the raw entries; return the inexact bits."""
         latest, inexact = self.latest, 0
-        for index, code in questions:
-            if latest is not None and code == DISTINCT:
-                answers[index], is_exact = latest.distinct(start_ms, at_ms)
-            elif latest is not None and code == SEEN and word is not None:
-                answers[index], is_exact = latest.seen(word, start_ms, at_ms)
-            elif not end:
-                # Of what has left the raw entries the order is not known any more.
-                answers[index], is_exact = None, False
-            elif code == LAST_SEEN:
-                answers[index], is_exact = (at_ms - self.moments[end - 1]) / 1000, True
+        for index, kind in questions:
+            kept: Any
+            is_known, is_exact = True, True
+            if latest is not None and kind.summary is Summary.DISTINCT:
+                kept, is_exact = latest.distinct(start_ms, at_ms)
+            elif latest is not None and kind.summary is Summary.OWN:
+                if word is None:
+                    continue  # Unknown, as the caller notes.
+                kept, is_exact = latest.last_ms(word, start_ms, at_ms)
+                is_known = kept is not None
+            elif end:
+                kept = self.moments[end - 1], None if self.values is None else self.values[end - 1]
             else:
-                answers[index], is_exact = None if self.values is None else self.values[end - 1], True
+                # Of what has left the raw entries the order is not known any more.
+                answers[index], is_known, is_exact = None, False, False
+            if is_known:
+                answers[index] = summarize_of(kind)(at_ms, start_ms, kept)
             if not is_exact:
                 inexact |= 1 << index
         return inexact
@@ -162,14 +130,14 @@ class ObservedSeries:
         """Answer what is asked of buckets for a late moment; return the inexact bits."""
         held, is_exact, are_extremes_exact = self._stretch(buckets, at_ms, end)
         inexact = 0
-        for index, code in buckets.questions:
+        for index, kind in buckets.questions:
             if held.entries:
-                answers[index] = held.answer(code, at_ms)
-            if not (are_extremes_exact if code in (MIN, MAX) else is_exact):
+                answers[index] = summarize_of(kind)(at_ms, at_ms - buckets.span_ms, held)
+            if not (are_extremes_exact if kind.reads_extremes else is_exact):
                 inexact |= 1 << index
         return inexact
 
-    def _stretch(self, buckets: Buckets, at_ms: int, end: int) -> tuple[BucketTotals, bool, bool]:
+    def _stretch(self, buckets: Buckets, at_ms: int, end: int) -> tuple[WindowTotals, bool, bool]:
         """Return what stands in a window before a late moment, and whether totals and extremes are exact."""
         start_ms = at_ms - buckets.span_ms
         edge_bucket, head_bucket = start_ms // buckets.width_ms, at_ms // buckets.width_ms

@@ -6,10 +6,10 @@ The idea of cutting a sliding window into sub-windows of equal length, each kept
 
 import math
 from array import array
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from vettance.velocity.plan_layout import AVG, COUNT, MAX, MIN, OF_TOTALS, SUM, Window
-from vettance.velocity.port import Value
+from vettance.velocity.aggregates import Summary, WindowTotals, questions_of, summary_needs
+from vettance.velocity.plan_layout import Window
 
 BUCKETS: Final = 64  # for each window: the edge that may be off is at most a 64th of the window long
 # Buckets kept behind those of the newest window, for late events and for one event that is ahead of the
@@ -17,32 +17,7 @@ BUCKETS: Final = 64  # for each window: the edge that may be off is at most a 64
 _SLACK_MAX: Final = 352
 
 
-class BucketTotals(NamedTuple):
-    """What stands in a stretch of time; `first_ms` is None where that is nothing."""
-
-    entries: int
-    total: float
-    least: float
-    greatest: float
-    first_ms: int | None
-
-    def answer(self, code: int, at_ms: int) -> Value:
-        """Answer one question about a stretch that is not empty."""
-        if code == COUNT:
-            return self.entries
-        if code == SUM:
-            return self.total
-        if code == AVG:
-            return self.total / self.entries
-        if code == MIN:
-            return self.least
-        if code == MAX:
-            return self.greatest
-        assert self.first_ms is not None
-        return (at_ms - self.first_ms) / 1000
-
-
-EMPTY: Final = BucketTotals(0, 0.0, math.inf, -math.inf, None)
+EMPTY: Final = WindowTotals(0, 0.0, math.inf, -math.inf, None)
 
 
 class Buckets:
@@ -75,17 +50,17 @@ class Buckets:
     )
 
     def __init__(self, window: Window, kept_ms: int) -> None:
-        self.questions = tuple(pair for pair in window.questions if pair[1] in OF_TOTALS)
-        self.others = tuple(pair for pair in window.questions if pair[1] not in OF_TOTALS)
+        self.questions = questions_of(window.questions, Summary.TOTALS)
+        self.others = tuple(pair for pair in window.questions if pair not in self.questions)
         self.bits = sum(1 << index for index, _ in self.questions)
-        codes = {code for _, code in self.questions}
+        needs = summary_needs(self.questions)
         self.span_ms = span_ms = window.span_ms
         self.width_ms = -(-span_ms // BUCKETS)
         late = -(-(kept_ms - span_ms) // self.width_ms)
         self.room = BUCKETS + 2 + min(late, _SLACK_MAX)
-        self.with_sums = bool(codes & {SUM, AVG})
-        self.with_least = MIN in codes
-        self.with_greatest = MAX in codes
+        self.with_sums = "total" in needs
+        self.with_least = "least" in needs
+        self.with_greatest = "greatest" in needs
         self.base = 0
         self.lost = -math.inf  # the newest bucket that is no longer kept, or was too old to keep
         self.counts = array("q")
@@ -196,14 +171,14 @@ class Buckets:
             return length, -math.inf, 0, is_exact
         return place, self.firsts[place] + self.span_ms, self.firsts[place], is_exact
 
-    def between(self, after: int, before: int) -> BucketTotals:
+    def between(self, after: int, before: int) -> WindowTotals:
         """Return what stands strictly between two buckets."""
         start, end = max(after + 1 - self.base, 0), max(before - self.base, 0)
         counts = self.counts[start:end]
         entries = sum(counts)
         if not entries:
             return EMPTY
-        return BucketTotals(
+        return WindowTotals(
             entries,
             sum(self.sums[start:end]) if self.with_sums else 0.0,
             min(self.least[start:end]) if self.with_least else math.inf,
@@ -211,9 +186,9 @@ class Buckets:
             self.firsts[start + next(place for place, held in enumerate(counts) if held)],
         )
 
-    def whole(self, place: int, first_ms: int) -> BucketTotals:
+    def whole(self, place: int, first_ms: int) -> WindowTotals:
         """Return what stands in the bucket at a place, said to begin at `first_ms`."""
-        return BucketTotals(
+        return WindowTotals(
             self.counts[place],
             self.sums[place] if self.with_sums else 0.0,
             self.least[place] if self.with_least else math.inf,
@@ -222,9 +197,9 @@ class Buckets:
         )
 
 
-def join(older: BucketTotals, newer: BucketTotals) -> BucketTotals:
+def join(older: WindowTotals, newer: WindowTotals) -> WindowTotals:
     """Return what stands in two stretches together."""
-    return BucketTotals(
+    return WindowTotals(
         older.entries + newer.entries,
         older.total + newer.total,
         min(older.least, newer.least),

@@ -3,24 +3,11 @@
 import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from vettance.velocity.plan_layout import (
-    AVG,
-    COUNT,
-    DISTINCT,
-    FIRST_SEEN,
-    LAST_SEEN,
-    MAX,
-    MIN,
-    OF_TOTALS,
-    OF_VALUES,
-    SEEN,
-    SERIES_BITS,
-    SUM,
-    Questions,
-    SeriesSlot,
-)
+from vettance.velocity.aggregates import Questions, Summary, WindowTotals, questions_of
+from vettance.velocity.answer_codegen import Scan, summarize_of
+from vettance.velocity.plan_layout import SERIES_BITS
 from vettance.velocity.port import Value
 from vettance.velocity.redis.redis_layout import PlacedGroup, PlacedLane
 
@@ -108,36 +95,24 @@ def _answer_entries(
         if column:
             held = columns[column][begin:end]
             values = [value for value, head in zip(held, inside, strict=True) if head & bit]
-        for span_ms, questions in lane.windows:
-            _answer_window(questions, moments, values, at_ms - span_ms, at_ms, words, lane, answers)
+        own = words[lane.slot] if column else None
+        for span_ms, _, scan in lane.windows:
+            _answer_window(scan, moments, values, at_ms - span_ms, at_ms, own, answers)
 
 
 def _answer_window(
-    questions: Questions,
+    scan: Scan,
     moments: Sequence[int],
     values: Sequence[Word],
     start_ms: int,
     at_ms: int,
-    words: Sequence[Word | None],
-    lane: SeriesSlot,
+    own: Word | None,
     answers: list[Value],
 ) -> None:
     """Answer one window from moments that are no newer than the event."""
     start = 0 if moments[0] > start_ms else bisect_right(moments, start_ms)
-    count = len(moments) - start
-    if not count:
-        return
-    for index, code in questions:
-        if code == COUNT:
-            answers[index] = count
-        elif code == LAST_SEEN:
-            answers[index] = (at_ms - moments[-1]) / 1000
-        elif code == FIRST_SEEN:
-            answers[index] = (at_ms - moments[start]) / 1000
-        elif code == SEEN:
-            answers[index] = words[lane.slot] in values[start:]
-        else:
-            answers[index] = OF_VALUES[code](values[start:] if start else values)
+    if start < len(moments):
+        scan(moments, values, start, len(moments), at_ms, own, answers)
 
 
 class _Busy(NamedTuple):
@@ -172,46 +147,34 @@ def _answer_lane(
         end = bisect_right(moments, at_ms)
         del moments[end:], values[end:]
     inexact = 0
-    for span_ms, questions in placed.lane.windows:
+    own = words[placed.lane.slot] if placed.column else None
+    for span_ms, questions, scan in placed.lane.windows:
         start_ms = at_ms - span_ms
         if start_ms < left_ms:
             totals = _WINDOW.unpack_from(part, place)
-            inexact |= _answer_totals(questions, totals, at_ms, answers)
-            inexact |= _answer_others(
-                placed, questions, totals, busy, start_ms, at_ms, moments, values, words, answers
-            )
+            inexact |= _answer_totals(questions, totals, start_ms, at_ms, answers)
+            inexact |= _answer_others(questions, totals, busy, start_ms, at_ms, moments, values, own, answers)
         elif moments:
-            _answer_window(questions, moments, values, start_ms, at_ms, words, placed.lane, answers)
+            _answer_window(scan, moments, values, start_ms, at_ms, own, answers)
         place += _WINDOW.size
     return place, inexact
 
 
-def _answer_totals(questions: Questions, totals: tuple[float, ...], at_ms: int, answers: list[Value]) -> int:
+def _answer_totals(
+    questions: Questions, totals: tuple[float, ...], start_ms: int, at_ms: int, answers: list[Value]
+) -> int:
     entries, first_ms, total, least, greatest, flags, _, _ = totals
     inexact = 0
-    for index, code in questions:
-        if code not in OF_TOTALS:
-            continue
-        if not int(flags) & (2 if code in (MIN, MAX) else 1):
+    kept = WindowTotals(int(entries), total, least, greatest, int(first_ms))
+    for index, kind in questions_of(questions, Summary.TOTALS):
+        if not int(flags) & (2 if kind.reads_extremes else 1):
             inexact |= 1 << index
         if entries > 0:
-            if code == COUNT:
-                answers[index] = int(entries)
-            elif code == SUM:
-                answers[index] = total
-            elif code == AVG:
-                answers[index] = total / entries
-            elif code == MIN:
-                answers[index] = least
-            elif code == MAX:
-                answers[index] = greatest
-            else:
-                answers[index] = (at_ms - first_ms) / 1000
+            answers[index] = summarize_of(kind)(at_ms, start_ms, kept)
     return inexact
 
 
 def _answer_others(
-    placed: PlacedLane,
     questions: Questions,
     totals: tuple[float, ...],
     busy: _Busy,
@@ -219,37 +182,35 @@ def _answer_others(
     at_ms: int,
     moments: Sequence[int],
     values: Sequence[Word],
-    words: Sequence[Word | None],
+    own: Word | None,
     answers: list[Value],
 ) -> int:
     """Answer what totals cannot, for a window beyond the entries; return the inexact bits."""
     inexact = 0
     is_late = at_ms < busy.newest_ms
-    for index, code in questions:
-        if code in OF_TOTALS:
+    for index, kind in questions:
+        if kind.summary is Summary.TOTALS:
             continue
-        is_exact = True
-        if code == DISTINCT:
-            answers[index] = int(totals[6])
-            is_exact = not is_late and start_ms >= busy.forgotten_ms
-        elif code == SEEN:
-            if words[placed.lane.slot] is None:
-                continue
-            last_ms = totals[7]
-            answers[index] = last_ms > start_ms
-            is_exact = last_ms <= at_ms if last_ms > float("-inf") else start_ms >= busy.forgotten_ms
+        kept: Any
+        is_known, is_exact = True, True
+        if kind.summary is Summary.DISTINCT:
+            kept, is_exact = int(totals[6]), not is_late and start_ms >= busy.forgotten_ms
+        elif kind.summary is Summary.OWN:
+            if own is None:
+                continue  # Unknown, as the caller notes.
+            kept = totals[7]
+            is_known = kept > float("-inf")
+            is_exact = kept <= at_ms if is_known else start_ms >= busy.forgotten_ms
         elif not is_late:
-            if busy.newest_ms > start_ms:
-                answers[index] = (
-                    (at_ms - int(busy.newest_ms)) / 1000
-                    if code == LAST_SEEN
-                    else _NUMBER.unpack(busy.last)[0]
-                )
-        elif not moments:
-            # Of what has left the entries the order is not known any more.
-            answers[index], is_exact = None, False
+            is_known = busy.newest_ms > start_ms
+            kept = int(busy.newest_ms) if is_known else 0, _NUMBER.unpack(busy.last)[0]
+        elif moments:
+            kept = moments[-1], values[-1] if values else None
         else:
-            answers[index] = (at_ms - moments[-1]) / 1000 if code == LAST_SEEN else values[-1]
+            # Of what has left the entries the order is not known any more.
+            answers[index], is_known, is_exact = None, False, False
+        if is_known:
+            answers[index] = summarize_of(kind)(at_ms, start_ms, kept)
         if not is_exact:
             inexact |= 1 << index
     return inexact

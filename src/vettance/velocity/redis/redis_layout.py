@@ -7,22 +7,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from vettance.velocity.aggregates import Summary, questions_of, summary_needs
 from vettance.velocity.fingerprint import is_prime
 from vettance.velocity.memory.sub_buckets import BUCKETS
-from vettance.velocity.plan_layout import (
-    AVG,
-    DISTINCT,
-    MAX,
-    MIN,
-    OF_TOTALS,
-    SEEN,
-    SERIES_BITS,
-    SUM,
-    Group,
-    PlanLayout,
-    SeriesSlot,
-    Window,
-)
+from vettance.velocity.plan_layout import SERIES_BITS, Group, PlanLayout, SeriesSlot, Window
 from vettance.velocity.port import Plan
 
 #: Goes into the digest of a plan: a change of what stands in Redis makes every memory one to be built anew.
@@ -106,21 +94,24 @@ def _place_lane(lane: SeriesSlot, column: int) -> PlacedLane:
 
 def _lane(placed: PlacedLane) -> list[Any]:
     lane = placed.lane
-    codes = {code for window in lane.windows for _, code in window.questions}
     return [
         lane.local_bit,
         lane.kept_ms,
         8 * placed.column,
-        int(bool(codes & {DISTINCT, SEEN})),
+        int(lane.keeps_latest),
         int(lane.textual),
         [_window(window, lane.kept_ms) for window in lane.windows],
     ]
 
 
 def _window(window: Window, kept_ms: int) -> list[int]:
-    codes = {code for _, code in window.questions}
+    totals = questions_of(window.questions, Summary.TOTALS)
+    with_values = summary_needs(totals) & {"total", "least", "greatest"}
+    has_distinct, has_own = (
+        bool(questions_of(window.questions, one)) for one in (Summary.DISTINCT, Summary.OWN)
+    )
     width_ms = -(-window.span_ms // BUCKETS)
     late = -(-(kept_ms - window.span_ms) // width_ms)
-    totals = 2 if codes & {SUM, AVG, MIN, MAX} else 1 if codes & OF_TOTALS else 0
     cells = BUCKETS + 2 + min(late, _SLACK_MAX)
-    return [window.span_ms, width_ms, cells, totals, int(DISTINCT in codes), int(SEEN in codes)]
+    kind = 2 if with_values else 1 if totals else 0
+    return [window.span_ms, width_ms, cells, kind, int(has_distinct), int(has_own)]
