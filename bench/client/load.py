@@ -1,6 +1,6 @@
 """A closed-loop HTTP load client: keep-alive connections that send the next request once they are answered.
 
-It runs as a process of its own, so that asking takes no time from the event loop that answers, and it parses
+It runs as a process of its own, so that asking takes no time from the event loop that answers, and it reads
 no more than status and length, so that it is not the bottleneck (`--self-test` shows its ceiling).
 
     python bench load --url http://127.0.0.1:8080/api/v1/decisions/evaluate --bodies bodies.ndjson \
@@ -28,8 +28,8 @@ from urllib.parse import urlsplit
 import uvloop
 
 from bench import BENCH
+from vettance.demo.demo_client import HttpAnswer, HttpConnection, request
 
-HEAD_END = b"\r\n\r\n"
 REOPEN_S = 0.05
 SETTLE_S = 10.0  # How long answers may still come in after the last request.
 
@@ -64,7 +64,7 @@ class Run:
         requests: Sequence[bytes],
         seconds: float,
         count: int | None = None,
-        observe: Callable[[bytes, bytes, int], None] | None = None,
+        observe: Callable[[HttpAnswer], None] | None = None,
         pause_s: float = 0.0,
     ) -> None:
         self.requests = requests
@@ -73,14 +73,14 @@ class Run:
         self.seconds = seconds
         self.began = self.until = 0.0
         self.latencies = array("d")
-        self.statuses: Counter[bytes] = Counter()
+        self.statuses: Counter[int] = Counter()
         self.broken = 0
         self.open = 0
         self.done = asyncio.Event()
-        self.observe = observe  # called with (status, answer, where its body starts)
+        self.observe = observe
         self.pause_s = pause_s  # how long a connection waits between an answer and its next request
         #: What to do with a connection that the server closed early, if anything.
-        self.reopen: Callable[[Connection], None] | None = None
+        self.reopen: Callable[[LoopConnection], None] | None = None
 
     def start(self) -> None:
         self.began = time.perf_counter()
@@ -93,7 +93,7 @@ class Run:
         def quantile(part: float) -> float:
             return ordered[max(0, math.ceil(part * len(ordered)) - 1)] * 1000 if ordered else 0.0
 
-        not_2xx = sum(count for status, count in self.statuses.items() if not status.startswith(b"2"))
+        not_2xx = sum(count for status, count in self.statuses.items() if status // 100 != 2)
         return Result(
             len(ordered),
             took,
@@ -103,31 +103,24 @@ class Run:
             quantile(0.99),
             quantile(1.0),
             not_2xx,
-            {status.decode("ascii", "replace"): count for status, count in self.statuses.items()},
+            {str(status): count for status, count in self.statuses.items()},
             self.broken,
         )
 
 
-class Connection(asyncio.Protocol):
+class LoopConnection(HttpConnection):
     """One keep-alive connection of a run."""
 
-    __slots__ = ("buffer", "finished", "run", "sent_at", "transport")
-
     def __init__(self, run: Run) -> None:
-        self.run = run
-        self.buffer = b""
-        self.sent_at = 0.0
-        self.finished = False
-        self.transport: Any = None
+        super().__init__()
+        self._run = run
+        self._sent_at = 0.0
+        self._finished = False
+        run.open += 1
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if self.transport is None:
-            self.run.open += 1
-        self.transport = transport
-
-    def send(self) -> None:
+    def send_next(self) -> None:
         """Send the next request, or finish when there is none or the time is up."""
-        run = self.run
+        run = self._run
         now = time.perf_counter()
         if run.left <= 0 or now >= run.until:
             self.finish()
@@ -135,55 +128,44 @@ class Connection(asyncio.Protocol):
         run.left -= 1
         index = run.next
         run.next = index + 1 if index + 1 < len(run.requests) else 0
-        self.sent_at = now
-        self.transport.write(run.requests[index])
+        self._sent_at = now
+        self.send(run.requests[index])
 
-    def data_received(self, data: bytes) -> None:
-        if self.buffer:
-            data = self.buffer + data
-        head_end = data.find(HEAD_END)
-        start = data.find(b"content-length: ", 0, head_end)
-        if head_end < 0 or start < 0:
-            self.buffer = data
-            return
-        length = int(data[start + 16 : data.find(b"\r", start)])
-        if len(data) < head_end + 4 + length:
-            self.buffer = data
-            return
-        self.buffer = b""
-        run = self.run
-        run.latencies.append(time.perf_counter() - self.sent_at)
-        status = data[9:12]
-        run.statuses[status] += 1
+    def answered(self, answer: HttpAnswer) -> None:
+        """Count the answer, and go on."""
+        run = self._run
+        run.latencies.append(time.perf_counter() - self._sent_at)
+        run.statuses[answer.status] += 1
         if run.observe is not None:
-            run.observe(status, data, head_end + 4)
+            run.observe(answer)
         if run.pause_s:
-            asyncio.get_running_loop().call_later(run.pause_s, self._go_on, self.transport)
+            asyncio.get_running_loop().call_later(run.pause_s, self._go_on, self._transport)
         else:
-            self.send()
+            self.send_next()
 
-    def _go_on(self, transport: asyncio.Transport) -> None:
-        if transport is self.transport and not self.finished and not transport.is_closing():
-            self.send()
+    def _go_on(self, transport: asyncio.Transport | None) -> None:
+        if transport is self._transport and not self._finished and not self.is_closing:
+            self.send_next()
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
-        if self.finished:
+    def failed(self, message: str) -> None:  # noqa: ARG002
+        """Count the loss, and open the connection again where the run says so."""
+        if self._finished:
             return
-        self.run.broken += 1
-        if self.run.reopen is None:
+        self._run.broken += 1
+        if self._run.reopen is None:
             self.finish()
         else:
-            self.buffer = b""
-            self.run.reopen(self)
+            self._run.reopen(self)
 
     def finish(self) -> None:
-        if self.finished:
+        """Leave the run; the last one ends it."""
+        if self._finished:
             return
-        self.finished = True
-        self.transport.close()
-        self.run.open -= 1
-        if self.run.open <= 0:
-            self.run.done.set()
+        self._finished = True
+        self.close()
+        self._run.open -= 1
+        if self._run.open <= 0:
+            self._run.done.set()
 
 
 async def drive(run: Run, host: str, port: int, connections: int, *, again: bool = False) -> Result:
@@ -191,18 +173,18 @@ async def drive(run: Run, host: str, port: int, connections: int, *, again: bool
     loop = asyncio.get_running_loop()
     opening: set[asyncio.Task[None]] = set()
 
-    async def open_again(connection: Connection) -> None:
+    async def open_again(connection: LoopConnection) -> None:
         while time.perf_counter() < run.until:
             try:
                 await loop.create_connection(lambda: connection, host, port)
             except OSError:
                 await asyncio.sleep(REOPEN_S)
             else:
-                connection.send()
+                connection.send_next()
                 return
         connection.finish()
 
-    def reopen(connection: Connection) -> None:
+    def reopen(connection: LoopConnection) -> None:
         task = loop.create_task(open_again(connection))
         opening.add(task)
         task.add_done_callback(opening.discard)
@@ -210,27 +192,14 @@ async def drive(run: Run, host: str, port: int, connections: int, *, again: bool
     if again:
         run.reopen = reopen
     opened = [
-        (await loop.create_connection(lambda: Connection(run), host, port))[1] for _ in range(connections)
+        (await loop.create_connection(lambda: LoopConnection(run), host, port))[1] for _ in range(connections)
     ]
     run.start()
     for connection in opened:
-        connection.send()
+        connection.send_next()
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(run.done.wait(), run.seconds + SETTLE_S)
     return run.result()
-
-
-def post(url: str, body: bytes, headers: Sequence[str] = ()) -> bytes:
-    """Return the bytes of a POST request with a JSON body."""
-    parts = urlsplit(url)
-    lines = [
-        f"POST {parts.path or '/'} HTTP/1.1",
-        f"Host: {parts.netloc}",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-        *headers,
-    ]
-    return "\r\n".join(lines).encode() + HEAD_END + body
 
 
 def measure(
@@ -243,7 +212,7 @@ def measure(
 ) -> Result:
     """Drive a URL from this process and return what was measured."""
     parts = urlsplit(url)
-    requests = [post(url, body, headers) for body in bodies]
+    requests = [request("POST", parts.path or "/", "", body, headers) for body in bodies]
     gc.collect()
     gc.freeze()
     gc.disable()

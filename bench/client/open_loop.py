@@ -7,14 +7,14 @@ would have come meanwhile (G. Tene's "coordinated omission").
 import asyncio
 import contextlib
 import itertools
-import json
 import math
 import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-HEAD_END = b"\r\n\r\n"
+from vettance.demo.demo_client import HttpAnswer, HttpConnection
+
 SETTLE_S = 20.0  # How long answers may still come in after the last request.
 WAITING_MAX = 20_000  # Requests that are due and find no free connection.
 
@@ -27,20 +27,7 @@ class Ask(NamedTuple):
     heed: Callable[[int, bytes], None] | None = None
 
 
-def request(
-    method: str, path: str, key: str, body: Any = None, headers: Sequence[str] = (), host: str = "127.0.0.1"
-) -> bytes:
-    """Return the bytes of a request; `key` is an API key, or empty where `headers` hold a credential."""
-    content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", *headers]
-    if key:
-        lines.append(f"x-api-key: {key}")
-    if body is not None:
-        lines += ["Content-Type: application/json", f"Content-Length: {len(content)}"]
-    return "\r\n".join(lines).encode() + HEAD_END + content
-
-
-class Paced:
+class OpenLoop:
     """A pool of kept connections that sends what is due, and counts the answers by kind."""
 
     def __init__(self, host: str, port: int, connections: int = 32) -> None:
@@ -50,6 +37,7 @@ class Paced:
         self._due: deque[tuple[float, Ask]] = deque()
         self._ending = False
         self._settled = asyncio.Event()
+        self._opening: set[asyncio.Task[None]] = set()
         self.open = 0
         #: Milliseconds from due to answered, and statuses (0: the connection broke), by kind.
         self.latencies_ms: defaultdict[str, list[float]] = defaultdict(list)
@@ -59,6 +47,7 @@ class Paced:
     async def run(self, asks: Iterable[Ask], rate: float, seconds: float) -> None:
         """Send `rate` requests a second for so long, then wait for the answers."""
         now = time.perf_counter
+        self.open = self._connections
         for _ in range(self._connections):
             await self._connect()
         start, source = now(), iter(asks)
@@ -77,16 +66,17 @@ class Paced:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SETTLE_S):
                 await self._settled.wait()
+        self._settled.set()
         for line in self._idle:
             line.close()
 
     async def _connect(self) -> None:
         loop = asyncio.get_running_loop()
-        self.open += 1
         try:
             _, line = await loop.create_connection(lambda: Line(self), *self._address)
         except OSError:
             self.open -= 1
+            self._settle()
             return
         self._idle.append(line)
         self._send()
@@ -94,19 +84,24 @@ class Paced:
     def _send(self) -> None:
         while self._due and self._idle:
             due, ask = self._due.popleft()
-            self._idle.pop().send(due, ask)
+            self._idle.pop().ask(due, ask)
         self._settle()
 
     def _settle(self) -> None:
-        if self._ending and not self._due and len(self._idle) >= self.open:
+        if not self._ending:
+            return
+        if not self.open:  # Nobody is left to ask what is still due.
+            while self._due:
+                self.note(*self._due.popleft(), 0)
+        if not self._due and len(self._idle) >= self.open:
             self._settled.set()
 
-    def answered(self, line: "Line", due: float, ask: Ask, status: int, body: bytes) -> None:
+    def answered(self, line: "Line", due: float, ask: Ask, answer: HttpAnswer) -> None:
         """Count an answer and give the connection its next request."""
-        self.note(due, ask, status)
+        self.note(due, ask, answer.status)
         self._idle.append(line)
         if ask.heed is not None:
-            ask.heed(status, body)
+            ask.heed(answer.status, answer.body)
         self._send()
 
     def note(self, due: float, ask: Ask, status: int) -> None:
@@ -115,13 +110,13 @@ class Paced:
         self.statuses[ask.kind][status] += 1
 
     def lost(self, line: "Line") -> None:
-        """Take a closed connection out and open another one."""
-        self.open -= 1
+        """Open another connection instead of one that was closed."""
         if line in self._idle:
             self._idle.remove(line)
-        self._settle()
-        if not line.closing and not self._settled.is_set():
-            self._opening = asyncio.get_running_loop().create_task(self._connect())
+        if not self._settled.is_set():
+            opening = asyncio.get_running_loop().create_task(self._connect())
+            self._opening.add(opening)
+            opening.add_done_callback(self._opening.discard)
 
     def forget(self) -> None:
         """Begin to count anew."""
@@ -129,47 +124,31 @@ class Paced:
         self.statuses.clear()
 
 
-class Line(asyncio.Protocol):
-    """One connection: a request at a time."""
+class Line(HttpConnection):
+    """One connection of the pool."""
 
-    def __init__(self, pool: Paced) -> None:
+    def __init__(self, pool: OpenLoop) -> None:
+        super().__init__()
         self._pool = pool
-        self._buffer = b""
         self._asked: tuple[float, Ask] | None = None
-        self._transport: Any = None
-        self.closing = False
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
-
-    def send(self, due: float, ask: Ask) -> None:
+    def ask(self, due: float, ask: Ask) -> None:
+        """Send what is due."""
         self._asked = (due, ask)
-        self._transport.write(ask.content)
+        self.send(ask.content)
 
-    def data_received(self, data: bytes) -> None:
-        data = self._buffer + data if self._buffer else data
-        head_end = data.find(HEAD_END)
-        start = data.find(b"content-length: ", 0, head_end)
-        if head_end < 0 or start < 0:
-            self._buffer = data
-            return
-        length = int(data[start + 16 : data.find(b"\r", start)])
-        if len(data) < head_end + 4 + length:
-            self._buffer = data
-            return
-        self._buffer = b""
+    def answered(self, answer: HttpAnswer) -> None:
+        """Give the answer to the pool."""
         assert self._asked is not None
         (due, ask), self._asked = self._asked, None
-        self._pool.answered(self, due, ask, int(data[9:12]), data[head_end + 4 :])
+        self._pool.answered(self, due, ask, answer)
 
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+    def failed(self, message: str) -> None:  # noqa: ARG002
+        """Tell the pool, once."""
         if self._asked is not None:
             self._pool.note(*self._asked, 0)
+            self._asked = None
         self._pool.lost(self)
-
-    def close(self) -> None:
-        self.closing = True
-        self._transport.close()
 
 
 def quantile(values: Sequence[float], part: float) -> float:

@@ -5,11 +5,12 @@ import json
 import random
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
+
+from bench.client.blocking import ask_once
+from vettance.demo.demo_client import HttpAnswer, request
 
 #: How decisions are called on the wire, and how in the store.
 OUTCOMES = {"approve": "ALLOW", "review": "REVIEW", "deny": "BLOCK"}
@@ -58,11 +59,11 @@ class Books:
         #: When answers came (monotonic seconds), and whether they were successes.
         self.answers: list[tuple[float, bool]] = []
 
-    def observe(self, status: bytes, answer: bytes, body_at: int) -> None:
+    def observe(self, answer: HttpAnswer) -> None:
         """Take one whole answer (called by the load client)."""
-        self.note(status.decode(), answer[body_at:], retry_after=_RETRY in answer[:body_at].lower())
-        if status == b"200":
-            self.decided(answer[body_at:])
+        self.note(str(answer.status), answer.body, retry_after=_RETRY in answer.head.lower())
+        if answer.status == 200:
+            self.decided(answer.body)
 
     def decided(self, body: bytes) -> None:
         """Take down the answer to an event."""
@@ -109,22 +110,9 @@ def ask(
     address: tuple[str, int], api_key: str, method: str, path: str, body: Any = None, key: str | None = None
 ) -> tuple[int, bytes]:
     """Send one request, `key` as its Idempotency-Key; raises `OSError` when there is no answer."""
-    headers = {"x-api-key": api_key, "content-type": "application/json"}
-    if key is not None:
-        headers["idempotency-key"] = key
-    content = None if body is None else json.dumps(body).encode()
-    url = f"http://{address[0]}:{address[1]}{path}"
-    request = urllib.request.Request(url, content, headers, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, answer.read()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
-    except (urllib.error.URLError, ConnectionError, TimeoutError):
-        raise
-    except Exception as error:  # noqa: BLE001  A connection that ends in the middle has many names.
-        raise ConnectionError(type(error).__name__) from None
+    headers = [] if key is None else [f"Idempotency-Key: {key}"]
+    answer = ask_once(*address, request(method, path, api_key, body, headers))
+    return answer.status, answer.body
 
 
 class CarefulClient(threading.Thread):

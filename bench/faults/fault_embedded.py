@@ -20,11 +20,12 @@ from typing import Any
 import uvloop
 
 from bench import BENCH
-from bench.client.load import Run, drive, post
+from bench.client.load import Run, drive
 from bench.faults.books import Books, CarefulClient, Round, ask, compare, settle_jobs
 from bench.fixtures.small_disk import SmallDisk
 from bench.fixtures.stage import payment_bodies, processes_of, say
 from vettance.db.connection import STORE_FILE
+from vettance.demo.demo_client import request
 from vettance.demo.drive import PATH
 from vettance.demo.launch import LaunchFault, command, make_fresh
 
@@ -179,10 +180,7 @@ def one_round(
     books, ended = Books(), list[float]()
     service = Running(folder, folder / "clock", api_key)
     try:
-        url = f"http://{service.host}:{service.port}{PATH}"
-        run = Run(
-            [post(url, body, [f"x-api-key: {api_key}"]) for body in bodies], LOAD_S, observe=books.observe
-        )
+        run = Run([request("POST", PATH, api_key, body) for body in bodies], LOAD_S, observe=books.observe)
         run.next = rng.randrange(len(bodies))
         careful = CarefulClient(service, books, str(number), random.Random(rng.random()))
         breaking = threading.Thread(target=break_it, args=(kind, service, disk, rng, ended))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import uvloop
 
-from bench.client.load import Run, drive, post
+from bench.client.load import Run, drive
 from bench.faults.books import Books, CarefulClient, Round, compare, settle_jobs
 from bench.faults.fault_deployment import LAYOUTS, Deployment, prepare
 from bench.faults.watchers import Hammer, Prober, Tally, processes_and_connections, written_errors
@@ -22,6 +22,7 @@ from bench.fixtures.private_stores import Postgres, Redis, StoreFault, stores
 from bench.fixtures.small_disk import SmallDisk
 from bench.fixtures.stage import payment_bodies, say
 from bench.fixtures.webhook_receivers import Receivers
+from vettance.demo.demo_client import request
 from vettance.demo.drive import PATH
 from vettance.demo.launch import LaunchFault, make_fresh
 
@@ -172,8 +173,7 @@ def one_round(
     """Break one thing under load, wait until all is settled, and look at the books."""
     deployment, rng = stage.deployment, stage.rng
     books, found = Books(), list[str]()
-    url = f"http://127.0.0.1:{deployment.port}{PATH}"
-    requests = [post(url, body, [f"x-api-key: {deployment.api_key}"]) for body in bodies]
+    requests = [request("POST", PATH, deployment.api_key, body) for body in bodies]
     run = Run(requests, LOAD_S_MAX, observe=books.observe, pause_s=PAUSE_S)
     run.next = rng.randrange(len(bodies))
     careful = CarefulClient(deployment, books, str(number), random.Random(rng.random()))

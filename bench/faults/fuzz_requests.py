@@ -10,7 +10,6 @@ At the end the commands that read all of it must work: doctor, export, backtest.
 import argparse
 import asyncio
 import contextlib
-import http.client
 import json
 import os
 import random
@@ -27,8 +26,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bench.client.blocking import Caller
 from bench.fixtures.extreme_bodies import JSON, Extremes
 from bench.fixtures.stage import processes_of
+from vettance.demo.demo_client import request
 from vettance.demo.launch import Launched, LaunchFault, command, make_fresh, serving
 from vettance.rules.packs import load_pack_text
 
@@ -77,9 +78,7 @@ class Sender(threading.Thread):
     def run(self) -> None:
         """Ask until the count is reached or the service is gone."""
         target = self._service.target
-        with contextlib.closing(
-            http.client.HTTPConnection(target.host, target.port, timeout=ANSWER_S_MAX)
-        ) as line:
+        with contextlib.closing(Caller(target.host, target.port, ANSWER_S_MAX)) as line:
             try:
                 for _ in range(self._count):
                     self._ask(line, *self._next())
@@ -87,21 +86,15 @@ class Sender(threading.Thread):
                 self._books.lost += 1
                 self._books.faults.append(f"a connection ended: {error!r}")
 
-    def _ask(self, line: http.client.HTTPConnection, method: str, path: str, body: Any, token: str) -> None:
-        headers = (
-            {"authorization": f"Bearer {token}"} if token else {"x-api-key": self._service.target.api_key}
-        )
+    def _ask(self, line: Caller, method: str, path: str, body: Any, token: str) -> None:
+        headers = [f"Authorization: Bearer {token}"] if token else []
         if self._rng.random() < 0.05:
-            headers["idempotency-key"] = f"k-{self._rng.randrange(20)}"
-        sent = None if body is None else json.dumps(body).encode()
-        if sent is not None:
-            headers["content-type"] = "application/json"
-        line.request(method, API + path, sent, headers)
-        answer = line.getresponse()
-        content = answer.read()
-        self._books.note(method, path, body, answer.status, content)
+            headers.append(f"Idempotency-Key: k-{self._rng.randrange(20)}")
+        key = "" if token else self._service.target.api_key
+        answer = line.ask(request(method, API + path, key, body, headers))
+        self._books.note(method, path, body, answer.status, answer.body)
         if path == "/websdk/tokens" and answer.status == 201:
-            found = json.loads(content)
+            found = json.loads(answer.body)
             self._session, self._token = found["sdkSessionId"], found["token"]
 
     def _next(self) -> tuple[str, str, Any, str]:

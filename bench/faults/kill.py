@@ -23,9 +23,10 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from bench.client.load import Run, drive, post
+from bench.client.load import Run, drive
 from bench.fixtures.stage import payment_bodies, processes_of, say
 from vettance.db.connection import STORE_FILE
+from vettance.demo.demo_client import HttpAnswer, request
 from vettance.demo.drive import PATH
 from vettance.demo.launch import Launched, LaunchFault, command, make_fresh, serving
 
@@ -33,7 +34,6 @@ CONNECTIONS = 32
 BODIES = 20_000
 LOAD_S = (0.3, 2.0)  # The kill falls uniformly into this span after the first request.
 LOAD_S_MAX = 30.0
-MARK = b'"eventId":"'
 
 
 class Round(NamedTuple):
@@ -55,14 +55,13 @@ class Acknowledged:
         self.outcomes: dict[str, str] = {}
         self.refused = 0
 
-    def observe(self, status: bytes, answer: bytes, body_at: int) -> None:
+    def observe(self, answer: HttpAnswer) -> None:
         """Take one whole answer (called by the load client)."""
-        if status != b"200":
+        if answer.status != 200:
             self.refused += 1
             return
-        start = answer.index(MARK, body_at) + len(MARK)
-        event_id = answer[start : answer.index(b'"', start)].decode()
-        self.outcomes[event_id] = json.loads(answer[body_at:])["decision"]
+        decided = json.loads(answer.body)
+        self.outcomes[decided["correlationIds"]["eventId"]] = decided["decision"]
 
 
 def load_and_kill(service: Launched, requests: list[bytes], rng: random.Random) -> tuple[Acknowledged, float]:
@@ -92,15 +91,13 @@ def check(service: Launched, acknowledged: Acknowledged) -> tuple[int, int]:
     """Ask for every acknowledged decision; returns how many are not there, and how many are not the same."""
     found: dict[str, str] = {}
 
-    def observe(status: bytes, answer: bytes, body_at: int) -> None:
-        if status == b"200":
-            record = json.loads(answer[body_at:])
+    def observe(answer: HttpAnswer) -> None:
+        if answer.status == 200:
+            record = json.loads(answer.body)
             found[record["id"]] = record["outputs"]["decision"]
 
-    host = f"{service.target.host}:{service.target.port}"
     requests = [
-        f"GET /api/v1/decisions/{event_id} HTTP/1.1\r\nHost: {host}\r\n"
-        f"x-api-key: {service.target.api_key}\r\n\r\n".encode()
+        request("GET", f"/api/v1/decisions/{event_id}", service.target.api_key)
         for event_id in acknowledged.outcomes
     ]
     if requests:
@@ -155,8 +152,7 @@ def kill_rounds(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
                 told.append(Round(number, outcomes, rate, lost, changed, acknowledged.refused, restart_s))
                 say(_line(told[-1]))
             if number < rounds:
-                url = service.target.base_url + PATH
-                requests = [post(url, body, [f"x-api-key: {api_key}"]) for body in bodies]
+                requests = [request("POST", PATH, api_key, body) for body in bodies]
                 acknowledged, rate = load_and_kill(service, requests, rng)
                 every_id |= acknowledged.outcomes.keys()
     return {"rounds": [one._asdict() for one in told], "store": audit(folder, tenant, every_id)}

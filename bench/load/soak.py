@@ -28,8 +28,9 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from bench.client.open_loop import Paced, quantile
-from bench.fixtures.stage import ask, machine, processes_of, say
+from bench.client.blocking import ask
+from bench.client.open_loop import OpenLoop, quantile
+from bench.fixtures.stage import machine, processes_of, say
 from bench.fixtures.webhook_receivers import OK
 from bench.load.soak_traffic import MIX, Traffic
 from vettance.db.connection import STORE_FILE
@@ -168,7 +169,7 @@ async def drive(
     hook = f"http://127.0.0.1:{receiver.sockets[0].getsockname()[1]}/hook"
     subscription = {"url": hook, "eventTypes": ["EVENT_RISK_EVALUATED"]}
     ask(service.target, "/api/v1/webhooks/subscriptions", json.dumps(subscription).encode())
-    pool = Paced(service.target.host, service.target.port)
+    pool = OpenLoop(service.target.host, service.target.port)
     samples: list[Sample] = []
     sizes: list[Sizes] = []
     watching = asyncio.create_task(watch(service.process.pid, folder, samples, sizes))
@@ -182,7 +183,7 @@ async def drive(
     return report(samples, sizes, pool, warm * MINUTE_S)
 
 
-async def tell(pool: Paced, samples: list[Sample], sizes: list[Sizes]) -> None:
+async def tell(pool: OpenLoop, samples: list[Sample], sizes: list[Sizes]) -> None:
     """Say once a minute how it goes."""
     while True:
         await asyncio.sleep(MINUTE_S)
@@ -199,7 +200,7 @@ async def tell(pool: Paced, samples: list[Sample], sizes: list[Sizes]) -> None:
         )
 
 
-def report(samples: list[Sample], sizes: list[Sizes], pool: Paced, warm_s: float) -> dict[str, Any]:
+def report(samples: list[Sample], sizes: list[Sizes], pool: OpenLoop, warm_s: float) -> dict[str, Any]:
     """Put together what was found."""
     names = dict.fromkeys(sample.name for sample in samples)
     slopes = {

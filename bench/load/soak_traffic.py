@@ -12,7 +12,8 @@ from collections.abc import Callable, Container, Iterator
 from itertools import count
 from typing import Any
 
-from bench.client.open_loop import Ask, request
+from bench.client.open_loop import Ask
+from vettance.demo.demo_client import request
 
 CUSTOMERS = 40
 PARTIES = 40

@@ -12,6 +12,7 @@ Each has a tenant and a subscription for every receiver, unless it says otherwis
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -26,13 +27,14 @@ from typing import Any
 
 import uvloop
 
-from bench.client.load import Run, drive, post
-from bench.client.open_loop import quantile
+from bench.client.load import Run, drive
+from bench.client.open_loop import Ask, OpenLoop, quantile
 from bench.fixtures.stage import cpu_s, machine, processes_of
 from bench.fixtures.webhook_receivers import Receivers
 from vettance import clock
 from vettance.db.connection import STORE_FILE
 from vettance.db.sqlite import SqliteStore, store_path
+from vettance.demo.demo_client import request
 from vettance.demo.launch import Launched, serving
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
@@ -104,58 +106,42 @@ def stage(
             receivers.end()
 
 
-class Paced:
-    """Sends events at a steady rate over kept connections, and notes when each was answered."""
+class Events:
+    """Sends events at a steady rate, each key in turn, and notes when each was answered."""
 
-    def __init__(self, service: Launched, keys: Sequence[str], connections: int = 48) -> None:
-        self.target = service.target
-        self.keys = keys
-        self.idle: asyncio.LifoQueue[tuple[Any, Any]] = asyncio.LifoQueue()
-        self.connections = connections
+    def __init__(self, service: Launched, keys: Sequence[str]) -> None:
+        self._pool = OpenLoop(service.target.host, service.target.port, connections=48)
+        self._keys = keys
         #: event id → (Unix seconds of the answer, which key)
         self.answered: dict[str, tuple[float, int]] = {}
-        self.latencies_ms: list[float] = []
-        self.failed = 0
 
     async def run(self, rate: float, seconds: float) -> None:
-        for _ in range(self.connections):
-            self.idle.put_nowait(await asyncio.open_connection(self.target.host, self.target.port))
-        loop, tasks = asyncio.get_running_loop(), set()
-        start = loop.time()
-        for number in range(int(rate * seconds)):
-            await asyncio.sleep(max(0, start + number / rate - loop.time()))
-            task = asyncio.create_task(self.one(number))
-            tasks.add(task)
-            task.add_done_callback(tasks.discard)
-        await asyncio.wait(tasks, timeout=30) if tasks else None
-        while not self.idle.empty():
-            self.idle.get_nowait()[1].close()
+        """Send for so long, and wait for the answers."""
+        await self._pool.run(map(self._ask, itertools.count()), rate, seconds)
 
-    async def one(self, number: int) -> None:
-        which = number % len(self.keys)
-        body = BODY % (number, number >> 8 & 255, number & 255, number)
-        request = post(
-            f"http://{self.target.host}:{self.target.port}{PATH}", body, (f"x-api-key: {self.keys[which]}",)
-        )
-        connection = await self.idle.get()
-        try:
-            started = time.perf_counter()
-            connection[1].write(request)
-            head = await connection[0].readuntil(b"\r\n\r\n")
-            at = head.find(b"content-length: ") + 16
-            answer = await connection[0].readexactly(int(head[at : head.find(b"\r", at)]))
-            now = time.time()
-        except (OSError, RuntimeError, asyncio.IncompleteReadError):
-            self.failed += 1
-            # Whoever takes a broken connection fails at once too, as a client of a dead service does.
-            self.idle.put_nowait(connection)
-            return
-        self.idle.put_nowait(connection)
-        if head[9:12] != b"200":
-            self.failed += 1
-            return
-        self.latencies_ms.append((time.perf_counter() - started) * 1000)
-        self.answered[json.loads(answer)["correlationIds"]["eventId"]] = (now, which)
+    def _ask(self, number: int) -> Ask:
+        which = number % len(self._keys)
+
+        def note(status: int, body: bytes) -> None:
+            if status == 200:
+                self.answered[json.loads(body)["correlationIds"]["eventId"]] = (time.time(), which)
+
+        return Ask("event", _event(number, self._keys[which]), note)
+
+    @property
+    def latencies_ms(self) -> list[float]:
+        """Milliseconds from due to answered."""
+        return self._pool.latencies_ms["event"]
+
+    @property
+    def failed(self) -> int:
+        """How many were not answered with a decision."""
+        statuses = self._pool.statuses["event"]
+        return statuses.total() - statuses[200]
+
+
+def _event(number: int, key: str) -> bytes:
+    return request("POST", PATH, key, BODY % (number, number >> 8 & 255, number & 255, number))
 
 
 def wait_until(done: Any, seconds: float) -> bool:
@@ -172,12 +158,12 @@ def latency(seconds: float) -> dict[str, Any]:
     kinds = ["healthy"] * 20 + ["hang"] * 10 + ["refuse"] * 10 + ["drip"] * 5
     with stage(kinds) as (folder, tenants, receivers), serving(folder, *tenants[0]) as service:
         healthy = len([kind for kind in kinds if kind == "healthy"])
-        paced = Paced(service, [key for _, key in tenants])
+        events = Events(service, [key for _, key in tenants])
         time.sleep(2)  # How long the worker takes to start is what `retries` measures.
         before = usage(service)
-        uvloop.run(paced.run(200 / healthy * len(kinds), seconds))
+        uvloop.run(events.run(200 / healthy * len(kinds), seconds))
         used = {name: round((used - before[name]) / seconds, 2) for name, used in usage(service).items()}
-        wanted = {event for event, (_, which) in paced.answered.items() if kinds[which] == "healthy"}
+        wanted = {event for event, (_, which) in events.answered.items() if kinds[which] == "healthy"}
         wait_until(
             lambda: wanted <= {one.subject for one in receivers.arrivals() if one.kind == "healthy"}, 15
         )
@@ -187,7 +173,7 @@ def latency(seconds: float) -> dict[str, Any]:
     for one in arrivals:
         ids[one.subject].add(one.webhook_id)
         first.setdefault(one.subject, one.at)
-    late_ms = [max(0.0, (first[event] - paced.answered[event][0]) * 1000) for event in wanted & set(first)]
+    late_ms = [max(0.0, (first[event] - events.answered[event][0]) * 1000) for event in wanted & set(first)]
     return {
         "events_per_s": round(200 / healthy * len(kinds)),
         "to_healthy": len(wanted),
@@ -198,8 +184,8 @@ def latency(seconds: float) -> dict[str, Any]:
         "seen_p95_ms": round(quantile(late_ms, 0.95), 1),
         "seen_p99_ms": round(quantile(late_ms, 0.99), 1),
         "seen_max_ms": round(max(late_ms), 1),
-        "decision_p99_ms": round(quantile(paced.latencies_ms, 0.99), 1),
-        "refused": paced.failed,
+        "decision_p99_ms": round(quantile(events.latencies_ms, 0.99), 1),
+        "refused": events.failed,
         "cores_used": used,
     }
 
@@ -210,26 +196,26 @@ def throughput(seconds: float, rate: float, fan: int) -> dict[str, Any]:
         stage(["healthy"] * fan, together=True) as (folder, tenants, receivers),
         serving(folder, *tenants[0]) as service,
     ):
-        paced = Paced(service, [tenants[0][1]])
+        events = Events(service, [tenants[0][1]])
         before = usage(service)
         started = time.time()
-        uvloop.run(paced.run(rate, seconds))
+        uvloop.run(events.run(rate, seconds))
         ended, arrived = time.time(), receivers.count()
         used = {name: round((usage(service)[name] - before[name]) / (ended - started), 2) for name in before}
-        wait_until(lambda: receivers.count() >= len(paced.answered) * fan, 60)
+        wait_until(lambda: receivers.count() >= len(events.answered) * fan, 60)
         arrivals = receivers.arrivals()
     first: dict[str, float] = {}
     for one in arrivals:
-        first.setdefault(one.webhook_id, (one.at - paced.answered[one.subject][0]) * 1000)
+        first.setdefault(one.webhook_id, (one.at - events.answered[one.subject][0]) * 1000)
     return {
-        "events_per_s": round(len(paced.answered) / (ended - started)),
+        "events_per_s": round(len(events.answered) / (ended - started)),
         "deliveries_per_s": round(arrived / (ended - started)),
-        "behind_at_the_end": len(paced.answered) * fan - arrived,
-        "missing": len(paced.answered) * fan - len(first),
+        "behind_at_the_end": len(events.answered) * fan - arrived,
+        "missing": len(events.answered) * fan - len(first),
         "repeated": len(arrivals) - len(first),
         "seen_p95_ms": round(quantile(list(first.values()), 0.95), 1),
-        "decision_p99_ms": round(quantile(paced.latencies_ms, 0.99), 1),
-        "refused": paced.failed,
+        "decision_p99_ms": round(quantile(events.latencies_ms, 0.99), 1),
+        "refused": events.failed,
         "cores_used": used,
     }
 
@@ -249,14 +235,14 @@ def retries(count: int) -> dict[str, Any]:
     kinds = ["failing"] * 20
     with stage(kinds) as (folder, tenants, receivers):
         with serving(folder, *tenants[0]) as service:
-            paced = Paced(service, [key for _, key in tenants])
-            uvloop.run(paced.run(100, count / 100))
+            events = Events(service, [key for _, key in tenants])
+            uvloop.run(events.run(100, count / 100))
             time.sleep(3)
             stopping = time.time()
         stopped = time.time()
         with serving(folder, *tenants[0]):
             restarted = time.time()
-            wait_until(lambda: receivers.count() >= 6 * len(paced.answered), 60)
+            wait_until(lambda: receivers.count() >= 6 * len(events.answered), 60)
         arrivals = receivers.arrivals()
     by_id: dict[str, list[Any]] = defaultdict(list)
     for one in arrivals:
@@ -292,17 +278,17 @@ def kill(rounds: int) -> dict[str, Any]:
     with stage(["healthy"] * 5) as (folder, tenants, receivers):
         for _ in range(rounds):
             with serving(folder, *tenants[0]) as service:
-                paced = Paced(service, [key for _, key in tenants])
+                events = Events(service, [key for _, key in tenants])
 
-                async def whole(paced: Paced = paced, service: Launched = service) -> None:
+                async def whole(events: Events = events, service: Launched = service) -> None:
                     delay = rng.uniform(0.3, 1.5)
                     asyncio.get_running_loop().call_later(delay, service.process.send_signal, signal.SIGKILL)
-                    await paced.run(300, delay + 0.2)
+                    await events.run(300, delay + 0.2)
 
                 uvloop.run(whole())
                 service.process.wait(10)
-                answered |= set(paced.answered)
-                shortest.append(len(paced.answered))
+                answered |= set(events.answered)
+                shortest.append(len(events.answered))
         with serving(folder, *tenants[0]):
             with contextlib.closing(sqlite3.connect(folder / STORE_FILE)) as store:
                 committed = {row[0] for row in store.execute("SELECT id FROM event")}
@@ -332,16 +318,12 @@ def decisions(seconds: float) -> dict[str, Any]:
         with stage(["healthy"] * max(fan, 1), together=True) as (folder, made, _):
             tenants = made if fan else asyncio.run(prepare(folder, [[]]))
             with serving(folder, *tenants[0]) as service:
-                paced = Paced(service, [tenants[0][1]])
-                uvloop.run(paced.run(200, seconds))
-                found[f"receivers_{fan}_p50_ms"] = round(quantile(paced.latencies_ms, 0.5), 2)
-                found[f"receivers_{fan}_p99_ms"] = round(quantile(paced.latencies_ms, 0.99), 2)
+                events = Events(service, [tenants[0][1]])
+                uvloop.run(events.run(200, seconds))
+                found[f"receivers_{fan}_p50_ms"] = round(quantile(events.latencies_ms, 0.5), 2)
+                found[f"receivers_{fan}_p99_ms"] = round(quantile(events.latencies_ms, 0.99), 2)
                 if fan <= 1:
-                    url = f"http://{service.target.host}:{service.target.port}{PATH}"
-                    requests = [
-                        post(url, BODY % (n, n >> 8 & 255, n & 255, n), (f"x-api-key: {tenants[0][1]}",))
-                        for n in range(5000)
-                    ]
+                    requests = [_event(number, tenants[0][1]) for number in range(5000)]
                     run = Run(requests, seconds)
                     result = uvloop.run(drive(run, service.target.host, service.target.port, 32))
                     found[f"receivers_{fan}_most_per_s"] = round(result.per_second)

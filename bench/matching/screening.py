@@ -29,8 +29,8 @@ from typing import Any
 
 import msgspec
 
+from bench.client.blocking import ask
 from bench.client.load import Result, measure_apart
-from bench.fixtures.stage import ask
 from vettance.demo.launch import command, launched, make_fresh
 from vettance.watchlists.entity import Entity, EntityType, ListedName, NameQuality
 from vettance.watchlists.index import Index

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 import uvloop
 
-from bench.client.open_loop import HEAD_END, request
+from vettance.demo.demo_client import ClientFault, Connection, DemoTarget, request
 from vettance.tenants.tenant import make_key
 
 EVALUATE = "/api/v1/decisions/evaluate"
@@ -33,17 +33,20 @@ PAUSE_S = 0.2  # Between the events of those whose webhooks do the harm.
 
 
 class Attack(NamedTuple):
-    """Whom it is aimed at, in whose name, for how long, and what came of it."""
+    """The service and the key it is asked with, how long, and how often each status was answered."""
 
-    host: str
-    port: int
-    key: str
+    target: DemoTarget
     seconds: float
     statuses: Counter[str]
 
+    @property
+    def key(self) -> str:
+        """The API key."""
+        return self.target.api_key
+
     async def line(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection."""
-        return await asyncio.open_connection(self.host, self.port, limit=8 << 20)
+        """Open a connection that need not behave."""
+        return await asyncio.open_connection(self.target.host, self.target.port)
 
 
 Next = Iterator[bytes]
@@ -57,20 +60,15 @@ async def flood(attack: Attack, make: Callable[[int], Next], lines: int = LINES,
 async def _flood_line(attack: Attack, asks: Next, pause_s: float) -> None:
     while True:
         try:
-            reader, writer = await attack.line()
+            connection = await Connection.open(attack.target)
             try:
                 while True:
-                    writer.write(next(asks))
-                    await writer.drain()
-                    head = await reader.readuntil(HEAD_END)
-                    start = head.lower().find(b"content-length: ")
-                    if start >= 0:
-                        await reader.readexactly(int(head[start + 16 : head.find(b"\r", start)]))
-                    attack.statuses[head[9:12].decode()] += 1
+                    answer = await connection.ask(next(asks))
+                    attack.statuses[str(answer.status)] += 1
                     await asyncio.sleep(pause_s)
             finally:
-                writer.close()
-        except (OSError, asyncio.IncompleteReadError):
+                connection.close()
+        except ClientFault:
             attack.statuses["0"] += 1
             await asyncio.sleep(0.05)
 
@@ -155,16 +153,16 @@ async def sessions(attack: Attack) -> None:
     """Sessions of browsers, each with batches of signals as large as they may be."""
 
     async def browse(line: int) -> None:
-        reader, writer = await attack.line()
+        connection = await Connection.open(attack.target)
         for number in itertools.count():
             session = f"s-{line}-{number}"
-            writer.write(request("POST", "/api/v1/websdk/tokens", attack.key, {"sdkSessionId": session}))
-            head, body = await _answer(reader)
-            attack.statuses[head[9:12].decode()] += 1
-            if not head.startswith(b"HTTP/1.1 201"):
+            asked = request("POST", "/api/v1/websdk/tokens", attack.key, {"sdkSessionId": session})
+            answer = await connection.ask(asked)
+            attack.statuses[str(answer.status)] += 1
+            if answer.status != 201:
                 await asyncio.sleep(0.05)
                 continue
-            bearer = f"Authorization: Bearer {json.loads(body)['token']}"
+            bearer = f"Authorization: Bearer {json.loads(answer.body)['token']}"
             for batch in range(4):
                 signals = {f"signal_{n}": "x" * 60 for n in range(400)}
                 sent = {
@@ -174,13 +172,12 @@ async def sessions(attack: Attack) -> None:
                     "sentAt": int(time.time() * 1000),
                     "signals": signals,
                 }
-                writer.write(request("POST", "/api/v1/websdk/signals", "", sent, [bearer]))
-                head, _ = await _answer(reader)
-                attack.statuses[head[9:12].decode()] += 1
+                answer = await connection.ask(request("POST", "/api/v1/websdk/signals", "", sent, [bearer]))
+                attack.statuses[str(answer.status)] += 1
 
     async def again(line: int) -> None:
         while True:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            with contextlib.suppress(ClientFault):
                 await browse(line)
             await asyncio.sleep(0.05)
 
@@ -224,12 +221,6 @@ async def screenings(attack: Attack) -> None:
     await flood(attack, lambda _line: _posts(attack, "/api/v1/aml/screen", bodies))
 
 
-async def _answer(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    head = await reader.readuntil(HEAD_END)
-    start = head.lower().find(b"content-length: ")
-    return head, await reader.readexactly(int(head[start + 16 : head.find(b"\r", start)]))
-
-
 #: Every way by its name. Those of webhooks differ in what subscriptions `neighbour.py` makes before.
 WAYS: dict[str, Callable[[Attack], Awaitable[None]]] = {
     "big-bodies": big_bodies,
@@ -266,6 +257,6 @@ def main() -> None:
     where = urlsplit(options.url)
     if where.hostname != "127.0.0.1":
         raise SystemExit("only a service on 127.0.0.1 is attacked")
-    attack = Attack(where.hostname, where.port or 80, options.key, options.seconds, Counter())
+    attack = Attack(DemoTarget(where.hostname, where.port or 80, options.key), options.seconds, Counter())
     uvloop.run(misbehave(options.way, attack))
     print(json.dumps(attack.statuses))

@@ -31,13 +31,13 @@ from typing import Any
 import uvloop
 
 from bench import BENCH
-from bench.client.load import post
-from bench.client.open_loop import Ask, Paced, quantile
+from bench.client.open_loop import Ask, OpenLoop, quantile
 from bench.fixtures.private_stores import Postgres, Redis
 from bench.fixtures.stage import cpu_s, machine, payment_bodies, processes_of, proportional_mb, say
 from bench.fixtures.webhook_receivers import Receivers
 from bench.neighbours import misbehave
 from vettance import clock
+from vettance.demo.demo_client import request
 from vettance.demo.drive import PATH
 from vettance.demo.launch import Launched, LaunchFault, command, launched, make_fresh
 from vettance.deployment.connect import connect_store
@@ -65,7 +65,6 @@ class Quiet:
         self._service = service
         self._bodies = file.read_bytes().splitlines()
         self._receivers = receivers
-        self._url = service.target.base_url + PATH
 
     def ask(self, rate: float, seconds: float) -> dict[str, Any]:
         """Ask for so long and return what was measured; every webhook has arrived by then, or is missing."""
@@ -75,9 +74,9 @@ class Quiet:
             if status == 200:
                 acknowledged.add(json.loads(body)["correlationIds"]["eventId"])
 
-        header = [f"x-api-key: {self._service.target.api_key}"]
-        asks = [Ask("asked", post(self._url, body, header), note) for body in self._bodies]
-        pool = Paced(self._service.target.host, self._service.target.port, connections=16)
+        key = self._service.target.api_key
+        asks = [Ask("asked", request("POST", PATH, key, body), note) for body in self._bodies]
+        pool = OpenLoop(self._service.target.host, self._service.target.port, connections=16)
         uvloop.run(pool.run(asks, rate, seconds))
         arrived = self._wait_for(acknowledged)
         return {

@@ -18,9 +18,9 @@ from typing import Any
 import uvloop
 from uvicorn.server import ServerState
 
-from bench.client.load import post
 from bench.fixtures.fifty_rules import fifty_rules
 from bench.fixtures.stage import machine, payment_bodies
+from vettance.demo.demo_client import request
 from vettance.demo.launch import QUOTA, THROTTLE, command, make_fresh
 from vettance.events.event import EventBody, check_event
 from vettance.server.application import Service
@@ -138,10 +138,7 @@ async def measure(service: Service, key: str, seconds: float) -> dict[str, float
         "decided and stored: POST /events": (service.app, "/api/v1/events"),
     }
     bodies = payment_bodies(4_000)
-    sent = {
-        name: [post("http://127.0.0.1:1" + path, body, [f"x-api-key: {key}"]) for body in bodies]
-        for name, (_, path) in parts.items()
-    }
+    sent = {name: [request("POST", path, key, body) for body in bodies] for name, (_, path) in parts.items()}
     least: dict[str, float] = {}
     first, until = 0, time.monotonic() + seconds
     while time.monotonic() < until:

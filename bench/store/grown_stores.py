@@ -13,7 +13,6 @@ Each `postgres` is a server of its own.
 
 import argparse
 import contextlib
-import http.client
 import json
 import os
 import shutil
@@ -23,11 +22,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from bench.client.blocking import Caller
 from bench.client.open_loop import quantile
 from bench.fixtures.stage import machine, payment_bodies, say
 from bench.fixtures.webhook_receivers import Receivers
 from bench.store.grown_rows import BUSY, name_of
 from bench.store.grown_services import LISTED, TENANTS, Grown, grown
+from vettance.demo.demo_client import request
 from vettance.demo.drive import PATH
 from vettance.demo.launch import LaunchFault, make_fresh
 
@@ -122,8 +123,8 @@ class Side:
         self.latencies_ms: dict[str, list[float]] = defaultdict(list)
         self.idle_ms: list[float] = []
         target = one.service.target
-        self._line = http.client.HTTPConnection(target.host, target.port, timeout=30)
-        self._headers = {"x-api-key": target.api_key, "content-type": "application/json"}
+        self._line = Caller(target.host, target.port)
+        self._key = target.api_key
 
     def block(self, kind: str, first: int, count: int, *, counts: bool) -> None:
         """Ask a kind so many times; the first blocks only warm caches and plans."""
@@ -132,13 +133,11 @@ class Side:
         for number in range(first, first + count):
             asked = self.requests.kinds[kind](number)
             began = time.perf_counter()
-            self._line.request(asked.method, asked.path, asked.body, self._headers)
-            answer = self._line.getresponse()
-            content = answer.read()
+            answer = self._line.ask(request(asked.method, asked.path, self._key, asked.body))
             latencies.append((time.perf_counter() - began) * 1000)
             if answer.status != asked.status:
-                raise SystemExit(f"{kind}: {asked.method} {asked.path} was {answer.status}: {content!r}")
-            self.requests.heed(kind, content)
+                raise SystemExit(f"{kind}: {asked.method} {asked.path} was {answer.status}: {answer.body!r}")
+            self.requests.heed(kind, answer.body)
         if counts:
             self.cpu_us[kind].append((self.one.cpu_s() - before) / count * 1e6)
             self.latencies_ms[kind] += latencies
