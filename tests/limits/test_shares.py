@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.limits.connection_shares import ConnectionShares, connections_max
-from vettance.limits.shares import AmountShares, EqualShares
+from vettance.limits.shares import DynamicShares, EqualShares
 
 
-def taken(shares: AmountShares, size: int, *holders: str) -> int:
+def taken(shares: DynamicShares, size: int, *holders: str) -> int:
     count = 0
     while shares.take(size, *holders):
         count += 1
@@ -17,7 +17,7 @@ def taken(shares: AmountShares, size: int, *holders: str) -> int:
 
 
 def test_one_holder_gets_half_two_get_a_third_each_and_room_is_left() -> None:
-    shares = AmountShares(1200)
+    shares = DynamicShares(1200)
     assert taken(shares, 1, "a") == 600
     assert taken(shares, 1, "b") == 300
     assert taken(shares, 1, "c") == 150
@@ -25,7 +25,7 @@ def test_one_holder_gets_half_two_get_a_third_each_and_room_is_left() -> None:
 
 
 def test_keys_share_what_their_tenant_may_hold() -> None:
-    shares = AmountShares(1200)
+    shares = DynamicShares(1200)
     assert taken(shares, 1, "a", "key 1") == 400
     assert taken(shares, 1, "a", "key 2") > 100
     assert len(shares) < 600
@@ -33,7 +33,7 @@ def test_keys_share_what_their_tenant_may_hold() -> None:
 
 
 def test_several_greedy_holders_leave_room_for_one_more() -> None:
-    shares = AmountShares(128 * 2**20)
+    shares = DynamicShares(128 * 2**20)
     for number in range(6):
         taken(shares, 2**20, str(number))
     assert shares.take(2**20, "new")
@@ -41,7 +41,7 @@ def test_several_greedy_holders_leave_room_for_one_more() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.integers(1, 40))))
 def test_what_was_given_back_is_there_again(asked: Sequence[tuple[str, str, int]]) -> None:
-    shares = AmountShares(100)
+    shares = DynamicShares(100)
     held = [
         (size, outer, outer + inner)
         for outer, inner, size in asked

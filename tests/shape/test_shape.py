@@ -51,6 +51,7 @@ VERBS = {
     "metrics_server.py",
     "monitor.py",
     "new_keys.py",
+    "own_limits.py",
     "party_screening.py",
     "quota_usage.py",
     "velocity_rebuild.py",

@@ -14,6 +14,7 @@ import uvicorn
 from vettance.db.engine import StoreDown
 from vettance.errors import BadGateway, Conflict, GatewayTimeout, Invalid, NotFound, Unprocessable
 from vettance.ids import IdSource, is_id
+from vettance.limits.own_limits import OwnLimits
 from vettance.limits.quota import Quota
 from vettance.limits.throttle import Throttle
 from vettance.tenants.tenant import Key, Tenant, make_key
@@ -80,7 +81,7 @@ class Notebook:
         self.table = with_pages(self.routes(), checks, "1.2.3")
         self.edge = Edge(
             self.table,
-            Gate(self, Throttle(), self.quota),
+            Gate(self, OwnLimits(Throttle(), self.quota)),
             ids=self.ids,
             log_error=lambda request_id, error: self.errors.append((request_id, error)),
             **options,

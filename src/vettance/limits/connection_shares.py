@@ -4,7 +4,7 @@ import ipaddress
 import resource
 from typing import Final
 
-from vettance.limits.shares import AmountShares
+from vettance.limits.shares import DynamicShares
 
 #: Connections of one process. Each may hold a few hundred KiB at worst, which is memory enough.
 CONNECTIONS_MAX: Final = 16_384
@@ -32,8 +32,8 @@ class ConnectionShares:
         """Behind proxies all come from a few addresses, which may have as many as there are."""
         self.most: Final = most
         self.by_address: Final = by_address
-        self.addresses: Final = AmountShares(most)
-        self.tenants: Final = AmountShares(most)
+        self.addresses: Final = DynamicShares(most)
+        self.tenants: Final = DynamicShares(most)
         self.open = 0
 
     def place(self) -> "ConnectionShare":

@@ -1,40 +1,51 @@
-"""Room that many share, divided so that whoever takes most leaves room for the next."""
+"""Room that many share, divided so that the holder with the most leaves room for the next one."""
 
 from typing import Final
 
 
-class AmountShares:
-    """Divides an amount among holders: bytes, or connections.
+class DynamicShares:
+    """Divides an amount among holders: bytes, connections, or slots for what is under way.
 
-    A holder may hold as much as is still free: one alone gets half, and leaves as much to all others. Neither
-    the number of holders need be known, nor a part for each be kept free. This is the dynamic threshold of
-    switches that share their buffer (Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory
-    packet switches", 1998, with alpha = 1).
+    A holder may hold as much as is still free: one alone gets half, two a third each, a hundred one in a
+    hundred and one. So there is always some for the next holder, however long the others keep theirs; the
+    number of holders need not be known, and nobody is given a weight. This is the dynamic threshold of
+    switches that share their buffer (A. K. Choudhury, E. L. Hahne: Dynamic queue length thresholds for
+    shared-memory packet switches, IEEE/ACM Transactions on Networking 6(2), 1998, with a factor of one).
 
-    Holders within holders (keys of a tenant) share in the same way what their holder may hold.
+    Holders within holders (keys of a tenant) divide in the same way what their holder may hold.
     """
 
     def __init__(self, total: int) -> None:
+        self.free = total
         self._total: Final = total
-        self._used = 0
         self._held: dict[str, int] = {}
 
-    def take(self, size: int, *holders: str) -> bool:
-        """Count `size` for holders, outermost first; False, and nothing is counted, if that is too much."""
-        room = self._total - self._used
+    def fits(self, size: int, *holders: str) -> bool:
+        """Tell whether holders, outermost first, may have `size` more."""
+        room = self.free
         for holder in holders:
             held = self._held.get(holder, 0)
             if held + size > room:
                 return False
             room -= held
-        self._used += size
-        for holder in holders:
-            self._held[holder] = self._held.get(holder, 0) + size
         return True
 
+    def take(self, size: int, *holders: str) -> bool:
+        """Count `size` for holders, outermost first; False, and nothing is counted, if that is too much."""
+        if not self.fits(size, *holders):
+            return False
+        self.count(size, *holders)
+        return True
+
+    def count(self, size: int, *holders: str) -> None:
+        """Count what holders have already, however much that is."""
+        self.free -= size
+        for holder in holders:
+            self._held[holder] = self._held.get(holder, 0) + size
+
     def give(self, size: int, *holders: str) -> None:
-        """Give back what `take` counted."""
-        self._used -= size
+        """Give back what was counted."""
+        self.free += size
         for holder in holders:
             left = self._held[holder] - size
             if left:
@@ -42,9 +53,13 @@ class AmountShares:
             else:
                 del self._held[holder]
 
+    def held(self, holder: str) -> int:
+        """Return how much a holder has."""
+        return self._held.get(holder, 0)
+
     def __len__(self) -> int:
-        """Return how much is held."""
-        return self._used
+        """Return how much is held by all."""
+        return self._total - self.free
 
 
 class EqualShares:

@@ -43,6 +43,7 @@ from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 from vettance.jobs.api import JobDoors
 from vettance.jobs.worker import Worker
+from vettance.limits.own_limits import OwnLimits
 from vettance.limits.quota import QUOTA_WINDOW_S, Quota
 from vettance.limits.quota_usage import OwnQuotaUsage, QuotaUsage, SharedQuotaUsage, keep_saving
 from vettance.lists import sql as lists_sql
@@ -74,7 +75,7 @@ from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.search import Searchers
 from vettance.watchlists.subject_screening import SHOWN_MIN
 from vettance.web.edge import Asgi, Edge
-from vettance.web.gate import Gate, SharedGate
+from vettance.web.gate import Gate
 from vettance.web.pages import Check, with_pages
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.api import WebhookDoors
@@ -177,12 +178,12 @@ class Service:
     def _gate(self, cache: RuleCache) -> Gate:
         """Return the gate, and take up what is shared where counters and memory are."""
         if self.shared is None:
-            return Gate(self.keys, connect_throttle(self.settings), self.quota, tokens=self.tokens)
+            return Gate(self.keys, OwnLimits(connect_throttle(self.settings), self.quota), self.tokens)
         self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache, skipped=self.skipped)
         self.evaluator.share(self.rebuilder)
         self.follower.marks = self.shared.limits
         self.tally = SharedQuotaUsage(self.store, self.shared.limits)
-        return SharedGate(self.keys, self.shared.limits, tokens=self.tokens)
+        return Gate(self.keys, self.shared.limits, self.tokens)
 
     def _attendants(self) -> tuple[TenantTasks, TenantTasks]:
         """Return who fills memories from the log, which takes long, when rules change or a write failed."""

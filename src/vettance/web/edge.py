@@ -20,12 +20,12 @@ from vettance.errors import (
 )
 from vettance.ids import IdSource
 from vettance.limits.loop_time import Pace
-from vettance.limits.shares import AmountShares, EqualShares
+from vettance.limits.shares import DynamicShares, EqualShares
 from vettance.telemetry.meters import Meters
 from vettance.web.admission import Admission
 from vettance.web.asgi import Header, Message
 from vettance.web.cors import client_address, is_preflight, preflight_headers, sharing_headers
-from vettance.web.gate import Gate, SharedGate
+from vettance.web.gate import Gate
 from vettance.web.hints import is_told, unknown_header
 from vettance.web.lifespan import Lifespan, live
 from vettance.web.request_body import (
@@ -126,7 +126,6 @@ class Edge:
         self._find = routes.find
         self._gate = gate
         self._admit = gate.admit
-        self._admit_shared = gate.admit_shared if isinstance(gate, SharedGate) else None
         self._is_new_key = is_new_key
         self._make_id = ids.make
         self._log_error = log_error
@@ -136,7 +135,7 @@ class Edge:
         self._proxies = proxies
         self._arrivals = Arrivals(body_arrival_s_max, body_bytes_held_max)
         self._pace = Pace()
-        self._unread = AmountShares(unread_bytes_max)
+        self._unread = DynamicShares(unread_bytes_max)
         self._admitted = EqualShares(in_flight_max)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -300,17 +299,12 @@ class Edge:
 
     async def _let_in(self, route: Route, headers: dict[bytes, bytes], sent: list[Header]) -> Admission:
         try:
-            return await self._admit_once(route, headers, sent)
+            return await self._admit(route, headers, sent)
         except Unauthorized:
             key = headers.get(b"x-api-key")
             if key is None or self._is_new_key is None or not await self._is_new_key(key.decode("latin-1")):
                 raise
-            return await self._admit_once(route, headers, sent)
-
-    async def _admit_once(self, route: Route, headers: dict[bytes, bytes], sent: list[Header]) -> Admission:
-        if self._admit_shared is None:
-            return self._admit(route, headers, sent)
-        return await self._admit_shared(route, headers, sent)
+            return await self._admit(route, headers, sent)
 
     async def _replay(
         self, route: Route, call: Call, raw_path: bytes, body: Body, answering: list[Header]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from vettance.errors import Forbidden, LimitReached, Refusal, Unauthorized, Unavailable
-from vettance.limits.quota import QUOTA_WINDOW_S, Quota
-from vettance.limits.throttle import THROTTLE_WINDOW_S, Throttle
+from vettance.limits.quota import QUOTA_WINDOW_S
+from vettance.limits.throttle import THROTTLE_WINDOW_S
 from vettance.limits.verdict import Charge, Verdict
 from vettance.redis_link.down import StateDown
 from vettance.tenants.browser_token import TokenClaims, TokenRefused, normal_origin
@@ -42,8 +42,8 @@ class TokenReader(Protocol):
         """Return what a token says at a moment in Unix seconds. Raises `TokenRefused`."""
 
 
-class SharedCounters(Protocol):
-    """Throttle and quota that several processes count together."""
+class LimitCounters(Protocol):
+    """Counts throttle and quota, in this process or in Redis."""
 
     async def charge(
         self, tenant: str, caller: str, throttle: int, quota: int, *, looking: bool = False
@@ -70,47 +70,44 @@ class Gate:
     def __init__(
         self,
         keys: ApiKeys,
-        throttle: Throttle,
-        quota: Quota,
-        unix_s: Callable[[], float] = time.time,
-        mono_s: Callable[[], float] = time.monotonic,
+        limits: LimitCounters,
         tokens: TokenReader | None = None,
+        unix_s: Callable[[], float] = time.time,
     ) -> None:
         self._keys = keys
-        self._throttle = throttle
-        self._quota = quota
-        self._unix_s = unix_s
-        self._mono_s = mono_s
+        self._limits = limits
         self._tokens = tokens
+        self._unix_s = unix_s
 
-    def admit(self, route: Route, headers: Mapping[bytes, bytes], sent: Sequence[Header]) -> Admission:
+    async def admit(self, route: Route, headers: Mapping[bytes, bytes], sent: Sequence[Header]) -> Admission:
         """Let a request through, or say why not. `sent` is the same headers as a list, repeats included.
 
-        Raises `Unauthorized` (401). A refusal of a caller who is known stands in the admission, so that its
-        answer carries the limit headers too.
+        Raises `Unauthorized` (401), and `Unavailable` (503) when the counters cannot be reached: a request
+        that cannot be counted is not let in. A refusal of a caller who is known is part of the admission, so
+        that its answer carries the limit headers too.
         """
-        now_s, mono_s = self._unix_s(), self._mono_s()
+        now_s = self._unix_s()
         who = self._find_out(route, headers, sent, now_s)
-        tenant, caller = who.tenant, who.caller
-        throttle, quota = self._throttle, self._quota
-        if who.is_barred:
-            rate = throttle.look(caller, tenant.throttle, mono_s)
-            use = quota.look(tenant.id, tenant.quota, now_s)
-        elif not (rate := throttle.admit(caller, tenant.throttle, mono_s)).admitted:
-            use = quota.look(tenant.id, tenant.quota, now_s)
-        elif not (use := quota.admit(tenant.id, tenant.quota, now_s)).admitted:
-            throttle.refund(caller)
-            rate = throttle.look(caller, tenant.throttle, mono_s)
-        return _admission(who, rate, use, now_s)
+        tenant = who.tenant
+        try:
+            charge = await self._limits.charge(
+                tenant.id, who.caller, tenant.throttle, tenant.quota, looking=who.is_barred
+            )
+        except StateDown:
+            raise Unavailable("The limits cannot be counted at the moment. Try again.") from None
+        return _admission(who, charge.rate, charge.use, now_s)
 
     async def refund(self, admission: Admission) -> list[Header]:
-        """Take back what a request was charged that a later check refused; return the limit headers then."""
-        now_s, mono_s = self._unix_s(), self._mono_s()
-        tenant, caller = admission.tenant, admission.caller
-        self._throttle.refund(caller)
-        self._quota.refund(tenant.id, admission.quota_reset_s)
-        use = self._quota.look(tenant.id, tenant.quota, now_s)
-        return _limit_headers(use, self._throttle.look(caller, tenant.throttle, mono_s), now_s)
+        """Take back what a request was charged that a later check refused, as far as the counters can be
+        reached; return the limit headers then."""
+        tenant = admission.tenant
+        try:
+            charge = await self._limits.refund(
+                tenant.id, admission.caller, tenant.throttle, tenant.quota, admission.quota_reset_s
+            )
+        except StateDown:
+            return admission.headers
+        return _limit_headers(charge.use, charge.rate, self._unix_s())
 
     def _find_out(
         self, route: Route, headers: Mapping[bytes, bytes], sent: Sequence[Header], now_s: float
@@ -152,50 +149,6 @@ class Gate:
             raise Unauthorized("The token is not valid.", headers=_BAD_TOKEN)
         _check_origin(headers.get(b"origin"), claims.origin, found[1])
         return claims, *found
-
-
-class SharedGate(Gate):
-    """The same gate before counters that several processes share."""
-
-    def __init__(
-        self,
-        keys: ApiKeys,
-        limits: SharedCounters,
-        unix_s: Callable[[], float] = time.time,
-        tokens: TokenReader | None = None,
-    ) -> None:
-        super().__init__(keys, Throttle(), Quota(), unix_s, tokens=tokens)
-        self._limits = limits
-
-    async def admit_shared(
-        self, route: Route, headers: Mapping[bytes, bytes], sent: Sequence[Header]
-    ) -> Admission:
-        """Let a request through, or say why not, as `admit` does.
-
-        Raises `Unauthorized` (401), and `Unavailable` (503) when the counters cannot be reached: a request
-        that nobody can count is not let in.
-        """
-        now_s = self._unix_s()
-        who = self._find_out(route, headers, sent, now_s)
-        tenant = who.tenant
-        try:
-            charge = await self._limits.charge(
-                tenant.id, who.caller, tenant.throttle, tenant.quota, looking=who.is_barred
-            )
-        except StateDown:
-            raise Unavailable("The limits cannot be counted at the moment. Try again.") from None
-        return _admission(who, charge.rate, charge.use, now_s)
-
-    async def refund(self, admission: Admission) -> list[Header]:
-        """Take back what a request was charged, as far as the counters can be reached."""
-        tenant = admission.tenant
-        try:
-            charge = await self._limits.refund(
-                tenant.id, admission.caller, tenant.throttle, tenant.quota, admission.quota_reset_s
-            )
-        except StateDown:
-            return admission.headers
-        return _limit_headers(charge.use, charge.rate, self._unix_s())
 
 
 def _admission(who: _Who, rate: Verdict, use: Verdict, now_s: float) -> Admission:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from vettance.errors import Invalid, PayloadTooLarge, ShareUsedUp, UnsupportedMediaType
-from vettance.limits.shares import AmountShares
+from vettance.limits.shares import DynamicShares
 from vettance.web.asgi import Message
 from vettance.wire.payload import BODY_BYTES_MAX
 
@@ -65,8 +65,8 @@ class Arrivals:
 
     def __init__(self, longest_s: float = ARRIVAL_S_MAX, held_bytes_max: int = HELD_BYTES_MAX) -> None:
         self._longest_s = longest_s
-        self.arriving = AmountShares(held_bytes_max)
-        self.at_work = AmountShares(held_bytes_max)
+        self.arriving = DynamicShares(held_bytes_max)
+        self.at_work = DynamicShares(held_bytes_max)
         self._look_every_s = min(1.0, longest_s / 2)
         self._since: dict[asyncio.Task[Any], float] = {}
         self._late: set[asyncio.Task[Any]] = set()

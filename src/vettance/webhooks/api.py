@@ -10,7 +10,7 @@ from vettance import clock
 from vettance.db.engine import Clash, Lost, Row, Store
 from vettance.errors import Conflict, LimitReached, NotFound, Unavailable, Unprocessable
 from vettance.ids import IdSource, is_id
-from vettance.limits.slot_shares import SlotShares
+from vettance.limits.shares import DynamicShares
 from vettance.outbox import envelope
 from vettance.tenants.sql import note_change
 from vettance.tenants.vault import Sealed, Vault
@@ -95,7 +95,7 @@ class WebhookDoors:
         self._on_subscribed = on_subscribed
         self._unsafe = unsafe
         self._now_ms = now_ms
-        self._tests = SlotShares(_TESTS_MAX, _TESTS_OF_TENANT_MAX)
+        self._tests = DynamicShares(_TESTS_MAX)
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
@@ -259,11 +259,11 @@ class WebhookDoors:
             )
         headers = signed_headers(kind.value, test_id, 1, now_ms // 1000, body, keys)
         self._check_tests(found.tenant)
-        self._tests.take(found.tenant)
+        self._tests.count(1, found.tenant)
         try:
             outcome = await self._postman.post(found.url, headers, body)
         finally:
-            self._tests.give_back(found.tenant)
+            self._tests.give(1, found.tenant)
         return RouteReply(_tried(outcome))
 
     def _check_tests(self, tenant: str) -> None:
@@ -276,7 +276,7 @@ class WebhookDoors:
                 TEST_S_MAX,
                 1,
             )
-        if not self._tests.may_take(tenant):
+        if not self._tests.fits(1, tenant):
             raise Unavailable("Too many test deliveries are under way. Try again in a few seconds.", 5)
 
     async def rotate(self, call: Call) -> RouteReply:

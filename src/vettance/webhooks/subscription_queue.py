@@ -5,7 +5,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from typing import Final
 
-from vettance.limits.slot_shares import SlotShares
+from vettance.limits.shares import DynamicShares
 from vettance.webhooks.retry_policy import RetryPolicy
 
 LIMIT_START: Final = 8.0
@@ -111,14 +111,14 @@ class SubscriptionQueue:
 class Lanes:
     """All lanes. Tenants take turns, and so do the lanes of each. Nothing waits here: time is an argument.
 
-    What goes at once is shared by tenants (see `SlotShares`), and so is its part for receivers that hang.
+    What goes at once is shared by tenants (see `DynamicShares`), and so is its part for receivers that hang.
     """
 
     def __init__(
         self, in_flight_max: int = IN_FLIGHT_MAX, ahead_ms_max: int = RetryPolicy().ahead_ms_max
     ) -> None:
         self._ahead_ms_max = ahead_ms_max
-        self._shares = SlotShares(in_flight_max)
+        self._shares = DynamicShares(in_flight_max)
         self._slow_max = max(1, int(in_flight_max * _SLOW_SHARE))
         self._lanes: dict[str, SubscriptionQueue] = {}
         # Tenants whose lanes have something in them, and these; who was served goes to the end.
@@ -145,10 +145,10 @@ class Lanes:
     def take(self, now_ms: int) -> list[tuple[SubscriptionQueue, int]]:
         """Return (lane, delivery) pairs to send now, a turn for each tenant until the limits are reached."""
         taken: list[tuple[SubscriptionQueue, int]] = []
-        slow = SlotShares(self._slow_max)
+        slow = DynamicShares(self._slow_max)
         for lane in self._busy.values():
             if lane.slow:
-                slow.take(lane.tenant, lane.in_flight)
+                slow.count(lane.in_flight, lane.tenant)
         idle = 0
         while self._waiting and idle < len(self._waiting) and self._shares.free > 0:
             tenant = next(iter(self._waiting))
@@ -162,16 +162,16 @@ class Lanes:
                 continue
             idle = 0
             if next_lane.slow:
-                slow.take(tenant)
-            self._shares.take(tenant)
+                slow.count(1, tenant)
+            self._shares.count(1, tenant)
             self.in_flight += 1
             self._busy[next_lane.subscription] = next_lane
             taken.append((next_lane, next_lane.pop(now_ms)))
         return taken
 
-    def _next_lane(self, tenant: str, slow: SlotShares, now_ms: int) -> SubscriptionQueue | None:
+    def _next_lane(self, tenant: str, slow: DynamicShares, now_ms: int) -> SubscriptionQueue | None:
         """Return the next lane of a tenant that something can go to; forgets those with nothing in them."""
-        if not self._shares.may_take(tenant):
+        if not self._shares.fits(1, tenant):
             return None
         lanes = self._waiting[tenant]
         for _ in range(len(lanes)):
@@ -180,7 +180,7 @@ class Lanes:
                 del lanes[subscription]
                 continue
             lanes.move_to_end(subscription)
-            if lane.has_ready(now_ms) and not (lane.slow and not slow.may_take(tenant)):
+            if lane.has_ready(now_ms) and not (lane.slow and not slow.fits(1, tenant)):
                 return lane
         return None
 
@@ -189,7 +189,7 @@ class Lanes:
         if seq not in lane.known:
             return
         lane.done(seq)
-        self._shares.give_back(lane.tenant)
+        self._shares.give(1, lane.tenant)
         self.in_flight -= 1
         if not lane.in_flight:
             del self._busy[lane.subscription]
