@@ -204,3 +204,15 @@ def test_what_is_kept_of_a_body_holds_no_more_than_its_value() -> None:
     small, padded = b'{"a" : 1.50}', b'{"a":' + b" " * 100_000 + b'[1],"b":"\xc3\xa9"}'
     assert kept(small, parse_object(small)) == small
     assert kept(padded, parse_object(padded)) == b'{"a":[1],"b":"\xc3\xa9"}'
+
+
+@given(st.integers(0, 600), st.booleans())
+def test_brackets_of_a_large_body_are_counted_however_many_there_are(pairs: int, in_text: bool) -> None:
+    blanks = b" " * OBJECT_BYTES_MAX
+    value = b'"' + b"[{" * pairs + b'"' if in_text else b"[" * 150 + b"[]," * pairs + b"1" + b"]" * 150
+    body = b'{"a":' + blanks + value + b"}"
+    assert parse_object(body) == json.loads(body)
+    deep = b'{"a":' + blanks + b'["' + b"{" * pairs + b'"]' + b"," + b'"b":' + b"[" * 200 + b"]" * 200 + b"}"
+    with pytest.raises(Unprocessable) as refused:
+        parse_object(deep)
+    assert refused.value.details == {"b": "is nested too deeply"}

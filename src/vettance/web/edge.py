@@ -336,6 +336,7 @@ class Edge:
             call.body = await body.read()
             if len(call.body) > SMALL_BYTES_MAX:
                 await self._pace.run(call.tenant.id, call.parse_ahead)
+                await asyncio.sleep(0)  # Others go on between the parsing and the checking of a large body.
         try:
             reply = await route.handler(call)
         finally:

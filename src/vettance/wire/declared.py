@@ -16,8 +16,8 @@ from vettance.wire.payload import (
     OBJECT_KEYS_MAX,
     Faults,
     check_object,
-    depth_of,
     encode,
+    is_deeper,
     keys_in,
     over_bounds,
     shown_name,
@@ -60,8 +60,12 @@ def hold_bounds(body: JSON, shape: type, faults: Faults) -> None:
     """
     others: JSON = {}
     _hold(body, declared(shape), "", others, faults)
-    if others and over_bounds(encode(others)) is not None:
-        faults.meaning.update(_name_heavy(others))
+    if not others:
+        return
+    texts = {name: encode(value) for name, value in others.items()}
+    # What is large already needs not be put together to be measured.
+    if sum(map(len, texts.values())) > OBJECT_BYTES_MAX or over_bounds(encode(others)) is not None:
+        faults.meaning.update(_name_heavy(texts))
 
 
 def _hold(holder: JSON, members: Mapping[str, Declared], path: str, others: JSON, faults: Faults) -> None:
@@ -82,16 +86,15 @@ _LARGE: Final = f"{_TOGETHER} be larger than {OBJECT_BYTES_MAX} bytes as JSON"
 _MANY: Final = f"{_TOGETHER} hold more than {OBJECT_KEYS_MAX} keys in all"
 
 
-def _name_heavy(others: JSON) -> dict[str, str]:
+def _name_heavy(texts: Mapping[str, bytes]) -> dict[str, str]:
     """Say what is wrong with members that are beyond the bounds together, and name those that make it so.
 
     These are the ones nested too deeply; else the heaviest, until what is left is within the bounds.
     """
-    texts = {name: encode(value) for name, value in others.items()}
     sizes = {name: len(name) + len(text) for name, text in texts.items()}
     # An object or list of so many levels has a bracket that opens and one that closes for each.
     large = (name for name, text in texts.items() if len(text) >= 2 * OBJECT_DEPTH_MAX)
-    deep = [name for name in large if depth_of(texts[name]) >= OBJECT_DEPTH_MAX]
+    deep = [name for name in large if is_deeper(texts[name], OBJECT_DEPTH_MAX - 1)]
     if deep:
         return {shown_name(name): _DEEP for name in deep[:FAULTS_NAMED_MAX]}
     if sum(sizes.values()) > OBJECT_BYTES_MAX:
