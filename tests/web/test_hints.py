@@ -3,6 +3,7 @@
 import difflib
 import re
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import example, given
@@ -189,3 +190,17 @@ def test_test_keys_are_told_until_their_tenant_switches_it_off(service: Service)
     service.wait_for(lambda: HEADER not in caller.post(EVALUATE, event).headers)
     service.cli("tenant", "set", caller.id, "--tell-unknown", "on")
     service.wait_for(lambda: caller.post(EVALUATE, event).headers.get(HEADER) == hint)
+
+
+def test_an_answer_from_memory_carries_the_hints_of_the_first_one(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Retrying novice"))
+    event = {"eventName": "payment.attempt", "amount": 5}
+    hint = "amount (did you mean metadata.amount?)"
+    for path, body in ((EVALUATE, event), ("/api/v1/events", event), (EVALUATE, {"amount": 5})):
+        key = [("Idempotency-Key", f"{path} {len(body)}")]
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda _: caller.post(path, body, headers=dict(key)), range(8)))  # noqa: B023
+        answers.append(caller.post(path, {"eventName": "another"}, headers=dict(key)))
+        assert {one.status for one in answers} <= {200, 201, 400}
+        assert [one.headers.get(HEADER) for one in answers] == [hint] * 9
+        assert len({str(one.body) for one in answers}) == 1

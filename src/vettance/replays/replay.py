@@ -14,6 +14,7 @@ from vettance.replays import sql
 from vettance.telemetry.logs import logger
 from vettance.tenants.vault import Vault
 from vettance.velocity.port import WorkClaims
+from vettance.web.asgi import Header
 from vettance.web.response import Response, answer_of
 from vettance.web.routing import Call, RouteReply
 
@@ -42,10 +43,10 @@ class AnswerKeeper:
         #: Whether a door has taken the statements; then it, not we, answers for the answer being kept.
         self.taken = False
 
-    def keep(self, reply: RouteReply) -> tuple[Statement, ...]:
-        """Return the statements that keep a reply."""
+    def keep(self, reply: RouteReply, hints: tuple[Header, ...]) -> tuple[Statement, ...]:
+        """Return the statements that keep a reply with the hints on its request."""
         self.taken = True
-        return self.statements(answer_of(reply))
+        return self.statements(answer_of(reply, hints))
 
     def statements(self, answer: Response) -> tuple[Statement, ...]:
         """Return the statements that keep an answer for 24 hours from now."""

@@ -26,7 +26,7 @@ from vettance.web.admission import Admission
 from vettance.web.asgi import Header, Message
 from vettance.web.cors import client_address, is_preflight, preflight_headers, sharing_headers
 from vettance.web.gate import Gate
-from vettance.web.hints import is_told, unknown_header
+from vettance.web.hints import hints_of
 from vettance.web.lifespan import Lifespan, live
 from vettance.web.request_body import (
     ARRIVAL_S_MAX,
@@ -262,6 +262,8 @@ class Edge:
             clock.now_ms(),
             tenant,
             key,
+            route=route,
+            find_hints=hints_of,
         )
         if match.is_for_browsers:
             call.claims, call.client = claims, client_address(scope.get("client"), sent, self._proxies)
@@ -270,7 +272,7 @@ class Edge:
                 raw_path += b"#" + claims.sdk_session.encode()
         if route.idempotent and b"idempotency-key" in headers:
             return await self._replay(route, call, raw_path, body, answering)
-        return await self._handle(route, call, body, answering)
+        return await self._work(route, call, body, answering)
 
     def _share(self, scope: Message, body: Body, tenant: str, caller: str, at_work: int) -> None:
         """Have a request count for its tenant; raises `ShareUsedUp` where that has more."""
@@ -318,31 +320,37 @@ class Edge:
             )
         call.idempotency_key = sent.decode()
         if self._replays is None:
-            return await self._handle(route, call, body, answering)
+            return await self._work(route, call, body, answering)
 
         async def work() -> Response:
             try:
-                return await self._handle(route, call, body, answering)
+                return await self._handle(route, call, body)
             except (Disconnected, ShareUsedUp):
                 raise
             except Exception as error:  # noqa: BLE001  A refusal is an answer too, and is replayed.
-                return self._refuse(call.request_id, error)
+                refused = self._refuse(call.request_id, error)
+                return Response(refused.status, refused.content, refused.headers + hints_of(call))
 
         return await self._replays.answer(call, raw_path, work)
 
-    async def _handle(self, route: Route, call: Call, body: Body, answering: list[Header]) -> Response:
+    async def _work(self, route: Route, call: Call, body: Body, answering: list[Header]) -> Response:
+        try:
+            return await self._handle(route, call, body)
+        except Exception:
+            answering += hints_of(call)
+            raise
+
+    async def _handle(self, route: Route, call: Call, body: Body) -> Response:
         """Read the body if the route takes one, run the handler, and put its reply into bytes."""
         if route.takes is not None:
             call.body = await body.read()
             if len(call.body) > SMALL_BYTES_MAX:
                 await self._pace.run(call.tenant.id, call.parse_ahead)
                 await asyncio.sleep(0)  # Others go on between the parsing and the checking of a large body.
-        try:
-            reply = await route.handler(call)
-        finally:
-            if is_told(call):
-                answering += unknown_header(route, call)
-        return answer_of(reply) if isinstance(reply, RouteReply) else answer_of_page(reply)
+        reply = await route.handler(call)
+        if isinstance(reply, RouteReply):
+            return answer_of(reply, hints_of(call))
+        return answer_of_page(reply, hints_of(call))
 
     def _refuse(self, request_id: str, error: Exception) -> Response:
         """Turn any exception into the answer that tells of it."""

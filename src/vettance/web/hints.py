@@ -1,5 +1,6 @@
 """Hints to whoever is just writing a client: what of a request nobody reads, and what was probably meant."""
 
+from vettance.web.asgi import Header
 from vettance.web.query import names_beyond
 from vettance.web.routing import Call, Route
 from vettance.wire.suggestions import header_text, unknown_members
@@ -11,9 +12,17 @@ def is_told(call: Call) -> bool:
     return call.key.is_test if tells is None else tells
 
 
-def unknown_header(route: Route, call: Call) -> list[tuple[bytes, bytes]]:
-    """Return the header that names unknown members and parameters, never what they hold, if there are any."""
+def hints_of(call: Call) -> tuple[Header, ...]:
+    """Return the header that names unknown members and parameters, never what they hold, if there are any and
+    the caller wants it. It is part of the answer: whoever is answered from memory gets it too.
+    """
+    if call.hints is None:
+        call.hints = _unknown(call.route, call) if call.route is not None and is_told(call) else ()
+    return call.hints
+
+
+def _unknown(route: Route, call: Call) -> tuple[Header, ...]:
     found = names_beyond(call.query_string, route.query)
     if call.parsed is not None and route.takes is not None:
         found += unknown_members(call.parsed, route.takes, route.knows)
-    return [(b"x-vettance-unknown", header_text(found).encode("ascii"))] if found else []
+    return ((b"x-vettance-unknown", header_text(found).encode("ascii")),) if found else ()

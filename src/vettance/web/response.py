@@ -20,16 +20,16 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     pieces: Pieces | None = None  # makes the body, where it is too large to be held whole
 
 
-def answer_of(reply: RouteReply) -> Response:
-    """Put a reply into bytes, always the same for the same reply."""
-    headers = (JSON_TYPE, *encoded(reply.headers)) if reply.headers else (JSON_TYPE,)
+def answer_of(reply: RouteReply, hints: tuple[Header, ...] = ()) -> Response:
+    """Put a reply into bytes, always the same for the same reply; `hints` are headers of its request."""
+    headers = (JSON_TYPE, *encoded(reply.headers), *hints) if reply.headers or hints else (JSON_TYPE,)
     return Response(reply.status, encode(reply.payload), headers)
 
 
-def answer_of_page(page: Page) -> Response:
-    """Make the answer that gives a page."""
+def answer_of_page(page: Page, hints: tuple[Header, ...] = ()) -> Response:
+    """Make the answer that gives a page; `hints` are headers of its request."""
     kind = ((b"content-type", page.content_type.encode("latin-1")),) if page.content_type else ()
-    return Response(page.status, page.content, (*kind, *encoded(page.headers)), page.pieces)
+    return Response(page.status, page.content, (*kind, *encoded(page.headers), *hints), page.pieces)
 
 
 def encoded(headers: tuple[tuple[str, str], ...]) -> tuple[Header, ...]:

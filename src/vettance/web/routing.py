@@ -12,7 +12,7 @@ from vettance.db.engine import Statement
 from vettance.errors import Invalid, NotFound, Refusal
 from vettance.tenants.browser_token import TokenClaims
 from vettance.tenants.tenant import Key, Tenant
-from vettance.web.asgi import Pieces
+from vettance.web.asgi import Header, Pieces
 from vettance.wire.payload import JSON, parse_object
 from vettance.wire.suggestions import NO_NAMES, KnownNames
 
@@ -54,8 +54,11 @@ NO_KEY: Final = Key(id="", tenant="", digest=b"", hint="", created_at_ms=0)
 class Keeper(Protocol):
     """Keeps the answer of one request for retries with the same `Idempotency-Key`."""
 
-    def keep(self, reply: RouteReply) -> tuple[Statement, ...]:
-        """Return the statements that keep a reply; they belong into the commit of the effect."""
+    def keep(self, reply: RouteReply, hints: tuple[Header, ...]) -> tuple[Statement, ...]:
+        """Return the statements that keep a reply with the hints on its request.
+
+        They belong into the commit of the effect.
+        """
 
 
 class Call(msgspec.Struct, gc=False):
@@ -81,6 +84,9 @@ class Call(msgspec.Struct, gc=False):
     client: str | None = None
     keeper: Keeper | None = None
     parsed: JSON | None = None  # the body, once it is parsed
+    route: "Route | None" = None
+    find_hints: "Callable[[Call], tuple[Header, ...]] | None" = None
+    hints: tuple[Header, ...] | None = None  # headers for who writes a client, once they are found
     unreadable: Refusal | None = None  # why it could not be, when that was found out before the handler asked
 
     def keep(self, reply: RouteReply) -> tuple[Statement, ...]:
@@ -88,7 +94,9 @@ class Call(msgspec.Struct, gc=False):
 
         Nothing for a request without an `Idempotency-Key`.
         """
-        return () if self.keeper is None else self.keeper.keep(reply)
+        if self.keeper is None:
+            return ()
+        return self.keeper.keep(reply, () if self.find_hints is None else self.find_hints(self))
 
     def json(self) -> JSON:
         """Parse the body, which must be one JSON object. Raises `Invalid` (400)."""
