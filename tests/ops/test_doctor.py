@@ -20,7 +20,7 @@ from tests.databases import ask as change
 from tests.live import Service, run_cli, started
 from tests.redis_link.redis_server import PrivateRedis
 from vettance.db.postgres_schema import month_of
-from vettance.ops.doctor.check import Severity
+from vettance.ops.doctor.check import DoctorLevel
 from vettance.ops.doctor.shared_stores import judge_clock, judge_redis, judge_refusal, judge_settings
 
 
@@ -309,14 +309,17 @@ def test_what_waits_in_a_database_and_what_stands_in_it_is_found_as_in_a_file(da
 def test_settings_that_can_lose_a_commit_are_faults(changed: dict[str, str], faults: int) -> None:
     sound = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "autovacuum": "on"}
     found = list(judge_settings(sound | changed))
-    assert [one.level for one in found] == [Severity.FAULT] * faults
+    assert [one.level for one in found] == [DoctorLevel.FAULT] * faults
     assert all(name in "".join(one.found for one in found) for name in changed if faults)
 
 
 def test_a_database_that_never_cleans_up_is_a_warning() -> None:
     sound = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on"}
     [one] = judge_settings(sound | {"autovacuum": "off"})
-    assert (one.level, one.found) == (Severity.WARNING, "autovacuum is off: its tables grow and get slower")
+    assert (one.level, one.found) == (
+        DoctorLevel.WARNING,
+        "autovacuum is off: its tables grow and get slower",
+    )
 
 
 def test_clocks_that_differ_are_told() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import run_cli
-from vettance.ops.doctor.check import CheckResult, Patient, Severity
+from vettance.ops.doctor.check import DoctorFinding, DoctorLevel, Patient
 from vettance.ops.doctor.doctor import examine
 from vettance.ops.doctor.machine_checks import check_data_folder
 from vettance.settings.settings import read_settings
@@ -41,7 +41,7 @@ def patient(data: Path) -> Patient:
     )
 
 
-def faults(data: Path) -> list[CheckResult]:
+def faults(data: Path) -> list[DoctorFinding]:
     """Examine as somebody else than root, whom rights do not bind."""
     root = os.geteuid() == 0
     if root:
@@ -49,7 +49,7 @@ def faults(data: Path) -> list[CheckResult]:
             os.chown(path, 65534, -1)
         os.seteuid(65534)
     try:
-        return [one for one in examine(patient(data)) if one.level is Severity.FAULT]
+        return [one for one in examine(patient(data)) if one.level is DoctorLevel.FAULT]
     finally:
         if root:
             os.seteuid(0)
@@ -107,7 +107,7 @@ def test_a_file_system_for_reading_only_is_told_as_such(data: Path) -> None:
 def test_a_data_folder_that_is_a_file_is_a_fault(tmp_path: Path) -> None:
     (tmp_path / "data").touch()
     [told] = check_data_folder(patient(tmp_path / "data"))
-    assert told.level is Severity.FAULT
+    assert told.level is DoctorLevel.FAULT
     assert "is no folder" in told.found
 
 

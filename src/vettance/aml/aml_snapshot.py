@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from vettance.aml.graph import Node
+from vettance.aml.graph import GraphNode
 from vettance.aml.parties import Book, Held, Own
 from vettance.aml.used_ids import Known
 from vettance.velocity.memory.snapshot_format import SnapshotRefused, sealed, unsealed
@@ -24,7 +24,7 @@ _BOOK: Final = b"b"
 _VELOCITY: Final = b"v"
 _AT_ONCE: Final = 1_000  # Parties in one frame: a millisecond or two of the thread that decides.
 
-_nodes_of = msgspec.msgpack.Decoder(list[tuple[str, Node]])
+_nodes_of = msgspec.msgpack.Decoder(list[tuple[str, GraphNode]])
 _own_of = msgspec.msgpack.Decoder(list[tuple[str, Own]])
 _alias_of = msgspec.msgpack.Decoder(list[tuple[str, str]])
 _encode = msgspec.msgpack.Encoder().encode

@@ -66,7 +66,7 @@ class GraphEdge(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.path[-3] if len(self.path) > 2 else None
 
 
-class Node(msgspec.Struct, array_like=True, gc=False):
+class GraphNode(msgspec.Struct, array_like=True, gc=False):
     """What is remembered of one party: its latest incoming transfers and whom it has paid, and when last.
 
     `split_ms` is when it last collected a sum in parts, see `Graph.repeats`. `age` is that of the graph when
@@ -84,26 +84,26 @@ class Graph:
     """The recent transfers of one tenant. Moments are Unix milliseconds of event time."""
 
     def __init__(self) -> None:
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, GraphNode] = {}
         self._age = 0
 
-    def hold(self) -> dict[str, Node]:
+    def hold(self) -> dict[str, GraphNode]:
         """Return all nodes as they are now; from now on they are copied before they change."""
         self._age += 1
         return self.nodes.copy()
 
-    def put(self, key: str, node: Node) -> None:
+    def put(self, key: str, node: GraphNode) -> None:
         """Give a party what a snapshot remembers of it."""
         node.age = self._age
         self.nodes[key] = node
 
-    def _node(self, key: str) -> Node:
+    def _node(self, key: str) -> GraphNode:
         """Return the node of a party, to be changed; made when there is none."""
         found = self.nodes.get(key)
         if found is None:
-            found = self.nodes[key] = Node(age=self._age)
+            found = self.nodes[key] = GraphNode(age=self._age)
         elif found.age != self._age:
-            found = self.nodes[key] = Node(
+            found = self.nodes[key] = GraphNode(
                 found.ins.copy(), found.known.copy(), found.last_ms, found.split_ms, self._age
             )
         return found
@@ -254,7 +254,7 @@ class Graph:
         node.split_ms = node.split_ms or old.split_ms
 
 
-def _handed_on(payer: Node, receiver: str, at_ms: int, amount: float) -> GraphEdge | None:
+def _handed_on(payer: GraphNode, receiver: str, at_ms: int, amount: float) -> GraphEdge | None:
     """Find the transfer that a new one hands on: of those that fit, the one with the longest past."""
     links, found = 0, None
     for before in reversed(payer.ins[-EDGES_MAX:]):

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.aml.graph import Graph, Node
+from vettance.aml.graph import Graph, GraphNode
 from vettance.clock import DAY_MS
 
 KEPT_MS: Final = 180 * DAY_MS  # The transfers of a party without a new one for so long are forgotten.
@@ -80,4 +80,4 @@ class Held(NamedTuple):
     high_ms: int
     alias: dict[str, str]
     own: dict[str, Own]
-    nodes: dict[str, Node]
+    nodes: dict[str, GraphNode]

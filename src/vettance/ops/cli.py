@@ -190,7 +190,7 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
 
     Example: vettance doctor --data ./vettance-data
     """
-    from vettance.ops.doctor.check import CheckResult, Patient, Severity
+    from vettance.ops.doctor.check import DoctorFinding, DoctorLevel, Patient
     from vettance.ops.doctor.doctor import examine
 
     now_ms = clock.now_ms()
@@ -200,9 +200,9 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
         findings = examine(patient)
     except SettingsError as error:
         mend = "Correct it, or unset it for its default (docs/settings.md)."
-        findings = [CheckResult("settings", Severity.FAULT, str(error), mend)]
+        findings = [DoctorFinding("settings", DoctorLevel.FAULT, str(error), mend)]
     counts = Counter(finding.level for finding in findings)
-    healthy = not counts[Severity.FAULT] and not (strict and counts[Severity.WARNING])
+    healthy = not counts[DoctorLevel.FAULT] and not (strict and counts[DoctorLevel.WARNING])
     if as_json:
         click.echo(encode({"healthy": healthy, "findings": findings}).decode())
     else:
@@ -211,7 +211,7 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
             click.echo(f"{click.style(mark, fg=colour)} {one.check}: {one.found}")
             if one.mend:
                 click.echo(f"    {one.mend}")
-        counted = counts[Severity.FAULT], counts[Severity.WARNING]
+        counted = counts[DoctorLevel.FAULT], counts[DoctorLevel.WARNING]
         click.echo(f"{counted_word(counted[0], 'fault')}, {counted_word(counted[1], 'warning')}.")
     raise SystemExit(0 if healthy else 1)
 

@@ -42,7 +42,7 @@ _COLOURS: Final = {"+": "green", "-": "red", "~": "yellow"}
 _VERSION = Whole(1, 2**31 - 1)
 
 
-class StoredVersion(NamedTuple):
+class StoredRuleSet(NamedTuple):
     """A version of a tenant's rules: its number (None for a pack that nobody pushed) and its texts."""
 
     version: int | None
@@ -128,7 +128,7 @@ class Versions(RuleFiles):
             )
 
     def _save(
-        self, data: str | None, tenant_id: str, before: StoredVersion | None, admitted: Admitted, note: str
+        self, data: str | None, tenant_id: str, before: StoredRuleSet | None, admitted: Admitted, note: str
     ) -> int:
         """Store what passed the gate as the version after the one it was compared with."""
         version = 1 if before is None or before.version is None else before.version + 1
@@ -218,7 +218,7 @@ class Versions(RuleFiles):
             if (file is None) == (to_version is None):
                 raise click.UsageError("name a FILE or --to, and not both")
 
-            async def work(store: Store) -> tuple[StoredVersion, StoredVersion | None]:
+            async def work(store: Store) -> tuple[StoredRuleSet, StoredRuleSet | None]:
                 old = await self._stored(store, tenant_id, version)
                 new = await self._stored(store, tenant_id, to_version) if to_version is not None else None
                 return old, new
@@ -239,23 +239,23 @@ class Versions(RuleFiles):
                 as_json=as_json,
             )
 
-    async def _find(self, store: Store, tenant_id: str, version: int | None = None) -> StoredVersion | None:
+    async def _find(self, store: Store, tenant_id: str, version: int | None = None) -> StoredRuleSet | None:
         """Return a version of a tenant's rules, those in force without a number."""
         rows = await store.read(self.kept.select_pushed(tenant_id, version))
         if rows:
-            return StoredVersion(*rows[0])
+            return StoredRuleSet(*rows[0])
         return (
-            StoredVersion(None, load_pack_text(self.pack), None) if self.implied and version is None else None
+            StoredRuleSet(None, load_pack_text(self.pack), None) if self.implied and version is None else None
         )
 
-    async def _stored(self, store: Store, tenant_id: str, version: int | None) -> StoredVersion:
+    async def _stored(self, store: Store, tenant_id: str, version: int | None) -> StoredRuleSet:
         found = await self._find(store, tenant_id, version)
         if found is None:
             fail(f"there is no such version; `vettance {self.group.name} list` shows them")
         return found
 
 
-def _readable(before: StoredVersion) -> RuleSet:
+def _readable(before: StoredRuleSet) -> RuleSet:
     """Return the rules of a version, none where this version of the service cannot read it.
 
     A tenant whose newest rules are refused must be able to push better ones.
@@ -290,7 +290,7 @@ def change_out(change: RuleChange) -> JSON:
     }
 
 
-def shown_changes(changes: list[RuleChange], old: StoredVersion, new: RuleSet) -> str:
+def shown_changes(changes: list[RuleChange], old: StoredRuleSet, new: RuleSet) -> str:
     """Write what is different for people, with a line that counts it."""
     if not changes:
         return f"No rule is different from {old.name}."

@@ -10,7 +10,7 @@ from vettance.db.connection import STORE_FILE
 from vettance.settings.settings import Settings
 
 
-class Severity(enum.StrEnum):
+class DoctorLevel(enum.StrEnum):
     """How bad it is. A fault keeps the service, or a part of it, from working."""
 
     OK = "ok"
@@ -18,11 +18,11 @@ class Severity(enum.StrEnum):
     FAULT = "fault"
 
 
-class CheckResult(msgspec.Struct, frozen=True, omit_defaults=True):
+class DoctorFinding(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a check found; `mend` says what to do, where something is to be done."""
 
     check: str
-    level: Severity
+    level: DoctorLevel
     found: str
     mend: str = ""
 
@@ -42,19 +42,19 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
         return self.settings.data / STORE_FILE
 
 
-Check = Callable[[Patient], Iterator[CheckResult]]
+Check = Callable[[Patient], Iterator[DoctorFinding]]
 
 
-def ok(check: str, found: str) -> CheckResult:
+def ok(check: str, found: str) -> DoctorFinding:
     """Say that a check found nothing to mend."""
-    return CheckResult(check, Severity.OK, found)
+    return DoctorFinding(check, DoctorLevel.OK, found)
 
 
-def warning(check: str, found: str, mend: str) -> CheckResult:
+def warning(check: str, found: str, mend: str) -> DoctorFinding:
     """Say what somebody should see to."""
-    return CheckResult(check, Severity.WARNING, found, mend)
+    return DoctorFinding(check, DoctorLevel.WARNING, found, mend)
 
 
-def fault(check: str, found: str, mend: str) -> CheckResult:
+def fault(check: str, found: str, mend: str) -> DoctorFinding:
     """Say what keeps the service, or a part of it, from working."""
-    return CheckResult(check, Severity.FAULT, found, mend)
+    return DoctorFinding(check, DoctorLevel.FAULT, found, mend)

@@ -10,7 +10,7 @@ from vettance.ops.doctor import (
     shared_stores,
     store_checks,
 )
-from vettance.ops.doctor.check import Check, CheckResult, Patient, fault
+from vettance.ops.doctor.check import Check, DoctorFinding, Patient, fault
 
 #: Every check, in the order in which faults are best mended.
 CHECKS: Final[tuple[Check, ...]] = (
@@ -38,9 +38,9 @@ CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
-def examine(patient: Patient) -> list[CheckResult]:
+def examine(patient: Patient) -> list[DoctorFinding]:
     """Run every check, in the order of the table."""
-    findings: list[CheckResult] = []
+    findings: list[DoctorFinding] = []
     isolation = Isolation("doctor")
     for check in CHECKS:
         name = check.__name__.removeprefix("check_").replace("_", " ")

@@ -5,7 +5,7 @@ from typing import Final
 
 from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, Newest, cover
 from vettance.decisions.sql import select_newest_sent
-from vettance.ops.doctor.check import CheckResult, Patient, ok, warning
+from vettance.ops.doctor.check import DoctorFinding, Patient, ok, warning
 from vettance.ops.doctor.store_checks import ask
 from vettance.tenants.sql import select_tenants
 
@@ -19,7 +19,7 @@ _UNKNOWN_MIN: Final = 0.05
 _SHOWN_MAX: Final = 3
 
 
-def check_sent(patient: Patient) -> Iterator[CheckResult]:
+def check_sent(patient: Patient) -> Iterator[DoctorFinding]:
     """Look at what the newest events of each tenant lack, and at what they carry in vain."""
     rows = ask(patient, select_tenants()) or ()
     looked = 0

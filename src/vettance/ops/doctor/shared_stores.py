@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from vettance import clock
 from vettance.db.engine import StoreDown
-from vettance.ops.doctor.check import CheckResult, Patient, fault, ok, warning
+from vettance.ops.doctor.check import DoctorFinding, Patient, fault, ok, warning
 
 POSTGRES_MIN: Final = 150_000
 REDIS_MIN: Final = 7
@@ -18,7 +18,7 @@ _DATABASE: Final = "PostgreSQL"
 _REDIS: Final = "Redis"
 
 
-def check_database(patient: Patient) -> Iterator[CheckResult]:
+def check_database(patient: Patient) -> Iterator[DoctorFinding]:
     """Look at durability, the months to come and the clock of the database, where one is set."""
     if patient.settings.database_url is None:
         return
@@ -53,7 +53,7 @@ def check_database(patient: Patient) -> Iterator[CheckResult]:
     yield from found or [ok(_DATABASE, "commits are durable, its clock agrees")]
 
 
-def judge_settings(settings: Mapping[str, str]) -> Iterator[CheckResult]:
+def judge_settings(settings: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Say which settings of a database let an acknowledged commit be lost, or the store decay."""
     from vettance.db.postgres_examine import COMMIT, COMMITS, DURABLE, VACUUM
 
@@ -73,7 +73,7 @@ def judge_settings(settings: Mapping[str, str]) -> Iterator[CheckResult]:
         yield warning(_DATABASE, f"{VACUUM} is {settings[VACUUM]}: its tables grow and get slower", mend)
 
 
-def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> Iterator[CheckResult]:
+def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> Iterator[DoctorFinding]:
     """Say whether a clock is too far from ours, by which it was asked and answered at these moments."""
     ahead_ms = theirs_ms - min(max(theirs_ms, asked_ms), answered_ms)
     if abs(ahead_ms) > clock.CLOCKS_APART_MS:
@@ -82,7 +82,7 @@ def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> 
         yield warning(whose, f"its clock is {abs(ahead_ms) / 1000:.0f} s {way} this one", mend)
 
 
-def check_redis(patient: Patient) -> Iterator[CheckResult]:
+def check_redis(patient: Patient) -> Iterator[DoctorFinding]:
     """Ask Redis, where one is set."""
     url = patient.environ.get("VETTANCE_REDIS_URL")
     if not url:
@@ -121,7 +121,7 @@ def check_redis(patient: Patient) -> Iterator[CheckResult]:
         yield ok(_REDIS, f"it answers, version {version}{note}")
 
 
-def judge_redis(version: str, settings: Mapping[str, str | None]) -> Iterator[CheckResult]:
+def judge_redis(version: str, settings: Mapping[str, str | None]) -> Iterator[DoctorFinding]:
     """Say what of a Redis makes counters wrong. A setting that may not be asked for is None."""
     if int(version.partition(".")[0]) < REDIS_MIN:
         yield fault(
@@ -136,7 +136,7 @@ def judge_redis(version: str, settings: Mapping[str, str | None]) -> Iterator[Ch
         )
 
 
-def judge_writes(told: Mapping[str, Any]) -> Iterator[CheckResult]:
+def judge_writes(told: Mapping[str, Any]) -> Iterator[DoctorFinding]:
     """Say why a Redis takes no writes, by what its INFO tells of it."""
     if told.get("role") == "slave":
         mend = "Name the primary in VETTANCE_REDIS_URL, or promote this server."

@@ -17,7 +17,7 @@ from vettance.db.migrate import SchemaRefused
 from vettance.db.migrate import check as pending_migrations
 from vettance.fairness.isolation import RETRY_S_MAX
 from vettance.ops import sql
-from vettance.ops.doctor.check import CheckResult, Patient, fault, ok, warning
+from vettance.ops.doctor.check import DoctorFinding, Patient, fault, ok, warning
 from vettance.ops.doctor.machine_checks import first_shut, may_use
 from vettance.settings.settings import SECRET_FILE, Environment, Settings, SettingsError, known_secret
 from vettance.tenants import sql as tenants_sql
@@ -46,7 +46,7 @@ _STORE_MEND: Final = (
 )
 
 
-def check_secret(patient: Patient) -> Iterator[CheckResult]:
+def check_secret(patient: Patient) -> Iterator[DoctorFinding]:
     """Look for the secret of the deployment."""
     name, path = "secret", patient.settings.data / SECRET_FILE
     if patient.settings.secret is None and not may_use(path, os.R_OK):
@@ -104,7 +104,7 @@ def _hangs_on_a_secret(patient: Patient) -> bool:
     return any(ask(patient, one) for one in asked)
 
 
-def check_clock(patient: Patient) -> Iterator[CheckResult]:
+def check_clock(patient: Patient) -> Iterator[DoctorFinding]:
     """Hold the clock against what the store has seen."""
     name = "clock"
     mend = (
@@ -121,7 +121,7 @@ def check_clock(patient: Patient) -> Iterator[CheckResult]:
     yield ok(name, time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(patient.now_ms / 1000)))
 
 
-def _ask_database(url: str) -> CheckResult:
+def _ask_database(url: str) -> DoctorFinding:
     from vettance.db.postgres_schema import check  # The driver is loaded where it is used only.
 
     name = "store"
@@ -139,7 +139,7 @@ def _ask_database(url: str) -> CheckResult:
     return ok(name, "PostgreSQL answers, newest schema")
 
 
-def _pending(name: str, pending: list[str]) -> CheckResult:
+def _pending(name: str, pending: list[str]) -> DoctorFinding:
     return warning(
         name,
         f"{len(pending)} migrations are pending, from {pending[0]}",
@@ -165,7 +165,7 @@ def ask(patient: Patient, statement: Statement) -> list[Row] | None:
         return None
 
 
-def check_store(patient: Patient) -> Iterator[CheckResult]:
+def check_store(patient: Patient) -> Iterator[DoctorFinding]:
     """Open the embedded store and look at its schema and its log."""
     name, path = "store", patient.store
     if patient.settings.database_url is not None:
@@ -196,7 +196,7 @@ def check_store(patient: Patient) -> Iterator[CheckResult]:
     yield ok(name, f"{path}, {size / 1e6:,.0f} MB, newest schema")
 
 
-def check_sealed(patient: Patient) -> Iterator[CheckResult]:
+def check_sealed(patient: Patient) -> Iterator[DoctorFinding]:
     """Tell whether the secret that is here is the one that this store was written with."""
     secret = _quietly(known_secret, patient.settings)
     rows = ask(patient, sql.select_any_sealed())
@@ -222,7 +222,7 @@ def _quietly(read: Callable[[Settings], bytes | None], settings: Settings) -> by
         return None
 
 
-def check_queues(patient: Patient) -> Iterator[CheckResult]:
+def check_queues(patient: Patient) -> Iterator[DoctorFinding]:
     """Look for what has waited too long."""
     job = ask(patient, sql.select_oldest_job())
     deliveries = ask(patient, sql.count_waiting_deliveries())
@@ -262,7 +262,7 @@ _IMPORTS: Final = {
 }
 
 
-def check_imports(patient: Patient) -> Iterator[CheckResult]:
+def check_imports(patient: Patient) -> Iterator[DoctorFinding]:
     """Look for imports that stand still, which nobody else tells of."""
     for state, count, begun_at_ms in ask(patient, sql.select_waiting_imports()) or ():
         if patient.now_ms - begun_at_ms > _IMPORT_MS:
@@ -270,7 +270,7 @@ def check_imports(patient: Patient) -> Iterator[CheckResult]:
             yield warning("imports", f"{count:,} imports are {state}; the oldest {found}", mend)
 
 
-def check_work(patient: Patient) -> Iterator[CheckResult]:
+def check_work(patient: Patient) -> Iterator[DoctorFinding]:
     """Look for work of the server that fails for one tenant or row and is tried again and again."""
     since_ms = patient.now_ms - round(2 * RETRY_S_MAX * 1000)
     for work, subject, tries, error in ask(patient, sql.select_failing(since_ms, _SHOWN_MAX)) or ():
@@ -282,7 +282,7 @@ def check_work(patient: Patient) -> Iterator[CheckResult]:
         )
 
 
-def check_watchlists(patient: Patient) -> Iterator[CheckResult]:
+def check_watchlists(patient: Patient) -> Iterator[DoctorFinding]:
     """Look at the lists, everybody's and those of single tenants: their files and their age."""
     name = "watchlists"
     if first_shut(patient) is not None:
@@ -318,7 +318,7 @@ def check_watchlists(patient: Patient) -> Iterator[CheckResult]:
         yield ok(name, f"{len(versions)} lists, {sum(one.version.entities for one in versions):,} entities")
 
 
-def _listless(tenants: int, screening: int) -> Iterator[CheckResult]:
+def _listless(tenants: int, screening: int) -> Iterator[DoctorFinding]:
     """Say what is amiss where no list is loaded: nothing yet, as long as nobody screens names."""
     name = "watchlists"
     mend = "`vettance watchlist refresh --source un_sc` (or another one), or `watchlist import` with files."
@@ -330,7 +330,7 @@ def _listless(tenants: int, screening: int) -> Iterator[CheckResult]:
         yield warning(name, found, mend)
 
 
-def _gone(one: watchlists_sql.StoredVersion) -> CheckResult:
+def _gone(one: watchlists_sql.StoredVersion) -> DoctorFinding:
     """Say how a list gets its file back: by its publisher, by whoever has it, or from a backup."""
     name, source = "watchlists", one.version.source
     if one.owner == EVERYBODY:
