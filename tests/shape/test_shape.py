@@ -8,10 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).parents[2]
-SOURCE = PROJECT / "src" / "vettance"
-FILES = sorted(path for path in SOURCE.rglob("*.py"))
-NAMES = [str(path.relative_to(SOURCE)) for path in FILES]
+from tests.shape.source import FILES, NAMES, PROJECT, SOURCE
 
 #: Packages that are engines or edges: what they do is wait for the outside world.
 SHELL_PACKAGES = {"web", "db", "demo"}
@@ -136,14 +133,17 @@ def test_only_doors_and_the_wiring_import_a_door(name: str) -> None:
     if is_wiring(name) or is_door(name):
         return
     doors = {found for found in imported_by(name) if is_door(f"{found.rpartition('.')[2]}.py")}
-    assert not doors, f"{name} looks up to {doors}"
+    assert not doors, f"{name} imports {doors}: move what it needs down into a file that is no door"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_engines_are_named_by_the_wiring_and_the_command_line_only(name: str) -> None:
     if is_wiring(name) or name.endswith("cli.py") or Path(name).parts[0] in ("db", "velocity"):
         return
-    assert not imported_by(name) & ENGINES
+    engines = imported_by(name) & ENGINES
+    assert not engines, (
+        f"{name} names {engines}: take the port as an argument; deployment/ chooses the engine"
+    )
 
 
 def test_the_page_of_the_architecture_shows_the_floors_as_they_are() -> None:
@@ -169,7 +169,9 @@ def test_only_the_shell_awaits(name: str) -> None:
         for node in ast.walk(tree)
         if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith | ast.AsyncFunctionDef)
     ]
-    assert not waiting, f"{name} is core and must not wait (lines {waiting})"
+    assert not waiting, (
+        f"{name} is core and must not wait (lines {waiting}): move it into a flow, or add a verb to VERBS"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -188,10 +190,15 @@ def test_sql_stands_in_sql_files_only(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_files_and_functions_stay_small(name: str) -> None:
     text = (SOURCE / name).read_text("utf-8")
-    assert len(text.splitlines()) <= FILE_LINES_MAX
+    count = len(text.splitlines())
+    assert count <= FILE_LINES_MAX, (
+        f"{name} has {count} lines, {FILE_LINES_MAX} are allowed: split it by what it does"
+    )
     for function in functions(ast.parse(text)):
         length = (function.end_lineno or function.lineno) - function.lineno + 1
-        assert length <= FUNCTION_LINES_MAX, f"{name}:{function.lineno} {function.name} has {length} lines"
+        assert length <= FUNCTION_LINES_MAX, (
+            f"{name}:{function.lineno} {function.name} has {length} lines, too many: name a part"
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -15,7 +15,7 @@ from vettance.generate.attacks import ATTACKS
 from vettance.generate.fraud_stream import (
     FRAUD_SHARE_DEFAULT,
     START_DEFAULT_MS,
-    Summary,
+    StreamSummary,
     Traffic,
     events_expected,
     write_traffic,
@@ -211,7 +211,7 @@ def aml(
         click.echo(f"  {typology:<20}{count:>6,} cases")
 
 
-def _write(traffic: Traffic, events: BinaryIO, truth: BinaryIO, *, labelled: bool) -> Summary:
+def _write(traffic: Traffic, events: BinaryIO, truth: BinaryIO, *, labelled: bool) -> StreamSummary:
     """Write both files, with a bar when somebody watches."""
     if not sys.stderr.isatty():
         return write_traffic(traffic, events, truth, lambda _count: None, labelled=labelled)
@@ -224,7 +224,7 @@ def _write(traffic: Traffic, events: BinaryIO, truth: BinaryIO, *, labelled: boo
         return write_traffic(traffic, events, truth, advance, labelled=labelled)
 
 
-def _report(summary: Summary, out: Path, *, as_json: bool) -> None:
+def _report(summary: StreamSummary, out: Path, *, as_json: bool) -> None:
     if as_json:
         click.echo(msgspec.json.encode(summary).decode())
         return

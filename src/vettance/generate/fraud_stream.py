@@ -117,7 +117,7 @@ def reference(number: int) -> str:
     return f"ref_{number:09d}"
 
 
-class Summary(msgspec.Struct, frozen=True):
+class StreamSummary(msgspec.Struct, frozen=True):
     """What was written: how many events, how many of them planted, from when to when, and by scenario."""
 
     events: int
@@ -135,7 +135,7 @@ def write_traffic(
     advance: Callable[[int], None],
     *,
     labelled: bool = False,
-) -> Summary:
+) -> StreamSummary:
     """Write one event a line, and line for line the truth about it; return what was written.
 
     `advance` is called now and then with the number of events written so far. With `labelled`, the lines of
@@ -160,7 +160,7 @@ def write_traffic(
         last_ms = happening.at_ms
         if number % _ADVANCE_EVENTS == 0:
             advance(number)
-    return Summary(
+    return StreamSummary(
         events=number,
         fraud=number - scenarios[ORDINARY],
         first=timestamp(first_ms),
