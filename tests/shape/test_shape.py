@@ -201,6 +201,12 @@ def test_files_and_functions_stay_small(name: str) -> None:
         )
 
 
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.lua")), ids=lambda path: path.name)
+def test_scripts_of_redis_stay_small_too(path: Path) -> None:
+    lines = len(path.read_text("utf-8").splitlines())
+    assert lines <= FILE_LINES_MAX, f"{path.name} has {lines} lines: split it, `LuaScript` joins the files"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_a_drawer(name: str) -> None:
     for part in Path(name).parts:

@@ -5,7 +5,7 @@ import hashlib
 import re
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Final
 
@@ -47,10 +47,15 @@ class Unfit(StateDown):
 
 
 class LuaScript:
-    """A Lua script, a file of the package that runs it."""
+    """A Lua script: files of the package that runs it, joined behind the constants that they name."""
 
-    def __init__(self, package: str, name: str) -> None:
-        self.text = files(package).joinpath(name).read_bytes()
+    def __init__(self, package: str, *names: str, constants: Mapping[str, int] | None = None) -> None:
+        self.text = b"\n".join(files(package).joinpath(name).read_bytes() for name in names)
+        if constants:
+            header = f"local {', '.join(constants)} = {', '.join(map(str, constants.values()))}\n".encode()
+            # The flags of a script have to be its first line.
+            start = self.text.index(b"\n") + 1 if self.text.startswith(b"#!") else 0
+            self.text = self.text[:start] + header + self.text[start:]
         # Redis names scripts so; nothing here rests on it being hard to forge.
         self.sha = hashlib.sha1(self.text, usedforsecurity=False).hexdigest().encode()
 

@@ -8,7 +8,7 @@ from typing import Final
 #: Values kept for one series of one key. Beyond it those longest unseen are forgotten, and answers that reach
 #: back to them are marked inexact: nobody decides otherwise at 10,000 devices of a customer than at 9,000.
 VALUES_MAX: Final = 10_000
-_FORGET_AT_ONCE: Final = 1000  # in one go, so that forgetting costs little on average
+FORGET_AT_ONCE: Final = 1000  # so that forgetting costs little on average
 
 Word = int | float
 
@@ -38,7 +38,7 @@ class Latest:
     def fit(self) -> None:
         """Forget the values longest unseen when there are too many."""
         if len(self.moments) > VALUES_MAX:
-            until_ms = self.moments[_FORGET_AT_ONCE - 1]
+            until_ms = self.moments[FORGET_AT_ONCE - 1]
             self.forgotten_ms = max(self.forgotten_ms, until_ms)
             self.drop(until_ms)
 

@@ -17,10 +17,10 @@ from vettance.velocity.port import Value
 
 #: Entries kept one by one. A window that holds no more than these is answered exactly.
 RAW_MAX: Final = 256
-# The oldest entries leave the raw ones in blocks, so that leaving costs O(1) on average.
-_LEAVE_AT_ONCE: Final = 64
+#: The oldest entries leave the raw ones in blocks, so that leaving costs O(1) on average.
+LEAVE_AT_ONCE: Final = 64
 #: Raw entries beside sub-buckets, before the oldest leave.
-ROOM_WITH_BUCKETS: Final = RAW_MAX + _LEAVE_AT_ONCE
+ROOM_WITH_BUCKETS: Final = RAW_MAX + LEAVE_AT_ONCE
 
 
 class ObservedSeries:
@@ -206,11 +206,11 @@ class ObservedSeries:
             self._begin_buckets(lane)
             return 0
         moments = self.moments
-        self.left_ms = max(self.left_ms, moments[_LEAVE_AT_ONCE - 1])
-        del moments[:_LEAVE_AT_ONCE]
+        self.left_ms = max(self.left_ms, moments[LEAVE_AT_ONCE - 1])
+        del moments[:LEAVE_AT_ONCE]
         if self.values is not None:
-            del self.values[:_LEAVE_AT_ONCE]
-        return _LEAVE_AT_ONCE
+            del self.values[:LEAVE_AT_ONCE]
+        return LEAVE_AT_ONCE
 
     def _begin_buckets(self, lane: SeriesSlot) -> None:
         self.has_buckets = True

@@ -12,9 +12,9 @@ from vettance.velocity.aggregates import Summary, WindowTotals, questions_of, su
 from vettance.velocity.plan_layout import Window
 
 BUCKETS: Final = 64  # for each window: the edge that may be off is at most a 64th of the window long
-# Buckets kept behind those of the newest window, for late events and for one event that is ahead of the
-# others: five minutes of a window of one, and a window more.
-_SLACK_MAX: Final = 352
+#: Buckets kept behind those of the newest window, for late events and for one event that is ahead of the
+#: others: five minutes of a window of one, and a window more.
+LATE_BUCKETS_MAX: Final = 352
 
 
 EMPTY: Final = WindowTotals(0, 0.0, math.inf, -math.inf, None)
@@ -57,7 +57,7 @@ class Buckets:
         self.span_ms = span_ms = window.span_ms
         self.width_ms = -(-span_ms // BUCKETS)
         late = -(-(kept_ms - span_ms) // self.width_ms)
-        self.room = BUCKETS + 2 + min(late, _SLACK_MAX)
+        self.room = BUCKETS + 2 + min(late, LATE_BUCKETS_MAX)
         self.with_sums = "total" in needs
         self.with_least = "least" in needs
         self.with_greatest = "greatest" in needs

@@ -10,11 +10,11 @@ from vettance.velocity.answer_codegen import Scan, summarize_of
 from vettance.velocity.plan_layout import SERIES_BITS
 from vettance.velocity.port import Value
 from vettance.velocity.redis.redis_layout import PlacedGroup, PlacedLane
+from vettance.velocity.redis.script_constants import WINDOW
 
 _HEAD: Final = struct.Struct("<Bddd")
 _PART: Final = struct.Struct("<BI")
 _LANE: Final = struct.Struct("<Bddd8sI")
-_WINDOW: Final = struct.Struct("<8d")
 _NUMBER: Final = struct.Struct("<d")
 _ORDINARY: Final = 0
 
@@ -151,12 +151,12 @@ def _answer_lane(
     for span_ms, questions, scan in placed.lane.windows:
         start_ms = at_ms - span_ms
         if start_ms < left_ms:
-            totals = _WINDOW.unpack_from(part, place)
+            totals = WINDOW.unpack_from(part, place)
             inexact |= _answer_totals(questions, totals, start_ms, at_ms, answers)
             inexact |= _answer_others(questions, totals, busy, start_ms, at_ms, moments, values, own, answers)
         elif moments:
             _answer_window(scan, moments, values, start_ms, at_ms, own, answers)
-        place += _WINDOW.size
+        place += WINDOW.size
     return place, inexact
 
 

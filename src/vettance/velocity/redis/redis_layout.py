@@ -9,17 +9,14 @@ import msgspec
 
 from vettance.velocity.aggregates import Summary, questions_of, summary_needs
 from vettance.velocity.fingerprint import is_prime
-from vettance.velocity.memory.sub_buckets import BUCKETS
+from vettance.velocity.memory.sub_buckets import BUCKETS, LATE_BUCKETS_MAX
 from vettance.velocity.plan_layout import SERIES_BITS, Group, PlanLayout, SeriesSlot, Window
 from vettance.velocity.port import Plan
+from vettance.velocity.redis.script_constants import GROUP, KEY
 
-#: Goes into the digest of a plan: a change of what stands in Redis makes every memory one to be built anew.
+#: Goes into the digest of a plan: after a change of the layout in Redis every memory is built anew.
 FORMAT: Final = 1
 _DIGEST_BYTES: Final = 8
-#: Sub-buckets kept behind those of the newest window: an event five minutes late finds even the shortest.
-_SLACK_MAX: Final = 352
-_KEY: Final = struct.Struct("<Hq")
-_KNOWN: Final = struct.Struct("<Id")
 
 
 class PlacedLane(NamedTuple):
@@ -68,7 +65,7 @@ def shared_modulus(secret: bytes) -> int:
 def key_and_entry(placed: PlacedGroup, fingerprint: int, at_ms: int, lanes: int, words: list[Any]) -> bytes:
     """Return how the key of a group is called below its memory, and the event's entry in it."""
     head = at_ms << SERIES_BITS | lanes
-    return _KEY.pack(placed.ordinal, fingerprint) + placed.entry.pack(
+    return KEY.pack(placed.ordinal, fingerprint) + placed.entry.pack(
         head, *[words[slot] or 0 for slot in placed.slots]
     )
 
@@ -83,7 +80,7 @@ def _place_group(index: int, group: Group) -> PlacedGroup:
     lanes = tuple(_place_lane(lane, columns.get(lane.slot, 0)) for lane in group.lanes)
     kinds = "".join("q" if textual else "d" for textual in slots.values())
     entry = struct.Struct(f"<q{kinds}")
-    known = _KNOWN.pack(entry.size, group.kept_ms) + msgspec.msgpack.encode([_lane(lane) for lane in lanes])
+    known = GROUP.pack(entry.size, group.kept_ms) + msgspec.msgpack.encode([_lane(lane) for lane in lanes])
     return PlacedGroup(group, lanes, order, entry, index, known)
 
 
@@ -112,6 +109,6 @@ def _window(window: Window, kept_ms: int) -> list[int]:
     )
     width_ms = -(-window.span_ms // BUCKETS)
     late = -(-(kept_ms - window.span_ms) // width_ms)
-    cells = BUCKETS + 2 + min(late, _SLACK_MAX)
+    cells = BUCKETS + 2 + min(late, LATE_BUCKETS_MAX)
     kind = 2 if with_values else 1 if totals else 0
     return [window.span_ms, width_ms, cells, kind, int(has_distinct), int(has_own)]

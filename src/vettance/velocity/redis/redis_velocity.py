@@ -1,7 +1,6 @@
 """The Redis engine of the state port: one memory for any number of processes, asked by one script call."""
 
 import secrets
-import struct
 from typing import Any, Final, NamedTuple
 
 from vettance.redis_link.down import StateDown
@@ -19,14 +18,15 @@ from vettance.velocity.redis.redis_layout import (
     plan_digest,
     shared_modulus,
 )
+from vettance.velocity.redis.script_constants import CONSTANTS, MEMORY
 
 PREFIX: Final = b"vettance"
 
-_OBSERVE: Final = LuaScript(__package__, "observe.lua")
-_EXCHANGE: Final = LuaScript(__package__, "exchange.lua")
-_SETTLE: Final = LuaScript(__package__, "settle.lua")
-_META: Final = struct.Struct("<8s8s8sBdddd")
-_GENERATION: Final = 8  # hexadecimal digits
+_OBSERVE_FILES: Final = ("observe.lua", "window_totals.lua", "busy_key.lua", "answer_groups.lua")
+_OBSERVE: Final = LuaScript(__package__, *_OBSERVE_FILES, constants=CONSTANTS)
+_EXCHANGE: Final = LuaScript(__package__, "exchange.lua", constants=CONSTANTS)
+_SETTLE: Final = LuaScript(__package__, "settle.lua", constants=CONSTANTS)
+_GENERATION: Final = CONSTANTS["GENERATION_END"]  # hexadecimal digits
 _DEGRADED: Final = 1
 _TEXTS_MAX: Final = 4096
 _PLANS_MAX: Final = 256
@@ -109,7 +109,7 @@ class RedisVelocity:
         meta = await self._line.call(b"GET", self._names(tenant)[0])
         if meta is None:
             return Condition.LOST
-        _, digest, filled_on, flags, *_ = _META.unpack(meta)
+        _, digest, filled_on, flags, *_ = MEMORY.unpack(meta)
         if filled_on != server:
             return Condition.LOST
         if digest != self._place(plan).digest:
@@ -286,7 +286,7 @@ class RedisVelocity:
             reach = lacking_before_ms + max((group.group.kept_ms for group in placed.groups), default=0)
         generation = generation or _new_generation()
         assert len(generation) == _GENERATION
-        return _META.pack(generation, placed.digest, server, flags, none, -none, reach, none)
+        return MEMORY.pack(generation, placed.digest, server, flags, none, -none, reach, none)
 
     def _fingerprint(self, value: Value) -> int | None:
         made = self._plain(value)
