@@ -70,6 +70,29 @@ def test_a_damaged_event_is_left_out_of_the_memory_and_everything_goes_on(tmp_pa
         service.stop()
 
 
+def test_a_damaged_record_is_answered_with_what_is_known_and_says_what_is_not(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Damaged"))
+    blob = "CAST('{}' AS BLOB)" if "VETTANCE_DATABASE_URL" not in service.env else "convert_to('{}', 'UTF8')"
+    damages = ("[]", "{", "", "[1]", '["1", 2, 3]', "null")
+    for table, column, name in (("decision", "record", "record"), ("event", "sent", "event")):
+        for damage in damages:
+            answered = caller.post("/api/v1/decisions/evaluate", PROBE).json
+            event_id = answered["correlationIds"]["eventId"]
+            service.rows(f"UPDATE {table} SET {column} = {blob.format(damage)} WHERE id = '{event_id}'")
+            shown = caller.get(f"/api/v1/decisions/{event_id}")
+            assert shown.status == 200, (table, damage)
+            outputs = shown.json["outputs"]
+            assert name in [unknown["name"] for unknown in outputs["unknown"]]
+            for member in ("decision", "riskScore", "riskLevel"):
+                assert outputs[member] == answered[member]
+            assert shown.json["linkedEntities"]["customer"]["id"] == "c-1"
+            event = caller.get(f"/api/v1/events/{event_id}")
+            assert (event.status, event.json["score"]) == (200, answered["riskScore"])
+    for path in ("decisions", "events"):
+        page = caller.get(f"/api/v1/{path}?limit=50")
+        assert (page.status, page.json["total"]) == (200, 2 * len(damages))
+
+
 def test_rules_that_no_longer_compile_leave_their_tenant_with_the_last_ones_that_do(tmp_path: Path) -> None:
     service = started(tmp_path)
     try:

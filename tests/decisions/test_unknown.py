@@ -9,14 +9,15 @@ import pytest
 
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.decisions.active_rulesets import RuleCache
-from vettance.decisions.api import DecisionDoors
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.velocity_rebuild import VelocityRebuilder
 from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.events.event import Event, EventSource, read_event
+from vettance.history.api import HistoryDoors
 from vettance.history.decision_search import DecisionFinder
 from vettance.history.entity_links import EntityLinker
 from vettance.history.explain import Explainer
+from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 from vettance.rules.ruleset import compile_document
 from vettance.rules.schema import Field, Schema, Type
@@ -62,8 +63,9 @@ class House:
         cache = RuleCache(lambda document: compile_document(document, SCHEMA))
         preserver = VelocitySnapshots(store, velocity, self.evaluator, SnapshotStore(data / "memory"))
         self.rebuilder = VelocityRebuilder(store, velocity, self.evaluator, cache, preserver.restore)
-        relater = EntityLinker(store, DecisionFinder(store))
-        self.doors = DecisionDoors(self.evaluator, Explainer(store, self.evaluator, cache, relater))
+        finder = DecisionFinder(store)
+        explainer = Explainer(store, self.evaluator, cache, EntityLinker(store, finder))
+        self.doors = HistoryDoors(finder, DecisionCounter(store, finder), explainer)
 
     async def decide(self, **metadata: float) -> Any:
         """Decide an event and return its record as the API answers it."""

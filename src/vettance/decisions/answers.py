@@ -197,10 +197,18 @@ def as_sent(sent: JSON) -> JSON:
     return {key: value for key, value in sent.items() if key != "tenantId"}
 
 
+def read_sent(sent: bytes) -> JSON:
+    """Return the members of an event as it was sent, each as it was written; none where they are damaged."""
+    try:
+        return _members(sent)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return {}
+
+
 def event_record(stored: StoredDecision, decision: Decision, feedback: Sequence[Feedback]) -> JSON:
     """Write an event as `GET /events/{id}` and the list of events answer it."""
     # Each member stays as it was written: an event may be large, and nothing looks into it here.
-    sent = as_sent(_members(stored.sent))
+    sent = as_sent(read_sent(stored.sent))
     category = sent.get("eventCategory")
     return {
         **sent,

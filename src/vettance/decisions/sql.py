@@ -17,6 +17,23 @@ EVENTS: Final = ""  # The code whose row counts all decisions.
 _encode_record = msgspec.json.Encoder().encode
 _decode_record = msgspec.json.Decoder(DecisionRecordData).decode
 
+#: What is read of a record that cannot be read: nothing but that. The row itself has the outcome.
+DAMAGED: Final = DecisionRecordData(
+    ruleset_version=-1,
+    outcome=Outcome.ALLOW,
+    score=0,
+    level="low",
+    facts=(),
+    answers=(),
+    inexact=0,
+    fired=[],
+    failed=[],
+    lists=[],
+    request_id="",
+    processing_ms=0.0,
+    unknown=[("record", "what was recorded of the decision is damaged")],
+)
+
 _INSERT_DECISION: Final = (
     "INSERT INTO decision (tenant, id, evaluated_at_ms, occurred_at_ms, event_name, event_category, "
     "decision, score, level, customer_id, email, device_id, fingerprint, ip, country, session_id, record, "
@@ -132,9 +149,7 @@ def listed_of(row: Row) -> Listed:
 def stored_of(row: Row) -> StoredDecision:
     """Make a stored decision of a row of `select_decision`."""
     entities = Entities(*row[6:11])
-    return StoredDecision(
-        row[0], row[1], row[2], row[3], row[4] or b"", _decode_record(row[5]), entities, row[11]
-    )
+    return StoredDecision(row[0], row[1], row[2], row[3], row[4] or b"", _readable(row[5]), entities, row[11])
 
 
 def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
@@ -149,6 +164,20 @@ def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> St
             (after, since_ms, limit),
         )
     )
+
+
+def select_outcome(tenant: str, event_id: str) -> Statement:
+    """(decision, score, level) of one decision, whatever is the matter with its record."""
+    return scoped(
+        tenant, "SELECT decision, score, level FROM decision WHERE tenant = ? AND id = ?", (event_id,)
+    )
+
+
+def _readable(stored: bytes) -> DecisionRecordData:
+    try:
+        return _decode_record(stored)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return DAMAGED
 
 
 def record_of(stored: bytes) -> DecisionRecordData:

@@ -261,7 +261,8 @@ def _record_answer(explained: Explained) -> DecisionRecord:
                 ListMatch(id=entry_id, list_type=list_type, type=entry_type)
                 for entry_id, list_type, entry_type in record.lists
             ],
-            unknown=[UnknownValue(name=name, error=error) for name, error in record.unknown] or msgspec.UNSET,
+            unknown=[UnknownValue(name=name, error=error) for name, error in explained.unknown]
+            or msgspec.UNSET,
             inexact=explained.inexact or msgspec.UNSET,
             degraded=record.inexact == EVERYTHING or msgspec.UNSET,
         ),

@@ -8,7 +8,8 @@ import msgspec
 from vettance.db.engine import PIECE_BYTES, Store, StoreDown, in_pieces, still_asked
 from vettance.decisions import sql
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
-from vettance.decisions.decision import Decision, decide, entries_of
+from vettance.decisions.answers import read_sent
+from vettance.decisions.decision import Decision, Outcome, decide, entries_of
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.load_ruleset import PACK_VERSION, pack_rules
 from vettance.errors import NotFound
@@ -20,9 +21,10 @@ from vettance.rules.compiler import compile_rules
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.schema import Schema
 from vettance.rules.sql import DECIDING
+from vettance.rules.unknowns import Failure
 from vettance.telemetry.logs import logger
 from vettance.velocity.port import Value
-from vettance.wire.payload import JSON, decode
+from vettance.wire.payload import JSON
 
 #: What a decision is shown with whose rules this version cannot read.
 _NO_RULES: Final = RuleSet(name="")
@@ -39,6 +41,7 @@ class Explained(msgspec.Struct, frozen=True):
     active: ActiveRules
     decision: Decision
     features: dict[str, Value]
+    unknown: list[Failure]  # What could not be computed of the event, or read back.
     inexact: list[str]  # The names of the features that may be off.
     links: dict[str, EntityLink]
     feedback: list[Feedback]
@@ -95,6 +98,8 @@ class Explainer:
     async def _decided(self, tenant: str, stored: sql.StoredDecision) -> tuple[Decision, ActiveRules]:
         """Return what was answered, in full, and the rules that said so."""
         record = stored.record
+        if record is sql.DAMAGED:
+            return await self._damaged(tenant, stored.id)
         try:
             active = await self._rules_of(tenant, record.ruleset_version)
             decision = decide(active.ruleset, active.version, record.fired, entries_of(tenant, record.lists))
@@ -108,6 +113,17 @@ class Explainer:
         # What was answered stands, even if a later version of this code would weigh the same hits otherwise.
         kept = {"outcome": record.outcome, "score": record.score, "level": record.level}
         return msgspec.structs.replace(decision, **kept), active
+
+    async def _damaged(self, tenant: str, event_id: str) -> tuple[Decision, ActiveRules]:
+        """Return what was answered where nothing else can be read."""
+        _log.warning("decision_record_damaged", tenant=tenant, decision=event_id)
+        nothing = decide(_NO_RULES, sql.DAMAGED.ruleset_version, (), ())
+        active = ActiveRules(nothing.ruleset_version, "", _NO_RULES, _NOTHING, nothing)
+        rows = await self._store.read(sql.select_outcome(tenant, event_id))
+        if not rows:
+            raise NotFound  # It was removed a moment ago.
+        outcome, score, level = rows[0]
+        return msgspec.structs.replace(nothing, outcome=Outcome(outcome), score=score, level=level), active
 
     async def explain(self, tenant: str, event_id: str) -> Explained:
         """Return everything about one decision. Raises `NotFound`."""
@@ -123,7 +139,10 @@ class Explainer:
         entities = {kind: value for kind, value in stored.entities._asdict().items() if value is not None}
         links = await self._relater.links(tenant, entities)
         feedback = await self.feedback(tenant, [event_id])
-        return Explained(stored, decode(stored.sent), active, decision, features, inexact, links, feedback)
+        unknown, sent = list(record.unknown), read_sent(stored.sent)
+        if not sent:
+            unknown.append(("event", "what was sent is damaged"))
+        return Explained(stored, sent, active, decision, features, unknown, inexact, links, feedback)
 
     async def feedback(self, tenant: str, event_ids: Sequence[str]) -> list[Feedback]:
         """Return what was said about some events, oldest first for each."""
