@@ -24,7 +24,7 @@ from typing import Any
 
 from bench.aml.other_money import Other
 from bench.client.load import measure_apart
-from bench.fixtures.stage import cpu_s, machine
+from bench.fixtures.processes import cpu_s, machine
 from vettance import clock
 from vettance.aml import sql
 from vettance.aml.alerting import REPEAT_MS

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from bench import BENCH
 from bench.faults.books import Books, ask
 from bench.fixtures.private_stores import Cable, Cables, Postgres, Redis, free_port
-from bench.fixtures.stage import processes_of
+from bench.fixtures.processes import MODULES, processes_of
 from vettance.demo.drive import PATH
 from vettance.demo.launch import LaunchFault, command
 
@@ -25,7 +25,7 @@ LAYOUTS: dict[str, dict[str, tuple[str, ...]]] = {
     "apart": {"web": ("--workers", "2", "--role", "web"), "worker": ("--role", "worker")},
 }
 #: What tells a process among those of a host by its command line.
-_MARKS = {"web": b"--seat", "deliverer": b"vettance.webhooks.worker", "worker": b"--role\0worker"}
+_MARKS = {"web": b"--seat", "deliverer": MODULES["webhooks"].encode(), "worker": b"--role\0worker"}
 START_S_MAX = 300.0
 STOP_S_MAX = 30.0
 #: By then every process knows of a subscription, as promised; every message is written from then on.

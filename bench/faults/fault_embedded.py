@@ -22,8 +22,9 @@ import uvloop
 from bench import BENCH
 from bench.client.load import Run, drive
 from bench.faults.books import Books, CarefulClient, Round, ask, compare, settle_jobs
+from bench.fixtures.payments import payment_bodies
+from bench.fixtures.processes import kind_of, processes_of, say
 from bench.fixtures.small_disk import SmallDisk
-from bench.fixtures.stage import payment_bodies, processes_of, say
 from vettance.db.connection import STORE_FILE
 from vettance.demo.demo_client import request
 from vettance.demo.drive import PATH
@@ -96,7 +97,7 @@ class Running:
         """The process that writes to the store."""
         for pid in processes_of(self.process.pid)[1:]:
             with contextlib.suppress(OSError):
-                if b"vettance.db.writer" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if kind_of(pid) == "writer":
                     return pid
         return None
 

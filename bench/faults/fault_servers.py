@@ -18,9 +18,10 @@ from bench.client.load import Run, drive
 from bench.faults.books import Books, CarefulClient, Round, compare, settle_jobs
 from bench.faults.fault_deployment import LAYOUTS, Deployment, prepare
 from bench.faults.watchers import Hammer, Prober, Tally, processes_and_connections, written_errors
+from bench.fixtures.payments import payment_bodies
 from bench.fixtures.private_stores import Postgres, Redis, StoreFault, stores
+from bench.fixtures.processes import say
 from bench.fixtures.small_disk import SmallDisk
-from bench.fixtures.stage import payment_bodies, say
 from bench.fixtures.webhook_receivers import Receivers
 from vettance.demo.demo_client import request
 from vettance.demo.drive import PATH

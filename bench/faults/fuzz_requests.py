@@ -28,7 +28,7 @@ from typing import Any
 
 from bench.client.blocking import Caller
 from bench.fixtures.extreme_bodies import JSON, Extremes
-from bench.fixtures.stage import processes_of
+from bench.fixtures.processes import processes_of
 from vettance.demo.demo_client import request
 from vettance.demo.launch import Launched, LaunchFault, command, make_fresh, serving
 from vettance.rules.packs import load_pack_text

@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import uvloop
 
 from bench.client.load import Run, drive
-from bench.fixtures.stage import payment_bodies, processes_of, say
+from bench.fixtures.payments import payment_bodies
+from bench.fixtures.processes import processes_of, say
 from vettance.db.connection import STORE_FILE
 from vettance.demo.demo_client import HttpAnswer, request
 from vettance.demo.drive import PATH

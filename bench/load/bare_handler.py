@@ -4,15 +4,24 @@ Prints its address, then serves until SIGTERM.
 """
 
 import argparse
+import contextlib
 import gc
 import socket
-from collections.abc import Awaitable, Callable
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import uvicorn
 import uvloop
 
+from bench import BENCH
+from bench.client.blocking import ask_once
+from vettance.demo.demo_client import request
+from vettance.demo.launch import READY_S_MAX
 from vettance.server.web_process import server_config
 
 _decode = msgspec.json.Decoder().decode
@@ -49,3 +58,26 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 50)
     server = uvicorn.Server(server_config(bare))  # type: ignore[arg-type]
     uvloop.run(server.serve(sockets=[listener]))
+
+
+@contextlib.contextmanager
+def bare_server() -> Iterator[str]:
+    """Run the bare handler in a process of its own; yields its address."""
+    process = subprocess.Popen(
+        [sys.executable, str(BENCH), "bare_handler"], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        address = process.stdout.readline().strip()
+        until = time.monotonic() + READY_S_MAX
+        while time.monotonic() < until:
+            with contextlib.suppress(OSError):
+                parts = urlsplit(address)
+                ask_once(parts.hostname or "", parts.port or 80, request("POST", "/", "", b"{}"))
+                break
+            time.sleep(0.05)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(15)
+        process.stdout.close()

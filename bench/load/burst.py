@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.client.load import measure_apart
-from bench.fixtures.stage import cpu_s, machine, payment_bodies, put_fifty_rules_in_force
+from bench.fixtures.payments import payment_bodies, put_fifty_rules_in_force
+from bench.fixtures.processes import cpu_s, machine
 from vettance.demo.launch import launched, make_fresh, serving
 from vettance.history.segment import CHUNK
 

@@ -17,16 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.client.load import Result, measure_apart
-from bench.fixtures.stage import (
-    bare_server,
-    cpu_s,
-    machine,
-    payment_bodies,
-    processes_of,
-    put_fifty_rules_in_force,
-    resident_mb,
-    say,
-)
+from bench.fixtures.payments import payment_bodies, put_fifty_rules_in_force
+from bench.fixtures.processes import cpu_s, machine, processes_of, resident_mb, say
+from bench.load.bare_handler import bare_server
 from bench.parts import inside
 from vettance.demo.drive import PATH
 from vettance.demo.launch import Launched, LaunchFault, launched, make_fresh

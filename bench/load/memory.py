@@ -19,7 +19,7 @@ from typing import Any
 
 import uvloop
 
-from bench.fixtures.stage import machine, processes_of, proportional_mb, resident_mb, say
+from bench.fixtures.processes import machine, processes_of, proportional_mb, resident_mb, say
 from vettance.demo.drive import drive
 from vettance.demo.feed import Sample, generated
 from vettance.demo.launch import Launched, LaunchFault, launched, make_fresh, serving

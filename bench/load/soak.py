@@ -30,7 +30,7 @@ import uvloop
 
 from bench.client.blocking import ask
 from bench.client.open_loop import OpenLoop, quantile
-from bench.fixtures.stage import machine, processes_of, say
+from bench.fixtures.processes import kind_of, machine, processes_of, say
 from bench.fixtures.webhook_receivers import OK
 from bench.load.soak_traffic import MIX, Traffic
 from vettance.db.connection import STORE_FILE
@@ -104,21 +104,7 @@ def weigh(pid: int, at_s: float) -> Sample:
     threads = len(list((place / "task").iterdir()))
     sockets = sum(file.startswith("socket:") for file in files)
     memory, anonymous = (parts[name] * 1024 / 1e6 for name in (b"Pss", b"Pss_Anon"))
-    return Sample(at_s, _name(place), memory, anonymous, len(files), sockets, threads)
-
-
-def _name(place: Path) -> str:
-    line = (place / "cmdline").read_bytes()
-    for sign, name in (
-        (b"db.writer", "writer"),
-        (b"webhooks", "webhooks"),
-        (b"--seat", "web"),
-        (b"watchlists", "watchlists"),
-        (b"multiprocessing", "aside"),
-    ):
-        if sign in line:
-            return f"{name} {place.name}"
-    return f"serve {place.name}"
+    return Sample(at_s, f"{kind_of(pid)} {pid}", memory, anonymous, len(files), sockets, threads)
 
 
 async def watch(pid: int, folder: Path, samples: list[Sample], sizes: list[Sizes]) -> None:

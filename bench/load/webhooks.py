@@ -29,7 +29,7 @@ import uvloop
 
 from bench.client.load import Run, drive
 from bench.client.open_loop import Ask, OpenLoop, quantile
-from bench.fixtures.stage import cpu_s, machine, processes_of
+from bench.fixtures.processes import cpu_s, kind_of, machine, processes_of
 from bench.fixtures.webhook_receivers import Receivers
 from vettance import clock
 from vettance.db.connection import STORE_FILE
@@ -222,12 +222,7 @@ def throughput(seconds: float, rate: float, fan: int) -> dict[str, Any]:
 
 def usage(service: Launched) -> dict[str, float]:
     """Processor seconds used so far by the processes of the service, by what they are."""
-    found = {}
-    for pid in processes_of(service.process.pid):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
-        name = next((part for part in ("webhooks.worker", "db.writer") if f"vettance.{part}" in words), "web")
-        found[name] = cpu_s(pid)
-    return found
+    return {kind_of(pid): cpu_s(pid) for pid in processes_of(service.process.pid)}
 
 
 def retries(count: int) -> dict[str, Any]:

@@ -32,8 +32,9 @@ import uvloop
 
 from bench import BENCH
 from bench.client.open_loop import Ask, OpenLoop, quantile
+from bench.fixtures.payments import payment_bodies
 from bench.fixtures.private_stores import Postgres, Redis
-from bench.fixtures.stage import cpu_s, machine, payment_bodies, processes_of, proportional_mb, say
+from bench.fixtures.processes import cpu_s, machine, processes_of, proportional_mb, say
 from bench.fixtures.webhook_receivers import Receivers
 from bench.neighbours import misbehave
 from vettance import clock

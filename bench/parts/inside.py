@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from bench.fixtures.fifty_rules import fifty_rules
-from bench.fixtures.stage import payment_bodies
+from bench.fixtures.payments import payment_bodies
 from vettance import clock
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import Event, read_taken_event

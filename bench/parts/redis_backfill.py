@@ -14,8 +14,9 @@ from typing import Any
 
 import uvloop
 
+from bench.fixtures.payments import payment_bodies
 from bench.fixtures.private_stores import Redis
-from bench.fixtures.stage import machine, payment_bodies
+from bench.fixtures.processes import machine
 from vettance import clock
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.features import fraud_schema

@@ -19,7 +19,8 @@ import uvloop
 from uvicorn.server import ServerState
 
 from bench.fixtures.fifty_rules import fifty_rules
-from bench.fixtures.stage import machine, payment_bodies
+from bench.fixtures.payments import payment_bodies
+from bench.fixtures.processes import machine
 from vettance.demo.demo_client import request
 from vettance.demo.launch import QUOTA, THROTTLE, command, make_fresh
 from vettance.events.event import EventBody, check_event

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from bench.fixtures.private_stores import Postgres
-from bench.fixtures.stage import cpu_s, processes_of, say
+from bench.fixtures.processes import cpu_s, processes_of, say
 from bench.neighbours.neighbour import subscribe
 from bench.store.grown_rows import Setting, fill_postgres, fill_sqlite
 from vettance import clock

@@ -24,7 +24,8 @@ from typing import Any, Final, NamedTuple
 
 from bench.client.blocking import Caller
 from bench.client.open_loop import quantile
-from bench.fixtures.stage import machine, payment_bodies, say
+from bench.fixtures.payments import payment_bodies
+from bench.fixtures.processes import machine, say
 from bench.fixtures.webhook_receivers import Receivers
 from bench.store.grown_rows import BUSY, name_of
 from bench.store.grown_services import LISTED, TENANTS, Grown, grown

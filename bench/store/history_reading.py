@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.fixtures.stage import machine
+from bench.fixtures.processes import machine
 from vettance import clock
 from vettance.db.connection import open_writer
 from vettance.db.engine import Statement

@@ -17,7 +17,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from bench.fixtures.stage import cpu_s, machine
+from bench.fixtures.processes import cpu_s, machine
 from bench.store.history_reading import rows_of
 from vettance import clock
 from vettance.db.engine import Statement

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-from bench.fixtures.stage import machine
+from bench.fixtures.processes import machine
 from bench.store.embedded_store import DECISION, DELIVERY, EVENT, TENANT, rows
 from vettance.db.dialect import form_of
 from vettance.db.engine import Statement
