@@ -5,10 +5,10 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: bench-history chart fuzz-requests soak neighbour faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
+.PHONY: chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
 help:  ## List the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 $(READY): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Vettance needs Python 3.11 or newer"; exit 1; }
@@ -30,16 +30,8 @@ bench: $(READY)  ## The figures of docs/benchmarks.md that need no more than a f
 	$(BIN)/python bench evaluate $(BENCH_ARGS)
 	$(BIN)/python bench grown_stores $(GROWN_ARGS)
 
-bench-history: $(READY)  ## Lists and statistics over five million decisions (filling the store takes a while)
-	$(BIN)/python bench history_reading $(BENCH_ARGS)
-	$(BIN)/python bench history_writing
-	$(BIN)/python bench burst
-
-soak: $(READY)  ## Mixed traffic for 40 minutes, and what grows meanwhile
-	$(BIN)/python bench soak $(SOAK_ARGS)
-
-neighbour: $(READY)  ## What a tenant suffers while another one misbehaves in each of a dozen ways
-	$(BIN)/python bench neighbour $(BENCH_ARGS)
+bench-%: $(READY)  ## Any benchmark by its name (bench/README.md lists them): make bench-soak BENCH_ARGS="--minutes 5"
+	$(BIN)/python bench $* $(BENCH_ARGS)
 
 faults: $(READY)  ## Break the service in every way, for about an hour, and look for what was lost
 	$(BIN)/python bench simulate_webhooks --schedules 2000

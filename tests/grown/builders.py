@@ -55,7 +55,9 @@ def called_builders(found: set[str]) -> Iterator[None]:
 
 _START: Final = "Run once at a start, or when rules change: it goes through what a memory is filled from."
 _KEPT: Final = "Tenants, keys, rules and lists are kept in memory; they are read when somebody changes them."
-_LAID_OUT: Final = "Lists and statistics read columns laid out for them; `make bench-history` measures those."
+_LAID_OUT: Final = (
+    "Lists and statistics read columns laid out for them; `bench history_reading` measures those."
+)
 _REMOVING: Final = "It goes through what it removes or renames, a step at a time."
 _CHANGED: Final = "It works through the subjects that a change of a watchlist concerns, a chunk at a time."
 _IMPORT: Final = "A command imports the past: it goes through what it imports, a chunk at a time."
