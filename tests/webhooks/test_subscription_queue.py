@@ -176,3 +176,18 @@ def test_one_tenants_slow_receivers_leave_slots_to_the_slow_ones_of_others() -> 
     assert len(lanes.take(NOW)) == 4
     wait_for("other", 0)
     assert len(lanes.take(NOW)) == 1
+
+
+def test_what_goes_in_one_commit_is_shared_by_turns_and_the_rest_goes_next():
+    lanes = Lanes()
+    for number in range(50):
+        for at in range(4):
+            lanes.add(lanes.lane("loud", f"loud-{number}"), 1000 + 10 * number + at, NOW, NOW)
+    lanes.add(lanes.lane("quiet", "quiet"), 1, NOW, NOW)
+    lanes.add(lanes.lane("quiet", "quiet"), 2, NOW, NOW)
+    first = seqs(lanes.take(NOW, 10))
+    assert len(first) == 10
+    assert {1, 2} <= set(first)
+    second = seqs(lanes.take(NOW, 10))
+    assert len(second) == 10
+    assert not set(first) & set(second)

@@ -73,7 +73,8 @@ class Settler:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            batch, self._sent = self._sent, []
+            most = delivery_queue.COMMIT_MAX
+            batch, self._sent = self._sent[:most], self._sent[most:]
             try:
                 failed = await self._settle(batch)
             except Exception:  # noqa: BLE001 - a loop that died silently would stop every webhook
@@ -84,10 +85,11 @@ class Settler:
             if failed:
                 # What was sent must be recorded, however long the store is away; the lease guards the rest.
                 self._sent += failed
-                self._wake.set()
                 await asyncio.sleep(STORE_PAUSE_S)
-            elif self._is_ending:
+            elif self._is_ending and not self._sent:
                 return
+            if self._sent:
+                self._wake.set()
             await asyncio.sleep(ROUND_S)
 
     async def _settle(self, batch: list[Sent]) -> list[Sent]:

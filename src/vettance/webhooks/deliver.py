@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -31,7 +31,8 @@ _POLL_S: Final = 0.02
 _CHANGES_S: Final = 0.25
 _SWEEP_S: Final = 10.0
 _OVERDUE_MS: Final = 5_000
-_FEED_ROWS: Final = 2_000
+# So many at a time are taken in, each a few microseconds; others have their turn in between.
+_FEED_ROWS: Final = 250
 _CANCEL_ROWS: Final = 1_000
 _FORGET_ROWS: Final = 1_000
 
@@ -250,8 +251,8 @@ class Deliverer:
     async def _dispatch(self) -> bool:
         """Claim what may go and begin to send it. Where the store does not take a claim for a reason of its
         own, halves of it are tried, so that one row that cannot be read keeps no other from being sent."""
-        taken = self._lanes.take(self._now_ms())
-        chunks = deque(_chunks(taken, delivery_queue.CLAIM_MAX))
+        taken = self._lanes.take(self._now_ms(), delivery_queue.COMMIT_MAX)
+        chunks = deque([taken] if taken else ())
         while chunks:
             chunk, lease = chunks.popleft(), delivery_queue.make_lease(self._owner, secrets.token_hex(8))
             try:
@@ -381,7 +382,3 @@ class Deliverer:
 
 def _loop_s() -> float:
     return asyncio.get_running_loop().time()
-
-
-def _chunks(items: Sequence[Queued], size: int) -> Iterable[Sequence[Queued]]:
-    return (items[start : start + size] for start in range(0, len(items), size))

@@ -58,7 +58,9 @@ def select_overdue_lanes(now_ms: int, overdue_ms: int, ahead_ms_max: int) -> Sta
     return everyone(_LANES.format(late), (now_ms - overdue_ms, now_ms + ahead_ms_max))
 
 
-CLAIM_MAX: Final = 256
+#: So many deliveries are claimed, or settled, in one commit: decisions that are to be written meanwhile wait
+#: for it, and what comes next takes its turn behind them. It takes a few milliseconds.
+COMMIT_MAX: Final = 100
 
 
 def claim(numbers: Sequence[int], lease: str, now_ms: int, lease_ms: int, ahead_ms_max: int) -> Statement:

@@ -142,15 +142,16 @@ class Lanes:
         """Return the lanes that the store has more for."""
         return [lane for lane in self._lanes.values() if lane.hungry]
 
-    def take(self, now_ms: int) -> list[tuple[SubscriptionQueue, int]]:
-        """Return (lane, delivery) pairs to send now, a turn for each tenant until the limits are reached."""
+    def take(self, now_ms: int, most: int = READY_MAX) -> list[tuple[SubscriptionQueue, int]]:
+        """Return (lane, delivery) pairs to send now, a turn for each tenant until the limits are reached, or
+        there are as many as may be."""
         taken: list[tuple[SubscriptionQueue, int]] = []
         slow = DynamicShares(self._slow_max)
         for lane in self._busy.values():
             if lane.slow:
                 slow.count(lane.in_flight, lane.tenant)
         idle = 0
-        while self._waiting and idle < len(self._waiting) and self._shares.free > 0:
+        while self._waiting and idle < len(self._waiting) and self._shares.free > 0 and len(taken) < most:
             tenant = next(iter(self._waiting))
             self._waiting.move_to_end(tenant)
             next_lane = self._next_lane(tenant, slow, now_ms)
