@@ -24,22 +24,25 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from bench import BENCH
-from vettance.db.engine import Statement, StoreDown
+from vettance.db import tables
+from vettance.db.engine import StoreDown, insert
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore, store_path
+from vettance.db.tables import Insert
 from vettance.ids import IdSource
 
 CALLERS = 32
-EVENT = (
-    "INSERT INTO event (id, tenant, source, received_at_ms, occurred_at_ms, sent) VALUES (?, ?, ?, ?, ?, ?)"
+EVENT = Insert(
+    tables.EVENT,
+    "id, tenant, source, received_at_ms, occurred_at_ms, sent",
 )
-DECISION = (
-    "INSERT INTO decision (id, tenant, evaluated_at_ms, occurred_at_ms, event_name, event_category, decision,"
-    " score, level, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DECISION = Insert(
+    tables.DECISION,
+    "id, tenant, evaluated_at_ms, occurred_at_ms, event_name, event_category, decision, score, level, record",
 )
-DELIVERY = (
-    "INSERT INTO delivery (id, tenant, subscription, type, subject, created_at_ms, state, due_at_ms, body)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DELIVERY = Insert(
+    tables.DELIVERY,
+    "id, tenant, subscription, type, subject, created_at_ms, state, due_at_ms, body",
 )
 
 SOUND = "PRAGMA integrity_check"
@@ -69,10 +72,15 @@ async def load(path: Path, writer: str) -> None:
             blob = os.urandom(random.randrange(50, 800))
             with suppress(StoreDown):
                 await store.write(
-                    Statement(EVENT, (event_id, "ten_a", "evaluate", 1, 1, blob)),
-                    Statement(DECISION, (event_id, "ten_a", 1, 1, "login", "OTHER", "ALLOW", 3, "low", blob)),
-                    Statement(
+                    insert(EVENT, "ten_a", (event_id, "ten_a", "evaluate", 1, 1, blob)),
+                    insert(
+                        DECISION,
+                        "ten_a",
+                        (event_id, "ten_a", 1, 1, "login", "OTHER", "ALLOW", 3, "low", blob),
+                    ),
+                    insert(
                         DELIVERY,
+                        "ten_a",
                         (
                             *("dlv" + event_id[3:], "ten_a", "whs_a", "EVENT_RISK_EVALUATED", event_id),
                             *(1, "pending", 1, b"{}"),

@@ -18,21 +18,24 @@ from typing import Any
 import uvloop
 
 from vettance import clock
-from vettance.db.engine import Statement
+from vettance.db import tables
+from vettance.db.engine import insert
 from vettance.db.sqlite import SqliteStore, store_path
+from vettance.db.tables import Insert
 from vettance.ids import IdSource
 
-EVENT = (
-    "INSERT INTO event (id, tenant, source, received_at_ms, occurred_at_ms, sent) VALUES (?, ?, ?, ?, ?, ?)"
+EVENT = Insert(
+    tables.EVENT,
+    "id, tenant, source, received_at_ms, occurred_at_ms, sent",
 )
-DECISION = (
-    "INSERT INTO decision (id, tenant, evaluated_at_ms, occurred_at_ms, event_name, event_category, decision,"
-    " score, level, customer_id, email, device_id, fingerprint, ip, country, session_id, record)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DECISION = Insert(
+    tables.DECISION,
+    "id, tenant, evaluated_at_ms, occurred_at_ms, event_name, event_category, decision, score, "
+    "level, customer_id, email, device_id, fingerprint, ip, country, session_id, record",
 )
-DELIVERY = (
-    "INSERT INTO delivery (id, tenant, subscription, type, subject, created_at_ms, state, due_at_ms, body)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+DELIVERY = Insert(
+    tables.DELIVERY,
+    "id, tenant, subscription, type, subject, created_at_ms, state, due_at_ms, body",
 )
 TENANT = "ten_" + "0" * 32
 SENT, RECORD, TOLD = os.urandom(1000), os.urandom(1200), os.urandom(500)
@@ -78,8 +81,8 @@ def preload(path: Path, count: int) -> None:
     for start in range(0, count, 10_000):
         made = [rows(number) for number in range(start, min(start + 10_000, count))]
         connection.execute("BEGIN")
-        for sql, place in ((EVENT, 0), (DECISION, 1), (DELIVERY, 2)):
-            connection.executemany(sql, [one[place] for one in made])
+        for into, place in ((EVENT, 0), (DECISION, 1), (DELIVERY, 2)):
+            connection.executemany(into.text, [one[place] for one in made])
         connection.execute("COMMIT")
     connection.close()
 
@@ -108,7 +111,9 @@ async def measure(path: Path, seat: Any, callers: int, seconds: float, warm_s: f
             while (start := time.perf_counter()) < end:
                 event, decision, delivery = rows(number)
                 await store.write(
-                    Statement(EVENT, event), Statement(DECISION, decision), Statement(DELIVERY, delivery)
+                    insert(EVENT, TENANT, event),
+                    insert(DECISION, TENANT, decision),
+                    insert(DELIVERY, TENANT, delivery),
                 )
                 latencies_ms.append((time.perf_counter() - start) * 1000)
                 number += callers
@@ -130,7 +135,7 @@ async def measure(path: Path, seat: Any, callers: int, seconds: float, warm_s: f
     start = time.perf_counter()
     for number in range(5000):
         event, decision, delivery = rows(number)
-        (Statement(EVENT, event), Statement(DECISION, decision), Statement(DELIVERY, delivery))
+        (insert(EVENT, TENANT, event), insert(DECISION, TENANT, decision), insert(DELIVERY, TENANT, delivery))
     making_us = (time.perf_counter() - start) / 5000 * 1e6
     cuts = statistics.quantiles(latencies_ms, n=1000)
     written = len(latencies_ms)

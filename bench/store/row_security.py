@@ -19,7 +19,7 @@ from typing import Any
 from bench.fixtures.processes import machine
 from bench.store.embedded_store import DECISION, DELIVERY, EVENT, TENANT, rows
 from vettance.db.dialect import form_of
-from vettance.db.engine import Statement
+from vettance.db.engine import Statement, insert
 from vettance.db.postgres import PostgresStore
 from vettance.db.postgres_batch import Batcher, CommitBatch
 from vettance.db.postgres_link import connect
@@ -44,8 +44,8 @@ Act = Callable[[], Awaitable[Any]]
 def decided(number: int) -> list[Statement]:
     """What one decided event writes."""
     return [
-        Statement(text, args, None, TENANT)
-        for text, args in zip((EVENT, DECISION, DELIVERY), rows(number), strict=True)
+        insert(into, TENANT, args)
+        for into, args in zip((EVENT, DECISION, DELIVERY), rows(number), strict=True)
     ]
 
 
@@ -101,7 +101,7 @@ async def measure(url: str, count: int, repeats: int) -> None:
     }
     print("| statement | walls | none | bare | walls : none |\n|---|---:|---:|---:|---:|")
     for name, statement in asked.items():
-        text, args = form_of(statement.sql).text, statement.args
+        text, args = form_of(statement).text, statement.args
 
         def act(connection: Any, statement: Statement = statement) -> Act:
             return lambda: fetch(connection, statement)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from vettance.db.engine import Statement, everyone, scoped
+from vettance.db.tables import ATTEMPT, DELIVERY, INTEREST, MESSAGE
 from vettance.wire.payload import timestamp
 
 
@@ -29,6 +30,8 @@ _INSERT_DELIVERIES: Final = (
     "body_bytes) SELECT ?, ? || slot, subscription, type, ?, ?, 'pending', ?, ?, ? FROM interest "
     "WHERE tenant = ? AND type = ?"
 )
+_MESSAGE: Final = MESSAGE.reading(INTEREST)
+_DELIVERIES: Final = DELIVERY.reading(INTEREST)
 _SLOT_DIGITS: Final = 4
 #: How long the id of a message is: `dlv_` and 28 digits.
 _MESSAGE_ID_CHARS: Final = 32
@@ -62,8 +65,8 @@ def enqueue(
     body, kind = envelope(message_type, now_ms, data), message_type.value
     deliveries = (message, subject, now_ms, now_ms, b"", len(body), tenant, kind)
     return (
-        scoped(tenant, _INSERT_MESSAGE, (message, now_ms, body, tenant, kind)),
-        scoped(tenant, _INSERT_DELIVERIES, deliveries),
+        scoped(_MESSAGE, tenant, _INSERT_MESSAGE, (message, now_ms, body, tenant, kind)),
+        scoped(_DELIVERIES, tenant, _INSERT_DELIVERIES, deliveries),
     )
 
 
@@ -75,11 +78,12 @@ def remove_deliveries(some: str, args: Sequence[Any]) -> list[Statement]:
     """
     last_of = f"SELECT delivery.tenant, {MESSAGE_OF_DELIVERY} FROM delivery WHERE seq IN ({some})"  # noqa: S608 - texts of ours
     return [
-        everyone(f"DELETE FROM attempt WHERE delivery IN ({some})", args),  # noqa: S608 - texts of ours
+        everyone(ATTEMPT, f"DELETE FROM attempt WHERE delivery IN ({some})", args),  # noqa: S608 - texts of ours
         everyone(
+            MESSAGE.reading(DELIVERY),
             f"DELETE FROM message WHERE (tenant, id) IN ({last_of}) AND NOT EXISTS (SELECT 1 FROM delivery "  # noqa: S608
             f"WHERE {DELIVERY_OF_MESSAGE} AND delivery.seq NOT IN ({some}))",
             (*args, *args),
         ),
-        everyone(f"DELETE FROM delivery WHERE seq IN ({some})", args),  # noqa: S608 - texts of ours
+        everyone(DELIVERY, f"DELETE FROM delivery WHERE seq IN ({some})", args),  # noqa: S608 - texts of ours
     ]

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from hypothesis import strategies as st
 
-from vettance.db.engine import Clash, Lost, Statement, Store, everyone, scoped
+from vettance.db.engine import EVERYBODY, Clash, Lost, Statement, Store, everyone, insert, scoped
+from vettance.db.tables import DECISION, DELIVERY, EVENT, QUOTA_USE, Insert
 
 
 async def until(holds: Callable[[], bool], within_s: float = 5.0) -> None:
@@ -21,55 +23,58 @@ def size(path: Path) -> int:
     return path.stat().st_size
 
 
+_USE: Final = "tenant, hour, used"
+_INSERT_USE: Final = Insert(QUOTA_USE, _USE)
+_SUM_USES: Final = Insert(QUOTA_USE, _USE, key="tenant, hour", adds="used")
+#: The same, as far as nobody knows that it only adds up.
+_RAISE_USES: Final = Insert(QUOTA_USE, _USE, key="tenant, hour", sets="used = quota_use.used + excluded.used")
+_INSERT_EVENT: Final = Insert(EVENT, "id, tenant, source, received_at_ms, occurred_at_ms, sent")
+_INSERT_DECISION: Final = Insert(
+    DECISION,
+    "id, tenant, evaluated_at_ms, occurred_at_ms, event_name, event_category, decision, score, level, record",
+)
+_INSERT_DELIVERY: Final = Insert(
+    DELIVERY, "id, tenant, subscription, type, subject, created_at_ms, state, due_at_ms, body"
+)
+
+
 def use(tenant: str, hour: int, used: int = 1) -> Statement:
-    return scoped(tenant, "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", (hour, used))
+    return insert(_INSERT_USE, tenant, (hour, used))
 
 
 def add_use(tenant: str, hour: int, rows: int | None = None) -> Statement:
-    return scoped(tenant, "UPDATE quota_use SET used = used + 1 WHERE tenant = ? AND hour = ?", (hour,), rows)
+    return scoped(
+        QUOTA_USE, tenant, "UPDATE quota_use SET used = used + 1 WHERE tenant = ? AND hour = ?", (hour,), rows
+    )
 
 
 def raise_uses(tenant: str, hour: int) -> Statement:
     """Count in two hours, be they there or not: in the same one twice when it is the third."""
-    return scoped(
-        tenant,
-        "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, 1), (?, ?, 1) "
-        "ON CONFLICT (tenant, hour) DO UPDATE SET used = quota_use.used + excluded.used",
-        (hour, tenant, 6 - hour),
-    )
+    return insert(_RAISE_USES, tenant, (hour, 1, tenant, 6 - hour, 1))
 
 
 def sum_uses(tenant: str, hour: int) -> Statement:
     """The same, in a text whose rows the store may add up before it looks at them."""
-    return scoped(
-        tenant,
-        "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?), (?, ?, ?) "
-        "ON CONFLICT (tenant, hour) DO UPDATE SET used = quota_use.used + excluded.used",
-        (hour, 2, tenant, 6 - hour, 3),
-    )
+    return insert(_SUM_USES, tenant, (hour, 2, tenant, 6 - hour, 3))
 
 
 def all_uses() -> Statement:
-    return everyone("SELECT tenant, hour, used FROM quota_use ORDER BY tenant, hour")
+    return everyone(QUOTA_USE, "SELECT tenant, hour, used FROM quota_use ORDER BY tenant, hour")
 
 
 def decided(event_id: str, size: int = 100) -> tuple[Statement, Statement, Statement]:
     """What is stored for one decided event: the event, its decision, and a delivery that tells of it."""
     blob = b"x" * size
     return (
-        everyone(
-            "INSERT INTO event (id, tenant, source, received_at_ms, occurred_at_ms, sent)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            (event_id, "ten_a", "evaluate", 1, 1, blob),
-        ),
-        everyone(
-            "INSERT INTO decision (id, tenant, evaluated_at_ms, occurred_at_ms, event_name, event_category,"
-            " decision, score, level, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        insert(_INSERT_EVENT, EVERYBODY, (event_id, "ten_a", "evaluate", 1, 1, blob)),
+        insert(
+            _INSERT_DECISION,
+            EVERYBODY,
             (event_id, "ten_a", 1, 1, "user.login", "AUTHENTICATION", "ALLOW", 3, "low", blob),
         ),
-        everyone(
-            "INSERT INTO delivery (id, tenant, subscription, type, subject, created_at_ms, state, due_at_ms,"
-            " body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        insert(
+            _INSERT_DELIVERY,
+            EVERYBODY,
             ("dlv" + event_id[3:], "ten_a", "whs_a", "EVENT_RISK_EVALUATED", event_id, 1, "pending", 1, b""),
         ),
     )

@@ -18,7 +18,7 @@ from vettance.db.sqlite_batch import Committer
 
 def _frame(*statements: Statement) -> bytes:
     """Frame one write whose shape travels with it."""
-    shape = [[statement.sql, statement.rows] for statement in statements]
+    shape = [[statement.sql, statement.rows, None, 0] for statement in statements]
     return msgspec.msgpack.encode([0, [], [[shape, *[statement.args for statement in statements]]]])
 
 

@@ -1,17 +1,18 @@
-"""How a text is sent to PostgreSQL: which rows of many may be put together."""
+"""How statements are sent to PostgreSQL: which rows go together, and which statements may change places."""
 
 import pytest
 
-from vettance.db.dialect import add_up, form_of
+from vettance.db.dialect import add_up, arrange, form_of, numbered
+from vettance.db.engine import Statement, insert, scoped
+from vettance.db.tables import API_KEY, DELIVERY, INTEREST, MESSAGE, SUBSCRIPTION, TENANT, Insert, Table
 
-HEAD = (
-    "INSERT INTO hits (tenant, day, hits, misses) VALUES (?, ?, ?, ?) "
-    "ON CONFLICT (tenant, day) DO UPDATE SET "
-)
+HITS = Table("hits")
+COLUMNS = "tenant, day, hits, misses"
+ADDED = Insert(HITS, COLUMNS, key="tenant, day", adds="hits, misses")
 
 
 def test_an_insert_that_adds_everything_up_names_its_rows_by_the_rest() -> None:
-    form = form_of(HEAD + "hits = hits.hits + excluded.hits, misses = hits.misses + excluded.misses")
+    form = form_of(insert(ADDED, "ten_a", (1, 2, 3)))
     assert form.key == (0, 1)
     assert form.many is not None
     assert form.many.startswith("INSERT INTO hits (tenant, day, hits, misses) SELECT given.c1")
@@ -19,27 +20,72 @@ def test_an_insert_that_adds_everything_up_names_its_rows_by_the_rest() -> None:
 
 
 @pytest.mark.parametrize(
-    "change",
+    "into",
     [
-        "hits = hits.hits + excluded.hits",  # the misses of a later row are not taken
-        "hits = hits.hits + excluded.hits, misses = excluded.misses",
-        "hits = hits.hits + excluded.misses, misses = hits.misses + excluded.hits",
-        "hits = hits.hits + 1, misses = hits.misses + excluded.misses",
-        "hits = hits.hits + excluded.hits, misses = hits.misses - excluded.misses",
-        "hits = hits.hits + excluded.hits, misses = hits.misses + excluded.misses, day = 1",
+        Insert(HITS, COLUMNS, key="tenant, day", adds="hits"),  # the misses of a later row are not taken
+        Insert(HITS, COLUMNS, key="tenant, day", adds="hits", replaces="misses"),
+        Insert(HITS, COLUMNS, key="tenant, day", replaces="hits, misses"),
+        Insert(HITS, COLUMNS, key="tenant, day", sets="hits = hits.hits + 1"),
+        Insert(HITS, COLUMNS, key="tenant, day", adds="hits, misses", sets="day = 1"),
     ],
+    ids=["one left out", "one replaced", "all replaced", "counted", "one assigned"],
 )
-def test_an_insert_that_does_more_is_sent_row_by_row(change: str) -> None:
-    form = form_of(HEAD + change)
-    assert (form.key, form.many) == ((), None)
+def test_an_insert_that_does_more_is_sent_row_by_row(into: Insert) -> None:
+    form = form_of(insert(into, "ten_a", (1, 2, 3)))
+    assert (form.key, form.many, form.width) == ((), None, 4)
 
 
-def test_an_insert_with_values_of_its_own_is_sent_row_by_row() -> None:
-    change = "ON CONFLICT (tenant) DO UPDATE SET hits = hits.hits + excluded.hits"
-    sql = f"INSERT INTO hits (tenant, hits) VALUES (?, 1) {change}"
-    assert form_of(sql).key == ()
+def test_an_insert_that_may_change_nothing_is_asked_how_many_rows_changed() -> None:
+    form = form_of(insert(Insert(HITS, COLUMNS, key="tenant, day"), "ten_a", (1, 2, 3)))
+    assert form.width == 0
+    assert form.counted is not None
+
+
+def test_an_insert_of_several_rows_is_one_text_in_sqlite_and_one_form_in_postgresql() -> None:
+    one, two = insert(ADDED, "ten_a", (1, 2, 3)), insert(ADDED, "ten_a", (1, 2, 3, "ten_a", 2, 3, 4))
+    assert two.sql == one.sql.replace("(?, ?, ?, ?)", "(?, ?, ?, ?), (?, ?, ?, ?)")
+    assert form_of(one) is form_of(two)
 
 
 def test_rows_with_the_same_key_become_one_where_the_first_stood() -> None:
     rows = [("a", 1, 1, 0), ("b", 1, 1, 5), ("a", 1, 2, 7), ("a", 2, 1, 1)]
     assert add_up(rows, (0, 1)) == [["a", 1, 3, 7], ["b", 1, 1, 5], ["a", 2, 1, 1]]
+
+
+def test_placeholders_are_numbered_but_not_question_marks_in_texts() -> None:
+    assert numbered("SELECT '?', ? WHERE a = 'it''s ?' AND b = ?") == (
+        "SELECT '?', $1 WHERE a = 'it''s ?' AND b = $2"
+    )
+
+
+def _order(*statements: Statement) -> list[str]:
+    """Arrange two writes of the same statements, and name the tables as they come."""
+    return [
+        " ".join(sorted(step.form.tables.changed)) for step in arrange([statements] * 2) if step.form.tables
+    ]
+
+
+def test_statements_that_only_read_a_table_in_common_share_their_executions() -> None:
+    message = scoped(MESSAGE.reading(INTEREST), "t", "UPDATE message SET a = 1 WHERE tenant = ?")
+    delivery = scoped(DELIVERY.reading(INTEREST), "t", "UPDATE delivery SET a = 1 WHERE tenant = ?")
+    assert _order(message, delivery) == ["message", "delivery"]
+
+
+def test_statements_keep_their_order_when_one_changes_what_the_other_reads() -> None:
+    delivery = scoped(DELIVERY.reading(INTEREST), "t", "UPDATE delivery SET a = 1 WHERE tenant = ?")
+    interest = scoped(INTEREST, "t", "DELETE FROM interest WHERE tenant = ?")
+    assert _order(interest, delivery) == ["interest", "delivery"] * 2
+    # A deleted subscription takes its interests along.
+    subscription = scoped(SUBSCRIPTION, "t", "DELETE FROM subscription WHERE tenant = ?")
+    assert _order(subscription, delivery) == ["subscription", "delivery"] * 2
+    tenant = scoped(TENANT, "t", "UPDATE tenant SET name = ?")
+    key = scoped(API_KEY, "t", "UPDATE api_key SET name = 1 WHERE tenant = ?")
+    assert _order(tenant, key) == ["tenant", "api_key"] * 2
+
+
+def test_a_statement_that_declares_nothing_changes_places_with_no_other() -> None:
+    unknown, message = (
+        Statement("DELETE FROM x"),
+        scoped(MESSAGE, "t", "DELETE FROM message WHERE tenant = ?"),
+    )
+    assert [step.form.tables for step in arrange([[unknown, message]] * 2)] == [None, MESSAGE] * 2

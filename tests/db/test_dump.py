@@ -20,6 +20,7 @@ from vettance.db import postgres_schema
 from vettance.db.engine import Statement, everyone
 from vettance.db.migrate import migrate
 from vettance.db.postgres import PostgresStore
+from vettance.db.tables import EVENT
 
 #: What the owner of a database says beside its name: the walls between tenants bind it too.
 OF_ALL = {"PGOPTIONS": "-c vettance.tenant=*"}
@@ -111,8 +112,8 @@ async def test_every_table_comes_back_from_a_dump_that_was_made_while_others_wro
     assert len({len(found[table]) for table in busy}) == 1
     async with await PostgresStore.open(again) as store:
         assert await store.migrate() == len(before["schema_version"])
-        newest = (await store.read(everyone("SELECT MAX(seq) FROM event")))[0][0]
+        newest = (await store.read(everyone(EVENT, "SELECT MAX(seq) FROM event")))[0][0]
         await store.write(*decided(f"{month}ffffffff"))
-        assert (await store.read(everyone("SELECT MAX(seq) FROM event")))[0][0] > newest
+        assert (await store.read(everyone(EVENT, "SELECT MAX(seq) FROM event")))[0][0] > newest
         # The walls came back as well.
         assert await store.read(Statement("SELECT * FROM event")) == []

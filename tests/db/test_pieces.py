@@ -15,6 +15,7 @@ from vettance.db.engine import Row, Statement, everyone, in_pieces, scoped, stil
 from vettance.db.migrate import migrate
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
+from vettance.db.tables import EVENT
 from vettance.decisions import sql as decisions_sql
 from vettance.events import sql as events_sql
 from vettance.exchange import sql as exchange_sql
@@ -35,6 +36,7 @@ async def fill(store: AnyStore, sizes: list[int]) -> None:
     for number, size in enumerate(sizes):
         await store.write(
             everyone(
+                EVENT,
                 "INSERT INTO event (tenant, source, id, received_at_ms, occurred_at_ms, sent) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 ("ten_a", "", f"evt_{number:032x}", 0, 0, b"x" * size),
@@ -47,7 +49,7 @@ async def pieces(store: AnyStore, bytes_max: int) -> list[list[Row]]:
     after = 0
     while True:
         query = "SELECT seq, sent FROM event WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
-        rows = await store.read(in_pieces(scoped("ten_a", query, (after, 5_000)), bytes_max))
+        rows = await store.read(in_pieces(scoped(EVENT, "ten_a", query, (after, 5_000)), bytes_max))
         if not rows:
             return found
         found.append(rows)
@@ -76,7 +78,7 @@ async def test_a_piece_of_large_rows_is_little_larger_than_its_bound(store: AnyS
 
 async def test_a_row_larger_than_the_bound_comes_alone(store: AnyStore) -> None:
     await fill(store, [LARGE] * 3)
-    first = await store.read(in_pieces(everyone("SELECT sent FROM event ORDER BY seq LIMIT 1"), 1))
+    first = await store.read(in_pieces(everyone(EVENT, "SELECT sent FROM event ORDER BY seq LIMIT 1"), 1))
     assert [len(row[0]) for row in first] == [LARGE]
 
 
@@ -84,13 +86,14 @@ async def test_a_piece_leaves_its_connection_as_it_was(store: AnyStore) -> None:
     await fill(store, [LARGE] * 30)
     await asyncio.gather(*(pieces(store, 10) for _ in range(8)))
     await fill_more(store)
-    ((count,),) = await store.read(everyone("SELECT COUNT(*) FROM event"))
+    ((count,),) = await store.read(everyone(EVENT, "SELECT COUNT(*) FROM event"))
     assert count == 31
 
 
 async def fill_more(store: AnyStore) -> None:
     await store.write(
         everyone(
+            EVENT,
             "INSERT INTO event (tenant, source, id, received_at_ms, occurred_at_ms, sent) "
             "VALUES ('ten_b', '', 'evt_more', 0, 0, ?)",
             (b"",),

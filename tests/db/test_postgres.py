@@ -19,17 +19,20 @@ from tests.db.rows import STEPS, all_uses, decided, expect_batch_like_model, use
 from vettance.aml import sql as aml_sql
 from vettance.aml.screening import sql as screening_sql
 from vettance.db import postgres_link, postgres_schema
-from vettance.db.dialect import LONG, form_of
+from vettance.db.dialect import form_of
 from vettance.db.engine import Misuse, Statement, StoreDown, everyone, scoped
 from vettance.db.migrate import SchemaRefused, migrate, migrations
 from vettance.db.postgres import PostgresStore
 from vettance.db.postgres_analyze import ROWS_MIN, count, select_grown
 from vettance.db.postgres_batch import TURN
+from vettance.db.tables import EVENT, QUOTA_USE, TABLES, table_of
 from vettance.terms import sql as terms_sql
 from vettance.websdk import sql as websdk_sql
 
 #: Texts in B-tree keys: ids, codes and digests of ours; values of lists and own ids of entities, which their
 #: doors bound; and what `bounded_key` makes of anything.
+#: Columns whose texts may be longer than an index row holds.
+LONG = {name: table.long for name, table in TABLES.items() if table.long}
 KEYS: Final = {
     "aml_alert.case_id",
     "aml_alert.id",
@@ -185,7 +188,7 @@ async def test_texts_are_found_by_the_index_before_postgresql_has_counted_them(
     asked = terms_sql.select_terms("ten_a", ["cus_00007", "nobody", "cus_02999"])
     assert await shared.read(asked) == [(7, "cus_00007", 1), (2_999, "cus_02999", 1)]
     assert asked.postgres is not None
-    plan = ask(emptied, f"EXPLAIN {form_of(asked.postgres.sql).text}", *asked.postgres.args)
+    plan = ask(emptied, f"EXPLAIN {form_of(asked.postgres).text}", *asked.postgres.args)
     (condition,) = [row[0] for row in plan if "Index Cond" in row[0]]
     assert "tenant" in condition
     assert "value" in condition
@@ -213,7 +216,7 @@ async def test_long_texts_are_found_by_their_digests(
     )
     ask(emptied, "ANALYZE aml_alert")
     real = asked.postgres or asked
-    plan = ask(f"{emptied}?enable_seqscan=off", f"EXPLAIN {form_of(real.sql).text}", *real.args)
+    plan = ask(f"{emptied}?enable_seqscan=off", f"EXPLAIN {form_of(real).text}", *real.args)
     assert any("Index Cond" in row[0] and "_digest = " in row[0] for row in plan), plan
     assert await shared.read(asked) == []
 
@@ -265,7 +268,7 @@ async def test_a_query_without_a_tenant_sees_nothing(shared: PostgresStore, empt
     await shared.write(*decided("evt_1"), use("ten_a", 1), use("ten_b", 1))
     for table in guarded:
         assert await shared.read(Statement(f"SELECT * FROM {table}")) == []
-    everything = await shared.read(everyone("SELECT tenant FROM quota_use ORDER BY tenant"))
+    everything = await shared.read(everyone(QUOTA_USE, "SELECT tenant FROM quota_use ORDER BY tenant"))
     assert everything == [("ten_a",), ("ten_b",)]
 
 
@@ -309,7 +312,7 @@ async def test_whoever_owns_the_tables_is_walled_in_too(url: str) -> None:
 def test_a_batch_equals_its_writes_one_after_the_other(url: str, writes: list[list[tuple[str, int]]]) -> None:
     async def run() -> None:
         async with await PostgresStore.open(url) as store:
-            await store.write(everyone("DELETE FROM quota_use"))
+            await store.write(everyone(QUOTA_USE, "DELETE FROM quota_use"))
             await expect_batch_like_model(store, writes)
 
     asyncio.run(run())
@@ -330,7 +333,7 @@ async def test_who_has_read_up_to_a_place_has_missed_none(emptied: str) -> None:
             while True:
                 last = done.is_set()
                 rows = await reader.read(
-                    everyone("SELECT seq, id FROM event WHERE seq > ? ORDER BY seq", (after,))
+                    everyone(EVENT, "SELECT seq, id FROM event WHERE seq > ? ORDER BY seq", (after,))
                 )
                 seen.extend(row[1] for row in rows)
                 after = rows[-1][0] if rows else after
@@ -356,6 +359,7 @@ async def test_of_several_processes_exactly_one_takes_a_piece_of_work(emptied: s
         await one.write(*(use("ten_a", hour, 0) for hour in range(100)))
         claims = [
             scoped(
+                QUOTA_USE,
                 "ten_a",
                 "UPDATE quota_use SET used = 1 WHERE tenant = ? AND hour = ? AND used = 0",
                 (hour,),
@@ -420,9 +424,9 @@ async def test_what_is_undone_for_the_sake_of_another_is_done_again(
     await shared.write(use("ten_a", 1))
     # It wants a first table and then a second one; somebody has the second and wants the first.
     steps = (
-        [everyone("UPDATE quota_use SET used = used + 1"), everyone("DELETE FROM event")]
+        [everyone(QUOTA_USE, "UPDATE quota_use SET used = used + 1"), everyone(EVENT, "DELETE FROM event")]
         if writes
-        else [everyone("SELECT used FROM quota_use LEFT JOIN event ON used = seq")]
+        else [everyone(QUOTA_USE.reading(EVENT), "SELECT used FROM quota_use LEFT JOIN event ON used = seq")]
     )
     somebody = await postgres_link.connect(emptied, statement_s_max=10, writes=True, plain=True)
     await somebody.execute("SET deadlock_timeout = '20s'; BEGIN; LOCK TABLE event")
@@ -443,7 +447,7 @@ async def test_a_turn_in_which_a_query_failed_is_not_said_to_be_kept(shared: Pos
             await turn.begin(["ten_a"])
             await turn.write([[use("ten_a", 1)]])
             with pytest.raises(Misuse):
-                await turn.read(everyone("SELECT nothing FROM quota_use"))
+                await turn.read(everyone(QUOTA_USE, "SELECT nothing FROM quota_use"))
 
     with pytest.raises(StoreDown):
         await take_one()
@@ -457,7 +461,7 @@ async def test_a_line_that_ends_after_a_query_was_refused_hides_nothing_of_the_r
     async with lines_to(emptied) as lines, await PostgresStore.open(lines.url) as store:
         lines.ending_at = b"ROLLBACK"
         with pytest.raises(Misuse, match='"nothing" does not exist'):
-            await store.read(everyone("SELECT nothing FROM quota_use"))
+            await store.read(everyone(QUOTA_USE, "SELECT nothing FROM quota_use"))
         assert await store.read(all_uses()) == []
 
 
@@ -496,9 +500,9 @@ async def test_months_have_partitions_ahead_and_lose_them_when_they_are_empty(
     async with asyncio.timeout(10):
         await postgres_schema.tend(emptied)
     await postgres_link.part(reader)
-    assert len(await shared.read(everyone("SELECT id FROM event"))) == 3
+    assert len(await shared.read(everyone(EVENT, "SELECT id FROM event"))) == 3
     for table in ("event", "decision"):
-        await shared.write(everyone(f"DELETE FROM {table} WHERE id = ?", (ids[1],)))
+        await shared.write(everyone(table_of(table), f"DELETE FROM {table} WHERE id = ?", (ids[1],)))
     await postgres_schema.tend(emptied)
     listed = "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'event'::regclass ORDER BY 1"
     ahead = [f"event_{postgres_schema.month_of(now, later):%Y_%m}" for later in range(3)]

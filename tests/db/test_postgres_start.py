@@ -15,6 +15,7 @@ from tests.db.rows import decided
 from vettance.db import postgres_schema
 from vettance.db.engine import Statement, everyone
 from vettance.db.postgres import PostgresStore
+from vettance.db.tables import Table
 
 
 @pytest.fixture
@@ -47,8 +48,8 @@ async def test_rights_that_the_start_which_migrated_did_not_come_to_give_are_giv
         await asyncio.to_thread(ask, made, lost)
         await postgres_schema.migrate(made, folder)
         async with await PostgresStore.open(made) as store:
-            await store.write(everyone("INSERT INTO fresh (one) VALUES ('x')"))
-            assert await store.read(everyone("SELECT DISTINCT one FROM fresh")) == [("x",)]
+            await store.write(everyone(Table("fresh"), "INSERT INTO fresh (one) VALUES ('x')"))
+            assert await store.read(everyone(Table("fresh"), "SELECT DISTINCT one FROM fresh")) == [("x",)]
 
 
 def months(url: str) -> dict[str, bool]:

@@ -19,6 +19,7 @@ from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown, everyo
 from vettance.db.migrate import migrate
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import Seat, SqliteStore, store_path
+from vettance.db.tables import API_KEY, CATALOG, DECISION, DELIVERY, EVENT, QUOTA_USE, Table
 
 AnyStore = SqliteStore | PostgresStore
 
@@ -33,22 +34,27 @@ async def test_values_come_back_as_they_were_given(store: AnyStore) -> None:
     blob = bytes(range(256))
     await store.write(
         everyone(
+            EVENT,
             "INSERT INTO event (tenant, source, id, received_at_ms, occurred_at_ms, sent) "
             "VALUES (?, ?, ?, ?, ?, ?)",
             ("tön 🂡", "", "x", -(2**63), 2**63 - 1, blob),
         ),
     )
-    rows = await store.read(everyone("SELECT tenant, source, received_at_ms, sent, NULL, 0.1 FROM event"))
+    rows = await store.read(
+        everyone(EVENT, "SELECT tenant, source, received_at_ms, sent, NULL, 0.1 FROM event")
+    )
     assert rows == [("tön 🂡", "", -(2**63), blob, None, 0.1)]
 
 
 async def test_a_write_tells_how_many_rows_each_statement_changed(store: AnyStore) -> None:
     await store.write(use("ten_a", 1), use("ten_a", 2))
     counts = await store.write(
-        everyone("UPDATE quota_use SET used = 5"),
-        everyone("DELETE FROM quota_use WHERE hour = ?", (1,)),
-        everyone("WITH h AS (SELECT 9 AS hour) INSERT INTO quota_use SELECT 'ten_b', hour, 1 FROM h"),
-        everyone("DELETE FROM quota_use WHERE hour = ?", (77,)),
+        everyone(QUOTA_USE, "UPDATE quota_use SET used = 5"),
+        everyone(QUOTA_USE, "DELETE FROM quota_use WHERE hour = ?", (1,)),
+        everyone(
+            QUOTA_USE, "WITH h AS (SELECT 9 AS hour) INSERT INTO quota_use SELECT 'ten_b', hour, 1 FROM h"
+        ),
+        everyone(QUOTA_USE, "DELETE FROM quota_use WHERE hour = ?", (77,)),
     )
     assert counts == [2, 1, 1, 0]
 
@@ -97,16 +103,19 @@ async def test_an_unmet_row_count_undoes_the_whole_write(store: AnyStore) -> Non
 @pytest.mark.parametrize(
     "statement",
     [
-        everyone("INSERT INTO nowhere VALUES (?)", (1,)),
-        everyone("this is not SQL"),
-        everyone("INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1)),
-        everyone("INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, None)),
-        everyone("INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, 2**64)),
-        everyone("INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, 2**63)),
-        everyone("INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, object())),
-        everyone("INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, [1])),
-        everyone("INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("\ud800", 1, 1)),
+        everyone(Table("nowhere"), "INSERT INTO nowhere VALUES (?)", (1,)),
+        everyone(CATALOG, "this is not SQL"),
+        everyone(QUOTA_USE, "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1)),
+        everyone(QUOTA_USE, "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, None)),
+        everyone(QUOTA_USE, "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, 2**64)),
+        everyone(QUOTA_USE, "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, 2**63)),
         everyone(
+            QUOTA_USE, "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, object())
+        ),
+        everyone(QUOTA_USE, "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("a", 1, [1])),
+        everyone(QUOTA_USE, "INSERT INTO quota_use (tenant, hour, used) VALUES (?, ?, ?)", ("\ud800", 1, 1)),
+        everyone(
+            API_KEY,
             "INSERT INTO api_key (id, tenant, digest, hint, created_at_ms) VALUES (?, ?, ?, ?, ?)",
             ("key_a", "ten_nobody", b"1", "x", 1),
         ),
@@ -138,19 +147,19 @@ async def test_a_wrong_statement_fails_alone_and_says_so(store: AnyStore, statem
 
 async def test_a_wrong_query_is_a_misuse_and_a_query_cannot_write(store: AnyStore) -> None:
     with pytest.raises(Misuse, match=r"no such table|does not exist"):
-        await store.read(everyone("SELECT * FROM nowhere"))
+        await store.read(everyone(CATALOG, "SELECT * FROM nowhere"))
     with pytest.raises(StoreDown, match="read-only"):
-        await store.read(everyone("DELETE FROM quota_use"))
+        await store.read(everyone(QUOTA_USE, "DELETE FROM quota_use"))
 
 
 async def test_simultaneous_writes_take_effect_in_the_order_of_their_calls(store: AnyStore) -> None:
     ids = [f"evt_{number:032x}" for number in range(3000)]
     await asyncio.gather(*(store.write(*decided(event_id)) for event_id in ids))
-    assert await store.read(everyone("SELECT id FROM event ORDER BY seq")) == [
+    assert await store.read(everyone(EVENT, "SELECT id FROM event ORDER BY seq")) == [
         (event_id,) for event_id in ids
     ]
     pairs = "SELECT count(*) FROM event e JOIN decision d ON d.seq = e.seq AND d.id = e.id"
-    assert await store.read(everyone(pairs)) == [(3000,)]
+    assert await store.read(everyone(EVENT.reading(DECISION), pairs)) == [(3000,)]
 
 
 async def test_order_holds_when_some_of_the_writes_fail(store: AnyStore) -> None:
@@ -159,13 +168,17 @@ async def test_order_holds_when_some_of_the_writes_fail(store: AnyStore) -> None
         *(store.write(*decided(event_id)) for event_id in ids), return_exceptions=True
     )
     assert [type(outcome) for outcome in outcomes] == [list] * 70 + [Clash] * 30
-    assert [row[0] for row in await store.read(everyone("SELECT id FROM event ORDER BY seq"))] == ids[:70]
-    assert await store.read(everyone("SELECT count(*) FROM delivery")) == [(70,)]
+    assert [row[0] for row in await store.read(everyone(EVENT, "SELECT id FROM event ORDER BY seq"))] == ids[
+        :70
+    ]
+    assert await store.read(everyone(DELIVERY, "SELECT count(*) FROM delivery")) == [(70,)]
 
 
 async def test_of_simultaneous_claims_exactly_one_wins(store: AnyStore) -> None:
     await store.write(use("ten_a", 1, 0))
-    claim = everyone("UPDATE quota_use SET used = 1 WHERE tenant = ? AND used = 0", ("ten_a",), rows=1)
+    claim = everyone(
+        QUOTA_USE, "UPDATE quota_use SET used = 1 WHERE tenant = ? AND used = 0", ("ten_a",), rows=1
+    )
     outcomes = await asyncio.gather(*(store.write(claim) for _ in range(50)), return_exceptions=True)
     assert sorted(str(type(outcome).__name__) for outcome in outcomes) == ["Lost"] * 49 + ["list"]
 
@@ -190,22 +203,22 @@ async def test_a_cancelled_caller_leaves_the_others_whole(store: AnyStore) -> No
     for task in tasks[::3]:
         task.cancel()
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    kept = {row[0] for row in await store.read(everyone("SELECT id FROM event"))}
+    kept = {row[0] for row in await store.read(everyone(EVENT, "SELECT id FROM event"))}
     returned = {f"evt_{number:032x}" for number, outcome in enumerate(outcomes) if isinstance(outcome, list)}
     assert len(returned) >= 133
     assert returned <= kept
     halves = "SELECT count(*) FROM event LEFT JOIN decision USING (id) WHERE decision.id IS NULL"
-    assert await store.read(everyone(halves)) == [(0,)]
+    assert await store.read(everyone(EVENT.reading(DECISION), halves)) == [(0,)]
 
 
 async def test_made_up_statements_do_not_fill_the_writer(store: AnyStore) -> None:
     for number in range(600):
         await store.write(
-            everyone(f"INSERT INTO quota_use (tenant, hour, used) VALUES (?, {number}, 1)", ("a",))
+            everyone(QUOTA_USE, f"INSERT INTO quota_use (tenant, hour, used) VALUES (?, {number}, 1)", ("a",))
         )
     many = [use("ten_b", hour) for hour in range(300)]
     assert await store.write(*many) == [1] * 300
-    assert await store.read(everyone("SELECT count(*) FROM quota_use")) == [(900,)]
+    assert await store.read(everyone(QUOTA_USE, "SELECT count(*) FROM quota_use")) == [(900,)]
 
 
 async def test_more_waiting_writes_than_the_bound_are_refused(
@@ -245,7 +258,7 @@ async def test_closing_tells_those_who_read_that_the_store_is_down(path: Path) -
     migrate(path)
     store = await SqliteStore.open(path, writer="thread")
     endless = everyone(
-        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+        CATALOG, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     )
     reads = [asyncio.create_task(store.read(endless)) for _ in range(12)]
     await asyncio.sleep(0.1)
@@ -254,7 +267,7 @@ async def test_closing_tells_those_who_read_that_the_store_is_down(path: Path) -
     told = await asyncio.gather(*reads, return_exceptions=True)
     assert {type(one) for one in told} == {StoreDown}
     with pytest.raises(StoreDown, match="closed"):
-        await store.read(everyone("SELECT 1"))
+        await store.read(everyone(CATALOG, "SELECT 1"))
 
 
 @pytest.mark.parametrize("seat", ["thread", "process"])
@@ -267,7 +280,7 @@ def test_the_store_runs_on_the_loop_of_the_server_too(path: Path, seat: Seat) ->
                 os.kill(store.writer_pid, signal.SIGKILL)
                 await until(lambda: not store.healthy())
             await store.write(*decided("evt_" + "f" * 32))
-            assert await store.read(everyone("SELECT count(*) FROM event")) == [(301,)]
+            assert await store.read(everyone(EVENT, "SELECT count(*) FROM event")) == [(301,)]
 
     uvloop.run(run())
 
@@ -293,19 +306,19 @@ async def test_a_query_that_takes_too_long_is_interrupted(path: Path) -> None:
     migrate(path)
     async with await SqliteStore.open(path, writer="thread", read_s_max=0.2) as store:
         endless = everyone(
-            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+            CATALOG, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
         )
         for _ in range(6):
             with pytest.raises(StoreDown, match="longer than"):
                 await store.read(endless)
-        assert await store.read(everyone("SELECT 1")) == [(1,)]
+        assert await store.read(everyone(CATALOG, "SELECT 1")) == [(1,)]
 
 
 async def test_a_cancelled_query_frees_its_connection(path: Path) -> None:
     migrate(path)
     async with await SqliteStore.open(path, writer="thread") as store:
         endless = everyone(
-            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+            CATALOG, "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
         )
         tasks = [asyncio.create_task(store.read(endless)) for _ in range(12)]
         await asyncio.sleep(0.1)
@@ -313,7 +326,7 @@ async def test_a_cancelled_query_frees_its_connection(path: Path) -> None:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         async with asyncio.timeout(2):
-            assert await store.read(everyone("SELECT 1")) == [(1,)]
+            assert await store.read(everyone(CATALOG, "SELECT 1")) == [(1,)]
 
 
 async def test_the_data_folder_is_for_its_owner_only(path: Path, served: SqliteStore) -> None:

@@ -18,6 +18,7 @@ from vettance.db import postgres_schema
 from vettance.db.engine import Store, everyone
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
+from vettance.db.tables import ANSWER, DECISION, EVENT, JOB, table_of
 from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.fairness.isolation import failing
 from vettance.ids import IdSource
@@ -79,7 +80,9 @@ def told(place: Place, work: str) -> list[tuple[str, str]]:
 
 
 async def count(place: Place, table: str, tenant: str) -> int:
-    rows = await place.store.read(everyone(f"SELECT COUNT(*) FROM {table} WHERE tenant = ?", (tenant,)))
+    rows = await place.store.read(
+        everyone(table_of(table), f"SELECT COUNT(*) FROM {table} WHERE tenant = ?", (tenant,))
+    )
     return int(rows[0][0])
 
 
@@ -88,11 +91,13 @@ async def test_retention_removes_of_others_what_it_cannot_of_one(place: Place) -
         name = f"evt_{number}"
         await place.store.write(
             everyone(
+                EVENT,
                 "INSERT INTO event (id, tenant, source, received_at_ms, occurred_at_ms, sent) "
                 "VALUES (?, ?, 'events', 1, 1, '')",
                 (name, tenant),
             ),
             everyone(
+                DECISION,
                 "INSERT INTO decision (id, tenant, evaluated_at_ms, occurred_at_ms, event_name, "
                 "event_category, decision, score, level, record) "
                 "VALUES (?, ?, ?, 1, 'a', 'OTHER', 'ALLOW', 0, 'low', '')",
@@ -195,6 +200,7 @@ async def test_answers_to_retries_are_removed_again_when_they_can_be(place: Plac
     for tenant in (place.broken, place.sound):
         await place.store.write(
             everyone(
+                ANSWER,
                 "INSERT INTO answer (tenant, path, key, status, content, headers, expires_at_ms) "
                 "VALUES (?, '/', 'k', 200, '', '', 1)",
                 (tenant,),
@@ -219,7 +225,7 @@ async def test_answers_to_retries_are_removed_again_when_they_can_be(place: Plac
 async def test_figures_are_shown_but_for_those_that_cannot_be_asked_for(tmp_path: Path) -> None:
     async with await SqliteStore.open(tmp_path / "vettance.db", writer="thread") as store:
         await store.migrate()
-        await store.write(everyone("DROP TABLE job"))
+        await store.write(everyone(JOB, "DROP TABLE job"))
         text = (await Measurer(take_place().board, store, tmp_path, {}).text()).decode()
     assert "vettance_webhook_deliveries_waiting 0" in text
     assert "vettance_store_up 1" in text

@@ -12,7 +12,9 @@ import vettance
 
 ROOT: Final = Path(vettance.__file__).parent
 #: The files that hold SQL.
-FILES: Final = sorted([*ROOT.rglob("sql.py"), *ROOT.rglob("outbox.py")])
+FILES: Final = sorted(
+    path for name in ("*sql", "outbox", "delivery_queue") for path in ROOT.rglob(f"{name}.py")
+)
 
 
 def builders() -> set[str]:
@@ -83,17 +85,17 @@ COLD: Final = {
     "aml/turns/sql.py:select_since": "Where processes take turns, which PostgreSQL alone gives.",
     "aml/turns/sql.py:select_tenants_since": "Where processes take turns, which PostgreSQL alone gives.",
     "decisions/sql.py:select_decided_log": _COMMAND,
-    "decisions/sql.py:select_event_at": _START,
+    "events/sql.py:select_event_at": _START,
     "decisions/sql.py:select_last_evaluated": _START,
-    "decisions/sql.py:select_last_event": _START,
+    "events/sql.py:select_last_event": _START,
     "decisions/sql.py:select_listed": _LAID_OUT,
-    "decisions/sql.py:select_log": _START,
-    "decisions/sql.py:select_present": _COMMAND,
-    "decisions/sql.py:select_imported_log": _START,
-    "decisions/sql.py:select_moments": _START,
-    "decisions/sql.py:select_rows": _START,
-    "decisions/sql.py:select_runs": _START,
-    "decisions/sql.py:select_tenant_log": _START,
+    "events/sql.py:select_log": _START,
+    "events/sql.py:select_present": _COMMAND,
+    "events/sql.py:select_imported_log": _START,
+    "events/sql.py:select_moments": _START,
+    "events/sql.py:select_rows": _START,
+    "events/sql.py:select_runs": _START,
+    "events/sql.py:select_tenant_log": _START,
     "exchange/sql.py:*": _COMMAND,
     "history/sql.py:count_newer": _LAID_OUT,
     "history/sql.py:delete_chunk": _COMMAND,
@@ -119,6 +121,7 @@ COLD: Final = {
     "ops/sql.py:count_overflowed": _COMMAND,
     "ops/sql.py:select_table": _COMMAND,
     "replays/sql.py:forget_expired": _REMOVING,
+    "retention/deletion_sql.py:*": _REMOVING,
     "retention/sql.py:*": _REMOVING,
     "rules/sql.py:*": _KEPT,
     "tenants/sql.py:insert_key": _KEPT,
@@ -131,7 +134,7 @@ COLD: Final = {
     "tenants/sql.py:select_key": _COMMAND,
     "tenants/sql.py:select_keys": _KEPT,
     "tenants/sql.py:select_keys_of": _COMMAND,
-    "tenants/sql.py:select_quota_use": _START,
+    "limits/sql.py:select_quota_use": _START,
     "tenants/sql.py:select_secret_digest": _START,
     "tenants/sql.py:select_tenant": _COMMAND,
     "tenants/sql.py:update_tenant": _KEPT,
@@ -144,14 +147,14 @@ COLD: Final = {
     "terms/sql.py:select_terms_by_number": _LAID_OUT,
     "terms/sql.py:widen_term": "Texts are rarely seen in another field; they are found by number.",
     "watchlists/sql.py:*": _KEPT,
-    "webhooks/outbox.py:cancel_all_orphans": _START,
-    "webhooks/outbox.py:give_up": _REMOVING,
-    "webhooks/outbox.py:note_overflow": _REMOVING,
-    "webhooks/outbox.py:select_beyond": _REMOVING,
-    "webhooks/outbox.py:release": "After a failure of the store; it finds deliveries by their numbers.",
-    "webhooks/outbox.py:release_all": _START,
-    "webhooks/outbox.py:select_last_delivery": _START,
-    "webhooks/outbox.py:select_pending_lanes": _START,
+    "webhooks/delivery_queue.py:cancel_all_orphans": _START,
+    "webhooks/delivery_queue.py:give_up": _REMOVING,
+    "webhooks/delivery_queue.py:note_overflow": _REMOVING,
+    "webhooks/delivery_queue.py:select_beyond": _REMOVING,
+    "webhooks/delivery_queue.py:release": "After a failure of the store; it looks by numbers.",
+    "webhooks/delivery_queue.py:release_all": _START,
+    "webhooks/delivery_queue.py:select_last_delivery": _START,
+    "webhooks/delivery_queue.py:select_pending_lanes": _START,
     "webhooks/sql.py:count_waiting": "Before a replay; it stops at the most that may wait.",
     "webhooks/sql.py:replay_many": _REPLAY,
     "webhooks/sql.py:select_newest_sealed": _COMMAND,

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from grown_rows import Setting, fill_postgres, fill_sqlite
+from tests.grown.grown_rows import Setting, fill_postgres, fill_sqlite
 
 from tests.databases import absence, ask, database
 from tests.grown.builders import called_builders, outdated, unreached

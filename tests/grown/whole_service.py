@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-from grown_rows import BUSY, Setting
+from tests.grown.grown_rows import BUSY, Setting
 
 import vettance.watchlists
 from tests.webhooks.sink import Sink, sinking

@@ -9,6 +9,7 @@ import pytest
 from tests.fairness.broken import breaking
 from tests.history.past import START_MS, Archive, Made
 from tests.texts.test_long_texts import SCRIPTS, long_text
+from vettance.db import tables
 from vettance.db.engine import Row, Statement, scoped
 from vettance.fairness.isolation import failing
 from vettance.history.compaction import BUSY_CHUNKS, LOOK_S, Compactor
@@ -28,7 +29,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
 
 
 async def chunks(archive: Archive, tenant: str) -> int:
-    rows = await archive.store.read(scoped(tenant, "SELECT COUNT(*) FROM chunk WHERE tenant = ?"))
+    rows = await archive.store.read(
+        scoped(tables.CHUNK, tenant, "SELECT COUNT(*) FROM chunk WHERE tenant = ?")
+    )
     return int(rows[0][0])
 
 

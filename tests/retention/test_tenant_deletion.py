@@ -17,7 +17,7 @@ from vettance.db.engine import Store
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.history.segment import SEARCHED_BITS
-from vettance.retention.sql import select_tables_of_tenants
+from vettance.retention.deletion_sql import select_tables_of_tenants
 from vettance.retention.tenant_deletion import TenantDeleter
 
 GONE = "ten_" + "a" * 32

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vettance.db.sqlite import SqliteStore
+from vettance.db.tables import DELIVERY
 from vettance.ids import IdSource
 from vettance.outbox import MessageType, enqueue
 from vettance.tenants.vault import Vault
@@ -83,7 +84,7 @@ class Office:
     async def states(self, tenant: str = TENANT) -> list[tuple[str, int]]:
         """(state, attempts) of every delivery of the tenant, in order."""
         rows = await self.store.read(
-            sql.scoped(tenant, "SELECT state, attempts FROM delivery WHERE tenant = ? ORDER BY seq")
+            sql.scoped(DELIVERY, tenant, "SELECT state, attempts FROM delivery WHERE tenant = ? ORDER BY seq")
         )
         return [(row[0], row[1]) for row in rows]
 

@@ -15,6 +15,7 @@ from vettance.db import postgres_schema
 from vettance.db.engine import Store, everyone, scoped
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore, store_path
+from vettance.db.tables import DELIVERY, MESSAGE
 from vettance.retention import sql as retention_sql
 from vettance.retention.stored_texts import REWRITTEN
 from vettance.telemetry.meters import Meters
@@ -51,7 +52,7 @@ async def stored(office: Office) -> tuple[int, int]:
         "SELECT (SELECT COUNT(*) FROM message), (SELECT COALESCE(SUM(length(body)), 0) FROM message) "
         "+ (SELECT COALESCE(SUM(length(body)), 0) FROM delivery)"
     )
-    count, size = (await office.store.read(everyone(text)))[0]
+    count, size = (await office.store.read(everyone(MESSAGE.reading(DELIVERY), text)))[0]
     return int(count), int(size)
 
 
@@ -89,7 +90,7 @@ async def test_a_message_goes_with_the_last_of_its_deliveries(office: Office, by
     left = []
     for count in range(1, 6):
         if by == "retention":
-            old = everyone("UPDATE delivery SET settled_at_ms = 1 WHERE seq = ?", (count,))
+            old = everyone(DELIVERY, "UPDATE delivery SET settled_at_ms = 1 WHERE seq = ?", (count,))
             await office.store.write(old)
             assert (await office.store.write(*retention_sql.remove_old(kind, 2)))[-1] == 1
         else:
@@ -108,7 +109,7 @@ async def test_a_delivery_of_an_earlier_version_is_sent_with_its_own_body(office
             "body) VALUES (?, ?, ?, 'BLOCKLIST_ENTRY_ADDED', 'lst_x', ?, 'pending', ?, ?)"
         )
         args = ("dlv_" + "7" * 32, made.id, now_ms, now_ms, b'{"own":1}')
-        await office.store.write(scoped(TENANT, row, args))
+        await office.store.write(scoped(DELIVERY, TENANT, row, args))
         office.begin()
         (got,) = await receiver.wait_for(1)
         assert got.body == b'{"own":1}'
@@ -120,8 +121,8 @@ async def test_an_earlier_version_cannot_claim_what_it_would_send_without_its_bo
         await office.subscribe(receiver.url)
         await office.tell()
         claim = "UPDATE delivery SET lease = '0123456789abcdef', leased_until_ms = 9 WHERE state = 'pending'"
-        assert await office.store.write(everyone(claim)) == [0]
-        free = everyone("SELECT COUNT(*) FROM delivery WHERE lease IS NULL")
+        assert await office.store.write(everyone(DELIVERY, claim)) == [0]
+        free = everyone(DELIVERY, "SELECT COUNT(*) FROM delivery WHERE lease IS NULL")
         assert (await office.store.read(free))[0][0] == 1
         office.begin()
         await office.until(("delivered", 1))

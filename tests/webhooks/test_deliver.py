@@ -10,6 +10,7 @@ from tests.webhooks.names import name_server
 from tests.webhooks.office import QUICK, TENANT, Office
 from tests.webhooks.receivers import receiving
 from vettance.db.engine import Misuse, StoreDown
+from vettance.db.tables import CHANGE, DELIVERY, SUBSCRIPTION
 from vettance.outbox import MessageType
 from vettance.tenants.sql import note_change
 from vettance.tenants.vault import Vault
@@ -171,6 +172,7 @@ async def test_nothing_is_sent_once_the_subscription_is_gone(office: Office) -> 
         await office.store.write(
             *sql.delete_subscription(TENANT, made.id),
             sql.scoped(
+                CHANGE,
                 TENANT,
                 "INSERT INTO change (tenant, area, subject, at_ms) VALUES (?, ?, ?, 0)",
                 (sql.AREA, made.id),
@@ -271,7 +273,7 @@ async def test_a_secret_that_does_not_open_costs_no_attempt_and_is_said_once(off
             office.begin()
             for _ in range(3):
                 await office.tell()
-            free = sql.everyone("SELECT count(*) FROM delivery WHERE lease IS NULL")
+            free = sql.everyone(DELIVERY, "SELECT count(*) FROM delivery WHERE lease IS NULL")
             async with asyncio.timeout(10):
                 while not said or (await office.store.read(free))[0][0] < 3:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
@@ -281,7 +283,9 @@ async def test_a_secret_that_does_not_open_costs_no_attempt_and_is_said_once(off
             # Another secret, which it can open, lets them go at once.
             sealed = sql.seal(office.vault, office.secrets[made.id], TENANT, made.id)
             change = note_change(sql.AREA, TENANT, made.id, 0)
-            again = sql.everyone("UPDATE subscription SET secret = ? WHERE id = ?", (sealed, made.id))
+            again = sql.everyone(
+                SUBSCRIPTION, "UPDATE subscription SET secret = ? WHERE id = ?", (sealed, made.id)
+            )
             await office.store.write(again, change)
             await office.until(*[("delivered", 1)] * 4)
         assert [one["event"] for one in said].count("webhook_secret_sealed") == 1
@@ -413,7 +417,7 @@ async def test_a_damaged_row_of_one_tenant_holds_up_no_other_and_ends_no_loop(
         for _ in range(3):
             await office.tell(tenant="ten_" + "2" * 32)
             await office.tell()
-        await office.store.write(sql.scoped(TENANT, damage))
+        await office.store.write(sql.scoped(DELIVERY.reading(SUBSCRIPTION), TENANT, damage))
         with structlog.testing.capture_logs():
             office.begin()
             await office.until(*[("delivered", 1)] * 3)

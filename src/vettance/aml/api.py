@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from vettance import clock
-from vettance.aml import sql
+from vettance.aml import case_list_sql, sql
 from vettance.aml.aml_event import AmlEventBody, payload_digest, raise_all, read_aml_event
 from vettance.aml.answers import (
     AlertPage,
@@ -155,7 +155,7 @@ class AmlDoors:
             ("rule_id", query.rule_id),
             ("customer", query.customer),
         )
-        chosen = sql.RowFilter(columns, query.created_from, query.created_to, query.after_id("alr"))
+        chosen = case_list_sql.RowFilter(columns, query.created_from, query.created_to, query.after_id("alr"))
         rows, total, more = await self._page(
             chosen.count_alerts(tenant),
             chosen.alerts(tenant, query.limit + 1, query.offset, descending=query.descending),
@@ -173,7 +173,7 @@ class AmlDoors:
             ("assignee", query.assignee),
             ("customer", query.customer),
         )
-        chosen = sql.RowFilter(columns, query.created_from, query.created_to, query.after_id("cas"))
+        chosen = case_list_sql.RowFilter(columns, query.created_from, query.created_to, query.after_id("cas"))
         rows, total, more = await self._page(
             chosen.count_cases(tenant),
             chosen.cases(tenant, query.limit + 1, query.offset, descending=query.descending),

@@ -1,49 +1,22 @@
-"""Dialect: turns the statements of the house into what PostgreSQL takes, and knows which of them commute."""
+"""Dialect: turns statements into what PostgreSQL takes, and knows which of them commute."""
 
 # ruff: noqa: S608 - only texts of ours, from the files that hold SQL, are put together here
 
 import functools
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import Statement
+from vettance.db.tables import Insert, Tables
 
-_PIECE: Final = re.compile(r"'(?:[^']|'')*'|\?")
-_TABLE: Final = re.compile(r"\b(?:INTO|UPDATE|FROM|JOIN)\s+([a-z_]+)", re.ASCII)
-_UPSERT_SET: Final = re.compile(r"\bDO\s+UPDATE\s+SET\b", re.ASCII)
-_INSERT: Final = re.compile(
-    r"\s*(INSERT INTO ([a-z_]+)\s*\([^()]*\))\s*VALUES\s*(\([^()]*\)(?:\s*,\s*\([^()]*\))*)"
-    r"\s*(ON CONFLICT\s*\([^()]*\)\s*DO UPDATE SET\b(?:(?!\bWHERE\b).)*)?",
-    re.ASCII | re.DOTALL,
-)
-_CONFLICT: Final = re.compile(r"ON CONFLICT\s*\(([^()]*)\)\s*DO UPDATE SET\b(.*)", re.ASCII | re.DOTALL)
-_ROW: Final = re.compile(r"\([^()]*\)")
-_CHANGES: Final = re.compile(r"\s*(?:INSERT|UPDATE|DELETE)\b", re.ASCII)
-
-#: Columns whose texts may be longer than an index row of PostgreSQL, which holds 2,704 bytes. They are looked
-#: for by their digests, which stand in columns beside them there (`by_digest`).
-LONG: Final = {
-    "term": ("value",),
-    "signal_batch": ("sdk_session", "batch_id"),
-    "aml_event": ("external_id",),
-    "aml_case": ("customer",),
-    "aml_alert": ("customer",),
-    "aml_alert_entity": ("customer",),
-    "aml_screening": ("external_id",),
-}
-
-#: Tables that a statement on another one touches without naming them: by a reference, or by its wall.
-BESIDE: Final = {
-    "api_key": "tenant",
-    "interest": "subscription",
-    "attempt": "delivery",
-    "chunk_column": "chunk",
-}
+_CHANGES: Final = ("INSERT", "UPDATE", "DELETE")
 
 
-class Form(NamedTuple):
-    """How a statement is sent.
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """How statements of one text are sent; made once for each text.
 
     `width`, for an insert of given rows, is how many arguments one row takes; the text inserts one row then,
     and as many rows change as are given. `many` inserts any number of rows, given as one list for each
@@ -53,48 +26,46 @@ class Form(NamedTuple):
     """
 
     text: str
-    tables: frozenset[str]
+    tables: Tables | None
     width: int = 0
     many: str | None = None
     key: tuple[int, ...] = ()
     counted: str | None = None
 
 
+def form_of(one: Statement) -> Form:
+    """Return how a statement is sent."""
+    if type(one.tables) is Insert and one.tables.certain:
+        return _form_of_insert(one.tables)
+    return _form_of_text(one.sql, one.tables)
+
+
+@functools.lru_cache(maxsize=500)
+def _form_of_insert(into: Insert) -> Form:
+    text = numbered(into.text)
+    return Form(text, into, into.width, _many(into) if into.key or not into.tail else None, into.key)
+
+
 @functools.lru_cache(maxsize=2_000)
-def form_of(sql: str) -> Form:
-    """Read a text and tell how it is sent; texts are few, and each is read once."""
-    tables = set(_TABLE.findall(_UPSERT_SET.sub("", sql)))
-    long = {name for table in tables for name in LONG.get(table, ())}
-    tables |= {BESIDE[name] for name in tables if name in BESIDE}
-    insert = _INSERT.fullmatch(sql)
-    if insert is not None:
-        rows = set(_ROW.findall(insert.group(3)))
-        row = rows.pop()
-        width = row.count("?")
-        if width and not rows:
-            rest = f" {insert.group(4)}" if insert.group(4) else ""
-            text = numbered(f"{insert.group(1)} VALUES {row}{rest}")
-            key = _key(insert.group(1), insert.group(2), row, rest)
-            many = _many(insert.group(1), row, width) + rest if key or not rest else None
-            return Form(text, frozenset(tables), width, many, key)
-    text = _by_digest(numbered(sql), long)
+def _form_of_text(sql: str, tables: Tables | None) -> Form:
+    text = _by_digest(numbered(sql), tables.long if tables is not None else ())
     counted = None
-    if _CHANGES.match(text):
+    if text.lstrip().startswith(_CHANGES):
         counted = f"WITH changed AS ({text} RETURNING 1) SELECT count(*) FROM changed"
-    return Form(text, frozenset(tables), counted=counted)
+    return Form(text, tables, counted=counted)
 
 
 def digest(text: str) -> str:
-    """Return the digest by which a text is looked for: what a column beside that of the text holds.
+    """Return the digest by which a text is looked for: the content of a column next to that of the text.
 
-    Of the text's own column the walls would take no condition into an index, for it calls functions. A cast
-    is the only way from a text to its bytes that an index may hold, and reads backslashes as escapes.
+    Row level security takes no condition on the text's own column into an index, for it calls functions. A
+    cast is the only way from a text to its bytes that an index may hold, and reads backslashes as escapes.
     """
     return f"sha256(replace({text}, '\\', '\\\\')::bytea)"
 
 
 def _by_digest(text: str, long: Collection[str]) -> str:
-    """Have conditions on long columns ask the index by its digest, and then hold the texts themselves."""
+    """Have conditions on long columns ask the index by its digest, and then compare the texts themselves."""
     for name in long:
         text = re.sub(
             rf"\b(WHERE|AND)\s+((?:[a-z_]+\.)?{name}) = (\$\d+)",
@@ -107,47 +78,26 @@ def _by_digest(text: str, long: Collection[str]) -> str:
 def numbered(sql: str) -> str:
     """Number the placeholders, but for question marks inside texts."""
     count = 0
-
-    def place(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[0] != "?":
-            return found[0]
-        count += 1
-        return f"${count}"
-
-    return _PIECE.sub(place, sql)
-
-
-def _key(head: str, table: str, row: str, rest: str) -> tuple[int, ...]:
-    """Return which arguments name the row, where an insert adds all others to what stands there already."""
-    conflict = _CONFLICT.search(rest)
-    if conflict is None or set(row) - set("(?, )"):
-        return ()
-    columns = [name.strip() for name in head[head.index("(") + 1 : -1].split(",")]
-    names = {name.strip() for name in conflict[1].split(",")}
-    sums = {f"{name} = {table}.{name} + excluded.{name}" for name in columns if name not in names}
-    if sums != {" ".join(change.split()) for change in conflict[2].split(",")}:
-        return ()
-    return tuple(place for place, name in enumerate(columns) if name in names)
+    # Between quotes is every second part; a doubled quote leaves an empty part outside of them.
+    parts = sql.split("'")
+    for place in range(0, len(parts), 2):
+        first, *others = parts[place].split("?")
+        for other in others:
+            count += 1
+            first += f"${count}{other}"
+        parts[place] = first
+    return "'".join(parts)
 
 
-def _many(head: str, row: str, width: int) -> str:
+def _many(into: Insert) -> str:
     """Build the insert of many rows, column by column; the order of the rows is kept."""
-    count = 0
-
-    def place(found: re.Match[str]) -> str:
-        nonlocal count
-        if found[0] != "?":
-            return found[0]
-        count += 1
-        return f"given.c{count}"
-
-    chosen = _PIECE.sub(place, row[1:-1])
-    lists = ", ".join(f"${number}::{{{number - 1}}}[]" for number in range(1, width + 1))
-    columns = ", ".join(f"c{number}" for number in range(1, width + 1))
+    numbers = range(1, into.width + 1)
+    lists = ", ".join(f"${number}::{{{number - 1}}}[]" for number in numbers)
+    columns = ", ".join(f"c{number}" for number in numbers)
+    chosen = ", ".join(f"given.c{number}" for number in numbers)
     return (
-        f"{head} SELECT {chosen.replace('{', '{{').replace('}', '}}')} "
-        f"FROM unnest({lists}) WITH ORDINALITY AS given ({columns}, place) ORDER BY given.place"
+        f"{into.head} SELECT {chosen} FROM unnest({lists}) WITH ORDINALITY AS given ({columns}, place) "
+        f"ORDER BY given.place{into.tail}"
     )
 
 
@@ -163,25 +113,15 @@ class ExecutionRun(NamedTuple):
 def arrange(writes: Sequence[Sequence[Statement]]) -> list[ExecutionRun]:
     """Sort the statements of a batch so that as many as possible share an execution.
 
-    Statements commute when they touch no table in common, directly or by way of others of the batch; each
-    such group of tables gets its statements in the order in which they were given.
+    Statements commute unless one may change a table that the other touches, directly or by way of others of
+    the batch; each group of those that do not gets its statements in the order in which they were given.
     """
-    owner: dict[str, str] = {}
-
-    def root(table: str) -> str:
-        while owner.setdefault(table, table) != table:
-            table = owner[table]
-        return table
-
-    forms = [[form_of(one.sql) for one in write] for write in writes]
-    for form in {form for row in forms for form in row}:
-        first, *others = form.tables or ("",)
-        for other in others:
-            owner[root(other)] = root(first)
+    forms = [[form_of(one) for one in write] for write in writes]
+    group_of = _groups(frozenset([form for row in forms for form in row]))
     groups: dict[str, list[ExecutionRun]] = {}
     for number, (write, row) in enumerate(zip(writes, forms, strict=True)):
         for place, (one, form) in enumerate(zip(write, row, strict=True)):
-            steps = groups.setdefault(root(next(iter(form.tables), "")), [])
+            steps = groups.setdefault(group_of[form], [])
             if not steps or steps[-1].form is not form:
                 steps.append(ExecutionRun(form, [], [], []))
             for args in _rows(form, one.args):
@@ -189,6 +129,27 @@ def arrange(writes: Sequence[Sequence[Statement]]) -> list[ExecutionRun]:
                 steps[-1].place.append(place)
                 steps[-1].args.append(args)
     return [step for steps in groups.values() for step in steps]
+
+
+@functools.lru_cache(maxsize=500)
+def _groups(forms: frozenset[Form]) -> dict[Form, str]:
+    """Name, for each form of a batch, the group of those that must keep their order among each other."""
+    declared = [(form, form.tables) for form in forms if form.tables is not None]
+    if len(declared) < len(forms):
+        return dict.fromkeys(forms, "")
+    owner: dict[str, str] = {}
+
+    def root(table: str) -> str:
+        while owner.setdefault(table, table) != table:
+            table = owner[table]
+        return table
+
+    changed = frozenset[str]().union(*[tables.changed for _, tables in declared])
+    for _, tables in declared:
+        first, *others = tables.touched & changed or ("",)
+        for other in others:
+            owner[root(other)] = root(first)
+    return {form: root(next(iter(tables.touched & changed), "")) for form, tables in declared}
 
 
 def add_up(rows: Sequence[Sequence[Any]], key: Sequence[int]) -> list[list[Any]]:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple, Protocol
 
+from vettance.db.tables import Insert, Tables
+
 Row = tuple[Any, ...]
 
 #: The longest text that stands in a key as it is; two of them fit into an index row of PostgreSQL.
@@ -27,9 +29,10 @@ class Statement(NamedTuple):
 
     `rows`, when given, is a condition: the whole write is undone unless exactly that many rows changed.
     Built by `scoped` when it touches a tenant's rows, so that no query can forget its tenant. `tenant` says
-    whose rows those are: a store with walls between tenants shows and takes no others, and none without it.
-    `postgres` says the same to PostgreSQL, where that has no words in common with SQLite. A read of
-    `bytes_max` stops after the row with which its texts and bytes have come to so many; see `in_pieces`.
+    whose rows those are: a store with row level security shows and takes no others, and none without it.
+    `postgres` is the statement for PostgreSQL where it cannot share SQLite's. A read of `bytes_max` stops
+    after the row with which its texts and bytes have come to so many; see `in_pieces`. `tables` declares what
+    the text touches; a statement without it keeps its place among all others of a batch.
     """
 
     sql: str
@@ -38,6 +41,7 @@ class Statement(NamedTuple):
     tenant: str | None = None
     postgres: "Statement | None" = None
     bytes_max: int | None = None
+    tables: Tables | None = None
 
 
 class Clash(Exception):
@@ -122,15 +126,31 @@ class Turns(Protocol):
         """Wait for a turn. Raises `StoreDown` when it does not come, or does not end well."""
 
 
-def scoped(tenant: str, sql: str, args: Sequence[Any] = (), rows: int | None = None) -> Statement:
+def scoped(
+    tables: Tables, tenant: str, sql: str, args: Sequence[Any] = (), rows: int | None = None
+) -> Statement:
     """Build a statement that concerns one tenant; its first argument is the tenant, named in the SQL text.
+
+    `tables` are those that the text names; a test holds the two against each other.
 
     Raises `ValueError` when the text does not name the tenant column: a statement without it could
     reach another tenant's rows, and must never leave the house.
     """
     if "tenant" not in sql or not tenant:
         raise ValueError("a scoped statement must name its tenant")
-    return Statement(sql, (tenant, *args), rows, tenant)
+    return Statement(sql, (tenant, *args), rows, tenant, None, None, tables)
+
+
+def insert(into: Insert, tenant: str | None, args: Sequence[Any]) -> Statement:
+    """Build an insert of one row, or of several whose arguments follow each other, that concerns a tenant.
+
+    Where the tenant is the first column, the arguments leave it out of the first row.
+    """
+    if into.starts_with_tenant:
+        if not tenant:
+            raise ValueError("an insert into a table of tenants must name its tenant")
+        args = (tenant, *args)
+    return Statement(into.text_of(len(args)), args, None, tenant, None, None, into)
 
 
 def bounded_key(text: str) -> str:
@@ -192,6 +212,6 @@ def in_list(values: Sequence[Any]) -> tuple[str, list[Any]]:
     return ", ".join("?" * len(args)), args
 
 
-def everyone(sql: str, args: Sequence[Any] = (), rows: int | None = None) -> Statement:
+def everyone(tables: Tables, sql: str, args: Sequence[Any] = (), rows: int | None = None) -> Statement:
     """Build a statement of the service's own housekeeping, which concerns the rows of all tenants."""
-    return Statement(sql, args, rows, EVERYBODY)
+    return Statement(sql, args, rows, EVERYBODY, None, None, tables)

@@ -17,7 +17,7 @@ async def fetch(connection: Any, statement: Statement) -> list[Row]:
     """Return the rows of a query, as its tenant sees them."""
     bytes_max = statement.bytes_max
     statement = statement.postgres or statement
-    text = form_of(statement.sql).text
+    text = form_of(statement).text
     if bytes_max is not None:
         return await _fetch_piece(connection, statement.tenant, text, statement.args, bytes_max)
     if statement.tenant is None:

@@ -46,7 +46,7 @@ class PostgresTurn:
         """Return the rows of a query, seeing everything that was written before."""
         statement = statement.postgres or statement
         async with self._asking_for([statement]):
-            rows = await self._connection.fetch(form_of(statement.sql).text, *statement.args)
+            rows = await self._connection.fetch(form_of(statement).text, *statement.args)
         return [tuple(row) for row in rows]
 
     async def write(self, writes: Sequence[Sequence[Statement]]) -> None:

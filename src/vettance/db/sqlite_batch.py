@@ -1,6 +1,5 @@
 """Group commit: applies a batch of independent writes in one transaction and answers each of them."""
 
-import re
 import sqlite3
 import threading
 import time
@@ -12,19 +11,15 @@ from vettance.db.connection import failure
 
 # A frame is `[first, shapes, writes]`: new shapes, numbered from `first`, and what is to be written. A write
 # is `[shape, arguments, arguments, …]`, its shape being such a number, or the shape itself. A shape is
-# `[[sql, rows], …]`, one pair for each statement. A reply holds for each write how many rows its statements
-# changed, or `[kind, sentence]`.
+# `[[sql, rows, table, count], …]`, one part for each statement; the table and the count of rows are those of
+# an insert of given rows, else null and 0. A reply holds for each write how many rows its statements changed,
+# or `[kind, sentence]`.
 Reply = list[Any]
 
 # How long a batch waits for another process to let go of the store.
 LOCK_PATIENCE_S = 5.0
 _PAUSE_S = 0.001
 
-_PLAIN_INSERT = re.compile(
-    r"\s*INSERT INTO (\w+)\s*\([^()]*\)\s*VALUES\s*((?:\([^()]*\)[\s,]*)+)"
-    r"(?:ON CONFLICT \([^()]*\) DO UPDATE SET (?!.*\bWHERE\b).*)?",
-    re.ASCII | re.DOTALL | re.IGNORECASE,
-)
 _decoder = msgspec.msgpack.Decoder()
 _encoder = msgspec.msgpack.Encoder()
 
@@ -36,17 +31,16 @@ class _Unmet(Exception):
 class _Shape:
     """The statements of a write, apart from their arguments."""
 
-    def __init__(self, pairs: list[list[Any]]) -> None:
-        self.pairs = [(sql, rows) for sql, rows in pairs]
-        inserts = [_PLAIN_INSERT.fullmatch(sql) for sql, _ in self.pairs]
-        tables = {insert.group(1) for insert in inserts if insert}
-        #: How many rows each statement changes, where its text says so.
-        self.counts = [insert.group(2).count("(") if insert else 0 for insert in inserts]
-        # Plain inserts into different tables commute, also those that add to a row where there is one, each
-        # changes as many rows as it names, and every table still gets its rows in order. So a run of such
-        # writes may go table by table, which costs a quarter less.
-        self.by_table = len(tables) == len(self.pairs) and all(
-            rows in (None, count) for (_, rows), count in zip(self.pairs, self.counts, strict=True)
+    def __init__(self, frame: list[list[Any]]) -> None:
+        self.pairs = [(sql, rows) for sql, rows, _, _ in frame]
+        tables = {table for _, _, table, _ in frame if table is not None}
+        #: How many rows each statement changes, where that is known before.
+        self.counts = [count for _, _, _, count in frame]
+        # Inserts of given rows into different tables commute, also those that add to a row where there is
+        # one, each changes as many rows as it names, and every table still gets its rows in order. So a run
+        # of such writes may go table by table, which costs a quarter less.
+        self.by_table = len(tables) == len(frame) and all(
+            rows in (None, count) for _, rows, _, count in frame
         )
 
 
@@ -66,7 +60,7 @@ class Committer:
     def answer(self, frame: bytes) -> bytes:
         """Apply the writes of a frame; when this returns, those answered with row counts are on the disk."""
         first, shapes, writes = _decoder.decode(frame)
-        self._shapes[first:] = [_Shape(pairs) for pairs in shapes]
+        self._shapes[first:] = [_Shape(frame) for frame in shapes]
         with self.gate:
             return _encoder.encode(self.apply(writes) if writes else self._probe())
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from vettance.db.engine import ANSWER_S_MAX, Clash, Lost, Misuse, Statement, StoreDown
+from vettance.db.tables import Insert
 from vettance.db.writer_channel import Channel
 from vettance.telemetry.meters import Meters
 
@@ -37,6 +38,8 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
 Shape = tuple[tuple[str, int | None], ...]
+# A shape as the writer gets it: of an insert of given rows also its table, and how many rows they are.
+ShapeFrame = tuple[tuple[str, int | None, str | None, int], ...]
 
 
 class _QueuedWrite(NamedTuple):
@@ -65,6 +68,7 @@ class Gatherer:
         self._waiting_bytes = 0
         self._sent: deque[_SentBatch] = deque()
         self._shapes: dict[Shape, int] = {}
+        self._shape_frames: list[ShapeFrame] = []
         self._shapes_sent = 0
         self._ready = False
         self._scheduled = False
@@ -95,7 +99,8 @@ class Gatherer:
         shape = tuple([statement[0:3:2] for statement in statements])
         name = self._shapes.get(shape)
         try:
-            write = _encode([self._introduce(shape) if name is None else name, *[s[1] for s in statements]])
+            first = self._introduce(shape, statements) if name is None else name
+            write = _encode([first, *[s[1] for s in statements]])
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise Misuse(f"an argument cannot be stored: {error}") from None
         caller: asyncio.Future[list[int]] = self._loop.create_future()
@@ -169,9 +174,11 @@ class Gatherer:
         self._shapes_sent = 0
         self._flush()
 
-    def _introduce(self, shape: Shape) -> int | Shape:
+    def _introduce(self, shape: Shape, statements: Sequence[Statement]) -> int | ShapeFrame:
+        frame = tuple([_frame_of(statement) for statement in statements])
         if len(self._shapes) >= _SHAPES_MAX or len(shape) > _SHAPE_STATEMENTS_MAX:
-            return shape
+            return frame
+        self._shape_frames.append(frame)
         self._shapes[shape] = len(self._shapes)
         return self._shapes[shape]
 
@@ -195,9 +202,9 @@ class Gatherer:
 
     def _send(self, callers: list[asyncio.Future[list[int]]], writes: list[msgspec.Raw]) -> None:
         self._sent.append(_SentBatch(callers, self._tick, time.perf_counter_ns()))
-        first, known = self._shapes_sent, len(self._shapes)
-        unsent = list(self._shapes)[first:] if first < known else []
-        self._shapes_sent = known
+        first = self._shapes_sent
+        unsent = self._shape_frames[first:]
+        self._shapes_sent = len(self._shape_frames)
         self._channel.send(_encode((first, unsent, writes)))
 
     def _fail_all(self, reason: str) -> None:
@@ -227,3 +234,10 @@ class Gatherer:
             self._waiting_bytes -= len(write)
             if not caller.done():
                 caller.set_exception(StoreDown(_SLOW))
+
+
+def _frame_of(statement: Statement) -> tuple[str, int | None, str | None, int]:
+    into = statement.tables
+    if type(into) is Insert and into.certain:
+        return statement.sql, statement.rows, into.table, len(statement.args) // into.width
+    return statement.sql, statement.rows, None, 0

@@ -1,12 +1,12 @@
 """What the store remembers of decisions."""
 
-import functools
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
+from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.tables import DECISION, EVENT, ROLLUP, Insert
 from vettance.decisions.decision import Decision, DecisionRecordData, Outcome
 from vettance.events.event import Event
 
@@ -34,10 +34,11 @@ DAMAGED: Final = DecisionRecordData(
     unknown=[("record", "what was recorded of the decision is damaged")],
 )
 
-_INSERT_DECISION: Final = (
-    "INSERT INTO decision (tenant, id, evaluated_at_ms, occurred_at_ms, event_name, event_category, "
+_INSERT_DECISION: Final = Insert(
+    DECISION,
+    "tenant, id, evaluated_at_ms, occurred_at_ms, event_name, event_category, "
     "decision, score, level, customer_id, email, device_id, fingerprint, ip, country, session_id, record, "
-    "received_at_ms, reasons) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "received_at_ms, reasons",
 )
 
 
@@ -45,9 +46,9 @@ def insert_decision(
     tenant: str, event_id: str, event: Event, decision: Decision, record: DecisionRecordData, now_ms: int
 ) -> Statement:
     """Store the decision about an event of the same id."""
-    return scoped(
-        tenant,
+    return insert(
         _INSERT_DECISION,
+        tenant,
         (
             event_id,
             now_ms,
@@ -107,6 +108,7 @@ _STORED: Final = (
 def select_decision(tenant: str, event_id: str) -> Statement:
     """One event with its decision."""
     return scoped(
+        EVENT.reading(DECISION),
         tenant,
         f"SELECT {_STORED} FROM event JOIN decision ON decision.id = event.id "
         "WHERE event.tenant = ? AND event.id = ?",
@@ -132,6 +134,7 @@ def select_listed(tenant: str, seqs: Sequence[int], *, bodies: bool) -> Statemen
     stored = _STORED if bodies else _STORED.replace("event.sent", "NULL").replace("event.signals", "NULL")
     return in_pieces(
         scoped(
+            DECISION.reading(EVENT),
             tenant,
             f"SELECT decision.seq, {stored}, decision.event_name, decision.customer_id, decision.device_id, "
             "decision.fingerprint, decision.country FROM decision JOIN event ON event.id = decision.id "
@@ -156,6 +159,7 @@ def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> St
     """The same with the record of each decision, and the door its event came in by, behind it."""
     return in_pieces(
         scoped(
+            EVENT.reading(DECISION),
             tenant,
             "SELECT event.seq, event.tenant, event.id, event.received_at_ms, event.sent, event.signals, "
             "decision.record, event.source FROM event JOIN decision ON decision.id = event.id "
@@ -168,9 +172,8 @@ def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> St
 
 def select_outcome(tenant: str, event_id: str) -> Statement:
     """(decision, score, level) of one decision, whatever is the matter with its record."""
-    return scoped(
-        tenant, "SELECT decision, score, level FROM decision WHERE tenant = ? AND id = ?", (event_id,)
-    )
+    text = "SELECT decision, score, level FROM decision WHERE tenant = ? AND id = ?"
+    return scoped(DECISION, tenant, text, (event_id,))
 
 
 def _readable(stored: bytes) -> DecisionRecordData:
@@ -187,7 +190,7 @@ def record_of(stored: bytes) -> DecisionRecordData:
 
 def select_last_evaluated() -> Statement:
     """When the newest decision of the log was made (Unix milliseconds)."""
-    return everyone("SELECT evaluated_at_ms FROM decision ORDER BY seq DESC LIMIT 1")
+    return everyone(DECISION, "SELECT evaluated_at_ms FROM decision ORDER BY seq DESC LIMIT 1")
 
 
 def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
@@ -203,26 +206,24 @@ def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
     )
     # Told `tenant = ?`, PostgreSQL may sort all of a tenant's, or walk the places of all tenants.
     rows = scoped(
+        DECISION.reading(EVENT),
         tenant,
         text
         + "tenant >= ? AND decision.tenant <= ? ORDER BY decision.tenant DESC, decision.seq DESC LIMIT ?",
         (tenant, limit),
     )
-    newest = scoped(tenant, text + "tenant = ? ORDER BY decision.seq DESC LIMIT ?", (limit,))
+    newest = scoped(
+        DECISION.reading(EVENT), tenant, text + "tenant = ? ORDER BY decision.seq DESC LIMIT ?", (limit,)
+    )
     return in_pieces(newest._replace(postgres=in_pieces(rows)))
 
 
-@functools.cache
-def _count(rows: int) -> str:
-    """Build the statement that adds so many rows to the rollup."""
-    row = "(?, ?, ?, ?, ?, ?, ?, ?)"
-    return (
-        "INSERT INTO rollup (tenant, width_s, start_s, code, evaluated, review, block, score_sum) VALUES "
-        + ", ".join([row] * rows)
-        + " ON CONFLICT (tenant, width_s, start_s, code) DO UPDATE SET "
-        "evaluated = rollup.evaluated + excluded.evaluated, review = rollup.review + excluded.review, "
-        "block = rollup.block + excluded.block, score_sum = rollup.score_sum + excluded.score_sum"
-    )
+_COUNT: Final = Insert(
+    ROLLUP,
+    "tenant, width_s, start_s, code, evaluated, review, block, score_sum",
+    key="tenant, width_s, start_s, code",
+    adds="evaluated, review, block, score_sum",
+)
 
 
 def count_decision(tenant: str, occurred_at_ms: int, decision: Decision) -> Statement:
@@ -237,4 +238,4 @@ def count_decision(tenant: str, occurred_at_ms: int, decision: Decision) -> Stat
     for reason in decision.reasons:
         args += (tenant, MINUTE_S, minute, reason.code, 1, review, block, score)
         args += (tenant, DAY_S, day, reason.code, 1, review, block, score)
-    return scoped(tenant, _count(2 + 2 * len(decision.reasons)), args)
+    return insert(_COUNT, tenant, args)

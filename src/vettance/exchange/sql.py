@@ -2,7 +2,8 @@
 
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, in_pieces, scoped
+from vettance.db.engine import Row, Statement, everyone, in_pieces, insert, scoped
+from vettance.db.tables import CHUNK, DECISION, EVENT, FEEDBACK, IMPORT_MARK, IMPORT_RUN, JOB, Insert
 
 _COLUMNS: Final = (
     "decision.seq, decision.id, event.source, decision.received_at_ms, decision.evaluated_at_ms, "
@@ -50,6 +51,7 @@ def select_exported(
             args.append(value)
     return in_pieces(
         scoped(
+            DECISION.reading(EVENT),
             tenant,
             f"SELECT {_COLUMNS} FROM decision JOIN event ON event.id = decision.id "
             f"WHERE decision.tenant = ? AND decision.seq > ?{where} ORDER BY decision.seq LIMIT ?",
@@ -67,6 +69,7 @@ def select_start(tenant: str, moment: str, from_ms: int) -> Statement:
     """The place in the log before which nothing of a span stands, as far as whole chunks tell."""
     column = moment.removesuffix("_at_ms") + "_max_ms"
     return scoped(
+        CHUNK,
         tenant,
         "SELECT COALESCE(MAX(id), 0) FROM chunk WHERE tenant = ? AND id < COALESCE("
         f"(SELECT MIN(id) FROM chunk AS later WHERE later.tenant = chunk.tenant AND later.{column} >= ?), "
@@ -78,6 +81,7 @@ def select_start(tenant: str, moment: str, from_ms: int) -> Statement:
 def select_labels(tenant: str, first: str, last: str) -> Statement:
     """(event, label) of the feedback on the events of a span of ids, oldest first."""
     return scoped(
+        FEEDBACK,
         tenant,
         "SELECT target, label FROM feedback WHERE tenant = ? AND target >= ? AND target <= ? ORDER BY id",
         (first, last),
@@ -95,20 +99,20 @@ class ImportMark(NamedTuple):
 def select_import_mark(tenant: str, digest: str) -> Statement:
     """How far the import of a file (named by the SHA-256 of its content) has come."""
     return scoped(
+        IMPORT_MARK,
         tenant,
         "SELECT lines, accepted, refused FROM import_mark WHERE tenant = ? AND digest = ?",
         (digest,),
     )
 
 
+_INSERT_MARK: Final = Insert(IMPORT_MARK, "tenant, digest, lines, accepted, refused")
+
+
 def move_import_mark(tenant: str, digest: str, before: ImportMark, after: ImportMark) -> Statement:
     """Note how far an import has come; `Lost` or `Clash` when another one of the same file is faster."""
     if before.lines == 0:
-        return scoped(
-            tenant,
-            "INSERT INTO import_mark (tenant, digest, lines, accepted, refused) VALUES (?, ?, ?, ?, ?)",
-            (digest, *after),
-        )
+        return insert(_INSERT_MARK, tenant, (digest, *after))
     args: tuple[Any, ...] = (*after, tenant, digest, before.lines)
     return Statement(
         "UPDATE import_mark SET lines = ?, accepted = ?, refused = ? "
@@ -116,6 +120,7 @@ def move_import_mark(tenant: str, digest: str, before: ImportMark, after: Import
         args,
         rows=1,
         tenant=tenant,
+        tables=IMPORT_MARK,
     )
 
 
@@ -126,14 +131,12 @@ AML: Final = "aml"
 DECIDED: Final = "decided"
 
 
+_BEGIN_IMPORT: Final = Insert(IMPORT_RUN, "tenant, id, kind, state, begun_at_ms", key="tenant, id")
+
+
 def begin_import(tenant: str, import_id: str, kind: str, now_ms: int) -> Statement:
     """Note that a file is being read; nothing changes where that is noted already."""
-    return scoped(
-        tenant,
-        "INSERT INTO import_run (tenant, id, kind, state, begun_at_ms) VALUES (?, ?, ?, 'reading', ?) "
-        "ON CONFLICT (tenant, id) DO NOTHING",
-        (import_id, kind, now_ms),
-    )
+    return insert(_BEGIN_IMPORT, tenant, (import_id, kind, "reading", now_ms))
 
 
 def release_import(tenant: str, import_id: str) -> Statement:
@@ -145,14 +148,25 @@ def release_import(tenant: str, import_id: str) -> Statement:
         "WHERE tenant = ? AND id = ? AND state = 'reading'",
         (tenant, import_id) * 3,
         tenant=tenant,
+        tables=IMPORT_RUN.reading(JOB),
     )
 
 
 def forget_import(tenant: str, digest: str, import_id: str) -> list[Statement]:
     """Forget a file of which no event was taken."""
     return [
-        scoped(tenant, "DELETE FROM import_mark WHERE tenant = ? AND digest = ? AND accepted = 0", (digest,)),
-        scoped(tenant, "DELETE FROM import_run WHERE tenant = ? AND id = ? AND base IS NULL", (import_id,)),
+        scoped(
+            IMPORT_MARK,
+            tenant,
+            "DELETE FROM import_mark WHERE tenant = ? AND digest = ? AND accepted = 0",
+            (digest,),
+        ),
+        scoped(
+            IMPORT_RUN,
+            tenant,
+            "DELETE FROM import_run WHERE tenant = ? AND id = ? AND base IS NULL",
+            (import_id,),
+        ),
     ]
 
 
@@ -170,8 +184,9 @@ class WaitingImport(NamedTuple):
 def select_waiting() -> Statement:
     """The imports of all tenants that wait, those that were begun first, then in the order of their files."""
     return everyone(
+        IMPORT_RUN,
         "SELECT tenant, id, kind, base, first_ms, last_ms FROM import_run WHERE state = 'waiting' "
-        "ORDER BY CASE WHEN base IS NULL THEN 1 ELSE 0 END, begun_at_ms, id"
+        "ORDER BY CASE WHEN base IS NULL THEN 1 ELSE 0 END, begun_at_ms, id",
     )
 
 
@@ -182,12 +197,14 @@ def set_base(tenant: str, import_id: str, base: int) -> Statement:
         (base, tenant, import_id),
         rows=1,
         tenant=tenant,
+        tables=IMPORT_RUN,
     )
 
 
 def end_import(tenant: str, import_id: str) -> Statement:
     """Note that every event of an import is decided."""
     return scoped(
+        IMPORT_RUN,
         tenant,
         "UPDATE import_run SET state = 'decided' WHERE tenant = ? AND id = ? AND state = 'waiting'",
         (import_id,),
@@ -201,4 +218,5 @@ def select_import(tenant: str, import_id: str) -> Statement:
         "FROM import_run WHERE tenant = ? AND id = ?",
         (tenant, import_id) * 2,
         tenant=tenant,
+        tables=JOB.reading(IMPORT_RUN),
     )

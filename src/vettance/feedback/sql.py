@@ -3,18 +3,23 @@
 from collections.abc import Sequence
 from typing import Final
 
-from vettance.db.engine import Row, Statement, in_list, scoped
+from vettance.db.engine import Row, Statement, in_list, insert, scoped
+from vettance.db.tables import FEEDBACK, Insert
 from vettance.feedback.label import Feedback, FeedbackTarget, Label
 
 _COLUMNS: Final = "id, tenant, target, type, label, notes, external_case_id, created_at_ms, updated_at_ms"
 
 
+_INSERT_FEEDBACK: Final = Insert(
+    FEEDBACK, "tenant, id, target, type, label, notes, external_case_id, created_at_ms, updated_at_ms"
+)
+
+
 def insert_feedback(feedback: Feedback) -> Statement:
     """Store a piece of feedback."""
-    return scoped(
+    return insert(
+        _INSERT_FEEDBACK,
         feedback.tenant,
-        "INSERT INTO feedback (tenant, id, target, type, label, notes, external_case_id, created_at_ms, "
-        "updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             feedback.id,
             feedback.target,
@@ -32,6 +37,7 @@ def select_feedback(tenant: str, targets: Sequence[str]) -> Statement:
     """All feedback on some events, oldest first."""
     places, args = in_list(targets)
     return scoped(
+        FEEDBACK,
         tenant,
         f"SELECT {_COLUMNS} FROM feedback WHERE tenant = ? AND target IN ({places}) ORDER BY target, id",
         args,

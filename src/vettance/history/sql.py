@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, in_list, scoped
+from vettance.db.engine import Statement, in_list, insert, scoped
+from vettance.db.tables import CHUNK, CHUNK_COLUMN, DECISION, ROLLUP, ROSTER, Insert
 from vettance.decisions.decision import Outcome
 from vettance.decisions.sql import DAY_S, EVENTS
 from vettance.history.filter import Order, Wanted
@@ -46,12 +47,13 @@ def select_counts(tenant: str, parts: Sequence[Part], bucket_s: int, *, with_cod
         + ") AS part GROUP BY bucket_s, code ORDER BY bucket_s",
         args,
         tenant=tenant,
+        tables=ROLLUP,
     )
 
 
 def select_first_day(tenant: str) -> Statement:
     """The first day that the rollup knows of, NULL when there is none."""
-    return scoped(tenant, f"SELECT MIN(start_s) FROM rollup WHERE tenant = ? AND width_s = {DAY_S}")
+    return scoped(ROLLUP, tenant, f"SELECT MIN(start_s) FROM rollup WHERE tenant = ? AND width_s = {DAY_S}")
 
 
 _ROW: Final = (
@@ -86,7 +88,10 @@ def select_tail_keys(tenant: str, after: int, wanted: Wanted, order: Order) -> S
     def ask(packed: str) -> Statement:
         what = ", ".join(packed.format(column) for column in columns)
         return scoped(
-            tenant, f"SELECT {what} FROM decision WHERE tenant = ? AND seq > ?{where}", (after, *args)
+            DECISION,
+            tenant,
+            f"SELECT {what} FROM decision WHERE tenant = ? AND seq > ?{where}",
+            (after, *args),
         )
 
     return ask("group_concat({})")._replace(postgres=ask("string_agg(CAST({} AS TEXT), ',')"))
@@ -95,6 +100,7 @@ def select_tail_keys(tenant: str, after: int, wanted: Wanted, order: Order) -> S
 def select_newer_keys(tenant: str, after: int, from_ms: int, to_ms: int) -> Statement:
     """(customer, device) by which the decisions after a place in the log know whom they are about."""
     return scoped(
+        DECISION,
         tenant,
         f"SELECT DISTINCT {_KNOWN_BY['customer']}, {_KNOWN_BY['device']} FROM decision "
         "WHERE tenant = ? AND seq > ? AND occurred_at_ms >= ? AND occurred_at_ms < ?",
@@ -120,14 +126,15 @@ def _span(
         f"SELECT {_ROW} FROM decision WHERE (tenant, seq) > (?, ?) AND (tenant, seq) <= (?, ?){where} "
         "ORDER BY tenant, seq LIMIT ?"
     )
-    return scoped(tenant, text, (after, last, *args, limit))._replace(
-        postgres=scoped(tenant, rows, (after, tenant, last, *args, limit))
+    return scoped(DECISION, tenant, text, (after, last, *args, limit))._replace(
+        postgres=scoped(DECISION, tenant, rows, (after, tenant, last, *args, limit))
     )
 
 
 def count_newer(tenant: str, after: int, from_ms: int, to_ms: int, bucket_s: int) -> Statement:
     """(bucket, codes, evaluated, review, block, score sum) of the decisions after a place in the log."""
     return scoped(
+        DECISION,
         tenant,
         "WITH newer AS (SELECT occurred_at_ms / 1000 AS at_s, reasons, decision, score FROM decision "
         "WHERE tenant = ? AND seq > ? AND occurred_at_ms >= ? AND occurred_at_ms < ?) "
@@ -142,6 +149,7 @@ def select_newer_of(tenant: str, after: int, entities: Mapping[str, str]) -> Sta
     """The decisions after a place in the log that touch any of some entities (kind → value)."""
     either = " OR ".join(f"{_KNOWN_BY[kind]} = ?" for kind in entities) or "1 = 0"
     return scoped(
+        DECISION,
         tenant,
         f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? AND ({either}) ORDER BY seq",
         (after, *entities.values()),
@@ -155,7 +163,7 @@ def select_span(tenant: str, after: int, limit: int, last: int = END) -> Stateme
 
 def count_after(tenant: str, after: int) -> Statement:
     """How many decisions stand after a place in the log."""
-    return scoped(tenant, "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ?", (after,))
+    return scoped(DECISION, tenant, "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ?", (after,))
 
 
 def _conditions(wanted: Wanted) -> tuple[str, list[Any]]:
@@ -200,42 +208,36 @@ _CHUNK: Final = (
 
 def select_chunks(tenant: str) -> Statement:
     """Every chunk of a tenant, oldest first."""
-    return scoped(tenant, f"SELECT {_CHUNK} FROM chunk WHERE tenant = ? ORDER BY id")
+    return scoped(CHUNK, tenant, f"SELECT {_CHUNK} FROM chunk WHERE tenant = ? ORDER BY id")
 
 
 def select_last_sealed(tenant: str) -> Statement:
     """The place in the log up to which a tenant's decisions stand in chunks; NULL when none do."""
-    return scoped(tenant, "SELECT MAX(id) FROM chunk WHERE tenant = ?")
+    return scoped(CHUNK, tenant, "SELECT MAX(id) FROM chunk WHERE tenant = ?")
+
+
+_INSERT_CHUNK: Final = Insert(CHUNK, f"tenant, {_CHUNK}")
+_INSERT_COLUMN: Final = Insert(CHUNK_COLUMN, "chunk, name, data")
 
 
 def insert_chunk(tenant: str, chunk: Chunk, columns: Mapping[str, Array]) -> list[Statement]:
     """Store a chunk; `Clash` when another process has stored it."""
-    statements = [
-        scoped(
-            tenant,
-            f"INSERT INTO chunk (tenant, {_CHUNK}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            chunk,
-        )
-    ]
+    statements = [insert(_INSERT_CHUNK, tenant, chunk)]
     statements += [
-        Statement(
-            "INSERT INTO chunk_column (chunk, name, data) VALUES (?, ?, ?)",
-            (chunk.id, name, column.tobytes()),
-            tenant=tenant,
-        )
-        for name, column in columns.items()
+        insert(_INSERT_COLUMN, tenant, (chunk.id, name, column.tobytes())) for name, column in columns.items()
     ]
     return statements
 
 
 def delete_chunk(tenant: str, chunk_id: int) -> Statement:
     """Remove a chunk with its columns, before it is laid out anew."""
-    return scoped(tenant, "DELETE FROM chunk WHERE tenant = ? AND id = ?", (chunk_id,))
+    return scoped(CHUNK, tenant, "DELETE FROM chunk WHERE tenant = ? AND id = ?", (chunk_id,))
 
 
 def select_column(tenant: str, name: str, after: int, through: int, limit: int) -> Statement:
     """(chunk, size, data) of one column, for the next chunks in order."""
     return scoped(
+        CHUNK.reading(CHUNK_COLUMN),
         tenant,
         "SELECT chunk.id, chunk.size, chunk_column.data FROM chunk "
         "JOIN chunk_column ON chunk_column.chunk = chunk.id "
@@ -249,6 +251,7 @@ def select_parts(tenant: str, names: Sequence[str], chunks: Sequence[int]) -> St
     """(chunk, name, data) of some columns of some chunks."""
     (numbers, chunk_args), (texts, name_args) = in_list(chunks), in_list(names)
     return scoped(
+        CHUNK.reading(CHUNK_COLUMN),
         tenant,
         "SELECT chunk.id, chunk_column.name, chunk_column.data FROM chunk "
         "JOIN chunk_column ON chunk_column.chunk = chunk.id WHERE chunk.tenant = ? "
@@ -260,6 +263,7 @@ def select_parts(tenant: str, names: Sequence[str], chunks: Sequence[int]) -> St
 def select_roster(tenant: str, first_day_s: int, end_day_s: int) -> Statement:
     """(kind, terms) of whole days."""
     return scoped(
+        ROSTER,
         tenant,
         "SELECT kind, terms FROM roster WHERE tenant = ? AND day_s >= ? AND day_s < ?",
         (first_day_s, end_day_s),
@@ -269,6 +273,7 @@ def select_roster(tenant: str, first_day_s: int, end_day_s: int) -> Statement:
 def select_roster_sizes(tenant: str, first_day_s: int, end_day_s: int) -> Statement:
     """(kind, day, bytes of terms) of whole days, without reading the terms."""
     return scoped(
+        ROSTER,
         tenant,
         "SELECT kind, day_s, LENGTH(terms) FROM roster WHERE tenant = ? AND day_s >= ? AND day_s < ? "
         "ORDER BY kind, day_s",
@@ -281,11 +286,11 @@ def select_roster_day(tenant: str, day_s: int) -> Statement:
     return select_roster(tenant, day_s, day_s + 1)
 
 
+_SAVE_ROSTER: Final = Insert(
+    ROSTER, "tenant, kind, day_s, terms", key="tenant, kind, day_s", replaces="terms"
+)
+
+
 def save_roster(tenant: str, kind: str, day_s: int, terms: Array) -> Statement:
     """Store who was seen on a day, as numbers of terms, in place of what was known of it."""
-    return scoped(
-        tenant,
-        "INSERT INTO roster (tenant, kind, day_s, terms) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT (tenant, kind, day_s) DO UPDATE SET terms = excluded.terms",
-        (kind, day_s, terms.astype(TERM).tobytes()),
-    )
+    return insert(_SAVE_ROSTER, tenant, (kind, day_s, terms.astype(TERM).tobytes()))

@@ -1,8 +1,9 @@
 """What the store remembers of jobs."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, in_pieces, scoped
+from vettance.db.engine import Row, Statement, everyone, in_pieces, insert, scoped
+from vettance.db.tables import JOB, Insert
 
 
 class Accepted(NamedTuple):
@@ -27,6 +28,11 @@ class Job(NamedTuple):
     error: bytes | None
 
 
+_JOB: Final = "tenant, id, received_at_ms, request_id, quiet, label, sent, state"
+_INSERT_JOB: Final = Insert(JOB, _JOB)
+_INSERT_IMPORTED: Final = Insert(JOB, f"{_JOB}, import_id, occurred_at_ms")
+
+
 def insert_job(
     tenant: str,
     job_id: str,
@@ -38,12 +44,8 @@ def insert_job(
     quiet: bool = False,
 ) -> Statement:
     """Accept an event: `sent` is its body, known to be good; `quiet` tells no subscriber of its decision."""
-    return scoped(
-        tenant,
-        "INSERT INTO job (tenant, id, received_at_ms, request_id, quiet, label, sent, state) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, 'accepted')",
-        (job_id, received_at_ms, request_id, int(quiet), label, sent),
-    )
+    values = (job_id, received_at_ms, request_id, int(quiet), label, sent, "accepted")
+    return insert(_INSERT_JOB, tenant, values)
 
 
 def insert_imported(
@@ -56,18 +58,15 @@ def insert_imported(
     label: str | None,
 ) -> Statement:
     """Accept an event of the past; it waits until the whole import is accepted."""
-    return scoped(
-        tenant,
-        "INSERT INTO job (tenant, id, received_at_ms, request_id, quiet, label, sent, state, import_id, "
-        "occurred_at_ms) VALUES (?, ?, ?, ?, 1, ?, ?, 'queued', ?, ?)",
-        (job_id, received_at_ms, import_id, label, sent, import_id, occurred_at_ms),
-    )
+    values = (job_id, received_at_ms, import_id, 1, label, sent, "queued", import_id, occurred_at_ms)
+    return insert(_INSERT_IMPORTED, tenant, values)
 
 
 def select_queued(tenant: str, import_id: str, limit: int) -> Statement:
     """The next events of an import in the order of their own time, those of one moment as in the file."""
     return in_pieces(
         scoped(
+            JOB,
             tenant,
             "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
             "WHERE tenant = ? AND import_id = ? AND state = 'queued' ORDER BY occurred_at_ms, seq LIMIT ?",
@@ -79,9 +78,10 @@ def select_queued(tenant: str, import_id: str, limit: int) -> Statement:
 def select_waiting() -> Statement:
     """(tenant,) of every tenant with jobs that wait, in order; a step of the index for each."""
     return everyone(
+        JOB,
         "WITH RECURSIVE waiting (tenant) AS (SELECT MIN(tenant) FROM job WHERE state = 'accepted' UNION ALL "
         "SELECT (SELECT MIN(job.tenant) FROM job WHERE state = 'accepted' AND job.tenant > waiting.tenant) "
-        "FROM waiting WHERE waiting.tenant IS NOT NULL) SELECT tenant FROM waiting WHERE tenant IS NOT NULL"
+        "FROM waiting WHERE waiting.tenant IS NOT NULL) SELECT tenant FROM waiting WHERE tenant IS NOT NULL",
     )
 
 
@@ -89,6 +89,7 @@ def select_accepted(tenant: str, after: int, limit: int) -> Statement:
     """The jobs of a tenant that wait, in the order of their receipt."""
     return in_pieces(
         scoped(
+            JOB,
             tenant,
             "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
             "WHERE tenant = ? AND state = 'accepted' AND seq > ? ORDER BY seq LIMIT ?",
@@ -100,6 +101,7 @@ def select_accepted(tenant: str, after: int, limit: int) -> Statement:
 def count_accepted(tenant: str, limit: int) -> Statement:
     """How many jobs of a tenant wait; counting stops at `limit`."""
     return scoped(
+        JOB,
         tenant,
         "SELECT COUNT(*) FROM (SELECT 1 FROM job WHERE tenant = ? AND state = 'accepted' LIMIT ?) AS waiting",
         (limit,),
@@ -114,6 +116,7 @@ def complete_job(tenant: str, job_id: str, event_id: str, now_ms: int) -> Statem
         (event_id, now_ms, tenant, job_id),
         rows=1,
         tenant=tenant,
+        tables=JOB,
     )
 
 
@@ -124,12 +127,15 @@ def fail_job(tenant: str, job_id: str, error: bytes, now_ms: int) -> Statement:
         "WHERE tenant = ? AND id = ? AND state IN ('accepted', 'queued')",
         (error, now_ms, tenant, job_id),
         tenant=tenant,
+        tables=JOB,
     )
 
 
 def select_job(tenant: str, job_id: str) -> Statement:
     """One job by its id."""
-    return scoped(tenant, "SELECT id, state, event, error FROM job WHERE tenant = ? AND id = ?", (job_id,))
+    return scoped(
+        JOB, tenant, "SELECT id, state, event, error FROM job WHERE tenant = ? AND id = ?", (job_id,)
+    )
 
 
 def job_of(row: Row) -> Job:

@@ -1,8 +1,9 @@
 """What the store remembers of list entries."""
 
-from typing import Any
+from typing import Any, Final
 
-from vettance.db.engine import Row, Statement, everyone, in_pieces, scoped
+from vettance.db.engine import Row, Statement, everyone, in_pieces, insert, scoped
+from vettance.db.tables import LIST_ENTRY, Insert
 from vettance.lists.entry import EntryType, ListEntry, ListType
 
 AREA = "list"
@@ -11,18 +12,24 @@ _COLUMNS = "id, tenant, type, value, list_type, reason, expires_at_ms, created_a
 _LIVE = "(expires_at_ms IS NULL OR expires_at_ms > ?)"
 
 
+_INSERT_ENTRY: Final = Insert(
+    LIST_ENTRY,
+    "tenant, id, type, value, list_type, reason, expires_at_ms, created_at_ms, updated_at_ms",
+)
+
+
 def insert_entry(entry: ListEntry) -> tuple[Statement, Statement]:
     """Store a new entry in place of an expired one of the same value; `Clash` when a live one is there."""
     bury = scoped(
+        LIST_ENTRY,
         entry.tenant,
         "DELETE FROM list_entry WHERE tenant = ? AND type = ? AND value = ? AND list_type = ? "
         "AND expires_at_ms <= ?",
         (entry.type.value, entry.value, entry.list_type.value, entry.created_at_ms),
     )
-    insert = scoped(
+    add = insert(
+        _INSERT_ENTRY,
         entry.tenant,
-        "INSERT INTO list_entry (tenant, id, type, value, list_type, reason, expires_at_ms, created_at_ms, "
-        "updated_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             entry.id,
             entry.type.value,
@@ -34,23 +41,28 @@ def insert_entry(entry: ListEntry) -> tuple[Statement, Statement]:
             entry.updated_at_ms,
         ),
     )
-    return bury, insert
+    return bury, add
 
 
 def delete_entry(tenant: str, entry_id: str) -> Statement:
     """Remove one entry; `Lost` when it is not there any more."""
-    return scoped(tenant, "DELETE FROM list_entry WHERE tenant = ? AND id = ?", (entry_id,), rows=1)
+    return scoped(
+        LIST_ENTRY, tenant, "DELETE FROM list_entry WHERE tenant = ? AND id = ?", (entry_id,), rows=1
+    )
 
 
 def select_entry(tenant: str, entry_id: str) -> Statement:
     """One entry by its id."""
-    return scoped(tenant, f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND id = ?", (entry_id,))
+    return scoped(
+        LIST_ENTRY, tenant, f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND id = ?", (entry_id,)
+    )
 
 
 def select_by_value(tenant: str, entry_type: EntryType, value: str, now_ms: int) -> Statement:
     """The live entries of one value, at most one for each list."""
     # Two rows are sorted sooner than an index is read in that order, which SQLite would do.
     return scoped(
+        LIST_ENTRY,
         tenant,
         f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND type = ? AND value = ? AND {_LIVE} "
         "ORDER BY id || ''",
@@ -61,13 +73,17 @@ def select_by_value(tenant: str, entry_type: EntryType, value: str, now_ms: int)
 def select_all(after: str, limit: int) -> Statement:
     """The entries of every tenant behind an id, in the order of ids, for the mirror."""
     return in_pieces(
-        everyone(f"SELECT {_COLUMNS} FROM list_entry WHERE id > ? ORDER BY id LIMIT ?", (after, limit))
+        everyone(
+            LIST_ENTRY, f"SELECT {_COLUMNS} FROM list_entry WHERE id > ? ORDER BY id LIMIT ?", (after, limit)
+        )
     )
 
 
 def delete_expired(tenant: str, now_ms: int) -> Statement:
     """Remove the entries of a tenant that have expired."""
-    return scoped(tenant, "DELETE FROM list_entry WHERE tenant = ? AND expires_at_ms <= ?", (now_ms,))
+    return scoped(
+        LIST_ENTRY, tenant, "DELETE FROM list_entry WHERE tenant = ? AND expires_at_ms <= ?", (now_ms,)
+    )
 
 
 def entry_of(row: Row) -> ListEntry:
@@ -112,7 +128,9 @@ class Filter:
 
     def count(self) -> Statement:
         """How many entries there are in all."""
-        return scoped(self._tenant, f"SELECT COUNT(*) FROM list_entry WHERE {self._where}", self._args)
+        return scoped(
+            LIST_ENTRY, self._tenant, f"SELECT COUNT(*) FROM list_entry WHERE {self._where}", self._args
+        )
 
     def page(self, limit: int, offset: int, last: str | None, *, descending: bool) -> Statement:
         """One page, by creation. Ids sort by it; `last` is the last id of the page before."""
@@ -122,6 +140,7 @@ class Filter:
             where += f" AND id {beyond} ?"
             args.append(last)
         return scoped(
+            LIST_ENTRY,
             self._tenant,
             f"SELECT {_COLUMNS} FROM list_entry WHERE {where} ORDER BY id {order} LIMIT ? OFFSET ?",
             [*args, limit, offset],

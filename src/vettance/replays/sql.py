@@ -4,7 +4,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, bounded_key, everyone, scoped
+from vettance.db.engine import Row, Statement, bounded_key, everyone, insert, scoped
+from vettance.db.tables import ANSWER, Insert
 
 Headers = tuple[tuple[bytes, bytes], ...]
 
@@ -33,27 +34,27 @@ class StoredAnswer(NamedTuple):
     headers: Headers
 
 
+_INSERT_ANSWER: Final = Insert(ANSWER, "tenant, path, key, status, content, headers, expires_at_ms")
+
+
 def keep_answer(
     place: AnswerKey, status: int, content: bytes, headers: Headers, now_ms: int, expires_at_ms: int
 ) -> tuple[Statement, Statement]:
     """Keep an answer in the place of an expired one; `Clash` when another one is there."""
     forget = scoped(
+        ANSWER,
         place.tenant,
         "DELETE FROM answer WHERE tenant = ? AND path = ? AND key = ? AND expires_at_ms <= ?",
         (*place.names, now_ms),
     )
-    insert = scoped(
-        place.tenant,
-        "INSERT INTO answer (tenant, path, key, status, content, headers, expires_at_ms) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (*place.names, status, content, _encode(headers), expires_at_ms),
-    )
-    return forget, insert
+    values = (*place.names, status, content, _encode(headers), expires_at_ms)
+    return forget, insert(_INSERT_ANSWER, place.tenant, values)
 
 
 def select_answer(place: AnswerKey, now_ms: int) -> Statement:
     """The answer kept in a place, unless it has expired."""
     return scoped(
+        ANSWER,
         place.tenant,
         "SELECT status, content, headers FROM answer "
         "WHERE tenant = ? AND path = ? AND key = ? AND expires_at_ms > ?",
@@ -69,6 +70,7 @@ def kept_of(row: Row) -> StoredAnswer:
 def forget_expired(now_ms: int, limit: int) -> Statement:
     """Remove up to `limit` answers that have expired."""
     return everyone(
+        ANSWER,
         "DELETE FROM answer WHERE (tenant, path, key) IN "
         "(SELECT tenant, path, key FROM answer WHERE expires_at_ms <= ? ORDER BY expires_at_ms LIMIT ?)",
         (now_ms, limit),

@@ -8,7 +8,7 @@ from typing import Final
 from vettance.db.engine import EVERYBODY, Store
 from vettance.history.segment import SEARCHED_BITS
 from vettance.history.sql import select_last_sealed
-from vettance.retention import sql
+from vettance.retention import deletion_sql, sql
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.sql import DELETED, note_change
 from vettance.terms import sql as terms_sql
@@ -48,7 +48,7 @@ class TenantDeleter:
     async def count(self, tenant: str) -> dict[str, int]:
         """Return how many rows of the tenant each table has, without those that have none."""
         counts = {
-            table.name: (await self._store.read(sql.count_of_tenant(tenant, table.name)))[0][0]
+            table.name: (await self._store.read(deletion_sql.count_of_tenant(tenant, table.name)))[0][0]
             for table in await self._tables()
         }
         return {name: count for name, count in counts.items() if count}
@@ -73,12 +73,12 @@ class TenantDeleter:
         last = [tables[name] for name in _LAST]
         for table in last:
             # All but a few, so that the commit with the tenant itself is a small one.
-            while (await self._store.read(sql.count_of_tenant(tenant, table.name)))[0][0] > sql.STEP:
+            while (await self._store.read(deletion_sql.count_of_tenant(tenant, table.name)))[0][0] > sql.STEP:
                 await self._step(tenant, table, sql.STEP)
         await self._store.write(
-            *(sql.remove_of_tenant(tenant, table, sql.STEP) for table in last),
-            sql.remove_failing_of(tenant),
-            sql.remove_tenant(tenant),
+            *(deletion_sql.remove_of_tenant(tenant, table, sql.STEP) for table in last),
+            deletion_sql.remove_failing_of(tenant),
+            deletion_sql.remove_tenant(tenant),
             # Of nobody by name: everything of the tenant has gone.
             note_change(tenants_sql.AREA, EVERYBODY, "", self._now_ms()),
         )
@@ -93,40 +93,42 @@ class TenantDeleter:
         now_ms = self._now_ms()
         await self._store.write(
             tenants_sql.revoke_keys_of(tenant, now_ms),
-            *sql.end_subscriptions(tenant),
+            *deletion_sql.end_subscriptions(tenant),
             note_change(DELETED, tenant, tenant, now_ms),
             note_change(WEBHOOKS, tenant, tenant, now_ms),
         )
 
-    async def _tables(self) -> list[sql.Table]:
-        rows = await self._store.read(sql.select_tables_of_tenants())
+    async def _tables(self) -> list[deletion_sql.TenantTable]:
+        rows = await self._store.read(deletion_sql.select_tables_of_tenants())
         return [
-            sql.Table(name, tuple(key for _, key in found))
+            deletion_sql.TenantTable(name, tuple(key for _, key in found))
             for name, found in groupby(rows, lambda row: row[0])
         ]
 
-    async def _step(self, tenant: str, table: sql.Table, limit: int) -> int:
-        count = (await self._store.write(sql.remove_of_tenant(tenant, table, limit)))[0]
+    async def _step(self, tenant: str, table: deletion_sql.TenantTable, limit: int) -> int:
+        count = (await self._store.write(deletion_sql.remove_of_tenant(tenant, table, limit)))[0]
         self._note(table.name, count)
         return count
 
-    async def _rows(self, tenant: str, table: sql.Table, limit: int = sql.STEP) -> None:
+    async def _rows(self, tenant: str, table: deletion_sql.TenantTable, limit: int = sql.STEP) -> None:
         while await self._step(tenant, table, limit):
             pass
 
     async def _newest(self, tenant: str, table: str) -> None:
-        if table in sql.PLACED and (columns := await self._store.read(sql.select_columns(table))):
-            counts = await self._store.write(*sql.empty_newest(tenant, table, columns))
+        if table in deletion_sql.PLACED and (
+            columns := await self._store.read(deletion_sql.select_columns(table))
+        ):
+            counts = await self._store.write(*deletion_sql.empty_newest(tenant, table, columns))
             self._note(table, counts[-1])
 
     async def _deliveries(self, tenant: str) -> None:
         await self._newest(tenant, "delivery")
-        while count := (await self._store.write(*sql.remove_deliveries_of(tenant)))[-1]:
+        while count := (await self._store.write(*deletion_sql.remove_deliveries_of(tenant)))[-1]:
             self._note("delivery", count)
 
     async def _log(self, tenant: str) -> None:
         """Remove events with their decisions and feedback, and what finds them by their ids."""
-        while events := await self._store.read(sql.select_log_of(tenant, sql.STEP)):
+        while events := await self._store.read(deletion_sql.select_log_of(tenant, sql.STEP)):
             # Asked each time: a server may lay out the last events meanwhile.
             sealed = (await self._store.read(select_last_sealed(tenant)))[0][0] or 0
             found = terms_sql.delete_id_search(event for event in events if event[0] <= sealed)
@@ -143,7 +145,7 @@ class TenantDeleter:
         while rows := await self._store.read(sql.select_term_ids(tenant, 0, _TERMS)):
             terms = [terms_sql.Term._make(row) for row in rows]
             searched = [terms_sql.delete_term_search(term) for term in terms if term.fields & SEARCHED_BITS]
-            removed = sql.remove_terms_of(tenant, [term.id for term in terms])
+            removed = deletion_sql.remove_terms_of(tenant, [term.id for term in terms])
             self._note("term", (await self._store.write(removed, *searched))[0])
 
     def _note(self, table: str, count: int) -> None:

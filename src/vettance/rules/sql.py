@@ -1,10 +1,12 @@
 """What the store remembers of rule sets: every version that was ever saved; the newest is in force."""
 
+import functools
 import hashlib
 from dataclasses import dataclass
 from typing import Final
 
-from vettance.db.engine import Statement, everyone, scoped
+from vettance.db.engine import Statement, everyone, insert, scoped
+from vettance.db.tables import RULESET, Insert, Table
 
 
 def document_digest(document: str) -> str:
@@ -12,11 +14,16 @@ def document_digest(document: str) -> str:
     return hashlib.sha256(document.encode()).hexdigest()
 
 
+@functools.cache
+def _insert_into(table: Table) -> Insert:
+    return Insert(table, "tenant, version, document, digest, note, created_at_ms, pushed")
+
+
 @dataclass(frozen=True, slots=True)
 class RuleSets:
     """The statements about the rule sets of one kind: those of fraud decide, those of AML watch."""
 
-    table: str
+    table: Table
     #: What a change of them is noted as.
     area: str
     #: The pack that tenants of it begin with.
@@ -29,23 +36,21 @@ class RuleSets:
 
         `document` stands alone; `pushed` is the text it was made of, where that built on a pack.
         """
-        return scoped(
-            tenant,
-            f"INSERT INTO {self.table} (tenant, version, document, digest, note, created_at_ms, pushed) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (version, document, document_digest(document), note, now_ms, pushed),
-        )
+        values = (version, document, document_digest(document), note, now_ms, pushed)
+        return insert(_insert_into(self.table), tenant, values)
 
     def select_newest_of_all(self) -> Statement:
         """(tenant, version, document) of the rule set in force for every tenant."""
         return everyone(
+            self.table,
             f"SELECT tenant, version, document FROM {self.table} AS newest WHERE version = "
-            f"(SELECT MAX(version) FROM {self.table} WHERE tenant = newest.tenant) ORDER BY tenant"
+            f"(SELECT MAX(version) FROM {self.table} WHERE tenant = newest.tenant) ORDER BY tenant",
         )
 
     def select_newest(self, tenant: str) -> Statement:
         """(version, document, digest) of the rule set in force for one tenant."""
         return scoped(
+            self.table,
             tenant,
             f"SELECT version, document, digest FROM {self.table} WHERE tenant = ? "
             "ORDER BY version DESC LIMIT 1",
@@ -54,13 +59,17 @@ class RuleSets:
     def select_version(self, tenant: str, version: int) -> Statement:
         """(document,) of one version."""
         return scoped(
-            tenant, f"SELECT document FROM {self.table} WHERE tenant = ? AND version = ?", (version,)
+            self.table,
+            tenant,
+            f"SELECT document FROM {self.table} WHERE tenant = ? AND version = ?",
+            (version,),
         )
 
     def select_pushed(self, tenant: str, version: int | None = None) -> Statement:
         """(version, document, pushed) of one version, or of the one in force."""
         which, asked = ("", ()) if version is None else ("AND version = ? ", (version,))
         return scoped(
+            self.table,
             tenant,
             f"SELECT version, document, pushed FROM {self.table} WHERE tenant = ? {which}"
             "ORDER BY version DESC LIMIT 1",
@@ -70,10 +79,11 @@ class RuleSets:
     def select_versions(self, tenant: str) -> Statement:
         """(version, digest, note, created_at_ms) of every version, newest first."""
         return scoped(
+            self.table,
             tenant,
             f"SELECT version, digest, note, created_at_ms FROM {self.table} WHERE tenant = ? "
             "ORDER BY version DESC",
         )
 
 
-DECIDING: Final = RuleSets("ruleset", "ruleset", "fraud")
+DECIDING: Final = RuleSets(RULESET, "ruleset", "fraud")

@@ -1,10 +1,11 @@
 """What the store remembers of tenants, their keys and their use of the quota."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import EVERYBODY, Row, Statement, everyone, insert, scoped
+from vettance.db.tables import API_KEY, CHANGE, DEPLOYMENT, TENANT, Insert
 from vettance.tenants.tenant import SETTINGS, Key, Tenant
 from vettance.wire.payload import encode
 
@@ -19,13 +20,12 @@ _TENANT = ", ".join(("id", "name", *_COLUMNS, "settings"))
 _KEY = "id, tenant, digest, hint, created_at_ms, revoked_at_ms, name, last_used_at_ms"
 
 
+_INSERT_TENANT: Final = Insert(TENANT, f"{_TENANT}, created_at_ms")
+
+
 def insert_tenant(tenant: Tenant, now_ms: int) -> Statement:
     """Store a new tenant."""
-    return Statement(
-        f"INSERT INTO tenant ({_TENANT}, created_at_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (tenant.id, tenant.name, *_settings_of(tenant), now_ms),
-        tenant=tenant.id,
-    )
+    return insert(_INSERT_TENANT, tenant.id, (tenant.id, tenant.name, *_settings_of(tenant), now_ms))
 
 
 def update_tenant(tenant: Tenant) -> Statement:
@@ -36,6 +36,7 @@ def update_tenant(tenant: Tenant) -> Statement:
         (tenant.name, *_settings_of(tenant), tenant.id),
         rows=1,
         tenant=tenant.id,
+        tables=TENANT,
     )
 
 
@@ -46,12 +47,14 @@ def _settings_of(tenant: Tenant) -> tuple[Any, ...]:
 
 def select_tenants() -> Statement:
     """Every tenant, oldest first."""
-    return everyone(f"SELECT {_TENANT} FROM tenant ORDER BY id")
+    return everyone(TENANT, f"SELECT {_TENANT} FROM tenant ORDER BY id")
 
 
 def select_tenant(tenant_id: str) -> Statement:
     """One tenant by its id."""
-    return Statement(f"SELECT {_TENANT} FROM tenant WHERE id = ?", (tenant_id,), tenant=tenant_id)
+    return Statement(
+        f"SELECT {_TENANT} FROM tenant WHERE id = ?", (tenant_id,), tenant=tenant_id, tables=TENANT
+    )
 
 
 def tenant_of(row: Row) -> Tenant:
@@ -67,18 +70,19 @@ def tenant_of(row: Row) -> Tenant:
     return Tenant(id=tenant_id, name=name, **known)
 
 
+_INSERT_KEY: Final = Insert(API_KEY, "tenant, id, digest, hint, created_at_ms, name")
+
+
 def insert_key(key: Key) -> Statement:
     """Store a new key (its hash, never the key)."""
-    return scoped(
-        key.tenant,
-        "INSERT INTO api_key (tenant, id, digest, hint, created_at_ms, name) VALUES (?, ?, ?, ?, ?, ?)",
-        (key.id, key.digest, key.hint, key.created_at_ms, key.name),
-    )
+    values = (key.id, key.digest, key.hint, key.created_at_ms, key.name)
+    return insert(_INSERT_KEY, key.tenant, values)
 
 
 def revoke_key(key_id: str, now_ms: int) -> Statement:
     """Revoke a key that is not revoked yet; `Lost` when there is none."""
     return everyone(
+        API_KEY,
         "UPDATE api_key SET revoked_at_ms = ? WHERE id = ? AND revoked_at_ms IS NULL",
         (now_ms, key_id),
         rows=1,
@@ -91,58 +95,59 @@ def revoke_keys_of(tenant_id: str, now_ms: int) -> Statement:
         "UPDATE api_key SET revoked_at_ms = ? WHERE tenant = ? AND revoked_at_ms IS NULL",
         (now_ms, tenant_id),
         tenant=tenant_id,
+        tables=API_KEY,
     )
 
 
 def note_key_use(key_id: str, now_ms: int) -> Statement:
     """Remember when a key was last used."""
-    return everyone("UPDATE api_key SET last_used_at_ms = ? WHERE id = ?", (now_ms, key_id))
+    return everyone(API_KEY, "UPDATE api_key SET last_used_at_ms = ? WHERE id = ?", (now_ms, key_id))
 
 
 def select_keys() -> Statement:
     """Every key of every tenant, for the mirror and for listing."""
-    return everyone(f"SELECT {_KEY} FROM api_key ORDER BY id")
+    return everyone(API_KEY, f"SELECT {_KEY} FROM api_key ORDER BY id")
 
 
 def select_keys_of(tenant_id: str) -> Statement:
     """Every key of a tenant, oldest first."""
-    return scoped(tenant_id, f"SELECT {_KEY} FROM api_key WHERE tenant = ? ORDER BY id", ())
+    return scoped(API_KEY, tenant_id, f"SELECT {_KEY} FROM api_key WHERE tenant = ? ORDER BY id", ())
 
 
 def select_any_key() -> Statement:
     """A row when a key was ever made."""
-    return everyone("SELECT 1 FROM api_key LIMIT 1")
+    return everyone(API_KEY, "SELECT 1 FROM api_key LIMIT 1")
 
 
 def select_secret_digest() -> Statement:
     """The digest of the secret that the store was made with; no row while that is not known."""
-    return everyone("SELECT secret_digest FROM deployment WHERE id = 1")
+    return everyone(DEPLOYMENT, "SELECT secret_digest FROM deployment WHERE id = 1")
+
+
+_KEEP_DIGEST: Final = Insert(DEPLOYMENT, "id, secret_digest", key="id")
+_REPLACE_DIGEST: Final = Insert(DEPLOYMENT, "id, secret_digest", key="id", replaces="secret_digest")
 
 
 def keep_secret_digest(digest: str) -> Statement:
     """Remember the digest of the secret, unless one is known already."""
-    return everyone(
-        "INSERT INTO deployment (id, secret_digest) VALUES (1, ?) ON CONFLICT (id) DO NOTHING", (digest,)
-    )
+    return insert(_KEEP_DIGEST, EVERYBODY, (1, digest))
 
 
 def replace_secret_digest(digest: str) -> Statement:
     """Remember the digest of another secret from now on."""
-    return everyone(
-        "INSERT INTO deployment (id, secret_digest) VALUES (1, ?) "
-        "ON CONFLICT (id) DO UPDATE SET secret_digest = excluded.secret_digest",
-        (digest,),
-    )
+    return insert(_REPLACE_DIGEST, EVERYBODY, (1, digest))
 
 
 def select_key(key_id: str) -> Statement:
     """One key by its id."""
-    return everyone(f"SELECT {_KEY} FROM api_key WHERE id = ?", (key_id,))
+    return everyone(API_KEY, f"SELECT {_KEY} FROM api_key WHERE id = ?", (key_id,))
 
 
 def select_key_by_digest(digest: bytes) -> Statement:
     """The tenant of the key with this digest, when it works."""
-    return everyone("SELECT tenant FROM api_key WHERE digest = ? AND revoked_at_ms IS NULL", (digest,))
+    return everyone(
+        API_KEY, "SELECT tenant FROM api_key WHERE digest = ? AND revoked_at_ms IS NULL", (digest,)
+    )
 
 
 def key_of(row: Row) -> Key:
@@ -159,17 +164,21 @@ def key_of(row: Row) -> Key:
     )
 
 
+_NOTE_CHANGE: Final = Insert(CHANGE, "tenant, area, subject, at_ms")
+
+
 def note_change(area: str, tenant: str, subject: str, now_ms: int) -> Statement:
     """Tell every process, in the commit of the change itself, what it must read again."""
-    args: tuple[Any, ...] = (area, subject, now_ms)
-    return scoped(tenant, "INSERT INTO change (tenant, area, subject, at_ms) VALUES (?, ?, ?, ?)", args)
+    return insert(_NOTE_CHANGE, tenant, (area, subject, now_ms))
 
 
 def select_changes(after: int) -> Statement:
     """(seq, area, tenant, subject) of every change noted after `after`, in order."""
-    return everyone("SELECT seq, area, tenant, subject FROM change WHERE seq > ? ORDER BY seq", (after,))
+    return everyone(
+        CHANGE, "SELECT seq, area, tenant, subject FROM change WHERE seq > ? ORDER BY seq", (after,)
+    )
 
 
 def select_last_change() -> Statement:
     """The number of the newest change, 0 when there is none."""
-    return everyone("SELECT COALESCE(MAX(seq), 0) FROM change")
+    return everyone(CHANGE, "SELECT COALESCE(MAX(seq), 0) FROM change")

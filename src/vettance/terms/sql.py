@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.db.dialect import digest
-from vettance.db.engine import Statement, everyone, in_list, scoped
+from vettance.db.engine import Statement, everyone, in_list, insert, scoped
+from vettance.db.tables import ID_SEARCH, TERM, TERM_EPOCH, TERM_SEARCH, Insert
 
 ASKED: Final = 400  # Texts looked up in one query.
 
@@ -35,36 +36,39 @@ def select_terms(tenant: str, values: Sequence[str]) -> Statement:
     """The terms of some texts; texts without one are left out."""
     places, args = in_list(values)
     text = f"SELECT id, value, fields FROM term WHERE tenant = ? AND value IN ({places})"
-    looks = Statement(_LOOK_UP_TERMS, (list(values), tenant), tenant=tenant)
-    return scoped(tenant, text, args)._replace(postgres=looks)
+    looks = Statement(_LOOK_UP_TERMS, (list(values), tenant), tenant=tenant, tables=TERM)
+    return scoped(TERM, tenant, text, args)._replace(postgres=looks)
 
 
 def select_term_values(tenant: str, terms: Sequence[int]) -> Statement:
     """(id, value) of some terms by their numbers."""
     places, args = in_list(terms)
-    return scoped(tenant, f"SELECT id, value FROM term WHERE {_OF_TENANT} AND id IN ({places})", args)
+    return scoped(TERM, tenant, f"SELECT id, value FROM term WHERE {_OF_TENANT} AND id IN ({places})", args)
 
 
 def select_terms_by_number(tenant: str, terms: Sequence[int]) -> Statement:
     """Some terms by their numbers."""
     places, args = in_list(terms)
-    return scoped(tenant, f"SELECT id, value, fields FROM term WHERE {_OF_TENANT} AND id IN ({places})", args)
+    return scoped(
+        TERM, tenant, f"SELECT id, value, fields FROM term WHERE {_OF_TENANT} AND id IN ({places})", args
+    )
 
 
 def select_last_term() -> Statement:
     """The highest number of a term of any tenant."""
-    return everyone("SELECT COALESCE(MAX(id), 0) FROM term")
+    return everyone(TERM, "SELECT COALESCE(MAX(id), 0) FROM term")
+
+
+_INSERT_TERMS: Final = Insert(TERM, "tenant, id, value, fields, folded")
+_INSERT_TERM_SEARCH: Final = Insert(TERM_SEARCH, "rowid, value")
+_INSERT_ID_SEARCH: Final = Insert(ID_SEARCH, "rowid, digits")
 
 
 def insert_terms(tenant: str, terms: Sequence[Term]) -> Iterator[Statement]:
     """Store new terms; `Clash` when another process has numbered any of them."""
     for rows in _grouped(terms):
-        yield scoped(
-            tenant,
-            "INSERT INTO term (tenant, id, value, fields, folded) VALUES "
-            + ", ".join(["(?, ?, ?, ?, ?)"] * len(rows)),
-            [arg for row in rows for arg in (tenant, *row, _folded(row.value))][1:],
-        )
+        args = [arg for row in rows for arg in (tenant, *row, _folded(row.value))][1:]
+        yield insert(_INSERT_TERMS, tenant, args)
 
 
 def _folded(value: str) -> str | None:
@@ -77,16 +81,14 @@ def widen_term(tenant: str, term: Term) -> Statement:
         "UPDATE term SET fields = fields | ? WHERE tenant = ? AND id = ?",
         (term.fields, tenant, term.id),
         tenant=tenant,
+        tables=TERM,
     )
 
 
 def insert_term_search(terms: Iterable[Term]) -> Iterator[Statement]:
     """Make terms findable by any part of them, in folded case."""
     for rows in _grouped([(term.id, term.value.casefold()) for term in terms]):
-        yield Statement(
-            "INSERT INTO term_search (rowid, value) VALUES " + ", ".join(["(?, ?)"] * len(rows)),
-            [arg for row in rows for arg in row],
-        )
+        yield insert(_INSERT_TERM_SEARCH, None, [arg for row in rows for arg in row])
 
 
 def delete_term_search(term: Term) -> Statement:
@@ -94,17 +96,15 @@ def delete_term_search(term: Term) -> Statement:
     return Statement(
         "INSERT INTO term_search (term_search, rowid, value) VALUES ('delete', ?, ?)",
         (term.id, term.value.casefold()),
-        postgres=Statement("DELETE FROM term_search WHERE rowid = ?", (term.id,)),
+        postgres=Statement("DELETE FROM term_search WHERE rowid = ?", (term.id,), tables=TERM_SEARCH),
+        tables=TERM_SEARCH,
     )
 
 
 def insert_id_search(decisions: Iterable[tuple[int, str]]) -> Iterator[Statement]:
     """Make decisions findable by any part of the digits of their ids; takes (seq, id)."""
     for group in _grouped([(seq, name.rpartition("_")[2]) for seq, name in decisions]):
-        yield Statement(
-            "INSERT INTO id_search (rowid, digits) VALUES " + ", ".join(["(?, ?)"] * len(group)),
-            [arg for row in group for arg in row],
-        )
+        yield insert(_INSERT_ID_SEARCH, None, [arg for row in group for arg in row])
 
 
 def delete_id_search(decisions: Iterable[tuple[int, str]]) -> Iterator[Statement]:
@@ -116,7 +116,8 @@ def delete_id_search(decisions: Iterable[tuple[int, str]]) -> Iterator[Statement
             "INSERT INTO id_search (id_search, rowid, digits) VALUES "
             + ", ".join(["('delete', ?, ?)"] * len(group)),
             [arg for row in group for arg in row],
-            postgres=Statement(f"DELETE FROM id_search WHERE rowid IN ({places})", seqs),
+            postgres=Statement(f"DELETE FROM id_search WHERE rowid IN ({places})", seqs, tables=ID_SEARCH),
+            tables=ID_SEARCH,
         )
 
 
@@ -129,11 +130,13 @@ def search_terms(tenant: str, part: str) -> Statement:
         (_phrase(part), tenant),
         tenant=tenant,
         postgres=scoped(
+            TERM.reading(TERM_SEARCH),
             tenant,
             "SELECT term.id, term.fields FROM term JOIN term_search ON term_search.rowid = term.id "
             "WHERE term.tenant = ? AND term_search.value LIKE ?",
             (_like(part, "\\"),),
         ),
+        tables=TERM_SEARCH.reading(TERM),
     )
 
 
@@ -147,6 +150,7 @@ def scan_terms(tenant: str, part: str) -> Statement:
         "SELECT id, fields FROM term WHERE tenant = ? AND folded IS NOT NULL AND folded LIKE ? ESCAPE '!'",
         (tenant, pattern, tenant, pattern),
         tenant=tenant,
+        tables=TERM,
     )
 
 
@@ -160,8 +164,11 @@ def search_ids(part: str, limit: int) -> Statement:
         "SELECT rowid FROM id_search WHERE id_search MATCH ? LIMIT ?",
         (_phrase(part), limit),
         postgres=Statement(
-            "SELECT rowid FROM id_search WHERE digits LIKE ? LIMIT ?", (_like(part, "\\"), limit)
+            "SELECT rowid FROM id_search WHERE digits LIKE ? LIMIT ?",
+            (_like(part, "\\"), limit),
+            tables=ID_SEARCH,
         ),
+        tables=ID_SEARCH,
     )
 
 
@@ -171,12 +178,14 @@ def _phrase(text: str) -> str:
 
 def select_epoch() -> Statement:
     """Which terms a chunk may be laid out with: the number goes up when any are removed."""
-    return Statement("SELECT epoch FROM term_epoch WHERE id = 1")
+    return Statement("SELECT epoch FROM term_epoch WHERE id = 1", tables=TERM_EPOCH)
 
 
 def hold_epoch(epoch: int) -> Statement:
     """Demand that no term was removed since; else `Lost`."""
-    return Statement("UPDATE term_epoch SET epoch = epoch WHERE id = 1 AND epoch = ?", (epoch,), rows=1)
+    return Statement(
+        "UPDATE term_epoch SET epoch = epoch WHERE id = 1 AND epoch = ?", (epoch,), rows=1, tables=TERM_EPOCH
+    )
 
 
 def _grouped(rows: Sequence[Any]) -> Iterator[Sequence[Any]]:

@@ -1,10 +1,12 @@
 """What the store remembers of watchlists: the versions of each list, and the index that counts."""
 
 from collections.abc import Mapping
+from typing import Final
 
 import msgspec
 
-from vettance.db.engine import Row, Statement, everyone, scoped
+from vettance.db.engine import Row, Statement, everyone, insert, scoped
+from vettance.db.tables import WATCHLIST_INDEX, WATCHLIST_VERSION, Insert
 from vettance.watchlists.list_store import EVERYBODY, Version
 
 AREA = "watchlist"
@@ -30,20 +32,30 @@ class StoredVersion(msgspec.Struct, frozen=True, kw_only=True):
 def retire_versions(owner: str, source: str) -> Statement:
     """Let no version of a list count any more; they stay on the shelf."""
     return scoped(
-        owner, "UPDATE watchlist_version SET current = 0 WHERE tenant = ? AND source = ?", (source,)
+        WATCHLIST_VERSION,
+        owner,
+        "UPDATE watchlist_version SET current = 0 WHERE tenant = ? AND source = ?",
+        (source,),
     )
+
+
+_UPSERT_VERSION: Final = Insert(
+    WATCHLIST_VERSION,
+    _COLUMNS,
+    key="tenant, source, version",
+    replaces="current, checked_at_ms, data_as_of_ms",
+)
 
 
 def upsert_version(owner: str, version: Version, now_ms: int) -> Statement:
     """Make a version the current one of its list; one that was there before keeps its first date."""
-    return scoped(
+    return insert(
+        _UPSERT_VERSION,
         owner,
-        f"INSERT INTO watchlist_version ({_COLUMNS}) VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?) "
-        "ON CONFLICT (tenant, source, version) DO UPDATE SET current = 1, "
-        "checked_at_ms = excluded.checked_at_ms, data_as_of_ms = excluded.data_as_of_ms",
         (
             version.source,
             version.version,
+            1,
             version.entities,
             version.names,
             msgspec.json.encode(version.files).decode(),
@@ -58,20 +70,27 @@ def select_versions(owner: str | None = None) -> Statement:
     """Every version of every list, the newest of each first; of one owner, or of all."""
     order = "ORDER BY tenant, source, imported_at_ms DESC, version"
     if owner is None:
-        return everyone(f"SELECT {_COLUMNS} FROM watchlist_version {order}")
-    return scoped(owner, f"SELECT {_COLUMNS} FROM watchlist_version WHERE tenant = ? {order}")
+        return everyone(WATCHLIST_VERSION, f"SELECT {_COLUMNS} FROM watchlist_version {order}")
+    return scoped(
+        WATCHLIST_VERSION, owner, f"SELECT {_COLUMNS} FROM watchlist_version WHERE tenant = ? {order}"
+    )
 
 
 def select_current(owner: str = EVERYBODY) -> Statement:
     """The version of each list of an owner that counts."""
     return scoped(
-        owner, f"SELECT {_COLUMNS} FROM watchlist_version WHERE tenant = ? AND current = 1 ORDER BY source"
+        WATCHLIST_VERSION,
+        owner,
+        f"SELECT {_COLUMNS} FROM watchlist_version WHERE tenant = ? AND current = 1 ORDER BY source",
     )
 
 
 def select_all_current() -> Statement:
     """The version of each list that counts, whoever owns it."""
-    return everyone(f"SELECT {_COLUMNS} FROM watchlist_version WHERE current = 1 ORDER BY tenant, source")
+    return everyone(
+        WATCHLIST_VERSION,
+        f"SELECT {_COLUMNS} FROM watchlist_version WHERE current = 1 ORDER BY tenant, source",
+    )
 
 
 def version_of(row: Row) -> StoredVersion:
@@ -99,6 +118,7 @@ def insert_index(
     """Make an index the one that counts for an owner: the newest row does."""
     # Numbers are given to the indexes of all owners together.
     return scoped(
+        WATCHLIST_INDEX,
         owner,
         "INSERT INTO watchlist_index (tenant, seq, id, versions, entities, names, built_at_ms) VALUES "
         "(?, (SELECT COALESCE(MAX(seq), 0) + 1 FROM watchlist_index), ?, ?, ?, ?, ?) "
@@ -110,6 +130,7 @@ def insert_index(
 def select_index(owner: str = EVERYBODY) -> Statement:
     """(id, versions, entities, names, built_at_ms) of the index that counts, if there is one."""
     return scoped(
+        WATCHLIST_INDEX,
         owner,
         "SELECT id, versions, entities, names, built_at_ms FROM watchlist_index WHERE tenant = ? "
         "ORDER BY seq DESC LIMIT 1",
@@ -119,5 +140,7 @@ def select_index(owner: str = EVERYBODY) -> Statement:
 def select_owners() -> Statement:
     """(tenant,) of every tenant that has a list of its own."""
     return everyone(
-        "SELECT DISTINCT tenant FROM watchlist_version WHERE current = 1 AND tenant <> ?", (EVERYBODY,)
+        WATCHLIST_VERSION,
+        "SELECT DISTINCT tenant FROM watchlist_version WHERE current = 1 AND tenant <> ?",
+        (EVERYBODY,),
     )

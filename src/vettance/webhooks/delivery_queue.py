@@ -5,7 +5,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
+from vettance.db.engine import EVERYBODY, Row, Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.tables import ATTEMPT, DELIVERY, MESSAGE, SUBSCRIPTION, Insert
 from vettance.outbox import MESSAGE_OF_DELIVERY, remove_deliveries
 from vettance.webhooks.sql import SECRETS, Secrets
 from vettance.webhooks.webhook import AttemptOutcome, DeliveryState
@@ -14,6 +15,7 @@ from vettance.webhooks.webhook import AttemptOutcome, DeliveryState
 def select_feed(after: int, limit: int) -> Statement:
     """(seq, tenant, subscription, due_at_ms, state) of deliveries queued after a number, in order."""
     return everyone(
+        DELIVERY,
         "SELECT seq, tenant, subscription, due_at_ms, state FROM delivery WHERE seq > ? ORDER BY seq LIMIT ?",
         (after, limit),
     )
@@ -21,7 +23,7 @@ def select_feed(after: int, limit: int) -> Statement:
 
 def select_last_delivery() -> Statement:
     """The number of the newest delivery, 0 when there is none."""
-    return everyone("SELECT COALESCE(MAX(seq), 0) FROM delivery")
+    return everyone(DELIVERY, "SELECT COALESCE(MAX(seq), 0) FROM delivery")
 
 
 # Every subscription is looked for in the index of what waits: that is quick however much waits for one.
@@ -33,7 +35,7 @@ _LANES: Final = (
 
 def select_pending_lanes() -> Statement:
     """(tenant, subscription) of the subscriptions that something waits for."""
-    return everyone(_LANES.format(""))
+    return everyone(SUBSCRIPTION.reading(DELIVERY), _LANES.format(""))
 
 
 # A lease that seems to last for twice its time was taken while a clock stood wrong, and holds nobody up.
@@ -43,6 +45,7 @@ _FREE: Final = "(lease IS NULL OR leased_until_ms <= ? OR leased_until_ms > ?)"
 def select_lane(subscription_id: str, now_ms: int, lease_ms: int, limit: int) -> Statement:
     """(seq, due_at_ms) of what waits for one subscription and nobody holds, what is due first."""
     return everyone(
+        DELIVERY,
         "SELECT seq, due_at_ms FROM delivery WHERE subscription = ? AND state = 'pending' "
         f"AND {_FREE} ORDER BY due_at_ms, seq LIMIT ?",
         (subscription_id, now_ms, now_ms + 2 * lease_ms, limit),
@@ -55,7 +58,9 @@ def select_overdue_lanes(now_ms: int, overdue_ms: int, ahead_ms_max: int) -> Sta
     Leases are not looked at: the index has none.
     """
     late = " AND (delivery.due_at_ms <= ? OR delivery.due_at_ms > ?)"
-    return everyone(_LANES.format(late), (now_ms - overdue_ms, now_ms + ahead_ms_max))
+    return everyone(
+        SUBSCRIPTION.reading(DELIVERY), _LANES.format(late), (now_ms - overdue_ms, now_ms + ahead_ms_max)
+    )
 
 
 #: So many deliveries are claimed, or settled, in one commit: decisions that are to be written meanwhile wait
@@ -67,6 +72,7 @@ def claim(numbers: Sequence[int], lease: str, now_ms: int, lease_ms: int, ahead_
     """Take the lease of those of these deliveries that are due, free, and still subscribed to."""
     places, args = in_list(numbers)
     return everyone(
+        DELIVERY.reading(SUBSCRIPTION),
         "UPDATE delivery SET lease = ?, leased_until_ms = ? "
         f"WHERE seq IN ({places}) AND state = 'pending' "
         f"AND (due_at_ms <= ? OR due_at_ms > ?) AND {_FREE} "
@@ -103,6 +109,7 @@ def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
     joined = "JOIN subscription ON subscription.id = delivery.subscription LEFT JOIN message "
     held = f"WHERE seq IN ({places}) AND lease = ?"
     claimed = everyone(
+        DELIVERY.reading(SUBSCRIPTION, MESSAGE),
         f"{columns} FROM delivery {joined} "
         f"ON message.tenant = delivery.tenant AND message.id = {MESSAGE_OF_DELIVERY} {held}",
         (*args, lease),
@@ -110,6 +117,7 @@ def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
     # Behind the walls PostgreSQL computes no part of a text before it knows whose the row is: the id of the
     # message has to be there first, or every message of the tenant is read.
     apart = everyone(
+        DELIVERY.reading(SUBSCRIPTION, MESSAGE),
         f"WITH delivery AS MATERIALIZED (SELECT *, {MESSAGE_OF_DELIVERY} AS message_id FROM delivery {held}) "
         f"{columns} FROM delivery {joined} "
         "ON message.tenant = delivery.tenant AND message.id = delivery.message_id",
@@ -125,6 +133,11 @@ def claimed_of(row: Row) -> Claimed:
     return Claimed._make((*row[:9], Secrets._make(row[9:13])))
 
 
+_INSERT_ATTEMPT: Final = Insert(
+    ATTEMPT, "delivery, number, started_at_ms, duration_ms, status, error, answer"
+)
+
+
 def settle(
     one: Claimed, lease: str, outcome: AttemptOutcome, state: DeliveryState, due_at_ms: int
 ) -> tuple[Statement, Statement]:
@@ -132,15 +145,16 @@ def settle(
     settled_at_ms = None if state is DeliveryState.PENDING else outcome.ended_at_ms
     return (
         everyone(
+            DELIVERY,
             "UPDATE delivery SET state = ?, due_at_ms = ?, settled_at_ms = ?, attempts = attempts + 1, "
             "attempts_ever = attempts_ever + 1, lease = NULL, leased_until_ms = NULL "
             "WHERE seq = ? AND lease = ?",
             (state.value, due_at_ms, settled_at_ms, one.seq, lease),
             rows=1,
         ),
-        everyone(
-            "INSERT INTO attempt (delivery, number, started_at_ms, duration_ms, status, error, answer) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        insert(
+            _INSERT_ATTEMPT,
+            EVERYBODY,
             (
                 one.seq,
                 one.attempts_ever + 1,
@@ -158,6 +172,7 @@ def release(numbers: Sequence[int], lease: str) -> Statement:
     """Give a lease back without an attempt."""
     places, args = in_list(numbers)
     return everyone(
+        DELIVERY,
         f"UPDATE delivery SET lease = NULL, leased_until_ms = NULL WHERE seq IN ({places}) AND lease = ?",
         (*args, lease),
     )
@@ -166,8 +181,9 @@ def release(numbers: Sequence[int], lease: str) -> Statement:
 def release_all() -> Statement:
     """Give every lease back: at the start of the only worker of a store, all of them are of dead ones."""
     return everyone(
+        DELIVERY,
         "UPDATE delivery SET lease = NULL, leased_until_ms = NULL "
-        "WHERE state = 'pending' AND lease IS NOT NULL"
+        "WHERE state = 'pending' AND lease IS NOT NULL",
     )
 
 
@@ -193,6 +209,7 @@ def owner_of(lease: str) -> int:
 def select_lease_owners() -> Statement:
     """(the beginning of a lease,) of every deliverer that holds one."""
     return everyone(
+        DELIVERY,
         "SELECT DISTINCT substr(lease, 1, ?) FROM delivery WHERE lease >= ? AND lease < ?",
         (len(_OWNED) + _OWNER_DIGITS, _OWNED, chr(ord(_OWNED) + 1)),
     )
@@ -201,6 +218,7 @@ def select_lease_owners() -> Statement:
 def release_of(owner: int) -> Statement:
     """Give back every lease of a deliverer that is gone."""
     return everyone(
+        DELIVERY,
         "UPDATE delivery SET lease = NULL, leased_until_ms = NULL WHERE lease >= ? AND lease < ?",
         (_owned_by(owner), f"{_owned_by(owner)}g"),  # "g" comes after every hexadecimal digit.
     )
@@ -221,6 +239,7 @@ def note_health(tally: QueueProgress) -> Statement:
     """Add a tally to a subscription's health. `failures` in a row go on unless there was a success."""
     in_a_row = "?" if tally.success_at_ms is not None else "failures_in_a_row + ?"
     return everyone(
+        SUBSCRIPTION,
         "UPDATE subscription SET last_triggered_at_ms = ?, "
         "last_success_at_ms = COALESCE(?, last_success_at_ms), "
         "last_failure_at_ms = COALESCE(?, last_failure_at_ms), last_error = COALESCE(?, last_error), "
@@ -246,6 +265,7 @@ _ROW_BYTES: Final = 512
 def select_overfull() -> Statement:
     """(tenant,) of those for whom more waits than may."""
     return everyone(
+        DELIVERY,
         "SELECT tenant FROM delivery WHERE state = 'pending' GROUP BY tenant "
         f"HAVING SUM(body_bytes) + COUNT(*) * {_ROW_BYTES} > ?",
         (BACKLOG_BYTES_MAX,),
@@ -255,6 +275,7 @@ def select_overfull() -> Statement:
 def select_beyond(tenant: str, limit: int) -> Statement:
     """(seq, subscription) of the oldest that waits for a tenant beyond what may, and has no lease."""
     return scoped(
+        DELIVERY,
         tenant,
         "SELECT seq, subscription FROM delivery WHERE seq IN (SELECT seq FROM (SELECT seq, "
         f"SUM(body_bytes + {_ROW_BYTES}) OVER (ORDER BY seq DESC) AS waiting FROM delivery "
@@ -268,6 +289,7 @@ def give_up(numbers: Sequence[int], now_ms: int) -> Statement:
     """Exhaust deliveries that wait and are not being sent; they can be replayed."""
     places, args = in_list(numbers)
     return everyone(
+        DELIVERY,
         "UPDATE delivery SET state = 'exhausted', settled_at_ms = ? "
         f"WHERE seq IN ({places}) AND state = 'pending' AND lease IS NULL",
         (now_ms, *args),
@@ -277,6 +299,7 @@ def give_up(numbers: Sequence[int], now_ms: int) -> Statement:
 def note_overflow(subscription: str, count: int, now_ms: int) -> Statement:
     """Add to a subscription's health that deliveries of it were given up because too much waited."""
     return everyone(
+        SUBSCRIPTION,
         "UPDATE subscription SET overflowed = overflowed + ?, overflowed_at_ms = ? WHERE id = ?",
         (count, now_ms, subscription),
     )
@@ -285,6 +308,7 @@ def note_overflow(subscription: str, count: int, now_ms: int) -> Statement:
 def cancel_all_orphans(now_ms: int, limit: int) -> Statement:
     """Cancel what waits for whichever subscription is gone, `limit` rows at a time; reads all that waits."""
     return everyone(
+        DELIVERY.reading(SUBSCRIPTION),
         "UPDATE delivery SET state = 'canceled', settled_at_ms = ? WHERE seq IN (SELECT seq FROM delivery "
         "WHERE state = 'pending' AND NOT EXISTS (SELECT 1 FROM subscription "
         "WHERE subscription.id = delivery.subscription) LIMIT ?)",
@@ -295,6 +319,7 @@ def cancel_all_orphans(now_ms: int, limit: int) -> Statement:
 def cancel_orphans(subscription_id: str, now_ms: int, limit: int) -> Statement:
     """Cancel what still waits for a subscription that is gone, `limit` rows at a time."""
     return everyone(
+        DELIVERY.reading(SUBSCRIPTION),
         "UPDATE delivery SET state = 'canceled', settled_at_ms = ? WHERE seq IN (SELECT seq FROM delivery "
         "WHERE subscription = ? AND state = 'pending' "
         "AND NOT EXISTS (SELECT 1 FROM subscription WHERE id = ?) LIMIT ?)",
@@ -304,7 +329,7 @@ def cancel_orphans(subscription_id: str, now_ms: int, limit: int) -> Statement:
 
 def select_first_delivery() -> Statement:
     """The number of the oldest delivery, NULL when there is none."""
-    return everyone("SELECT MIN(seq) FROM delivery")
+    return everyone(DELIVERY, "SELECT MIN(seq) FROM delivery")
 
 
 def forget(first: int, before_ms: int, limit: int) -> list[Statement]:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, in_list, scoped
+from vettance.db.engine import Row, Statement, everyone, in_list, insert, scoped
+from vettance.db.tables import ATTEMPT, DELIVERY, INTEREST, SUBSCRIPTION, Insert
 from vettance.outbox import MessageType
 from vettance.tenants.vault import Vault
 from vettance.webhooks.webhook import DeliveryState, Subscription
@@ -18,37 +19,54 @@ _SUBSCRIPTION: Final = (
 )
 
 
+_INSERT_SUBSCRIPTION: Final = Insert(
+    SUBSCRIPTION, "tenant, id, slot, url, event_types, secret, created_at_ms, updated_at_ms"
+)
+_INSERT_INTEREST: Final = Insert(INTEREST, "tenant, type, subscription, slot")
+
+
 def insert_subscription(subscription: Subscription, sealed: bytes) -> list[Statement]:
     """Store a new subscription with its interests; `Clash` when its slot was taken in the meantime."""
     one, created_at_ms = subscription, subscription.created_at_ms
     types = encode(one.event_types).decode()
-    row = scoped(
-        one.tenant,
-        "INSERT INTO subscription (tenant, id, slot, url, event_types, secret, created_at_ms, updated_at_ms) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (one.id, one.slot, one.url, types, sealed, created_at_ms, created_at_ms),
-    )
-    interest = "INSERT INTO interest (tenant, type, subscription, slot) VALUES (?, ?, ?, ?)"
-    return [row, *(scoped(one.tenant, interest, (kind.value, one.id, one.slot)) for kind in one.event_types)]
+    values = (one.id, one.slot, one.url, types, sealed, created_at_ms, created_at_ms)
+    row = insert(_INSERT_SUBSCRIPTION, one.tenant, values)
+    return [
+        row,
+        *(insert(_INSERT_INTEREST, one.tenant, (kind.value, one.id, one.slot)) for kind in one.event_types),
+    ]
 
 
 def delete_subscription(tenant: str, subscription_id: str) -> list[Statement]:
     """Remove a subscription and its interests; `Lost` when it is not there."""
     return [
-        scoped(tenant, "DELETE FROM interest WHERE tenant = ? AND subscription = ?", (subscription_id,)),
-        scoped(tenant, "DELETE FROM subscription WHERE tenant = ? AND id = ?", (subscription_id,), rows=1),
+        scoped(
+            INTEREST, tenant, "DELETE FROM interest WHERE tenant = ? AND subscription = ?", (subscription_id,)
+        ),
+        scoped(
+            SUBSCRIPTION,
+            tenant,
+            "DELETE FROM subscription WHERE tenant = ? AND id = ?",
+            (subscription_id,),
+            rows=1,
+        ),
     ]
 
 
 def select_subscriptions(tenant: str) -> Statement:
     """Every subscription of a tenant, oldest first."""
-    return scoped(tenant, f"SELECT {_SUBSCRIPTION} FROM subscription WHERE tenant = ? ORDER BY id")
+    return scoped(
+        SUBSCRIPTION, tenant, f"SELECT {_SUBSCRIPTION} FROM subscription WHERE tenant = ? ORDER BY id"
+    )
 
 
 def select_subscription(tenant: str, subscription_id: str) -> Statement:
     """One subscription."""
     return scoped(
-        tenant, f"SELECT {_SUBSCRIPTION} FROM subscription WHERE tenant = ? AND id = ?", (subscription_id,)
+        SUBSCRIPTION,
+        tenant,
+        f"SELECT {_SUBSCRIPTION} FROM subscription WHERE tenant = ? AND id = ?",
+        (subscription_id,),
     )
 
 
@@ -76,7 +94,7 @@ def subscription_of(row: Row) -> Subscription:
 
 def select_listeners() -> Statement:
     """(tenant,) of every tenant with a subscription."""
-    return everyone("SELECT DISTINCT tenant FROM subscription")
+    return everyone(SUBSCRIPTION, "SELECT DISTINCT tenant FROM subscription")
 
 
 class Secrets(NamedTuple):
@@ -113,14 +131,19 @@ def unseal(vault: Vault, sealed: bytes, tenant: str, subscription_id: str) -> st
 def select_newest_sealed(limit: int) -> Statement:
     """(tenant, subscription, its sealed secret) of the subscriptions made last, whoever has them."""
     return everyone(
-        "SELECT tenant, id, secret FROM subscription ORDER BY created_at_ms DESC LIMIT ?", (limit,)
+        SUBSCRIPTION,
+        "SELECT tenant, id, secret FROM subscription ORDER BY created_at_ms DESC LIMIT ?",
+        (limit,),
     )
 
 
 def select_secrets(tenant: str, subscription_id: str) -> Statement:
     """The sealed secrets of one subscription, as `Secrets` takes them."""
     return scoped(
-        tenant, f"SELECT {SECRETS} FROM subscription WHERE tenant = ? AND id = ?", (subscription_id,)
+        SUBSCRIPTION,
+        tenant,
+        f"SELECT {SECRETS} FROM subscription WHERE tenant = ? AND id = ?",
+        (subscription_id,),
     )
 
 
@@ -128,6 +151,7 @@ def select_secrets(tenant: str, subscription_id: str) -> Statement:
 def prepare_secret(tenant: str, subscription_id: str, sealed: bytes, now_ms: int) -> Statement:
     """Put a new secret beside the one in force; `Lost` when the subscription is gone."""
     return scoped(
+        SUBSCRIPTION,
         tenant,
         "UPDATE subscription SET tenant = ?, next_secret = ?, updated_at_ms = ? WHERE tenant = ? AND id = ?",
         (sealed, now_ms, tenant, subscription_id),
@@ -138,6 +162,7 @@ def prepare_secret(tenant: str, subscription_id: str, sealed: bytes, now_ms: int
 def promote_secret(tenant: str, subscription_id: str, old_until_ms: int, now_ms: int) -> Statement:
     """Put the prepared secret in force and keep the former one for a while; `Lost` when none is prepared."""
     return scoped(
+        SUBSCRIPTION,
         tenant,
         "UPDATE subscription SET tenant = ?, old_secret = secret, secret = next_secret, next_secret = NULL, "
         "old_until_ms = ?, updated_at_ms = ? WHERE tenant = ? AND id = ? AND next_secret IS NOT NULL",
@@ -183,7 +208,9 @@ class Attempt(NamedTuple):
 
 def select_delivery(tenant: str, delivery_id: str) -> Statement:
     """One delivery by its id, as `Delivery` takes it."""
-    return scoped(tenant, f"SELECT {_DELIVERY} FROM delivery WHERE tenant = ? AND id = ?", (delivery_id,))
+    return scoped(
+        DELIVERY, tenant, f"SELECT {_DELIVERY} FROM delivery WHERE tenant = ? AND id = ?", (delivery_id,)
+    )
 
 
 class DeliveryFilter:
@@ -211,7 +238,9 @@ class DeliveryFilter:
 
     def count(self) -> Statement:
         """How many there are in all."""
-        return scoped(self._tenant, f"SELECT COUNT(*) FROM delivery WHERE {self._where}", self._args)
+        return scoped(
+            DELIVERY, self._tenant, f"SELECT COUNT(*) FROM delivery WHERE {self._where}", self._args
+        )
 
     def page(self, limit: int, offset: int, last: int | None, *, descending: bool) -> Statement:
         """One page, by creation. `last` is the number of the last delivery of the page before."""
@@ -221,6 +250,7 @@ class DeliveryFilter:
             where += f" AND seq {beyond} ?"
             args.append(last)
         return scoped(
+            DELIVERY,
             self._tenant,
             f"SELECT {_DELIVERY} FROM delivery WHERE {where} ORDER BY seq {order} LIMIT ? OFFSET ?",
             [*args, limit, offset],
@@ -231,6 +261,7 @@ def select_attempts(numbers: Sequence[int]) -> Statement:
     """The attempts of some deliveries of one tenant, in order; `numbers` come from that tenant's rows."""
     places, args = in_list(numbers)
     return everyone(
+        ATTEMPT,
         "SELECT delivery, number, started_at_ms, duration_ms, status, error, answer FROM attempt "
         f"WHERE delivery IN ({places}) ORDER BY delivery, number",
         args,
@@ -241,6 +272,7 @@ def select_backlog(tenant: str, subscription_id: str) -> Statement:
     """(how many wait, when the oldest was made) for one subscription; counting stops at `BACKLOG_MAX`."""
     # The index of what waits begins with the subscription; by that of the log, everything ever sent was read.
     return scoped(
+        DELIVERY,
         tenant,
         "SELECT COUNT(*), MIN(created_at_ms) FROM (SELECT created_at_ms FROM delivery WHERE tenant || '' = ? "
         "AND subscription = ? AND state = 'pending' LIMIT ?) AS waiting",
@@ -254,6 +286,7 @@ BACKLOG_MAX: Final = 10_000
 def count_waiting(tenant: str, limit: int) -> Statement:
     """How many deliveries wait for a tenant; counting stops at a limit."""
     return scoped(
+        DELIVERY,
         tenant,
         "SELECT COUNT(*) FROM (SELECT seq FROM delivery WHERE tenant = ? AND state = 'pending' LIMIT ?) "
         "AS waiting",
@@ -269,7 +302,10 @@ _AGAIN: Final = (
 def replay(tenant: str, delivery_id: str, now_ms: int) -> Statement:
     """Queue a delivery again, with all its attempts before it; one that is being sent right now stays."""
     return scoped(
-        tenant, _AGAIN + "WHERE tenant = ? AND id = ? AND lease IS NULL", (now_ms, tenant, delivery_id)
+        DELIVERY,
+        tenant,
+        _AGAIN + "WHERE tenant = ? AND id = ? AND lease IS NULL",
+        (now_ms, tenant, delivery_id),
     )
 
 
@@ -288,6 +324,7 @@ def replay_many(
     states = ("pending", "exhausted", "canceled") if state is None else (state.value,)
     wanted = ", ".join(f"'{name}'" for name in states)
     return scoped(
+        DELIVERY,
         tenant,
         _AGAIN + "WHERE seq IN (SELECT seq FROM delivery WHERE tenant = ? AND subscription = ? "
         f"AND state IN ({wanted}) AND created_at_ms >= ? AND created_at_ms < ? AND lease IS NULL "

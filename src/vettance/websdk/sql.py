@@ -3,15 +3,19 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, scoped
+from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.tables import SIGNAL_BATCH, TOKEN_KEY, Insert
 from vettance.tenants.browser_token import SigningKey
 
 AREA: Final = "websdk"
 
 
+_INSERT_TOKEN_KEY: Final = Insert(TOKEN_KEY, "kid, created_at_ms")
+
+
 def insert_token_key(kid: str, now_ms: int) -> Statement:
     """Make a name that of the newest signing key."""
-    return Statement("INSERT INTO token_key (kid, created_at_ms) VALUES (?, ?)", (kid, now_ms))
+    return insert(_INSERT_TOKEN_KEY, None, (kid, now_ms))
 
 
 def retire_token_keys(refused_from_ms: int) -> Statement:
@@ -19,12 +23,13 @@ def retire_token_keys(refused_from_ms: int) -> Statement:
     return Statement(
         "UPDATE token_key SET refused_from_ms = ? WHERE refused_from_ms IS NULL OR refused_from_ms > ?",
         (refused_from_ms, refused_from_ms),
+        tables=TOKEN_KEY,
     )
 
 
 def select_token_keys() -> Statement:
     """(kid, refused_from_ms) of every signing key, oldest first."""
-    return Statement("SELECT kid, refused_from_ms FROM token_key ORDER BY seq")
+    return Statement("SELECT kid, refused_from_ms FROM token_key ORDER BY seq", tables=TOKEN_KEY)
 
 
 def signing_key_of(row: Row) -> SigningKey:
@@ -42,6 +47,11 @@ class StoredBatch(NamedTuple):
     received_at_ms: int
 
 
+_INSERT_BATCH: Final = Insert(
+    SIGNAL_BATCH, "tenant, sdk_session, batch_id, tenant_session, received_at_ms, signals"
+)
+
+
 def insert_batch(
     tenant: str,
     sdk_session: str,
@@ -51,17 +61,14 @@ def insert_batch(
     signals: bytes,
 ) -> Statement:
     """Store a batch; `Clash` when the session has one of this id."""
-    return scoped(
-        tenant,
-        "INSERT INTO signal_batch (tenant, sdk_session, batch_id, tenant_session, received_at_ms, signals) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (sdk_session, batch_id, tenant_session, received_at_ms, signals),
-    )
+    values = (sdk_session, batch_id, tenant_session, received_at_ms, signals)
+    return insert(_INSERT_BATCH, tenant, values)
 
 
 def select_batch(tenant: str, sdk_session: str, batch_id: str) -> Statement:
     """One row when a session has a batch of this id, else none."""
     return scoped(
+        SIGNAL_BATCH,
         tenant,
         "SELECT seq FROM signal_batch WHERE tenant = ? AND sdk_session = ? AND batch_id = ?",
         (sdk_session, batch_id),
@@ -72,6 +79,7 @@ def select_batches(after: int, since_ms: int, limit: int) -> Statement:
     """The batches stored after one, received since a moment, in the order in which they were stored."""
     # The index by age would find all of them, each time.
     return everyone(
+        SIGNAL_BATCH,
         "SELECT seq, tenant, sdk_session, tenant_session, received_at_ms FROM signal_batch "
         "WHERE seq > ? AND received_at_ms + 0 >= ? ORDER BY seq LIMIT ?",
         (after, since_ms, limit),
@@ -82,7 +90,12 @@ def select_signals(tenant: str, seqs: Sequence[int]) -> Statement:
     """(seq, signals) of batches by their places, in any order, in pieces."""
     places, args = in_list(seqs)
     return in_pieces(
-        scoped(tenant, f"SELECT seq, signals FROM signal_batch WHERE tenant = ? AND seq IN ({places})", args)
+        scoped(
+            SIGNAL_BATCH,
+            tenant,
+            f"SELECT seq, signals FROM signal_batch WHERE tenant = ? AND seq IN ({places})",
+            args,
+        )
     )
 
 
@@ -94,6 +107,7 @@ def batch_of(row: Row) -> StoredBatch:
 def delete_batches(before_ms: int, limit: int) -> Statement:
     """Delete some of the batches received before a moment."""
     return everyone(
+        SIGNAL_BATCH,
         "DELETE FROM signal_batch WHERE seq IN "
         "(SELECT seq FROM signal_batch WHERE received_at_ms < ? ORDER BY received_at_ms LIMIT ?)",
         (before_ms, limit),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from vettance.db.engine import Statement, in_list, in_pieces, scoped
+from vettance.db.tables import AML_EVENT
 
 _LOG: Final = "SELECT seq, id, external_id, received_at_ms, sent FROM aml_event "
 
@@ -11,6 +12,7 @@ _LOG: Final = "SELECT seq, id, external_id, received_at_ms, sent FROM aml_event 
 def select_moments(tenant: str, after: int, base: int, span: tuple[int, int], limit: int) -> Statement:
     """(seq, occurred_at_ms) of the events of a span of time, both ends included, up to a place of the log."""
     return scoped(
+        AML_EVENT,
         tenant,
         "SELECT seq, occurred_at_ms FROM aml_event WHERE tenant = ? AND seq > ? AND seq <= ? "
         "AND occurred_at_ms >= ? AND occurred_at_ms <= ? ORDER BY seq LIMIT ?",
@@ -21,10 +23,10 @@ def select_moments(tenant: str, after: int, base: int, span: tuple[int, int], li
 def select_rows(tenant: str, seqs: Sequence[int]) -> Statement:
     """(seq, id, external_id, received_at_ms, sent) of the events at some places of the log, in any order."""
     places, args = in_list(seqs)
-    return in_pieces(scoped(tenant, f"{_LOG}WHERE tenant = ? AND seq IN ({places})", args))
+    return in_pieces(scoped(AML_EVENT, tenant, f"{_LOG}WHERE tenant = ? AND seq IN ({places})", args))
 
 
 def select_imported_log(tenant: str, import_id: str, after: int, limit: int) -> Statement:
     """The same of what an import has brought behind a place of the log, as it stands there."""
     text = f"{_LOG}WHERE tenant = ? AND import_id = ? AND seq > ? ORDER BY seq LIMIT ?"
-    return in_pieces(scoped(tenant, text, (import_id, after, limit)))
+    return in_pieces(scoped(AML_EVENT, tenant, text, (import_id, after, limit)))

@@ -6,7 +6,18 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vettance.aml.screening.screening_alert import AlertLink, History, ScreeningSettings, SeenAlert
-from vettance.db.engine import Row, Statement, bounded_key, in_pieces, scoped
+from vettance.db.engine import Row, Statement, bounded_key, in_pieces, insert, scoped
+from vettance.db.tables import (
+    AML_ALERT,
+    AML_ALERT_ENTITY,
+    AML_LIST_SET,
+    AML_RESCREENING,
+    AML_SCREENING,
+    AML_SCREENING_SETTING,
+    AML_SUBJECT,
+    IMPORT_MARK,
+    Insert,
+)
 from vettance.watchlists.subject_screening import Profile, Screening
 
 
@@ -35,12 +46,18 @@ class StoredScreening(NamedTuple):
     link: AlertLink | None
 
 
+_INSERT_SCREENING: Final = Insert(
+    AML_SCREENING,
+    "tenant, id, external_id, decision, profile, algorithm, index_id, alert, case_id, created_at_ms, sent, "
+    "answer",
+)
+
+
 def insert_screening(tenant: str, screening: Screening, stored: StoredScreening) -> Statement:
     """Keep a screening."""
-    return scoped(
+    return insert(
+        _INSERT_SCREENING,
         tenant,
-        "INSERT INTO aml_screening (tenant, id, external_id, decision, profile, algorithm, index_id, alert, "
-        "case_id, created_at_ms, sent, answer) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             stored.id,
             stored.external_id,
@@ -59,16 +76,17 @@ def insert_screening(tenant: str, screening: Screening, stored: StoredScreening)
 
 def select_answer(tenant: str, screening_id: str) -> Statement:
     """(answer,) of one screening."""
-    return scoped(tenant, "SELECT answer FROM aml_screening WHERE tenant = ? AND id = ?", (screening_id,))
+    return scoped(
+        AML_SCREENING, tenant, "SELECT answer FROM aml_screening WHERE tenant = ? AND id = ?", (screening_id,)
+    )
+
+
+_INSERT_ALERT_ENTITY: Final = Insert(AML_ALERT_ENTITY, "tenant, alert, entity, digest, role")
 
 
 def insert_alert_entity(tenant: str, alert_id: str, role: str, entity: str, digest: str) -> Statement:
     """Put a listed entity, as its list has it now, behind an alert; `role` is that of the subject."""
-    return scoped(
-        tenant,
-        "INSERT INTO aml_alert_entity (tenant, alert, entity, digest, role) VALUES (?, ?, ?, ?, ?)",
-        (alert_id, entity, digest, role),
-    )
+    return insert(_INSERT_ALERT_ENTITY, tenant, (alert_id, entity, digest, role))
 
 
 #: How many of the newest alerts of a subject and an entity are looked at. A case holds all that are open, and
@@ -113,7 +131,10 @@ def select_history(tenant: str, external_id: str, role: str, entities: Sequence[
         _SELECT_HISTORY.format(wanted=", ".join(["(?)"] * len(places))),
         (*places, *pair, *pair, PAIR_ALERTS_MAX - 1),
         tenant=tenant,
-        postgres=Statement(_HISTORY_OF_POSTGRES, looks, tenant=tenant),
+        postgres=Statement(
+            _HISTORY_OF_POSTGRES, looks, tenant=tenant, tables=AML_ALERT.reading(AML_ALERT_ENTITY)
+        ),
+        tables=AML_ALERT_ENTITY.reading(AML_ALERT),
     )
 
 
@@ -132,29 +153,32 @@ def history_of(rows: Sequence[Row]) -> History:
     return History(cleared, tuple(seen.values()))
 
 
+_INSERT_LIST_SET: Final = Insert(AML_LIST_SET, "id, versions", key="id")
+
+
 def insert_list_set(list_set: str, versions: Mapping[str, str]) -> Statement:
     """Keep which versions a set holds, unless that is known."""
-    return Statement(
-        "INSERT INTO aml_list_set (id, versions) VALUES (?, ?) ON CONFLICT (id) DO NOTHING",
-        (list_set, msgspec.json.encode(dict(versions)).decode()),
-    )
+    return insert(_INSERT_LIST_SET, None, (list_set, msgspec.json.encode(dict(versions)).decode()))
 
 
 def select_list_set(list_set: str) -> Statement:
     """(versions,) of a set."""
-    return Statement("SELECT versions FROM aml_list_set WHERE id = ?", (list_set,))
+    return Statement("SELECT versions FROM aml_list_set WHERE id = ?", (list_set,), tables=AML_LIST_SET)
+
+
+_SUBJECT: Final = "tenant, external_id, role, list_set, screening, screened_at_ms, sent"
+_SUBJECT_KEY: Final = "tenant, external_id, role"
+_INSERT_SUBJECT: Final = Insert(AML_SUBJECT, _SUBJECT, key=_SUBJECT_KEY)
+_REPLACE_SUBJECT: Final = Insert(
+    AML_SUBJECT, _SUBJECT, key=_SUBJECT_KEY, replaces="list_set, screening, screened_at_ms, sent"
+)
 
 
 def insert_subject(tenant: str, subject: StoredSubject, now_ms: int, *, replace: bool) -> Statement:
     """Keep whom to screen again; `replace` says whether this counts when the subject is known already."""
-    values = ("list_set", "screening", "screened_at_ms", "sent")
-    known = (
-        f"UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in values)}" if replace else "NOTHING"
-    )
-    return scoped(
+    return insert(
+        _REPLACE_SUBJECT if replace else _INSERT_SUBJECT,
         tenant,
-        "INSERT INTO aml_subject (tenant, external_id, role, list_set, screening, screened_at_ms, sent) "
-        f"VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, external_id, role) DO {known}",
         (
             bounded_key(subject.external_id),
             subject.role,
@@ -173,17 +197,20 @@ def select_behind(tenant: str, list_set: str, limit: int) -> Statement:
     """Subjects that were last screened against another set; rows make a `StoredSubject`."""
     # Two ranges of the index, so that a look that finds nobody costs nothing.
     parts = (f"SELECT * FROM ({_BEHIND} AND list_set {sign} ? LIMIT ?) AS part" for sign in "<>")
-    return in_pieces(scoped(tenant, " UNION ALL ".join(parts), (list_set, limit, tenant, list_set, limit)))
+    return in_pieces(
+        scoped(AML_SUBJECT, tenant, " UNION ALL ".join(parts), (list_set, limit, tenant, list_set, limit))
+    )
 
 
 def select_subject(tenant: str, external_id: str, role: str) -> Statement:
     """One subject."""
-    return scoped(tenant, f"{_BEHIND} AND external_id = ? AND role = ?", (external_id, role))
+    return scoped(AML_SUBJECT, tenant, f"{_BEHIND} AND external_id = ? AND role = ?", (external_id, role))
 
 
 def move_subject(tenant: str, subject: StoredSubject, list_set: str, *, must: bool = False) -> Statement:
     """Note that a subject was screened against a set. With `must`, `Lost` when others did something first."""
     found = scoped(
+        AML_SUBJECT,
         tenant,
         "UPDATE aml_subject SET list_set = ? WHERE tenant = ? AND external_id = ? AND role = ? "
         "AND list_set = ? AND screening = ?",
@@ -196,6 +223,7 @@ def move_subject(tenant: str, subject: StoredSubject, list_set: str, *, must: bo
 def move_unchanged(tenant: str, old: str, new: str, limit: int) -> Statement:
     """Note that subjects were screened against a set from which nothing new was to be learnt."""
     found = scoped(
+        AML_SUBJECT,
         tenant,
         "UPDATE aml_subject SET list_set = ? WHERE tenant = ? AND list_set = ? AND (external_id, role) IN "
         "(SELECT external_id, role FROM aml_subject WHERE tenant = ? AND list_set = ? LIMIT ?)",
@@ -204,21 +232,24 @@ def move_unchanged(tenant: str, old: str, new: str, limit: int) -> Statement:
     return found._replace(args=(new, *found.args))
 
 
+_COUNT_RESCREENED: Final = Insert(
+    AML_RESCREENING,
+    "tenant, list_set, started_at_ms, subjects, alerts",
+    key="tenant, list_set",
+    adds="subjects, alerts",
+    sets="finished_at_ms = NULL",
+)
+
+
 def count_rescreened(tenant: str, list_set: str, subjects: int, alerts: int, now_ms: int) -> Statement:
     """Count what a screening of known subjects against a set has done so far."""
-    return scoped(
-        tenant,
-        "INSERT INTO aml_rescreening (tenant, list_set, started_at_ms, subjects, alerts) "
-        "VALUES (?, ?, ?, ?, ?) ON CONFLICT (tenant, list_set) DO UPDATE SET finished_at_ms = NULL, "
-        "subjects = aml_rescreening.subjects + excluded.subjects, "
-        "alerts = aml_rescreening.alerts + excluded.alerts",
-        (list_set, now_ms, subjects, alerts),
-    )
+    return insert(_COUNT_RESCREENED, tenant, (list_set, now_ms, subjects, alerts))
 
 
 def finish_rescreening(tenant: str, list_set: str, now_ms: int) -> Statement:
     """Note that no subject stands under another set."""
     found = scoped(
+        AML_RESCREENING,
         tenant,
         "UPDATE aml_rescreening SET finished_at_ms = ? WHERE tenant = ? AND list_set = ? "
         "AND finished_at_ms IS NULL",
@@ -230,6 +261,7 @@ def finish_rescreening(tenant: str, list_set: str, now_ms: int) -> Statement:
 def select_rescreening(tenant: str, list_set: str) -> Statement:
     """(started_at_ms, finished_at_ms, subjects, alerts) of the screening of known subjects against a set."""
     return scoped(
+        AML_RESCREENING,
         tenant,
         "SELECT started_at_ms, finished_at_ms, subjects, alerts FROM aml_rescreening "
         "WHERE tenant = ? AND list_set = ?",
@@ -239,12 +271,14 @@ def select_rescreening(tenant: str, list_set: str) -> Statement:
 
 def delete_batch_mark(tenant: str, name: str) -> Statement:
     """Forget how far a batch has come."""
-    return scoped(tenant, "DELETE FROM import_mark WHERE tenant = ? AND digest = ?", (name,))
+    return scoped(IMPORT_MARK, tenant, "DELETE FROM import_mark WHERE tenant = ? AND digest = ?", (name,))
 
 
 def select_settings(tenant: str) -> Statement:
     """(profile, bounds) of a tenant, if any were made."""
-    return scoped(tenant, "SELECT profile, bounds FROM aml_screening_setting WHERE tenant = ?")
+    return scoped(
+        AML_SCREENING_SETTING, tenant, "SELECT profile, bounds FROM aml_screening_setting WHERE tenant = ?"
+    )
 
 
 def settings_of(rows: Sequence[Row]) -> ScreeningSettings:
@@ -254,11 +288,12 @@ def settings_of(rows: Sequence[Row]) -> ScreeningSettings:
     return ScreeningSettings(Profile(rows[0][0]), msgspec.json.decode(rows[0][1], type=dict[Profile, int]))
 
 
+_SAVE_SETTINGS: Final = Insert(
+    AML_SCREENING_SETTING, "tenant, profile, bounds", key="tenant", replaces="profile, bounds"
+)
+
+
 def save_settings(tenant: str, settings: ScreeningSettings) -> Statement:
     """Store how a tenant screens."""
-    return scoped(
-        tenant,
-        "INSERT INTO aml_screening_setting (tenant, profile, bounds) VALUES (?, ?, ?) "
-        "ON CONFLICT (tenant) DO UPDATE SET profile = excluded.profile, bounds = excluded.bounds",
-        (settings.profile.value, msgspec.json.encode(settings.bounds).decode()),
-    )
+    values = (settings.profile.value, msgspec.json.encode(settings.bounds).decode())
+    return insert(_SAVE_SETTINGS, tenant, values)

@@ -5,6 +5,7 @@ from typing import Final
 
 from vettance.aml.sql import AREA
 from vettance.db.engine import Statement, everyone
+from vettance.db.tables import AML_EVENT, CHANGE
 
 _SELECT_SINCE: Final = (
     "SELECT one.tenant, one.changed, log.seq, log.id, log.external_id, log.received_at_ms, log.sent "
@@ -26,9 +27,15 @@ def select_since(reached: Mapping[str, int], limit: int, bytes_max: int) -> Stat
     Of each at most `limit`, and none behind the one with which they come to `bytes_max`; but at least one
     row: a tenant that has no event beyond what it `reached` has NULL for it.
     """
-    return Statement(_SELECT_SINCE, (list(reached), list(reached.values()), limit, bytes_max))
+    return Statement(
+        _SELECT_SINCE,
+        (list(reached), list(reached.values()), limit, bytes_max),
+        tables=CHANGE.reading(AML_EVENT),
+    )
 
 
 def select_tenants_since(after: int) -> Statement:
     """(tenant, seq of the last) of all tenants with events beyond a place in the log."""
-    return everyone("SELECT tenant, MAX(seq) FROM aml_event WHERE seq > ? GROUP BY tenant", (after,))
+    return everyone(
+        AML_EVENT, "SELECT tenant, MAX(seq) FROM aml_event WHERE seq > ? GROUP BY tenant", (after,)
+    )
