@@ -16,7 +16,6 @@ from vettance.ops.server_note import note_server, remove_note
 from vettance.processes.malloc import give_back_early
 from vettance.processes.worker_pool import Child, WorkerPool
 from vettance.redis_link.down import StateDown
-from vettance.server.stop_times import STOP_S_MAX
 from vettance.settings.settings import Role, Settings, check_secret
 from vettance.telemetry.logs import configure_logs
 
@@ -50,6 +49,7 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
     # Everything that a server consists of: too much for those who ask for help or mistype an option.
     import uvloop
 
+    from vettance.server.stop_times import STOP_S_MAX
     from vettance.server.web_process import REFUSALS, serve_until_told
 
     give_back_early()
