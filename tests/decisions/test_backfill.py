@@ -22,7 +22,6 @@ from vettance.decisions.decision import DecisionRecordData
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.velocity_rebuild import VelocityRebuilder
-from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.events.event import EventSource, read_event
 from vettance.exchange import sql as exchange_sql
 from vettance.exchange.import_rows import FraudKind
@@ -37,6 +36,7 @@ from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Tenant
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.velocity.sync.snapshot_store import SnapshotStore
+from vettance.velocity.sync.velocity_snapshots import VelocitySnapshots
 from vettance.wire.payload import encode
 
 TENANT = "ten_" + "1" * 32

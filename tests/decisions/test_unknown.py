@@ -11,7 +11,6 @@ from vettance.db.sqlite import SqliteStore, store_path
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.velocity_rebuild import VelocityRebuilder
-from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.events.event import Event, EventSource, read_event
 from vettance.history.api import HistoryDoors
 from vettance.history.decision_search import DecisionFinder
@@ -26,6 +25,7 @@ from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Tenant
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.velocity.sync.snapshot_store import SnapshotStore
+from vettance.velocity.sync.velocity_snapshots import VelocitySnapshots
 from vettance.web.routing import NO_KEY, Call
 from vettance.wire.payload import decode, encode
 

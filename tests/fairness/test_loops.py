@@ -19,7 +19,6 @@ from vettance.db.engine import Store, everyone
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
 from vettance.db.tables import ANSWER, DECISION, EVENT, JOB, table_of
-from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.fairness.isolation import failing
 from vettance.ids import IdSource
 from vettance.limits.quota import Quota
@@ -34,6 +33,7 @@ from vettance.telemetry.meters import take_place
 from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
 from vettance.tenants.vault import Vault
+from vettance.velocity.sync.velocity_snapshots import VelocitySnapshots
 from vettance.watchlists.refresh import IndexKeeper, import_list
 from vettance.wire.payload import encode
 

@@ -16,13 +16,13 @@ from vettance.aml.screening.screen import Screener
 from vettance.aml.turns.serialized import Share
 from vettance.db.engine import Store, Turns
 from vettance.decisions.active_rulesets import RuleCache
-from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.fairness.skipped_rows import Skipped
 from vettance.ids import IdSource
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset import compile_document
 from vettance.telemetry.meters import Meters
 from vettance.velocity.sync.snapshot_store import SnapshotStore
+from vettance.velocity.sync.velocity_snapshots import VelocitySnapshots
 
 #: Events of a tenant after which its memory is worth a new snapshot: some seconds of replay at a start.
 WORTH_EVENTS: Final = 50_000

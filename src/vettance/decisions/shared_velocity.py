@@ -9,7 +9,6 @@ from vettance import clock
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions.active_rulesets import MEMORY, ActiveRules, AskedMemory, RuleCache
 from vettance.decisions.load_ruleset import RuleLoader
-from vettance.decisions.unconfirmed import Doubts
 from vettance.decisions.velocity_backfill import REPLAYED_MS, Recount
 from vettance.errors import Unavailable
 from vettance.events import sql as events_sql
@@ -20,6 +19,7 @@ from vettance.rules.sql import DECIDING
 from vettance.rules.unknowns import failures_of, message_of
 from vettance.telemetry.logs import logger
 from vettance.velocity.port import EVERYTHING, Condition, SharedVelocity, Unready, nothing_known
+from vettance.velocity.sync.unconfirmed import Doubts
 
 #: How long an event waits for its tenant's memory to be exchanged, before it is refused.
 PATIENCE_S: Final = 5.0

@@ -22,7 +22,6 @@ from vettance.decisions.features import fraud_schema
 from vettance.decisions.network import Network, Records, open_records
 from vettance.decisions.shared_velocity import SharedMemory
 from vettance.decisions.velocity_rebuild import VelocityRebuilder
-from vettance.decisions.velocity_snapshots import VelocitySnapshots
 from vettance.deployment.connect import (
     connect_shared,
     connect_throttle,
@@ -70,6 +69,7 @@ from vettance.tenants.keyring import KeyRing
 from vettance.tenants.new_keys import NewKeys
 from vettance.tenants.vault import Vault
 from vettance.velocity.sync.snapshot_store import SnapshotStore
+from vettance.velocity.sync.velocity_snapshots import VelocitySnapshots
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.search import Searchers
