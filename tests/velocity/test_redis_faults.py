@@ -11,13 +11,14 @@ import pytest
 from tests.velocity.plans import HOUR, MINUTE
 from tests.velocity.redis_processes import LOGIN, TENANT, Process, processes, until
 from vettance.db.engine import Row, Statement
-from vettance.decisions import shared_velocity
 from vettance.errors import Unavailable
 from vettance.limits.quota_usage import SharedQuotaUsage
 from vettance.limits.sql import save_quota_use
 from vettance.redis_link.redis_connection import RedisConnection
 from vettance.tenants.sql import insert_tenant
 from vettance.tenants.tenant import Tenant
+from vettance.velocity.port import Unready
+from vettance.velocity.sync import shared_sync
 
 
 async def test_what_redis_refused_for_a_while_is_settled_when_it_takes_it_again(tmp_path, server):
@@ -70,7 +71,7 @@ class StalledStore:
 async def test_a_holder_that_stalled_beyond_its_lease_writes_into_no_memory_of_its_successor(
     tmp_path, server, monkeypatch
 ):
-    monkeypatch.setattr(shared_velocity, "LEASE_S", 0.5)
+    monkeypatch.setattr(shared_sync, "LEASE_S", 0.5)
     async with processes(tmp_path, server.url) as (one, other):
         for _ in range(20):
             await one.decide()
@@ -79,7 +80,7 @@ async def test_a_holder_that_stalled_beyond_its_lease_writes_into_no_memory_of_i
         one.memory.follow_astray(TENANT)
         await first.stalled.wait()
         # The lease of the first lapses; the second is filling when the first comes to itself.
-        monkeypatch.setattr(shared_velocity, "LEASE_S", 15.0)
+        monkeypatch.setattr(shared_sync, "LEASE_S", 15.0)
         other.memory.follow_astray(TENANT)
         await second.stalled.wait()
         await other.line.call(b"PERSIST", b"vettance:{%b}:v:lease" % TENANT.encode())
@@ -106,7 +107,7 @@ async def test_a_memory_is_adopted_only_by_who_has_the_lease_and_one_left_by_the
         await one.velocity.install(coming, active.compiled.plan)
         await one.velocity.hold(TENANT, 5)
         await asyncio.sleep(0.1)
-        with pytest.raises(shared_velocity.Unready):
+        with pytest.raises(Unready):
             await one.velocity.adopt(TENANT, coming, held=True)
         await one.velocity.sweep(TENANT)
         assert len(await one.line.call(b"KEYS", b"*")) == 2
@@ -211,7 +212,7 @@ async def test_a_write_that_was_given_up_and_took_place_all_the_same_is_counted(
 async def test_a_memory_is_not_exchanged_later_for_the_events_that_this_process_failed_to_store(
     tmp_path, server, monkeypatch
 ):
-    monkeypatch.setattr(shared_velocity, "_PENDING_S", 10.0)
+    monkeypatch.setattr(shared_sync, "_PENDING_S", 10.0)
     async with processes(tmp_path, server.url, 1) as (one,):
         await one.decide()
         one.store.failing = True
@@ -239,7 +240,7 @@ async def test_a_filling_for_which_redis_has_no_room_leaves_nothing_and_is_tried
         one.memory.follow_astray(TENANT)
         await until(lambda: len(tried_s) >= 4)
         pauses_s = [later_s - earlier_s for earlier_s, later_s in pairwise(tried_s)]
-        assert all(pause_s >= shared_velocity.PAUSE_S * 2**place for place, pause_s in enumerate(pauses_s))
+        assert all(pause_s >= shared_sync.PAUSE_S * 2**place for place, pause_s in enumerate(pauses_s))
         # What says which memory was coming, and the lease that stands for the pause.
         async with asyncio.timeout(20):
             while await one.line.call(b"DBSIZE") > before + 3:  # noqa: ASYNC110 - Redis is asked

@@ -10,12 +10,12 @@ from tests.velocity.plans import HOUR
 from tests.velocity.redis_processes import LOGIN, SUMMING, TENANT, processes, until
 from vettance.clock import DAY_MS
 from vettance.db.engine import Statement
-from vettance.decisions.velocity_backfill import HOLD_S
 from vettance.errors import Unavailable
 from vettance.events.event import read_taken_event
 from vettance.ids import IdSource
 from vettance.rules.sql import DECIDING
 from vettance.velocity.port import Condition
+from vettance.velocity.sync.velocity_backfill import HOLD_S
 from vettance.websdk import sql as websdk_sql
 
 

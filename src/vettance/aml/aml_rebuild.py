@@ -1,9 +1,9 @@
-"""Rebuild: put a tenant's AML rules into force, with a memory that has seen the whole log."""
+"""Rebuild: puts a tenant's AML rules into force, with a memory that has seen the whole log of AML."""
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 from vettance import clock
 from vettance.aml import sql
@@ -13,22 +13,28 @@ from vettance.aml.log_position import LogPosition
 from vettance.aml.monitor import Monitor
 from vettance.aml.parties import OWN_MS
 from vettance.aml.used_ids import Known
-from vettance.db.engine import Clash, Store, StoreDown
+from vettance.db.engine import Clash, Row, Store, StoreDown
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.decisions.load_ruleset import RuleLoader
-from vettance.decisions.velocity_backfill import find_lacking
 from vettance.errors import Unavailable
 from vettance.rules.packs import load_pack_text
 from vettance.telemetry.logs import logger
 from vettance.tenants.sql import select_last_change
 from vettance.velocity.port import Plan
+from vettance.velocity.sync.event_log import EventLog
+from vettance.velocity.sync.log_replay import LogReplay, Progress, Restore
 
-CHUNK: Final = 2_000  # Events read at a time at the start, when nobody waits.
-LIVE_CHUNK: Final = 50  # The same while events are watched: some milliseconds of the thread that decides.
 IDS_CHUNK: Final = 20_000
-_NEXT: Final = "#next"  # The coming memory is filled under this name beside the one in use.
-
-Progress = Callable[[int], Any]
+#: The log of events that AML rules count.
+AML_LOG: Final = EventLog(
+    sql.select_log_of_all,
+    sql.select_log,
+    tenant_column=5,
+    id_column=1,
+    kept_ms=OWN_MS,
+    chunk=2_000,
+    live_chunk=50,
+)
 
 _log = logger()
 
@@ -42,16 +48,19 @@ class AmlRebuilder:
         memory: AmlMemory,
         monitor: Monitor,
         cache: RuleCache,
-        restore: Callable[[str, Plan, str], Awaitable[int]],
+        restore: Restore,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
-        """`restore` gives a tenant the memory of a snapshot, see `decisions.preserve.Preserver.restore`."""
+        """`restore` gives a tenant the memory of a snapshot, see `VelocitySnapshots.restore`."""
         self._store = store
         self._memory = memory
         self._restore = restore
         self._monitor = monitor
         self._loader = RuleLoader(store, cache, sql.RULE_SETS, monitor.impaired)
         self._now_ms = now_ms
+        self._log_replay = LogReplay(
+            store, AML_LOG, memory, monitor, self._restore_with_ids, self._replay, now_ms
+        )
         self._turns: dict[str, asyncio.Lock] = {}
         #: Takes up what other processes have added to the log.
         self.follow: Callable[[], Awaitable[None]] = _follow_nobody
@@ -60,35 +69,19 @@ class AmlRebuilder:
     async def start(self, progress: Progress | None = None) -> int:
         """Make every tenant with AML rules ready, and replay the log beyond its snapshot.
 
-        Returns how many events were looked at.
+        Returns how many events were read.
         """
-        changed = (await self._store.read(select_last_change()))[0][0]
-        # What stands up to here and is not read below is too old to matter; nobody must read it again.
-        newest = await self._store.read(sql.select_last_event())
-        seq_max = newest[0][0] if newest else 0
-        since_ms, looked = self._now_ms() - OWN_MS, 0
-        found: dict[str, tuple[ActiveRules, int]] = {}
+        changed, number_max = await self._read_ends()
+        found = {}
         for tenant, version, document in await self._store.read(sql.RULE_SETS.select_newest_of_all()):
             active = await self._loader.load(tenant, version, document)
-            reached = await self._restore(tenant, active.compiled.plan, tenant)
-            found[tenant] = active, reached
-            await self._note_lacking(tenant, tenant, reached, since_ms)
             await self._load_settings(tenant)
-            await self._load_known(tenant)
-        after = min((reached for _, reached in found.values()), default=0)
-        while rows := await self._store.read(sql.select_log_of_all(after, since_ms, CHUNK)):
-            for seq, tenant, *row in rows:
-                if tenant in found and seq > found[tenant][1]:
-                    self._replay(tenant, found[tenant][0], row)
-                    self._memory.known[tenant].add(row[1])
-            after = rows[-1][0]
-            looked += len(rows)
-            if progress is not None:
-                progress(looked)
-        for tenant, (active, reached) in found.items():
+            found[tenant] = active, active.compiled.plan
+        count, reached = await self._log_replay.fill(found, progress)
+        for tenant, (active, _) in found.items():
             self._monitor.rules[tenant] = active
-            self._monitor.places[tenant] = LogPosition(max(after, reached, seq_max), changed)
-        return looked
+            self._monitor.places[tenant] = LogPosition(max(reached[tenant], number_max), changed)
+        return count
 
     async def prepare(self, tenant: str) -> None:
         """Make a tenant ready that is not yet: it starts with the default pack when it has no rules."""
@@ -124,47 +117,45 @@ class AmlRebuilder:
                     self._monitor.impaired[tenant] = type(error).__name__
                     raise
 
-    async def _load(self, tenant: str) -> int:
-        # First of all: what changes from here on is seen by the next look.
-        changed = (await self._store.read(select_last_change()))[0][0]
-        newest = await self._store.read(sql.select_last_event())
-        seq_max = newest[0][0] if newest else 0
+    async def _load(self, tenant: str) -> None:
+        changed, number_max = await self._read_ends()
         await self._load_settings(tenant)
         rows = await self._store.read(sql.RULE_SETS.select_newest(tenant))
         active = await self._loader.load(tenant, rows[0][0], rows[0][1])
         current = self._monitor.rules.get(tenant)
         if current is not None and current.version == active.version and tenant not in self._monitor.astray:
             self._monitor.places[tenant].changed = changed
-            return 0
-        coming = tenant + _NEXT
-        # Also for a memory that is astray: its snapshots were written while it was equal to the log.
-        reached = await self._restore(tenant, active.compiled.plan, coming)
-        self._memory.share_known(tenant, coming)
-        await self._load_known(tenant)
-        since_ms = self._now_ms() - OWN_MS
-        await self._note_lacking(tenant, coming, reached, since_ms)
-        replayed, after = await self._catch_up(tenant, coming, active, reached, since_ms)
-        await self._monitor.pause(tenant)
-        try:
-            more, after = await self._catch_up(tenant, coming, active, after, since_ms)
-            self._memory.adopt(tenant, coming)
-            self._monitor.rules[tenant] = active
-            self._monitor.places[tenant] = LogPosition(max(after, seq_max), changed)
-            self._monitor.astray.discard(tenant)
-        finally:
-            self._monitor.resume(tenant)
-        return replayed + more
-
-    async def _load_known(self, tenant: str) -> None:
-        """Learn which ids a tenant has used, unless a snapshot told it."""
-        if tenant in self._memory.known:
             return
+
+        def put_into_force(reached: int) -> None:
+            self._monitor.rules[tenant] = active
+            self._monitor.places[tenant] = LogPosition(max(reached, number_max), changed)
+
+        await self._log_replay.exchange(tenant, active, active.compiled.plan, put_into_force)
+
+    async def _read_ends(self) -> tuple[int, int]:
+        """Return the numbers of the last change of configuration and of the last event.
+
+        They are read first: a later change is seen by the next look at the changes, and an event up to the
+        last one that the replay leaves out is too old to matter, and is not to be read again.
+        """
+        changed = (await self._store.read(select_last_change()))[0][0]
+        newest = await self._store.read(sql.select_last_event())
+        return changed, newest[0][0] if newest else 0
+
+    async def _restore_with_ids(self, tenant: str, plan: Plan, memory: str) -> int:
+        """Restore a memory, and learn which ids the tenant has used, unless a snapshot says it."""
+        reached = await self._restore(tenant, plan, memory)
+        self._memory.share_known(tenant, memory)
+        if tenant in self._memory.known:
+            return reached
         known, after = Known(), ("", 0)
         while rows := await self._store.read(sql.select_external_ids(tenant, after, IDS_CHUNK)):
             for name, _ in rows:
                 known.add(name)
             after = rows[-1][0], rows[-1][1]
         self._memory.known[tenant] = known
+        return reached
 
     async def _load_settings(self, tenant: str) -> None:
         self._monitor.settings[tenant] = sql.settings_of(await self._store.read(sql.select_settings(tenant)))
@@ -176,29 +167,13 @@ class AmlRebuilder:
             for rule_id, counts in closed.items()
         }
 
-    async def _note_lacking(self, tenant: str, memory: str, after: int, since_ms: int) -> None:
-        """Have a memory know what it lacks of the log behind a place, if that is too old to be read."""
-        lacking_ms = await find_lacking(self._store, sql.select_log(tenant, after, 0, 1), since_ms)
-        if lacking_ms is not None:
-            self._memory.forget_before(memory, lacking_ms)
-
-    async def _catch_up(
-        self, tenant: str, coming: str, active: ActiveRules, after: int, since_ms: int
-    ) -> tuple[int, int]:
-        replayed, known = 0, self._memory.known[tenant]
-        while rows := await self._store.read(sql.select_log(tenant, after, since_ms, LIVE_CHUNK)):
-            for row in rows:
-                self._replay(coming, active, row[1:])
-                # Another process may have added it since the ids were learnt.
-                if not known.may_hold(row[2]):
-                    known.add(row[2])
-            after = rows[-1][0]
-            replayed += len(rows)
-        return replayed, after
-
-    def _replay(self, coming: str, active: ActiveRules, row: Sequence[Any]) -> None:
-        event_id, _, received_at_ms, sent = row
-        self._memory.replay(coming, active.compiled, event_id, received_at_ms, sent)
+    def _replay(self, memory: str, active: ActiveRules, row: Row) -> None:
+        _, event_id, external_id, received_at_ms, sent, tenant = row
+        self._memory.replay(memory, active.compiled, event_id, received_at_ms, sent)
+        # Another process may have added it since the ids were read.
+        known = self._memory.known[tenant]
+        if not known.may_hold(external_id):
+            known.add(external_id)
 
 
 async def _follow_nobody() -> None:

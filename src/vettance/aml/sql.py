@@ -66,7 +66,7 @@ _SELECT_EVENT: Final = (
     "SELECT id, external_id, received_at_ms, digest, status, alerts FROM aml_event "
     "WHERE tenant = ? AND external_id = ?"
 )
-_LOG: Final = "id, external_id, received_at_ms, sent FROM aml_event "
+_LOG: Final = "SELECT seq, id, external_id, received_at_ms, sent, tenant FROM aml_event "
 
 
 def insert_event(
@@ -103,23 +103,23 @@ def stored_of(row: Row) -> StoredEvent:
 
 
 def select_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
-    """(seq, id, external_id, received_at_ms, sent) of a tenant's events since a moment, as in the log."""
+    """(seq, id, external_id, received_at_ms, sent, tenant) of a tenant's events since a moment."""
     return in_pieces(
         scoped(
             AML_EVENT,
             tenant,
-            f"SELECT seq, {_LOG}WHERE tenant = ? AND seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+            f"{_LOG}WHERE tenant = ? AND seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
             (after, since_ms, limit),
         )
     )
 
 
 def select_log_of_all(after: int, since_ms: int, limit: int) -> Statement:
-    """(seq, tenant, id, external_id, received_at_ms, sent) of all events since a moment, as in the log."""
+    """The same for the events of all tenants."""
     return in_pieces(
         everyone(
             AML_EVENT,
-            f"SELECT seq, tenant, {_LOG}WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
+            f"{_LOG}WHERE seq > ? AND received_at_ms >= ? ORDER BY seq LIMIT ?",
             (after, since_ms, limit),
         )
     )

@@ -5,19 +5,36 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from vettance.clock import DAY_MS
 from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
+from vettance.events import sql as events_sql
 from vettance.events.event import Event, read_taken_event, with_session_signals
 from vettance.rules.compiler import Compiled, Facts
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.sql import document_digest
 from vettance.rules.unknowns import Failure, failures_of, message_of
 from vettance.telemetry.logs import logger
+from vettance.velocity.aggregates import WINDOW_MS_MAX
 from vettance.velocity.port import Observation, Plan, Velocity, VelocityAnswer, nothing_known
+from vettance.velocity.sync.event_log import EventLog
 from vettance.wire.payload import decode
 
 _log = logger()
 
+#: How far back the log is read: the longest window, and two days, so that a caller who reports the day before
+#: in one go is answered exactly after a start as well.
+REPLAYED_MS: Final = WINDOW_MS_MAX + 2 * DAY_MS
+#: The log of events that fraud rules count.
+FRAUD_LOG: Final = EventLog(
+    events_sql.select_log,
+    events_sql.select_tenant_log,
+    tenant_column=1,
+    id_column=2,
+    kept_ms=REPLAYED_MS,
+    chunk=5_000,
+    live_chunk=200,
+)
 #: What the memory of past events is called where it could not be asked.
 MEMORY: Final = "memory"
 

@@ -8,12 +8,12 @@ from vettance.aml.imports import sql
 from vettance.aml.parties import OWN_MS
 from vettance.db.engine import Row, Store
 from vettance.decisions.active_rulesets import ActiveRules
-from vettance.decisions.decide_imported import Log, LogByTime
 from vettance.errors import Refusal
 from vettance.events.sql import ImportRun
+from vettance.velocity.sync.log_by_time import LogByTime, TimedLog
 from vettance.wire.payload import decode
 
-EVENTS: Final = Log(sql.select_moments, sql.select_rows)
+EVENTS: Final = TimedLog(sql.select_moments, sql.select_rows)
 _CHUNK: Final = 128
 
 

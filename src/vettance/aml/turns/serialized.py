@@ -288,7 +288,7 @@ class Share:
     def _take_up(self, tenant: str, rows: Iterable[Row]) -> None:
         """Take events of the log up into the memory: those that follow the place it has reached."""
         place, compiled = self._monitor.places[tenant], self._monitor.rules[tenant].compiled
-        for seq, event_id, external_id, received_at_ms, sent in rows:
+        for seq, event_id, external_id, received_at_ms, sent, *_ in rows:
             met = place.meet(seq, event_id)
             if met is Met.NEW:
                 self._memory.replay(tenant, compiled, event_id, received_at_ms, sent)

@@ -1,4 +1,4 @@
-"""Recount: record the log of a tenant in the memory that is coming for it."""
+"""Backfill: records the log of a tenant in the next memory of it that processes share."""
 
 import asyncio
 import contextlib
@@ -7,59 +7,43 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from vettance.clock import DAY_MS
-from vettance.db.engine import Row, Statement, Store
-from vettance.decisions.active_rulesets import ActiveRules, observation_of
-from vettance.events import sql as events_sql
-from vettance.events.event import AHEAD_MS_MAX
-from vettance.fairness.skipped_rows import Skipped
+from vettance.db.engine import Row, Store
 from vettance.redis_link.down import StateDown
-from vettance.telemetry.meters import Rows
-from vettance.velocity.aggregates import WINDOW_MS_MAX
-from vettance.velocity.port import SharedVelocity, Unready
+from vettance.velocity.port import Observation, Plan, SharedVelocity, Unready
+from vettance.velocity.sync.event_log import EventLog
+from vettance.velocity.sync.log_replay import find_lacking
 
-#: How far back the log is read: the longest window, and two days, so that a caller who reports the day before
-#: in one go is answered exactly after a start as well.
-REPLAYED_MS: Final = WINDOW_MS_MAX + 2 * DAY_MS
-#: Events are held back while a memory is exchanged, for as long at the most, and for the shorter time when
-#: whoever exchanges it dies.
+#: Events are held back while a memory is exchanged: at most so long, and for the shorter time when the
+#: process that exchanges it dies.
 HOLD_S_MAX: Final = 6.0
 HOLD_S: Final = 1.5
 #: Events at the end of the log that are read twice: commits may become visible in another order than their
 #: numbers say.
 _OVERLAP: Final = 2_000
-_CHUNK: Final = 200  # Events read at a time: some milliseconds of a process that decides.
 
 
-async def find_lacking(store: Store, first: Statement, since_ms: int) -> int | None:
-    """Return the moment before which a memory lacks events, when only those received since one are read.
-
-    `first` asks for the first event behind what the memory holds, its receipt being the fourth column. None
-    when nothing is left out.
-    """
-    rows = await store.read(first)
-    if not rows or rows[0][3] >= since_ms:
-        return None
-    return since_ms + AHEAD_MS_MAX  # What was received before may have been dated so far ahead.
-
-
-class Recount:
-    """Fills a coming memory, under the lease of whoever fills it."""
+class SharedBackfill:
+    """Fills the next memory of a tenant from the log, under a lease."""
 
     def __init__(
         self,
         store: Store,
+        log: EventLog,
         velocity: SharedVelocity,
-        active: ActiveRules,
+        plan: Plan,
+        read: Callable[[Row], tuple[int, Observation]],
+        skip: Callable[[Row, Exception], None],
         tenant: str,
         holder: bytes,
         lease_s: float,
-        skipped: Skipped,
     ) -> None:
-        self._skipped = skipped
+        """`read` returns the moment and the observation of a row of the log; `skip` notes one it cannot."""
         self._store = store
+        self._log = log
         self._velocity = velocity
-        self._active = active
+        self._plan = plan
+        self._read = read
+        self._skip = skip
         self._tenant = tenant
         self._holder = holder
         self._lease_s = lease_s
@@ -70,9 +54,9 @@ class Recount:
 
         Returns how many events were recorded. Raises as `go_on` does.
         """
-        first = events_sql.select_tenant_log(self._tenant, 0, 0, 1)
+        first = self._log.select_tenant(self._tenant, 0, 0, 1)
         lacking_ms = await find_lacking(self._store, first, since_ms)
-        await self._velocity.install(self.coming, self._active.compiled.plan, lacking_ms)
+        await self._velocity.install(self.coming, self._plan, lacking_ms)
         tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
         count = await self.go_on(0, since_ms, tail)
         await self._velocity.hold(self._tenant, HOLD_S)
@@ -92,7 +76,7 @@ class Recount:
         return count
 
     async def _hold_on(self) -> None:
-        """Go on holding events back. Where some slipped through, there is nothing to adopt any more."""
+        """Go on holding events back. Once an event has passed, the coming memory can no longer be adopted."""
         until_s = time.monotonic() + HOLD_S_MAX - HOLD_S
         is_held = True
         while is_held and time.monotonic() < until_s:
@@ -103,10 +87,10 @@ class Recount:
     async def go_on(
         self, after: int, since_ms: int, tail: deque[tuple[int, str]], known: set[str] | None = None
     ) -> int:
-        """Record what stands behind a place of the log, but for the known; return how many events.
+        """Record the events of the log behind a number, except the known ones; return how many.
 
-        `tail` takes the places and ids of the last of them. When it fails, Redis being full say, nothing of
-        the memory is left. Raises `StateDown`, also when the lease is lost, and `Unready`.
+        `tail` takes the numbers and ids of the last of them. When it fails, for instance because Redis is
+        full, nothing of the memory is left. Raises `StateDown`, also when the lease is lost, and `Unready`.
         """
         try:
             return await self._read_on(after, since_ms, tail, known)
@@ -118,16 +102,16 @@ class Recount:
     async def _read_on(
         self, after: int, since_ms: int, tail: deque[tuple[int, str]], known: set[str] | None
     ) -> int:
-        count = 0
+        count, name = 0, self._log.id_column
         while rows := await self._store.read(
-            events_sql.select_tenant_log(self._tenant, after, since_ms, _CHUNK)
+            self._log.select_tenant(self._tenant, after, since_ms, self._log.live_chunk)
         ):
-            fresh = [row for row in rows if known is None or row[2] not in known]
+            fresh = [row for row in rows if known is None or row[name] not in known]
             # All of them, so that none writes any more when it fails.
             ends = await asyncio.gather(*map(self._record, fresh), return_exceptions=True)
             for failed in filter(None, ends):
                 raise failed
-            tail.extend((row[0], row[2]) for row in rows)
+            tail.extend((row[0], row[name]) for row in rows)
             after = rows[-1][0]
             count += len(fresh)
             if not await self._velocity.keep(self._tenant, self._holder, self._lease_s):
@@ -136,9 +120,9 @@ class Recount:
 
     async def _record(self, row: Row) -> None:
         try:
-            at_ms, seen = observation_of(self._active, row)
-            await self._velocity.record(self.coming, at_ms, seen, self._active.compiled.plan)
+            at_ms, seen = self._read(row)
+            await self._velocity.record(self.coming, at_ms, seen, self._plan)
         except (StateDown, Unready):
             raise
         except Exception as error:  # noqa: BLE001  One row must not keep a memory from being filled.
-            self._skipped.note(Rows.EVENT, row[1], row[2], error)
+            self._skip(row, error)
