@@ -127,7 +127,7 @@ def legible_event(row: Row) -> Event | None:
     """Read the event of a row of the log; None when it cannot be read."""
     try:
         return logged_event(row)
-    except Exception:  # noqa: BLE001  The memory of the tenant, which leaves it out as well, has told of it.
+    except Exception:  # noqa: BLE001  The live memory, which leaves it out as well, has logged it.
         return None
 
 

@@ -17,7 +17,7 @@ _log = logger()
 
 
 class RuleLoader:
-    """Compiles the rule sets of one kind for whoever puts them into force.
+    """Compiles the rule sets of one kind that are to be put into force.
 
     `impaired` are the tenants whose answers are not by what the store says, and the class of the error.
     """

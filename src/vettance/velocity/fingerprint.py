@@ -53,7 +53,7 @@ def fingerprinter(modulus: int) -> Callable[[Value], int | None]:
 
     A text is read as one large number and divided by a random secret prime (M. O. Rabin, "Fingerprinting by
     random polynomials", 1981, here with integers). Two different texts of n bits share a fingerprint for at
-    most n / 59 of the 10^16 primes there are, whoever chose the texts: for 100,000 keys of 40 bytes the
+    most n / 59 of the 10^16 primes there are, however they were chosen: for 100,000 keys of 40 bytes the
     chance that any two meet is below 10^-5. It takes 0.25 µs where BLAKE2b takes 0.7 µs. Equal numbers are
     equal whatever their type (1 and 1.0); True is not 1; a text is no number. Texts hold no NUL: the door
     refuses them.

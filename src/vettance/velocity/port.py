@@ -1,4 +1,4 @@
-"""The state port: what rules want remembered between events, and how an engine is asked for it."""
+"""The velocity port: what rules need remembered between events, and how an engine is asked for it."""
 
 import enum
 from typing import Any, Final, NamedTuple, Protocol
@@ -32,7 +32,7 @@ class Aggregate(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Everything a rule set wants remembered. Engines know plans; they know nothing of rules."""
+    """Everything a rule set needs remembered. Engines know plans; they know nothing of rules."""
 
     keys: tuple[str, ...]  # canonical text of each key, for traces and to recognise an unchanged series
     series: tuple[Series, ...]
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """What one event says to a plan: computed once by the compiled rule set, the same live and in replay."""
+    """What one event adds to a plan: computed once by the compiled rule set, the same live and in replay."""
 
     keys: tuple[Value, ...]  # one for each key of the plan; None: absent, the aggregates of it are unknown
     mask: int  # bit i set: the event belongs to series i
@@ -61,7 +61,7 @@ class Unready(Exception):
 
 
 class Condition(enum.Enum):
-    """How a shared memory stands to a plan: fit to be asked, being filled, of another plan, or not there."""
+    """The condition of a shared memory for a plan: ready, being filled, of another plan, or lost."""
 
     READY = "ready"
     DEGRADED = "degraded"
@@ -100,25 +100,25 @@ class SharedVelocity(Protocol):
         """Forget the answer of an event: it is in the log."""
 
     async def settle_all(self) -> set[str]:
-        """Say which events are settled; return the tenants whose memory may lack one of them."""
+        """Settle events; return the tenants whose memory may lack one of them."""
 
     async def install(self, tenant: str, plan: Plan, lacking_before_ms: int | None = None) -> None:
         """Give a tenant an empty memory; one to be filled aside is named tenant + `#` + token of a lease.
 
-        It may lack events before a moment, as `Velocity.forget_before` says it.
+        It may lack events before a moment, see `Velocity.forget_before`.
         """
 
     async def found(self, tenant: str, plan: Plan) -> None:
         """Give a tenant that has none an empty memory that answers nothing as exact."""
 
     async def adopt(self, tenant: str, coming: str, *, held: bool = False) -> None:
-        """Give a tenant the memory filled under the name `coming`; with `held` only by who has the lease.
+        """Give a tenant the memory filled under the name `coming`; with `held` only under the lease of that.
 
         Raises `Unready`.
         """
 
     async def condition(self, tenant: str, plan: Plan) -> Condition:
-        """Tell how the memory of a tenant stands to a plan."""
+        """Return the condition of the memory of a tenant for a plan."""
 
     async def hold(self, tenant: str, hold_s: float, *, again: bool = False) -> bool:
         """Take no events of a tenant for so long, or until another memory is adopted.
@@ -133,16 +133,16 @@ class SharedVelocity(Protocol):
         """Return the ids of events that were observed and are not settled."""
 
     async def lease(self, tenant: str, lease_s: float) -> bytes | None:
-        """Become the one who fills a tenant's coming memory; None while another is."""
+        """Take the lease of filling a tenant's next memory; None while another process has it."""
 
     async def keep(self, tenant: str, holder: bytes, lease_s: float) -> bool:
         """Keep a lease, or give it up with 0; answer whether it was still ours."""
 
     async def abandon(self, coming: str) -> int:
-        """Delete what was filled of a coming memory that nobody will adopt; return how many keys."""
+        """Delete what was filled of a coming memory that will not be adopted; return how many keys."""
 
     async def sweep(self, tenant: str) -> int:
-        """Delete what nobody will ask any more; return how many keys."""
+        """Delete what is not asked any more; return how many keys."""
 
 
 class Velocity(Protocol):
@@ -165,13 +165,13 @@ class Velocity(Protocol):
 
 
 class WorkClaims(Protocol):
-    """Tells the processes who is at work on what. Whoever dies at it holds it for seconds only.
+    """Claims by which a process takes a piece of work. The claim of one that dies lapses within seconds.
 
     Each call raises `StateDown`; nothing rests on a claim but that work is not done twice.
     """
 
     async def take(self, tenant: str, name: str) -> bytes | None:
-        """Become the one at work on `name`; returns the token of the claim, None while another has it."""
+        """Claim `name`; returns the token of the claim, None while another process has it."""
 
     async def give_up(self, tenant: str, name: str, holder: bytes) -> None:
         """Let another take it at once, if it is still ours."""

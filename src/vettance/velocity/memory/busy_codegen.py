@@ -1,6 +1,6 @@
 """Writes, for one group, the function that answers from the series of a busy key and adds an event to them.
 
-As in `packed_source.py`, it is straight-line Python in which what differs between groups has become
+As in `packed_codegen.py`, it is straight-line Python in which what differs between groups has become
 constants. A lane of numbers asked for the sum of an hour (aggregate 4) reads like this:
 
     s0, = series
@@ -24,7 +24,8 @@ constants. A lane of numbers asked for the sum of an hour (aggregate 4) reads li
         if lanes & 1:
             ...
 
-While events come in order, an answer is read off running totals (`running.py`) and the event added to them.
+While events come in order, an answer is read off running totals (`running_totals.py`) and the event is
+added to them.
 """
 
 from vettance.velocity.aggregates import AggregateKind, Summary, questions_of, summary_needs

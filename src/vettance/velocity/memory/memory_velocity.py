@@ -1,4 +1,4 @@
-"""The memory engine of the state port: everything in this process, nothing awaited, nothing shared."""
+"""The memory engine of the velocity port: everything in this process, nothing awaited, nothing shared."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
@@ -8,7 +8,7 @@ from vettance.velocity.memory.snapshot_format import dump_memory, load_memory
 from vettance.velocity.memory.tenant_memory import TenantMemory
 from vettance.velocity.port import Observation, Plan, VelocityAnswer
 
-# A rough charge in bytes for what CPython keeps beside the words: a dictionary's slot, a fingerprint and the
+# A rough charge in bytes for what CPython keeps besides the words: a dictionary's slot, a fingerprint and the
 # head of a `bytes` value for each key; objects and room to grow for a busy one. Measured by
 # `bench/parts/velocity_in_memory.py`.
 _KEY_BYTES: Final = 52 + 32 + 33

@@ -5,7 +5,7 @@ takes. A record is a header (number of entries, then how many of them belong to 
 entries in the order of their moments as 64-bit words (`moment << 20 | lanes`), and for each lane with a value
 its values in the same order, 64 bits each: fingerprints first, then numbers. It is replaced, never changed.
 
-The functions that run for every event are written for each group by `packed_source.py`; here is what they
+The functions that run for every event are written for each group by `packed_codegen.py`; here is what they
 call, and what happens seldom.
 """
 

@@ -1,9 +1,9 @@
-"""Written functions: what a plan does for every event, as Python made for this plan alone.
+"""Generates the functions of a plan: what it does for every event, as Python made for this plan alone.
 
 Generic loops over groups, lanes, windows and questions cost several times what they do. So the functions
-that run for every event are written as straight-line source (`packed_source.py`, `busy_source.py`, and
+that run for every event are written as straight-line source (`packed_codegen.py`, `busy_codegen.py`, and
 `read_source` here) and compiled once for each plan. The source is made of numbers of the plan and of names
-that stand here; no text of a rule set or a tenant gets into it.
+defined here; no text of a rule set or a tenant gets into it.
 """
 
 import struct

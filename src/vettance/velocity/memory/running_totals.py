@@ -1,4 +1,4 @@
-"""Running totals: what stands in one window of one busy series, kept up as events come in order."""
+"""Running totals of one window of one busy series, updated as events come in order."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ class Running:
         self.first_ms = 0
         self.inexact = 0
         self.until_ms: float = -inf
-        # Until then the totals stand, though they hold the whole of a bucket that the window cuts.
+        # Until then the totals are valid, though they hold the whole of a bucket that the window cuts.
         self.whole_until_ms: float = -inf
 
     def forget(self) -> None:

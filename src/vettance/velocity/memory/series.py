@@ -19,19 +19,19 @@ from vettance.velocity.port import Value
 RAW_MAX: Final = 256
 #: The oldest entries leave the raw ones in blocks, so that leaving costs O(1) on average.
 LEAVE_AT_ONCE: Final = 64
-#: Raw entries beside sub-buckets, before the oldest leave.
+#: Raw entries kept in addition to sub-buckets, before the oldest leave.
 ROOM_WITH_BUCKETS: Final = RAW_MAX + LEAVE_AT_ONCE
 
 
 class ObservedSeries:
     """The newest observations one by one; when there are too many, also every window in sub-buckets.
 
-    All observations stand in the buckets, the newest also in `moments` and `values` (both sorted by moment).
+    The buckets hold all observations, the newest are also in `moments` and `values` (both sorted by moment).
     Those that left them had moments up to `left_ms`: a window that begins there or later is covered by the
     raw entries. `runs` are the totals of each window as of `asked_ms`, the newest moment observed or asked
     about.
 
-    An event no older than that is answered and recorded by what `busy_source.py` writes; what is here is for
+    An event no older than that is answered and recorded by what `busy_codegen.py` writes; what is here is for
     late events, and for what happens seldom.
     """
 
@@ -138,7 +138,7 @@ class ObservedSeries:
         return inexact
 
     def _stretch(self, buckets: Buckets, at_ms: int, end: int) -> tuple[WindowTotals, bool, bool]:
-        """Return what stands in a window before a late moment, and whether totals and extremes are exact."""
+        """Return the totals of a window before a late moment, and whether totals and extremes are exact."""
         start_ms = at_ms - buckets.span_ms
         edge_bucket, head_bucket = start_ms // buckets.width_ms, at_ms // buckets.width_ms
         counts, length = buckets.counts, len(buckets.counts)

@@ -2,7 +2,7 @@
 
 A snapshot is a row of frames: 4 bytes of length, 16 bytes of BLAKE2b over the digest before and the payload,
 and the payload in MessagePack. The chain of digests shows damage, reordering and a missing end. It guards
-against broken disks, not against whoever can write the file.
+against broken disks, not against an attacker who can write the file.
 """
 
 import hashlib

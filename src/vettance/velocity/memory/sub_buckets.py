@@ -24,7 +24,7 @@ class Buckets:
     """One window of one busy series, on a grid of sub-buckets of equal width from the epoch on.
 
     The arrays run in step: index 0 is the bucket `base`; those that nobody asks for stay empty. While events
-    come in order, what `busy_source.py` writes counts them in the bucket at `head` itself.
+    come in order, the code of `busy_codegen.py` counts them in the bucket at `head` itself.
     """
 
     __slots__ = (
@@ -109,7 +109,7 @@ class Buckets:
             self.greatest[place] = value
 
     def arrays(self) -> list[tuple["array[Any]", Any]]:
-        """Return the arrays in use, each with what stands in an empty bucket."""
+        """Return the arrays in use, each with the value of an empty bucket."""
         arrays: list[tuple[array[Any], Any]] = [(self.counts, 0), (self.firsts, 0), (self.lasts, 0)]
         if self.with_sums:
             arrays.append((self.sums, 0.0))
@@ -172,7 +172,7 @@ class Buckets:
         return place, self.firsts[place] + self.span_ms, self.firsts[place], is_exact
 
     def between(self, after: int, before: int) -> WindowTotals:
-        """Return what stands strictly between two buckets."""
+        """Return the totals strictly between two buckets."""
         start, end = max(after + 1 - self.base, 0), max(before - self.base, 0)
         counts = self.counts[start:end]
         entries = sum(counts)
@@ -187,7 +187,7 @@ class Buckets:
         )
 
     def whole(self, place: int, first_ms: int) -> WindowTotals:
-        """Return what stands in the bucket at a place, said to begin at `first_ms`."""
+        """Return the totals of the bucket at a place, with `first_ms` as its first moment."""
         return WindowTotals(
             self.counts[place],
             self.sums[place] if self.with_sums else 0.0,
@@ -198,7 +198,7 @@ class Buckets:
 
 
 def join(older: WindowTotals, newer: WindowTotals) -> WindowTotals:
-    """Return what stands in two stretches together."""
+    """Return the totals of two spans together."""
     return WindowTotals(
         older.entries + newer.entries,
         older.total + newer.total,

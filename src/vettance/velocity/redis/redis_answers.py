@@ -116,7 +116,7 @@ def _answer_window(
 
 
 class _Busy(NamedTuple):
-    """What is known of a busy lane beside the totals of its windows."""
+    """What is known of a busy lane besides the totals of its windows."""
 
     left_ms: float  # a window that begins there or later is covered by the entries
     forgotten_ms: float  # values last observed at or before this moment may be missing

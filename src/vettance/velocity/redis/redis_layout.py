@@ -20,7 +20,7 @@ _DIGEST_BYTES: Final = 8
 
 
 class PlacedLane(NamedTuple):
-    """One series of a group, and where its value stands among the columns of a record (0: it has none)."""
+    """One series of a group, and the place of its value among the columns of a record (0: it has none)."""
 
     lane: SeriesSlot
     column: int
@@ -28,7 +28,7 @@ class PlacedLane(NamedTuple):
 
 
 class PlacedGroup(NamedTuple):
-    """One group of a plan as it stands in Redis.
+    """One group of a plan as it is kept in Redis.
 
     An entry is a 64-bit word (moment << 20 | lanes) and one 64-bit word for each value that any of its lanes
     keeps: a fingerprint or a number, zero where there is none.
@@ -36,7 +36,7 @@ class PlacedGroup(NamedTuple):
 
     group: Group
     lanes: tuple[PlacedLane, ...]
-    slots: tuple[int, ...]  # the words of an observation that stand in an entry, in this order
+    slots: tuple[int, ...]  # the words of an observation that an entry holds, in this order
     entry: struct.Struct
     ordinal: int
     known: bytes  # what the script needs to know of the group

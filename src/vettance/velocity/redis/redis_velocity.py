@@ -1,4 +1,4 @@
-"""The Redis engine of the state port: one memory for any number of processes, asked by one script call."""
+"""The Redis engine of the velocity port: one memory for any number of processes, asked by one script call."""
 
 import secrets
 from typing import Any, Final, NamedTuple
@@ -54,8 +54,8 @@ class RedisVelocity:
     keys expire by the clock of the server, so an event that lags an hour more behind that clock than those
     before it is answered as inexact where its windows reach that far.
 
-    A tenant's next memory is filled beside the one in use, under its name + `#` + the token of whoever has
-    the lease, and then adopted. The token is its generation, so nobody can fill the memory of another.
+    A tenant's next memory is filled while the one in use answers, under its name + `#` + the token of the
+    lease, and then adopted. The token is its generation, so no process can fill the memory of another.
     """
 
     def __init__(self, line: RedisConnection, secret: bytes, space: str = "v") -> None:
@@ -104,7 +104,7 @@ class RedisVelocity:
             raise Unready("lost")
 
     async def condition(self, tenant: str, plan: Plan) -> Condition:
-        """Tell how the memory of a tenant stands to a plan. Raises `StateDown`."""
+        """Return the condition of the memory of a tenant for a plan. Raises `StateDown`."""
         server = await self._line.server()
         meta = await self._line.call(b"GET", self._names(tenant)[0])
         if meta is None:
@@ -131,7 +131,7 @@ class RedisVelocity:
         With `received` the moment is that of receipt: then an event of another process that was received
         within the same seconds, and observed before this one, counts as before it.
 
-        Exactly one effect for each event id until `settle` is told of it: the same id again answers the same
+        Exactly one effect for each event id until it is settled: the same id again answers the same
         and records nothing. Raises `Unready` when the memory is lost, of another plan or being exchanged,
         `StateDown` when Redis does not answer.
         """
@@ -219,7 +219,7 @@ class RedisVelocity:
         return [key.decode() for key in await self._line.call(b"HKEYS", base + meta + b"p")] if meta else []
 
     async def lease(self, tenant: str, lease_s: float) -> bytes | None:
-        """Become the one who fills the tenant's coming memory; None while another is. Raises `StateDown`."""
+        """Take the lease of filling a tenant's next memory; None while another has it. Raises `StateDown`."""
         holder = _new_generation()
         key = self._names(tenant)[1] + b"lease"
         taken = await self._line.call(b"SET", key, holder, b"NX", b"PX", b"%d" % (lease_s * 1000))
@@ -231,7 +231,7 @@ class RedisVelocity:
         return bool(await self._line.run(LEASE, (key,), (holder, b"%d" % (lease_s * 1000))))
 
     async def sweep(self, tenant: str) -> int:
-        """Delete what nobody will ask any more; return how many keys. Raises `StateDown`."""
+        """Delete what is not asked any more; return how many keys. Raises `StateDown`."""
         base, swept = self._names(tenant)[1], 0
         # What was being filled by a process that has died.
         await self._line.run(_EXCHANGE, self._names(tenant + "#"), (b"", b"left"))
@@ -278,7 +278,7 @@ class RedisVelocity:
         generation: bytes = b"",
         lacking_before_ms: int | None = None,
     ) -> bytes:
-        """Return what stands for a memory in which nothing is remembered yet."""
+        """Return the record of a memory in which nothing is remembered yet."""
         placed = self._place(plan)
         none = reach = float("-inf")
         if lacking_before_ms is not None:
@@ -346,7 +346,7 @@ def _answer(
     answers = list(placed.layout.defaults)
     inexact = 0
     present = set()
-    # Beside its longest window a series is kept for LATE_MS_MIN at least.
+    # Beyond its longest window a series is kept for LATE_MS_MIN at least.
     is_behind = at_ms < max(reply.high_ms, reply.reach_ms) - LATE_MS_MIN
     for group, (kind, part) in zip(groups, reply.parts, strict=True):
         present.add(group.group.key)

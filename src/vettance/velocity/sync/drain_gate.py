@@ -1,12 +1,12 @@
-"""The turnstile: events of a tenant go through, unless its memory is looked at or exchanged."""
+"""The drain gate: events of a tenant pass, unless its memory is being written down or exchanged."""
 
 import asyncio
 
 
 class Turnstile:
-    """Counts the events of each tenant that are under way, and holds new ones back while somebody asks it to.
+    """Counts the events of each tenant that are under way, and holds new ones back on request.
 
-    One holds a tenant back at a time. Whoever asks meanwhile waits until events were let through again.
+    One task at a time holds a tenant back; the next one waits until events were let through again.
     """
 
     def __init__(self) -> None:
@@ -17,7 +17,7 @@ class Turnstile:
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody's events are held back."""
+        """Whether no tenant's events are held back."""
         return not self._gates
 
     async def wait(self, tenant: str) -> None:
@@ -49,6 +49,6 @@ class Turnstile:
             raise
 
     def let_go(self, tenant: str) -> None:
-        """Let the events of a tenant through again. Only whoever held them back may."""
+        """Let the events of a tenant through again. Only the task that held them back may."""
         self._gates.pop(tenant).set()
         self._holding[tenant].release()

@@ -25,7 +25,7 @@ class TimedLog(NamedTuple):
 class LogByTime:
     """The events of a tenant's log up to a place, in the order of their own time.
 
-    Those of one moment come as they stand in the log. Of each event sixteen bytes are kept, the rest is read
+    Those of one moment come in the order of the log. Of each event sixteen bytes are kept, the rest is read
     when its turn comes.
     """
 

@@ -103,21 +103,21 @@ class SharedVelocitySync(ABC, Generic[Rules]):
         """Note a row of the log that cannot be read."""
 
     def settle(self, tenant: str, event_id: str) -> None:
-        """Take note that an event is in the log."""
+        """Note that an event is in the log."""
         self._velocity.settle(tenant, event_id)
 
     def fail(self, tenant: str, event_id: str) -> None:
-        """Take note that the write of an event failed; should this process die, another finds it in Redis."""
+        """Note that the write of an event failed; should this process die, another finds it in Redis."""
         self._doubts.add(tenant, event_id, time.monotonic())
         self.astray.add(tenant)
 
     def follow(self, tenant: str) -> None:
-        """See to it soon that a tenant's rules and memory are what the store says."""
+        """Bring a tenant's rules and memory in line with the store soon."""
         self._wanted.add(tenant)
         self._wake.set()
 
     def follow_astray(self, tenant: str) -> None:
-        """See to it soon that a tenant's memory, which may be ahead of the log, is filled anew."""
+        """Have a tenant's memory, which may be ahead of the log, filled anew soon."""
         self.astray.add(tenant)
         self.follow(tenant)
 
@@ -136,7 +136,7 @@ class SharedVelocitySync(ABC, Generic[Rules]):
         return 0
 
     async def _begin(self, tenant: str) -> bool:
-        """Attend to a tenant at the start; what fails for one keeps no other from being served."""
+        """Bring a tenant in line at the start; a failure for one tenant does not affect the others."""
         try:
             return await self._attend(tenant)
         except (StateDown, StoreDown, Unready):
@@ -147,7 +147,7 @@ class SharedVelocitySync(ABC, Generic[Rules]):
             return True
 
     async def run(self) -> None:
-        """Attend to what is wanted, tell Redis what is settled and sweep behind exchanges, for ever."""
+        """Bring wanted tenants in line, settle events in Redis and sweep after exchanges, for ever."""
         settling = asyncio.create_task(self._settle_for_ever())
         try:
             swept_s = looked_s = time.monotonic()
@@ -185,7 +185,7 @@ class SharedVelocitySync(ABC, Generic[Rules]):
                 await asyncio.sleep(_LOOK_S)
 
     async def _settle(self) -> None:
-        """Tell Redis what is settled; a memory that may lack some of it is filled anew."""
+        """Settle events in Redis; a memory that may lack some of them is filled anew."""
         for tenant in await self._velocity.settle_all():
             self._lacking.add(tenant)
             self.follow(tenant)
@@ -266,7 +266,7 @@ class SharedVelocitySync(ABC, Generic[Rules]):
                 self.rules[tenant] = rules
                 self._dead.pop(tenant, None)
             finally:
-                # The lease of one that failed stands for its pause, so that nobody tries meanwhile.
+                # After a failure the lease is kept for the pause, so that no process tries meanwhile.
                 await self._velocity.keep(tenant, holder, pause_s)
             return True
 

@@ -1,4 +1,4 @@
-"""The shelf: snapshots of memories as files, each named by the event of the log up to which it reaches."""
+"""The store of snapshots: files, each named by the event of the log up to which it reaches."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ DRAFT_S_MAX: Final = 600.0
 
 
 class Snapshot(NamedTuple):
-    """A snapshot on the shelf: how far in the log it reaches, and the id of the event that stood there."""
+    """A stored snapshot: how far in the log it reaches, and the id of the event at that place."""
 
     tenant: str
     seq: int
@@ -28,7 +28,7 @@ class Snapshot(NamedTuple):
 
 
 class Draft:
-    """A snapshot being written. It appears on the shelf whole, when it is `finish`ed, or not at all."""
+    """A snapshot being written. It appears in the store whole, when it is `finish`ed, or not at all."""
 
     def __init__(self, folder: Path, tenant: str, seq: int, event: str) -> None:
         self._folder = folder
@@ -42,7 +42,7 @@ class Draft:
         self._file.write(piece)
 
     def finish(self) -> None:
-        """Put the snapshot on the shelf, durably, and take the tenant's older ones away."""
+        """Put the snapshot into the store, durably, and remove the tenant's older ones."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -78,7 +78,7 @@ class SnapshotStore:
         return found[0] if found else None
 
     def remove(self, tenant: str) -> None:
-        """Take every snapshot of a tenant away."""
+        """Remove every snapshot of a tenant."""
         for one in _snapshots(self._folder, tenant):
             one.path.unlink(missing_ok=True)
 

@@ -1,4 +1,4 @@
-"""Preserve: keep snapshots of the memory between events, so that a start replays only the newest part."""
+"""Keeps snapshots of velocity, so that a start replays only the newest part of the log."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ class SavableVelocity(Protocol):
 
 
 class SnapshotSource(Protocol):
-    """Whoever feeds the memory.
+    """The flow whose events the memory observes.
 
     `astray` are tenants whose memory is ahead of the log, `decided` counts events since the snapshot.
     """
@@ -89,7 +89,7 @@ class VelocitySnapshots:
         """Give a tenant the memory of its snapshot, and return how far in the log that reaches.
 
         Without a snapshot that fits the plan and the log the memory is empty, and the answer 0. With `name`
-        the memory stands under that one, beside the memory in use.
+        the memory gets that one, and the memory in use is not touched.
         """
         name = name or tenant
         found = await asyncio.to_thread(self._shelf.newest, tenant)
@@ -121,7 +121,7 @@ class VelocitySnapshots:
             raise SnapshotRefused("The snapshot is of another log.")
 
     async def save(self, tenant: str, *, rest_s: float = _REST_S) -> None:
-        """Write a snapshot of a tenant's memory as it stands between two events."""
+        """Write a snapshot of a tenant's memory as it is between two events."""
         await self._evaluator.pause(tenant)
         try:
             seq = await self._reach(tenant)
@@ -158,7 +158,7 @@ class VelocitySnapshots:
         self._kept.pop(tenant, None)
 
     async def save_all(self) -> None:
-        """Write a snapshot of every tenant's memory, without rest; for the moment of stopping."""
+        """Write a snapshot of every tenant's memory, without pauses; for the moment of stopping."""
         for tenant in tuple(self._evaluator.rules):
             with self._isolation.of(tenant):
                 await self.save(tenant, rest_s=0)
