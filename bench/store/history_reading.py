@@ -32,6 +32,7 @@ from vettance.db.connection import open_writer
 from vettance.db.engine import Statement
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.decision import DecisionRecordData, Outcome
+from vettance.decisions.searchable_fields import COLUMNS
 from vettance.demo.launch import command, make_fresh
 from vettance.history import sql
 from vettance.history.decision_search import DecisionFinder
@@ -53,10 +54,10 @@ COUNTRIES = ["DE", "FR", "GB", "US", "NL", "ES", "IT", "PL", "SE", "AT", "CH", "
 SENT = '{"eventName":"%s","customer":{"externalId":"%s","email":"%s"},"ip":"%s","metadata":{"amount":%d}}'
 ROW = "INSERT INTO {} ({}) VALUES ({})"
 EVENT = "id, tenant, source, received_at_ms, occurred_at_ms, sent"
-DECISION = (
-    "id, tenant, evaluated_at_ms, occurred_at_ms, event_name, event_category, decision, score, level, "
-    "customer_id, email, device_id, fingerprint, ip, country, session_id, record, received_at_ms, reasons"
-)
+DECISION = ", ".join(
+    ("id", "tenant", "evaluated_at_ms", "occurred_at_ms", "event_category", "decision", "score", "level", "record",
+     "received_at_ms", "reasons", *COLUMNS)
+)  # fmt: skip
 
 
 class Case(NamedTuple):
@@ -85,9 +86,9 @@ def rows_of(count: int, now_ms: int, seed: int = 7) -> Iterator[DecisionRow]:
         yield DecisionRow(
             number + 1, ids.make("evt", at_ms), at_ms, at_ms, at_ms, outcome, level,
             rng.choice(("AUTHENTICATION", "TRANSACTION", "OTHER")), score,
-            f"cus_{customer:08d}", f"customer.{customer}@mail{customer % 7}.example", f"dev_{device:08d}",
+            codes, (rng.choice(NAMES), f"cus_{customer:08d}", f"customer.{customer}@mail{customer % 7}.example", f"dev_{device:08d}",
             f"{(device * 0x9E3779B97F4A7C15) & (2**64 - 1):016x}", f"100.{device >> 16 & 255}.{device >> 8 & 255}.{device & 255}",
-            rng.choice(NAMES), rng.choice(COUNTRIES), f"{rng.getrandbits(48):012x}" if number % 4 == 0 else None, codes,
+            rng.choice(COUNTRIES), f"{rng.getrandbits(48):012x}" if number % 4 == 0 else None),
         )  # fmt: skip
 
 
@@ -106,7 +107,8 @@ class Filler:
         connection.execute("BEGIN")
         records = [self._record(row) for row in rows]
         sent = [
-            (SENT % (row.event_name, row.customer_id, row.email, row.ip, row.score)).encode() for row in rows
+            (SENT % (*map(row.text, ("event_name", "customer_id", "email", "ip")), row.score)).encode()
+            for row in rows
         ]
         connection.executemany(
             ROW.format("event", EVENT, ", ".join("?" * 6)),
@@ -115,9 +117,8 @@ class Filler:
         connection.executemany(
             ROW.format("decision", DECISION, ", ".join("?" * 19)),
             [
-                (r.id, self.tenant, r.evaluated_at_ms, r.occurred_at_ms, r.event_name, r.category, r.outcome, r.score,
-                 r.level, r.customer_id, r.email, r.device_id, r.fingerprint, r.ip, r.country, r.session_id, record,
-                 r.received_at_ms, r.reasons)
+                (r.id, self.tenant, r.evaluated_at_ms, r.occurred_at_ms, r.event_category, r.decision, r.score,
+                 r.level, record, r.received_at_ms, r.reasons, *r.texts)
                 for r, record in zip(rows, records, strict=True)
             ],
         )  # fmt: skip
@@ -125,7 +126,7 @@ class Filler:
             at_s = row.occurred_at_ms // 1000
             for width in (60, 86_400):
                 for code in ("", *row.reasons.split()):
-                    self.rollup[width, at_s - at_s % width, code, row.outcome] += 1
+                    self.rollup[width, at_s - at_s % width, code, row.decision] += 1
                     self.rollup[width, at_s - at_s % width, code, "score"] += row.score
         if len(rows) == CHUNK:
             self._seal(rows)
@@ -134,7 +135,7 @@ class Filler:
     def _record(self, row: DecisionRow) -> bytes:
         return decisions_sql._encode_record(
             DecisionRecordData(
-                ruleset_version=1, outcome=Outcome(row.outcome), score=row.score, level=row.level, facts=(), answers=(), inexact=0,
+                ruleset_version=1, outcome=Outcome(row.decision), score=row.score, level=row.level, facts=(), answers=(), inexact=0,
                 fired=[], failed=[], lists=[], request_id="req_" + row.id[4:], processing_ms=0.2,
             )
         )  # fmt: skip

@@ -24,6 +24,7 @@ from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions import sql
 from vettance.decisions.decision import Decision, DecisionRecordData, Outcome, Reason
+from vettance.decisions.searchable_fields import SEARCHABLE_FIELDS
 from vettance.decisions.sql import count_decision
 from vettance.events import sql as events_sql
 from vettance.events.event import Category, Event, EventSource
@@ -37,21 +38,15 @@ SENT = b'{"eventName":"payment.attempt","metadata":{"note":"' + b"x" * 940 + b'"
 
 def statements_of(row: DecisionRow, *, counted: bool) -> list[Statement]:
     """Write a decision as an evaluation does, with its counts or without."""
+    texts: dict[str, Any] = {field.attribute: row.text(field.column) for field in SEARCHABLE_FIELDS}
     event = Event(
-        name=row.event_name,
-        category=Category(row.category),
-        customer_id=row.customer_id,
-        email=row.email,
-        device_id=row.device_id,
-        fingerprint=row.fingerprint,
-        ip=row.ip,
-        country=row.country,
-        session_id=row.session_id,
+        **texts,
+        category=Category(row.event_category),
         received_at_ms=row.received_at_ms,
         occurred_at_ms=row.occurred_at_ms,
     )
     decision = Decision(
-        outcome=Outcome(row.outcome),
+        outcome=Outcome(row.decision),
         score=row.score,
         level=row.level,
         reasons=tuple(Reason(code=code, explanation="") for code in row.reasons.split()),

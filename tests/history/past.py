@@ -20,7 +20,7 @@ from vettance.events.event import Category, Event, EventSource
 from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
 from vettance.history.entity_links import EntityLinker
-from vettance.history.filter import Order, Wanted
+from vettance.history.filter import Order
 from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 
@@ -190,26 +190,31 @@ class Archive:
         return [[past for whose, past in coming if whose == own] for own in range(len(tenants))]
 
 
-def wants(past: Past, wanted: Wanted) -> bool:
+#: What a list is asked for: the arguments of `criteria`.
+Asked = dict[str, Any]
+
+
+def wants(past: Past, asked: Asked) -> bool:
     """Tell, the slow and obvious way, whether a list asks for a decision."""
-    made = past.made
-    moment: int = getattr(past, wanted.moment)
-    email = wanted.customer.strip().lower() if wanted.customer is not None else None
+    made, ask = past.made, asked.get
+    moment: int = getattr(past, ask("moment", "evaluated_at_ms"))
+    customer, device, search = ask("customer"), ask("device"), ask("search")
+    email = customer.strip().lower() if customer is not None else None
     return all(
         (
-            wanted.outcome in (None, made.outcome),
-            wanted.level in (None, made.level),
-            wanted.category in (None, made.category),
-            wanted.score_min is None or made.score >= wanted.score_min,
-            wanted.score_max is None or made.score <= wanted.score_max,
-            wanted.event_name in (None, made.name),
-            wanted.country in (None, made.country),
-            wanted.session in (None, made.session_id),
-            wanted.customer is None or made.customer_id == wanted.customer or made.email == email,
-            wanted.device is None or wanted.device in (made.device_id, made.fingerprint),
-            wanted.from_ms is None or moment >= wanted.from_ms,
-            wanted.to_ms is None or moment < wanted.to_ms,
-            wanted.search is None or holds(past, wanted.search),
+            ask("decision") in (None, made.outcome),
+            ask("risk_level") in (None, made.level),
+            ask("event_category") in (None, made.category),
+            made.score >= ask("min_score", 0),
+            made.score <= ask("max_score", 100),
+            ask("event_name") in (None, made.name),
+            ask("country") in (None, made.country),
+            ask("session_id") in (None, made.session_id),
+            customer is None or made.customer_id == customer or made.email == email,
+            device is None or device in (made.device_id, made.fingerprint),
+            moment >= ask("from_ms", moment),
+            "to_ms" not in asked or moment < asked["to_ms"],
+            search is None or holds(past, search),
         )
     )
 

@@ -13,7 +13,8 @@ from vettance.db import tables
 from vettance.db.engine import Row, Statement, scoped
 from vettance.fairness.isolation import failing
 from vettance.history.compaction import BUSY_CHUNKS, LOOK_S, Compactor
-from vettance.history.filter import Order, Wanted
+from vettance.history.filter import Order
+from vettance.history.search_criteria import criteria
 from vettance.history.segment import BITS
 from vettance.retention.erasure import Eraser
 from vettance.terms import sql as terms_sql
@@ -114,7 +115,7 @@ def test_a_text_that_another_process_has_numbered_for_another_field_is_found(arc
             await archive.write(tenant, Made(customer_id="4711"), START_MS + number)[1]
         assert await Compactor(store, {}).seal(tenant, CHUNK) == CHUNK
         found = await archive.finder.find(
-            tenant, Wanted(search="4711"), Order.EVALUATED, 0, CHUNK, descending=True
+            tenant, criteria(search="4711"), Order.EVALUATED, 0, CHUNK, descending=True
         )
         assert found.total == CHUNK
         fields = sum(BITS[name] for name in ("customer_id", "country", "session_id"))
@@ -154,7 +155,7 @@ def test_long_texts_are_sealed_found_and_erased(either: Archive, script: str) ->
 
     async def found(**asked: str) -> int:
         page = await either.finder.find(
-            tenant, Wanted(**asked), Order.EVALUATED, 0, CHUNK, None, descending=True
+            tenant, criteria(**asked), Order.EVALUATED, 0, CHUNK, None, descending=True
         )
         return page.total
 
@@ -164,7 +165,7 @@ def test_long_texts_are_sealed_found_and_erased(either: Archive, script: str) ->
             await either.write(tenant, made, START_MS + number)[1]
             if number % 2:
                 assert await sealer.seal(tenant, 1) == 1
-        for asked in ({"customer": customer}, {"device": device}, {"session": session}):
+        for asked in ({"customer": customer}, {"device": device}, {"session_id": session}):
             assert await found(**asked) == 2 * CHUNK
         assert await found(search=customer[500:700].casefold()) == 2 * CHUNK
         erased = await Eraser(either.store, b"s" * 32, START_MS).erase(tenant, customer)

@@ -7,34 +7,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.history.past import DAY_MS, KEYS, MADE, START_MS, Archive, Past, wants
+from tests.history.past import DAY_MS, KEYS, MADE, START_MS, Archive, Asked, Past, wants
 from vettance.db.engine import Statement
 from vettance.decisions.decision import LEVELS, Outcome
 from vettance.events.event import Category
 from vettance.history.decision_search import PageEnd
-from vettance.history.filter import Order, Wanted
+from vettance.history.filter import Order
+from vettance.history.search_criteria import criteria
 
 MOMENTS = st.integers(-2 * DAY_MS, 12 * DAY_MS).map(lambda offset: START_MS + offset) | st.sampled_from(
     [START_MS - DAY_MS, START_MS, START_MS + 60_000, START_MS + 61_000, START_MS + DAY_MS]
 )
 TEXTS = st.sampled_from(["a", "b", "Ab1", "x@mail.example", " X@mail.example", "none such", "4711"])
 SINGLE = st.one_of(
-    st.fixed_dictionaries({"outcome": st.sampled_from(Outcome)}),
-    st.fixed_dictionaries({"level": st.sampled_from(LEVELS)}),
-    st.fixed_dictionaries({"category": st.sampled_from(Category)}),
-    st.fixed_dictionaries({"score_min": st.sampled_from([0, 1, 50, 100])}),
-    st.fixed_dictionaries({"score_max": st.sampled_from([0, 50, 99, 100])}),
+    st.fixed_dictionaries({"decision": st.sampled_from(Outcome)}),
+    st.fixed_dictionaries({"risk_level": st.sampled_from(LEVELS)}),
+    st.fixed_dictionaries({"event_category": st.sampled_from(Category)}),
+    st.fixed_dictionaries({"min_score": st.sampled_from([0, 1, 50, 100])}),
+    st.fixed_dictionaries({"max_score": st.sampled_from([0, 50, 99, 100])}),
     st.fixed_dictionaries({"event_name": st.sampled_from(["user.login", "a", "other"])}),
     st.fixed_dictionaries({"customer": TEXTS}),
     st.fixed_dictionaries({"device": TEXTS}),
     st.fixed_dictionaries({"country": st.sampled_from(["DE", "b"])}),
-    st.fixed_dictionaries({"session": st.sampled_from(["s1", "a"])}),
+    st.fixed_dictionaries({"session_id": st.sampled_from(["s1", "a"])}),
     st.fixed_dictionaries({"from_ms": MOMENTS}),
     st.fixed_dictionaries({"to_ms": MOMENTS}),
 )
 MOMENT = st.fixed_dictionaries({"moment": st.sampled_from(["evaluated_at_ms", "received_at_ms"])})
 WANTED = st.tuples(MOMENT, st.lists(SINGLE, max_size=3)).map(
-    lambda parts: Wanted(**{name: value for part in (parts[0], *parts[1]) for name, value in part.items()})
+    lambda parts: {name: value for part in (parts[0], *parts[1]) for name, value in part.items()}
 )
 SEARCHES = (
     st.sampled_from(["a", "b1", "mail", "x@mail", "login", "velocity_ip", "192.0.2.", "pay", "zzz"])
@@ -76,17 +77,18 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Archive]:
 
 
 async def listed(
-    archive: Archive, tenant: str, wanted: Wanted, order: Order, limit: int, *, descending: bool
+    archive: Archive, tenant: str, wanted: Asked, order: Order, limit: int, *, descending: bool
 ) -> tuple[list[str], int]:
     """Walk through a list, by pages and by cursors, and see that both tell the same."""
+    asked = criteria(**wanted)
     places = Statement("SELECT seq, id FROM decision WHERE tenant = ?", (tenant,))
     names = dict(await archive.store.read(places))
     by_page: list[int] = []
     by_cursor: list[int] = []
     after: PageEnd | None = None
     for number in range(1000):
-        page = await archive.finder.find(tenant, wanted, order, number * limit, limit, descending=descending)
-        turned = await archive.finder.find(tenant, wanted, order, 0, limit, after, descending=descending)
+        page = await archive.finder.find(tenant, asked, order, number * limit, limit, descending=descending)
+        turned = await archive.finder.find(tenant, asked, order, 0, limit, after, descending=descending)
         by_page += page.seqs
         by_cursor += turned.seqs
         assert page.total == turned.total
@@ -98,7 +100,7 @@ async def listed(
     return [names[seq] for seq in by_page], page.total
 
 
-def expected(past: list[Past], wanted: Wanted, order: Order, *, descending: bool) -> list[str]:
+def expected(past: list[Past], wanted: Asked, order: Order, *, descending: bool) -> list[str]:
     kept = [one for one in past if wants(one, wanted)]
     return [one.id for one in sorted(kept, key=KEYS[order], reverse=descending)]
 
@@ -136,7 +138,7 @@ def test_a_search_finds_what_looking_into_every_text_finds(
             searches += [an_id, an_id[start : start + length], an_id[:10], an_id[-length:]]
         for tenant, past in zip(tenants, pasts, strict=True):
             for text in searches:
-                wanted = Wanted(search=text)
+                wanted = {"search": text}
                 ids, total = await listed(archive, tenant, wanted, Order.EVALUATED, 9, descending=True)
                 assert ids == expected(past, wanted, Order.EVALUATED, descending=True), text
                 assert total == len(ids)

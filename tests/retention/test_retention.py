@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.history.past import DAY_MS, MADE, START_MS, Archive, Made, Past, wants
+from tests.history.past import DAY_MS, MADE, START_MS, Archive, Asked, Made, Past, wants
 from tests.history.test_recount import SEALS, SEARCHES, WANTED, expected, listed
 from tests.live import Caller, Service
 from vettance.db.engine import Row, Statement
@@ -19,7 +19,8 @@ from vettance.db.sqlite import SqliteStore
 from vettance.errors import Unavailable
 from vettance.history.decision_search import ChunksChanged, DecisionFinder, begun_again
 from vettance.history.entity_links import EntityLinker
-from vettance.history.filter import Order, Wanted
+from vettance.history.filter import Order
+from vettance.history.search_criteria import criteria
 from vettance.history.statistics import DecisionCounter
 from vettance.retention.erasure import Eraser
 from vettance.retention.expiry import Retainer
@@ -70,7 +71,7 @@ def test_lists_are_true_to_what_retention_leaves(
                 ids, total = await listed(archive, tenant, wanted, order, 9, descending=True)
                 assert ids == expected(left, wanted, order, descending=True)
                 assert total == len(ids)
-            found = wanted.__class__(search=search)
+            found = {"search": search}
             ids, _ = await listed(archive, tenant, found, Order.EVALUATED, 9, descending=True)
             assert ids == expected(left, found, Order.EVALUATED, descending=True)
 
@@ -121,15 +122,17 @@ async def retained(archive: Archive, moment: int) -> tuple[str, list[Past], int,
 
 @pytest.mark.parametrize(
     "wanted",
-    [Wanted(score_min=50), Wanted(customer="b"), Wanted(search="b"), Wanted(from_ms=START_MS + 12_500)],
+    [{"min_score": 50}, {"customer": "b"}, {"search": "b"}, {"from_ms": START_MS + 12_500}],
 )
-def test_a_list_is_true_when_retention_removes_its_chunks_meanwhile(archive: Archive, wanted: Wanted) -> None:
+def test_a_list_is_true_when_retention_removes_its_chunks_meanwhile(archive: Archive, wanted: Asked) -> None:
     async def scene() -> None:
         moment, was_retained = 0, True
         while was_retained:
             moment += 1
             tenant, past, before_ms, store = await retained(archive, moment)
-            found = await DecisionFinder(store).find(tenant, wanted, Order.SCORE, 0, 20, descending=True)
+            found = await DecisionFinder(store).find(
+                tenant, criteria(**wanted), Order.SCORE, 0, 20, descending=True
+            )
             ids = dict(await archive.store.read(Statement("SELECT seq, id FROM decision")))
             asked = [one for one in past if wants(one, wanted)]
             left = {one.id for one in asked if one.evaluated_at_ms >= before_ms}
@@ -278,7 +281,7 @@ def test_lists_and_links_are_true_to_what_an_erasure_leaves(
         left = erased(pasts[0], external_id, tenants[0])
         assert done.events == sum(one is not other for one, other in zip(pasts[0], left, strict=True))
         for tenant, past in zip(tenants, (left, pasts[1]), strict=True):
-            for found in (wanted, wanted.__class__(search=search), wanted.__class__(customer=external_id)):
+            for found in (wanted, {"search": search}, {"customer": external_id}):
                 ids, total = await listed(archive, tenant, found, order, 9, descending=True)
                 assert ids == expected(past, found, order, descending=True)
                 assert total == len(ids)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from vettance.db.tables import AML_RULESET, Table
-from vettance.history.filter import Wanted
+from vettance.history.search_criteria import criteria
 from vettance.retention.deletion_sql import TenantTable
 from vettance.retention.sql import CLASSES
 from vettance.retention.stored_texts import REWRITTEN, TextColumns
@@ -30,8 +30,8 @@ NAMED: Final[dict[str, Any]] = {
     "select_exported.moment": "received_at_ms",
     "select_newer_of.entities": {"customer": "x", "device": "y"},
     "select_start.moment": "received_at_ms",
-    "select_tail.wanted": Wanted(level="low", customer="c", from_ms=1),
-    "select_tail_keys.wanted": Wanted(device="d", to_ms=1),
+    "select_tail.wanted": criteria(risk_level="low", customer="c", from_ms=1),
+    "select_tail_keys.wanted": criteria(device="d", to_ms=1),
 }
 #: Values of types that are not made up.
 TYPED: Final[dict[Any, Any]] = {

@@ -1,13 +1,15 @@
 """Coverage: what the newest events of a tenant lack, and what they carry in vain."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
+from vettance.db.engine import Row
 from vettance.decisions.features import known_names
 from vettance.decisions.field_readers import read_amount
+from vettance.decisions.sql import COVERED
 from vettance.events.event import EventBody
 from vettance.wire.payload import JSON, Wire
 from vettance.wire.suggestions import unknown_members
@@ -20,17 +22,18 @@ _MEMBERS_SHOWN: Final = 10
 _SHARE_DIGITS: Final = 4
 
 
-class Newest(NamedTuple):
-    """One of the newest events: what was read of it, and its body unless that is large."""
+class NewestEvent(NamedTuple):
+    """One of the newest events: its entities (`COVERED`), and its body unless that is large."""
 
     category: str
-    customer_id: str | None
-    email: str | None
-    device_id: str | None
-    fingerprint: str | None
-    ip: str | None
-    session_id: str | None
+    entities: Sequence[str | None]
     sent: bytes | None
+
+    @classmethod
+    def of(cls, row: Row) -> Self:
+        """Make one of a row of `select_newest_sent`."""
+        category, *entities, sent = row
+        return cls(category, entities, sent)
 
 
 class UnknownMember(Wire, frozen=True):
@@ -52,19 +55,13 @@ class Coverage(Wire, frozen=True):
     unknown_members: list[UnknownMember]
 
 
-#: What rules lean on most, and how it is found.
-_PARTS: Final[Mapping[str, Callable[[Newest], bool]]] = {
-    "customer": lambda one: bool(one.customer_id or one.email),
-    "device": lambda one: bool(one.device_id or one.fingerprint),
-    "ip": lambda one: bool(one.ip),
-    "session": lambda one: bool(one.session_id),
-}
-
-
-def cover(newest: Iterable[Newest]) -> Coverage:
+def cover(newest: Iterable[NewestEvent]) -> Coverage:
     """Look at some events of a tenant, the newest of them."""
     looked = list(newest)
-    without = {name: _share(sum(not has(one) for one in looked), len(looked)) for name, has in _PARTS.items()}
+    without = {
+        kind: _share(sum(not one.entities[place] for one in looked), len(looked))
+        for place, kind in enumerate(COVERED)
+    }
     payments = [body for one in looked if one.category == "TRANSACTION" and (body := _body(one)) is not None]
     without["amount"] = _share(sum(not _has_amount(body) for body in payments), len(payments))
     unknown: Counter[tuple[str, str | None]] = Counter()
@@ -85,7 +82,7 @@ def _share(part: int, whole: int) -> float | None:
     return round(part / whole, _SHARE_DIGITS) if whole else None
 
 
-def _body(one: Newest) -> JSON | None:
+def _body(one: NewestEvent) -> JSON | None:
     if one.sent is None:
         return None
     try:

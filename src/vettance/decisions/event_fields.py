@@ -1,12 +1,12 @@
 """The names of fraud rules that an event states itself: its own members, and those of its metadata."""
 
-import operator
 from collections.abc import Callable
 from typing import Any, Final
 
 from vettance.clock import DAY_MS, HOUR_MS
-from vettance.decisions.field_readers import Reader, member, read_amount, read_code, read_id, read_word
-from vettance.decisions.value_domains import ADDRESS, COUNTRY, CURRENCY, EMAIL, LATITUDE, LONGITUDE, MOMENT
+from vettance.decisions.field_readers import member, read_amount, read_code, read_id, read_word
+from vettance.decisions.searchable_fields import SEARCHABLE_FIELDS, attribute_field
+from vettance.decisions.value_domains import CURRENCY, LATITUDE, LONGITUDE, MOMENT
 from vettance.events.event import Category, Event
 from vettance.rules.domain import (
     ANYTHING,
@@ -26,10 +26,6 @@ _TIMES: Final = ("metadata.occurredAt", "metadata.occurred_at")
 _CATEGORY: Final = one_of(*Category)
 _ID: Final = written(TRIMMED)
 _WORD: Final = written(LOWER_TRIMMED)
-
-
-def _country(event: Event) -> str | None:
-    return read_code(event.country) if event.country else None
 
 
 def _latitude(event: Event) -> float | None:
@@ -57,44 +53,20 @@ reads(_weekday, *_TIMES)
 
 
 def plain_fields() -> tuple[Field, ...]:
-    """The names that stand in the event itself."""
-
-    def plain(name: str, path: str, doc: str, domain: Domain = ANYTHING) -> Field:
-        return Field(name, Type.TEXT, attribute(path), doc, path, domain)
-
+    """The names that stand in the event itself: its searchable fields, then the others."""
     return (
-        plain("event.name", "name", "The name of the event as the tenant sent it."),
-        plain("event_name", "name", "The same as `event.name`."),
-        plain(
+        *(name for field in SEARCHABLE_FIELDS for name in field.rule_names),
+        attribute_field(
             "event.category", "category.value", "AUTHENTICATION, TRANSACTION, ACCOUNT or OTHER.", _CATEGORY
         ),
-        plain("event_category", "category.value", "The same as `event.category`.", _CATEGORY),
-        plain("customer.external_id", "customer_id", "The tenant's own id of the customer."),
-        plain("customer.email", "email", "The customer's e-mail address in lower case.", EMAIL),
-        plain(
+        attribute_field("event_category", "category.value", "The same as `event.category`.", _CATEGORY),
+        attribute_field(
             "customer.key", "customer_key", "What the customer is known by: the external id, else the e-mail."
         ),
-        plain("device.external_id", "device_id", "The tenant's own id of the device."),
-        plain("device.fingerprint", "fingerprint", "The fingerprint of the device."),
-        plain(
+        attribute_field(
             "device.key", "device_key", "What the device is known by: the fingerprint, else the external id."
         ),
-        plain("ip", "ip", "The address the event came from, in canonical form.", ADDRESS),
-        plain("user_agent", "user_agent", "The user agent as sent."),
-        Field(
-            "session_id",
-            Type.TEXT,
-            reads(lambda event: event.session_id, "metadata.sessionId"),
-            "The session: `sessionId`, else `metadata.sessionId`.",
-            "session_id",
-        ),
-        Field(
-            "country",
-            Type.TEXT,
-            _country,
-            "The country code of the event in upper case, as long as it was sent.",
-            domain=COUNTRY,
-        ),
+        attribute_field("user_agent", "user_agent", "The user agent as sent."),
         Field(
             "location.latitude",
             Type.NUMBER,
@@ -126,11 +98,6 @@ def plain_fields() -> tuple[Field, ...]:
             domain=WEEKDAY,
         ),
     )
-
-
-def attribute(name: str) -> Reader:
-    """Make a reader of an attribute of the event."""
-    return operator.attrgetter(name)
 
 
 def metadata_fields() -> tuple[Field, ...]:

@@ -2,12 +2,13 @@
 
 import functools
 from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any, Final
 
 from vettance.decisions.behaviour import behaviour_fields
 from vettance.decisions.browser import SIGNALS, is_automation, signals_of
 from vettance.decisions.email import EmailFacts, email_facts
-from vettance.decisions.event_fields import attribute, metadata_fields, plain_fields
+from vettance.decisions.event_fields import metadata_fields, plain_fields
 from vettance.decisions.field_readers import (
     Reader,
     account_age_hours,
@@ -250,10 +251,20 @@ def _inner_metadata(holder: str) -> Callable[[Event], Mapping[str, Any]]:
 
 
 _NAMESPACES: Final = (
-    Namespace("metadata", attribute("metadata"), "Everything sent in `metadata`.", "metadata"),
-    Namespace("custom_fields", attribute("custom_fields"), "Everything in `custom_fields`.", "custom_fields"),
-    Namespace("payload", attribute("payload"), "Everything sent in `payload`.", "payload"),
-    Namespace("extra", attribute("extra"), "Members of the event that the interface does not name.", "extra"),
+    Namespace("metadata", attrgetter("metadata"), "Everything sent in `metadata`.", "metadata"),
+    Namespace(
+        "custom_fields",
+        attrgetter("custom_fields"),
+        "Everything in `custom_fields`.",
+        "custom_fields",
+    ),
+    Namespace("payload", attrgetter("payload"), "Everything sent in `payload`.", "payload"),
+    Namespace(
+        "extra",
+        attrgetter("extra"),
+        "Members of the event that the interface does not name.",
+        "extra",
+    ),
     Namespace("customer.metadata", _inner_metadata("customer"), "Everything sent in `customer.metadata`."),
     Namespace("device.metadata", _inner_metadata("device"), "Everything sent in `device.metadata`."),
     Namespace("signals", signals_of, "Everything the browser's signals hold."),

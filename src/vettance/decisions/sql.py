@@ -1,18 +1,21 @@
 """What the store remembers of decisions."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import DECISION, EVENT, ROLLUP, Insert
 from vettance.decisions.decision import Decision, DecisionRecordData, Outcome
+from vettance.decisions.searchable_fields import COLUMNS, ENTITIES, by_column, entity_sql, texts_of_event
 from vettance.events.event import Event
 
 MINUTE_S: Final = 60
 DAY_S: Final = 86_400
 EVENTS: Final = ""  # The code whose row counts all decisions.
+#: The entities that events are looked through for; see `coverage`.
+COVERED: Final = ("customer", "device", "ip", "session")
 
 _encode_record = msgspec.json.Encoder().encode
 _decode_record = msgspec.json.Decoder(DecisionRecordData).decode
@@ -36,9 +39,8 @@ DAMAGED: Final = DecisionRecordData(
 
 _INSERT_DECISION: Final = Insert(
     DECISION,
-    "tenant, id, evaluated_at_ms, occurred_at_ms, event_name, event_category, "
-    "decision, score, level, customer_id, email, device_id, fingerprint, ip, country, session_id, record, "
-    "received_at_ms, reasons",
+    "tenant, id, evaluated_at_ms, occurred_at_ms, event_category, decision, score, level, record, "
+    f"received_at_ms, reasons, {', '.join(COLUMNS)}",
 )
 
 
@@ -53,21 +55,14 @@ def insert_decision(
             event_id,
             now_ms,
             event.occurred_at_ms,
-            event.name,
             event.category.value,
             decision.outcome.value,
             decision.score,
             decision.level,
-            event.customer_id,
-            event.email,
-            event.device_id,
-            event.fingerprint,
-            event.ip,
-            event.country,
-            event.session_id,
             _encode_record(record),
             event.received_at_ms,
             " ".join([reason.code for reason in decision.reasons]),
+            *texts_of_event(event),
         ),
     )
 
@@ -84,24 +79,19 @@ class StoredDecision(NamedTuple):
     evaluated_at_ms: int
     sent: bytes
     record: DecisionRecordData
-    entities: "Entities"
+    entities: dict[str, str | None]  # what the event is linked by (`ENTITIES`), in canonical form
     signals: bytes | None
 
 
-class Entities(NamedTuple):
-    """What an event is linked by, in canonical form."""
-
-    customer: str | None
-    device: str | None
-    ip: str | None
-    email: str | None
-    session: str | None
-
-
+_BODIES: Final = ("event.sent", "event.signals")
 _STORED: Final = (
-    "event.id, event.source, event.received_at_ms, decision.evaluated_at_ms, event.sent, decision.record, "
-    "COALESCE(decision.customer_id, decision.email), COALESCE(decision.fingerprint, decision.device_id), "
-    "decision.ip, decision.email, decision.session_id, event.signals"
+    "event.id",
+    "event.source",
+    "event.received_at_ms",
+    "decision.evaluated_at_ms",
+    "decision.record",
+    *_BODIES,
+    *(entity_sql(kind, "decision") for kind in ENTITIES),
 )
 
 
@@ -110,34 +100,31 @@ def select_decision(tenant: str, event_id: str) -> Statement:
     return scoped(
         EVENT.reading(DECISION),
         tenant,
-        f"SELECT {_STORED} FROM event JOIN decision ON decision.id = event.id "
+        f"SELECT {', '.join(_STORED)} FROM event JOIN decision ON decision.id = event.id "
         "WHERE event.tenant = ? AND event.id = ?",
         (event_id,),
     )
 
 
 class Listed(NamedTuple):
-    """A stored decision with what a list shows beside it."""
+    """A stored decision with the texts of its fields, by their columns."""
 
-    stored: StoredDecision
     seq: int
-    event_name: str
-    customer_id: str | None
-    device_id: str | None
-    fingerprint: str | None
-    country: str | None
+    stored: StoredDecision
+    texts: dict[str, Any]
 
 
 def select_listed(tenant: str, seqs: Sequence[int], *, bodies: bool) -> Statement:
     """Some decisions by their places in the log, in any order; `sent` as well with `bodies`."""
     places, args = in_list(seqs)
-    stored = _STORED if bodies else _STORED.replace("event.sent", "NULL").replace("event.signals", "NULL")
+    stored = [one if bodies or one not in _BODIES else "NULL" for one in _STORED]
+    texts = [f"decision.{column}" for column in COLUMNS]
     return in_pieces(
         scoped(
             DECISION.reading(EVENT),
             tenant,
-            f"SELECT decision.seq, {stored}, decision.event_name, decision.customer_id, decision.device_id, "
-            "decision.fingerprint, decision.country FROM decision JOIN event ON event.id = decision.id "
+            f"SELECT decision.seq, {', '.join((*stored, *texts))} "
+            "FROM decision JOIN event ON event.id = decision.id "
             f"WHERE decision.tenant = ? AND decision.seq IN ({places})",
             args,
         )
@@ -146,13 +133,23 @@ def select_listed(tenant: str, seqs: Sequence[int], *, bodies: bool) -> Statemen
 
 def listed_of(row: Row) -> Listed:
     """Make a listed decision of a row of `select_listed`."""
-    return Listed(stored_of(row[1:13]), row[0], *row[13:18])
+    end = 1 + len(_STORED)
+    return Listed(row[0], stored_of(row[1:end]), by_column(tuple(row[end:])))
 
 
 def stored_of(row: Row) -> StoredDecision:
     """Make a stored decision of a row of `select_decision`."""
-    entities = Entities(*row[6:11])
-    return StoredDecision(row[0], row[1], row[2], row[3], row[4] or b"", _readable(row[5]), entities, row[11])
+    event_id, source, received_at_ms, evaluated_at_ms, record, sent, signals, *entities = row
+    return StoredDecision(
+        event_id,
+        source,
+        received_at_ms,
+        evaluated_at_ms,
+        sent or b"",
+        _readable(record),
+        dict(zip(ENTITIES, entities, strict=True)),
+        signals,
+    )
 
 
 def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
@@ -194,13 +191,12 @@ def select_last_evaluated() -> Statement:
 
 
 def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
-    """What stands in the newest events of a tenant, newest first: the rows of `coverage.Newest`.
+    """(category, one column for each of `COVERED`, body) of the newest events of a tenant, newest first.
 
     Bodies beyond so many bytes are left out.
     """
     text = (
-        "SELECT decision.event_category, decision.customer_id, decision.email, decision.device_id, "
-        "decision.fingerprint, decision.ip, decision.session_id, "
+        f"SELECT decision.event_category, {', '.join(entity_sql(kind, 'decision') for kind in COVERED)}, "
         f"CASE WHEN LENGTH(event.sent) <= {bytes_max:d} THEN event.sent END "
         "FROM decision JOIN event ON event.id = decision.id WHERE decision."
     )

@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from vettance.aml.aml_event import MOMENTS, AmlEvent, read_aml_event
 from vettance.decisions.decision import LOWERCASE, Outcome
+from vettance.decisions.searchable_fields import SEARCHABLE_FIELDS
 from vettance.errors import Invalid, Unprocessable
 from vettance.events.event import Event, read_event
-from vettance.exchange.sql import Exported
+from vettance.exchange.sql import ExportedEvent
 from vettance.feedback.label import Label
 from vettance.wire.numbers import is_decimal
 from vettance.wire.payload import BODY_BYTES_MAX, JSON, Faults, decode, encode, parse_object, timestamp
@@ -23,30 +24,31 @@ class FileColumn(NamedTuple):
     """One column: its name, whether it holds whole numbers, and how it is read off an event."""
 
     name: str
-    value: Callable[[Exported, Labels], Cell]
+    value: Callable[[ExportedEvent, Labels], Cell]
     is_number: bool = False
 
 
-def _rule_version(row: Exported) -> str:
-    # The record is an array that begins with the version; see `decisions.decision.Record`.
+def _rule_version(row: ExportedEvent) -> str:
+    # The record is an array that begins with the version; see `DecisionRecordData`.
     version: int = json.loads(row.record)[0]
     return str(version)
 
 
+def _text_column(place: int, name: str) -> FileColumn:
+    return FileColumn(name, lambda row, _: row.texts[place])
+
+
+_EVENT_NAME, *_TEXTS = (
+    _text_column(place, field.exported_as) for place, field in enumerate(SEARCHABLE_FIELDS)
+)
 _COMMON: Final = (
     FileColumn("occurredAt", lambda row, _: timestamp(row.occurred_at_ms)),
-    FileColumn("eventName", lambda row, _: row.event_name),
+    _EVENT_NAME,
     FileColumn("eventCategory", lambda row, _: row.event_category),
     FileColumn("riskLevel", lambda row, _: row.level),
     FileColumn("reasonCodes", lambda row, _: row.reasons),
     FileColumn("ruleVersion", lambda row, _: _rule_version(row)),
-    FileColumn("customerId", lambda row, _: row.customer_id),
-    FileColumn("customerEmail", lambda row, _: row.email),
-    FileColumn("deviceId", lambda row, _: row.device_id),
-    FileColumn("deviceFingerprint", lambda row, _: row.fingerprint),
-    FileColumn("ip", lambda row, _: row.ip),
-    FileColumn("country", lambda row, _: row.country),
-    FileColumn("sessionId", lambda row, _: row.session_id),
+    *_TEXTS,
     FileColumn("label", lambda _, labels: labels[-1] if labels else None),
 )
 #: What is exported, by its name on the command line; `moment` is what `--from` and `--to` are about.
@@ -69,26 +71,10 @@ EVENTS: Final = (
 #: The columns of each kind of file, and what a span of time is about: event time, as in the statistics.
 TABLES: Final = {"decisions": (DECISIONS, "occurred_at_ms"), "events": (EVENTS, "occurred_at_ms")}
 
-#: Columns of an exported file that are about the decision: an import makes its own.
-_RESULTS: Final = frozenset(column.name for column in (*DECISIONS, *EVENTS)) - {
-    "eventName",
-    "eventCategory",
-    "ip",
-    "country",
-    "sessionId",
-    "occurredAt",
-    "customerId",
-    "customerEmail",
-    "deviceId",
-    "deviceFingerprint",
-}
 #: What exported columns are called inside an event.
-_PLACES: Final = {
-    "customerId": "customer.externalId",
-    "customerEmail": "customer.email",
-    "deviceId": "device.externalId",
-    "deviceFingerprint": "device.fingerprint",
-}
+_PATHS: Final = {field.exported_as: field.path for field in SEARCHABLE_FIELDS}
+#: Columns of an exported file that are about the decision: an import makes its own.
+_RESULTS: Final = {column.name for column in (*DECISIONS, *EVENTS)} - {"eventCategory", "occurredAt", *_PATHS}
 _WHOLE_OBJECT: Final = "event"
 _AML_ID: Final = "externalEventId"
 _NO_PART_OF_AML: Final = frozenset(("label",))
@@ -173,17 +159,17 @@ def _body_of(row: Mapping[str, Any]) -> JSON:
     if isinstance(whole, Mapping) and whole:
         return dict(whole)
     if whole in (None, "", {}):
-        return _unflatten(row, _RESULTS, _PLACES)
+        return _unflatten(row, _RESULTS, _PATHS)
     raise Invalid("The row holds no event.", {_WHOLE_OBJECT: "must be an object, or one as JSON text"})
 
 
-def _unflatten(row: Mapping[str, Any], left_out: Collection[str], places: Mapping[str, str]) -> JSON:
+def _unflatten(row: Mapping[str, Any], left_out: Collection[str], paths: Mapping[str, str]) -> JSON:
     body: JSON = {}
     for name, cell in row.items():
         if name in left_out or cell is None or cell == "" or (isinstance(cell, float) and math.isnan(cell)):
             continue
         holder = body
-        *path, last = places.get(name, name).split(".")
+        *path, last = paths.get(name, name).split(".")
         for step in path:
             inner = holder.setdefault(step, {})
             holder = inner if isinstance(inner, dict) else {}

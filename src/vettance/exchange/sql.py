@@ -4,18 +4,11 @@ from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import Row, Statement, everyone, in_pieces, insert, scoped
 from vettance.db.tables import CHUNK, DECISION, EVENT, FEEDBACK, IMPORT_MARK, IMPORT_RUN, JOB, Insert
-
-_COLUMNS: Final = (
-    "decision.seq, decision.id, event.source, decision.received_at_ms, decision.evaluated_at_ms, "
-    "decision.occurred_at_ms, decision.event_name, decision.event_category, decision.decision, "
-    "decision.score, decision.level, decision.reasons, decision.customer_id, decision.email, "
-    "decision.device_id, decision.fingerprint, decision.ip, decision.country, decision.session_id, "
-    "decision.record, event.sent"
-)
+from vettance.decisions.searchable_fields import COLUMNS, Texts
 
 
-class Exported(NamedTuple):
-    """One event with its decision, as it is exported."""
+class ExportedEvent(NamedTuple):
+    """One event with its decision, as it is exported; `texts` are those of `COLUMNS`."""
 
     seq: int
     id: str
@@ -23,21 +16,21 @@ class Exported(NamedTuple):
     received_at_ms: int
     evaluated_at_ms: int
     occurred_at_ms: int
-    event_name: str
     event_category: str
     decision: str
     score: int
     level: str
     reasons: str
-    customer_id: str | None
-    email: str | None
-    device_id: str | None
-    fingerprint: str | None
-    ip: str | None
-    country: str | None
-    session_id: str | None
     record: bytes
     sent: bytes
+    texts: Texts
+
+
+_EXPORTED: Final = (
+    "decision.seq, decision.id, event.source, decision.received_at_ms, decision.evaluated_at_ms, "
+    "decision.occurred_at_ms, decision.event_category, decision.decision, decision.score, decision.level, "
+    f"decision.reasons, decision.record, event.sent, {', '.join(f'decision.{column}' for column in COLUMNS)}"
+)
 
 
 def select_exported(
@@ -53,16 +46,17 @@ def select_exported(
         scoped(
             DECISION.reading(EVENT),
             tenant,
-            f"SELECT {_COLUMNS} FROM decision JOIN event ON event.id = decision.id "
+            f"SELECT {_EXPORTED} FROM decision JOIN event ON event.id = decision.id "
             f"WHERE decision.tenant = ? AND decision.seq > ?{where} ORDER BY decision.seq LIMIT ?",
             (*args, limit),
         )
     )
 
 
-def exported_of(row: Row) -> Exported:
+def exported_of(row: Row) -> ExportedEvent:
     """Make an exported event of a row."""
-    return Exported._make(row)
+    texts = len(row) - len(COLUMNS)
+    return ExportedEvent._make((*row[:texts], tuple(row[texts:])))
 
 
 def select_start(tenant: str, moment: str, from_ms: int) -> Statement:

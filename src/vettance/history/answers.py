@@ -3,38 +3,28 @@
 import base64
 import binascii
 import enum
-from typing import Annotated, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Annotated, Any, Final, TypeVar, cast
 
 import msgspec
 
 from vettance.decisions.answers import CorrelationIds, RuleVersion, Score
 from vettance.decisions.coverage import Coverage
-from vettance.decisions.decision import LOWERCASE, Action, Decision, Outcome, Reason
+from vettance.decisions.decision import LOWERCASE, Action, Decision, Reason
+from vettance.decisions.searchable_fields import SEARCHABLE_FIELDS
 from vettance.decisions.sql import Listed
 from vettance.errors import Invalid
-from vettance.events.event import Category
 from vettance.history.decision_search import PageEnd
 from vettance.history.filter import Order
 from vettance.history.rollup import Count, SpanCounts
+from vettance.history.search_criteria import DECISION_FILTERS, EVENT_FILTERS, FilterParameter
 from vettance.history.statistics import Uniques
 from vettance.web.paging import PageAnswer, PageQuery
-from vettance.web.query import From, To, any_case
+from vettance.web.query import From, To
 from vettance.wire.payload import Wire, timestamp
 
 REASONS_SHOWN: Final = 10
 _RATE_DIGITS: Final = 6
-
-AnyOutcome = Annotated[Outcome, any_case(approve="ALLOW", deny="BLOCK")]
-Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
-
-
-class RiskLevelBand(enum.StrEnum):
-    """The bands of the risk score."""
-
-    LOW = "low"
-    MEDIUM = "medium"
-    HIGH = "high"
-    CRITICAL = "critical"
 
 
 class DecisionSort(enum.StrEnum):
@@ -66,25 +56,56 @@ ORDERS: Final = {
 }
 
 
-class DecisionQuery(PageQuery, frozen=True):
+_Declared = TypeVar("_Declared", bound=msgspec.Struct)
+
+
+def _with_fields(
+    fields: Iterable[tuple[Any, ...]],
+) -> Callable[[type[_Declared]], type[_Declared]]:
+    """Add fields that a table names to a struct, behind those that it declares itself."""
+
+    def add(declared: type[_Declared]) -> type[_Declared]:
+        names = {"__doc__": declared.__doc__}
+        added: Any = msgspec.defstruct(
+            declared.__name__,
+            fields,
+            bases=(declared,),
+            module=declared.__module__,
+            namespace=names,
+            frozen=True,
+        )
+        return cast(type[_Declared], added)
+
+    return add
+
+
+def _parameters(filters: Sequence[FilterParameter]) -> Iterator[tuple[Any, ...]]:
+    return ((one.name, one.type | None, None) for one in filters)
+
+
+@_with_fields(_parameters(DECISION_FILTERS))
+class DecisionFilters(PageQuery, frozen=True):
+    """The filters of the list of decisions."""
+
+
+@_with_fields(_parameters(EVENT_FILTERS))
+class EventFilters(PageQuery, frozen=True):
+    """The filters of the list of events."""
+
+
+_SEARCHED: Final = dict.fromkeys(field.searched_as for field in SEARCHABLE_FIELDS if field.searched_as)
+
+
+class DecisionQuery(DecisionFilters, frozen=True):
     """Which decisions, in which order, and which page of them. `from` and `to` are about their evaluation."""
 
-    decision: AnyOutcome | None = None
-    min_score: Percent | None = None
-    max_score: Percent | None = None
-    risk_level: Annotated[RiskLevelBand, any_case()] | None = None
-    customer: Annotated[str, msgspec.Meta(description="An external id or an e-mail address.")] | None = None
-    device: Annotated[str, msgspec.Meta(description="An external id or a fingerprint.")] | None = None
-    country: str | None = None
-    session_id: str | None = None
     moment_from: From | None = msgspec.field(name="from", default=None)
     moment_to: To | None = msgspec.field(name="to", default=None)
     search: (
         Annotated[
             str,
             msgspec.Meta(
-                description="A part, in any letter case, of the id, event name, customer, device, IP or a "
-                "reason code."
+                description=f"A part, in any letter case, of the id, {', '.join(_SEARCHED)} or a reason code."
             ),
         ]
         | None
@@ -92,16 +113,9 @@ class DecisionQuery(PageQuery, frozen=True):
     sort_by: DecisionSort = DecisionSort.EVALUATED_AT
 
 
-class EventQuery(PageQuery, frozen=True):
+class EventQuery(EventFilters, frozen=True):
     """Which events, in which order, and which page of them. `from` and `to` are about their receipt."""
 
-    event_name: str | None = None
-    event_category: Category | None = None
-    decision: AnyOutcome | None = None
-    customer: Annotated[str, msgspec.Meta(description="An external id or an e-mail address.")] | None = None
-    device: Annotated[str, msgspec.Meta(description="An external id or a fingerprint.")] | None = None
-    country: str | None = None
-    session_id: str | None = None
     moment_from: From | None = msgspec.field(name="from", default=None)
     moment_to: To | None = msgspec.field(name="to", default=None)
     sort_by: EventSort = EventSort.CREATED_AT
@@ -128,6 +142,15 @@ class DeviceShown(Wire, frozen=True, omit_defaults=True):
     fingerprint: str | None = None
 
 
+#: The searchable fields that a list shows by their own names: all but those that stand in an object.
+_SHOWN: Final = tuple(
+    field.column
+    for field in SEARCHABLE_FIELDS
+    if field.column != "event_name" and not field.path.startswith(("customer.", "device."))
+)
+
+
+@_with_fields((column, str | None) for column in _SHOWN)
 class DecisionItem(Wire, frozen=True):
     """A decision in a list: its result, and what it was about."""
 
@@ -143,9 +166,6 @@ class DecisionItem(Wire, frozen=True):
     event_name: str
     customer: CustomerShown | None
     device: DeviceShown | None
-    ip: str | None
-    country: str | None
-    session_id: str | None
 
 
 class DecisionPage(PageAnswer[DecisionItem], frozen=True):
@@ -158,9 +178,9 @@ class EventPage(PageAnswer[dict[str, Any]], frozen=True):
 
 def decision_item(listed: Listed, decision: Decision) -> DecisionItem:
     """Write a decision as a list shows it."""
-    stored = listed.stored
-    customer = CustomerShown(external_id=listed.customer_id, email=stored.entities.email)
-    device = DeviceShown(external_id=listed.device_id, fingerprint=listed.fingerprint)
+    stored, texts = listed.stored, listed.texts
+    customer = CustomerShown(external_id=texts["customer_id"], email=texts["email"])
+    device = DeviceShown(external_id=texts["device_id"], fingerprint=texts["fingerprint"])
     return DecisionItem(
         id=stored.id,
         decision=LOWERCASE[decision.outcome],
@@ -170,18 +190,16 @@ def decision_item(listed: Listed, decision: Decision) -> DecisionItem:
         correlation_ids=CorrelationIds(
             request_id=stored.record.request_id,
             event_id=stored.id,
-            customer_id=listed.customer_id,
-            device_fingerprint=listed.fingerprint,
+            customer_id=texts["customer_id"],
+            device_fingerprint=texts["fingerprint"],
         ),
         rule_version=RuleVersion(version=str(decision.ruleset_version)),
         recommended_actions=decision.actions,
         evaluated_at=timestamp(stored.evaluated_at_ms),
-        event_name=listed.event_name,
-        customer=customer if stored.entities.customer is not None else None,
-        device=device if stored.entities.device is not None else None,
-        ip=stored.entities.ip,
-        country=listed.country,
-        session_id=stored.entities.session,
+        event_name=texts["event_name"],
+        customer=customer if stored.entities["customer"] is not None else None,
+        device=device if stored.entities["device"] is not None else None,
+        **{column: texts[column] for column in _SHOWN},
     )
 
 

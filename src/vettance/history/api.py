@@ -38,7 +38,7 @@ from vettance.history.answers import (
 from vettance.history.decision_search import DecisionFinder, FoundPage
 from vettance.history.entity_links import EntityLink
 from vettance.history.explain import Explained, Explainer
-from vettance.history.filter import Wanted
+from vettance.history.search_criteria import DECISION_FILTERS, EVENT_FILTERS, SearchCriteria, criteria_of
 from vettance.history.statistics import DecisionCounter
 from vettance.velocity.port import EVERYTHING
 from vettance.web.query import read_query
@@ -124,20 +124,7 @@ class HistoryDoors:
     async def decisions(self, call: Call) -> RouteReply:
         """GET /decisions."""
         query = read_query(call.query_string, DecisionQuery)
-        wanted = Wanted(
-            outcome=query.decision,
-            level=query.risk_level.value if query.risk_level is not None else None,
-            score_min=query.min_score,
-            score_max=query.max_score,
-            customer=query.customer,
-            device=query.device,
-            country=query.country,
-            session=query.session_id,
-            moment="evaluated_at_ms",
-            from_ms=query.moment_from,
-            to_ms=query.moment_to,
-            search=query.search.casefold() if query.search is not None else None,
-        )
+        wanted = criteria_of(query, DECISION_FILTERS, "evaluated_at_ms")
         found, cursor = await self._find(call.tenant.id, wanted, query)
         listed = await self._explainer.find_listed(call.tenant.id, found.seqs)
         return RouteReply(
@@ -149,18 +136,7 @@ class HistoryDoors:
     async def events(self, call: Call) -> RouteReply | Page:
         """GET /events."""
         query = read_query(call.query_string, EventQuery)
-        wanted = Wanted(
-            outcome=query.decision,
-            category=query.event_category,
-            event_name=query.event_name,
-            customer=query.customer,
-            device=query.device,
-            country=query.country,
-            session=query.session_id,
-            moment="received_at_ms",
-            from_ms=query.moment_from,
-            to_ms=query.moment_to,
-        )
+        wanted = criteria_of(query, EVENT_FILTERS, "received_at_ms")
         found, cursor = await self._find(call.tenant.id, wanted, query)
         records = await self._records(call.tenant.id, found.seqs, PAGE_BYTES)
         if records is not None:
@@ -194,7 +170,7 @@ class HistoryDoors:
         yield (b"" if before == b"," else before) + b"]" + tail
 
     async def _find(
-        self, tenant: str, wanted: Wanted, query: DecisionQuery | EventQuery
+        self, tenant: str, wanted: SearchCriteria, query: DecisionQuery | EventQuery
     ) -> tuple[FoundPage, str | None]:
         """Return the page that a query asks for, and the cursor of the next one."""
         order, descending = ORDERS[query.sort_by.value], query.descending

@@ -21,6 +21,7 @@ from vettance.history.segment import (
     ids_of,
     keys_of,
     layout,
+    row_of,
     texts_of,
 )
 from vettance.terms import sql as terms_sql
@@ -175,7 +176,7 @@ class Compactor:
             )
             if not found:
                 break
-            rows = [sql.row_of(row) for row in found]
+            rows = [row_of(row) for row in found]
             texts = texts_of(rows)
             await self._number(tenant, texts, terms)
             parts.append(layout(rows, {text: terms[text].id for text in texts}, start))

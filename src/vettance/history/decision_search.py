@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 import numpy as np
 
 from vettance.db.engine import Store
-from vettance.decisions.decision import Outcome
+from vettance.decisions.searchable_fields import FIELD_OF_COLUMN
 from vettance.errors import Unavailable
 from vettance.fairness.tenant_cache import Usage
 from vettance.history import sql
@@ -20,24 +20,25 @@ from vettance.history.filter import (
     Order,
     Picked,
     Pool,
-    Wanted,
     id_part,
     page_of,
     row_holds,
 )
 from vettance.history.filter_mask import Lookup, Sought, columns_needed, mask_of
 from vettance.history.id_search import holds
+from vettance.history.search_criteria import SearchCriteria
 from vettance.history.segment import (
     AT_ONCE,
     BITS,
     OUTCOME_MASK,
-    OUTCOMES,
+    PACKED,
     REASONS,
     SEARCHED,
     TYPES,
     Array,
     Chunk,
     DecisionRow,
+    row_of,
 )
 from vettance.terms import sql as terms_sql
 
@@ -115,7 +116,7 @@ class DecisionFinder:
     async def find(
         self,
         tenant: str,
-        wanted: Wanted,
+        wanted: SearchCriteria,
         order: Order,
         offset: int,
         limit: int,
@@ -149,7 +150,9 @@ class DecisionFinder:
         more = len(picked) > limit
         return FoundPage(total, seqs, more, PageEnd(page[-1].key, seqs[-1]) if more else None)
 
-    async def _tail(self, tenant: str, layout: SegmentOffsets, wanted: Wanted, order: Order) -> "_Tail":
+    async def _tail(
+        self, tenant: str, layout: SegmentOffsets, wanted: SearchCriteria, order: Order
+    ) -> "_Tail":
         """Return what a list asks for of the decisions that stand in no chunk, oldest first."""
         if wanted.search is None:
             statement = sql.select_tail_keys(tenant, layout.through, wanted, order)
@@ -159,7 +162,7 @@ class DecisionFinder:
         after = layout.through
         while True:
             found = await self._store.read(sql.select_tail(tenant, after, wanted, self._at_once))
-            rows = [sql.row_of(row) for row in found]
+            rows = [row_of(row) for row in found]
             held += [(row.seq, _key(row, order)) for row in rows if row_holds(row, wanted.search)]
             if len(rows) < self._at_once:
                 return _Tail.of(*np.array(held, np.int64).reshape(-1, 2).T)
@@ -190,23 +193,21 @@ class DecisionFinder:
             return values[: np.searchsorted(values["place"], layout.size)]
         return values[: layout.size]
 
-    async def _look_up(self, tenant: str, wanted: Wanted, layout: SegmentOffsets) -> Lookup:
+    async def _look_up(self, tenant: str, wanted: SearchCriteria, layout: SegmentOffsets) -> Lookup:
         if not layout.size:
             return Lookup()
-        asked = wanted.texts
-        values = sorted({value for choices in asked.values() for _, value in choices})
+        choices = [choice for condition in wanted.conditions for choice in condition.choices]
+        values = sorted({str(value) for column, value in choices if column in FIELD_OF_COLUMN})
         known: dict[str, int] = {}
         if values:
             known = {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, values))}
         return Lookup(
-            texts=tuple(
-                tuple((field, known.get(value, 0)) for field, value in choices) for choices in asked.values()
-            ),
+            terms=known,
             moments=await self._moments(tenant, wanted, layout),
             sought=await self._search(tenant, wanted.search, layout) if wanted.search is not None else None,
         )
 
-    async def _moments(self, tenant: str, wanted: Wanted, layout: SegmentOffsets) -> Array | None:
+    async def _moments(self, tenant: str, wanted: SearchCriteria, layout: SegmentOffsets) -> Array | None:
         """Make the mask of `from` and `to`: only chunks that they cut through are looked into."""
         if wanted.from_ms is None and wanted.to_ms is None:
             return None
@@ -321,7 +322,7 @@ def _key(row: DecisionRow, order: Order) -> int:
     if order is Order.SCORE:
         return row.score
     if order is Order.OUTCOME:
-        return OUTCOMES.index(Outcome(row.outcome))
+        return PACKED["decision"].values.index(row.decision)
     return row.received_at_ms if order is Order.RECEIVED else 0
 
 

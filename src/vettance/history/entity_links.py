@@ -7,31 +7,14 @@ import msgspec
 import numpy as np
 
 from vettance.db.engine import Store
+from vettance.decisions.searchable_fields import ENTITIES
 from vettance.history import sql
 from vettance.history.column_cache import SegmentOffsets
 from vettance.history.decision_search import DecisionFinder, begun_again, think_aside
-from vettance.history.segment import TERM, Array, DecisionRow
+from vettance.history.segment import COUNTED_ENTITIES, TERM, Array, DecisionRow, entity_terms, row_of
 from vettance.terms import sql as terms_sql
 
 _MARKS_EACH: Final = 64  # Putting a number in order takes about as long as clearing so many marks.
-
-
-class EntityKind(NamedTuple):
-    """What a kind of entity is known by: a field, else (where that is empty) another one."""
-
-    first: str
-    second: str | None = None
-
-
-KINDS: Final = {
-    "customer": EntityKind("customer_id", "email"),
-    "device": EntityKind("fingerprint", "device_id"),
-    "ip": EntityKind("ip"),
-    "email": EntityKind("email"),
-    "session": EntityKind("session_id"),
-}
-#: The kinds that are counted as others.
-_COUNTED: Final = ("customer", "device")
 
 
 class EntityLink(msgspec.Struct, frozen=True):
@@ -56,18 +39,18 @@ class EntityLinker:
         """Tell how some entities (kind → what it is known by) were seen; each was, at least once."""
         layout = await self._finder.layout(tenant)
         rows = [
-            sql.row_of(row)
+            row_of(row)
             for row in await self._store.read(sql.select_newer_of(tenant, layout.through, entities))
         ]
         terms: dict[str, int] = {}
         columns: dict[str, Array] = {}
         if layout.size:
             texts = {*entities.values()}
-            for kind in _COUNTED:
+            for kind in COUNTED_ENTITIES:
                 texts.update(key for row in rows if (key := known_by(row, kind)) is not None)
             terms = await self._terms(tenant, sorted(texts))
-            fields = {field for kind in KINDS for field in KINDS[kind] if field is not None}
-            columns = {name: await self._finder.column(tenant, name, layout) for name in sorted(fields)}
+            names = sorted({column for known in ENTITIES.values() for column in known})
+            columns = {name: await self._finder.column(tenant, name, layout) for name in names}
         newer = {
             kind: [row for row in rows if known_by(row, kind) == value] for kind, value in entities.items()
         }
@@ -152,31 +135,27 @@ class _Thought(msgspec.Struct, frozen=True):
     def __call__(self) -> _Stand:
         places = self._places()
         others = {}
-        for other in _COUNTED:
+        for other in COUNTED_ENTITIES:
             if other == self.kind:
                 continue
             texts = {key for row in self.newer if (key := known_by(row, other)) is not None}
             numbered = [self.terms[text] for text in texts if text in self.terms]
             seen = np.array(numbered, TERM)
             if len(places):
-                seen = np.concatenate((self._known_by(KINDS[other], places), seen))
+                here = {name: self.columns[name][places] for name in ENTITIES[other]}
+                seen = np.concatenate((entity_terms(other, here), seen))
             others[other] = _distinct(seen) + len(texts) - len(numbered)
         return _Stand(len(places), others, _Ends(self.layout, places))
 
     def _places(self) -> Array:
         if self.term is None:
             return np.empty(0, np.int64)
-        kind = KINDS[self.kind]
-        mask = self.columns[kind.first] == self.term
-        if kind.second is not None:
-            mask |= (self.columns[kind.second] == self.term) & (self.columns[kind.first] == 0)
+        first, *others = ENTITIES[self.kind]
+        mask, is_unknown = self.columns[first] == self.term, self.columns[first] == 0
+        for name in others:
+            mask |= (self.columns[name] == self.term) & is_unknown
+            is_unknown = is_unknown & (self.columns[name] == 0)
         return np.flatnonzero(mask)
-
-    def _known_by(self, kind: EntityKind, places: Array) -> Array:
-        first = self.columns[kind.first][places]
-        if kind.second is None:
-            return first
-        return np.where(first > 0, first, self.columns[kind.second][places])
 
 
 def _distinct(terms: Array) -> int:
@@ -194,8 +173,4 @@ def _distinct(terms: Array) -> int:
 
 def known_by(row: DecisionRow, kind: str) -> str | None:
     """Return what the entity of a kind is known by in a decision."""
-    first: str | None = getattr(row, KINDS[kind].first)
-    second = KINDS[kind].second
-    if first is None and second is not None:
-        first = getattr(row, second)
-    return first
+    return next((text for name in ENTITIES[kind] if (text := row.text(name)) is not None), None)

@@ -136,7 +136,7 @@ class Explainer:
             if len(known) == len(values):
                 features.update(zip(known, values, strict=True))
         inexact = [name for bit, name in enumerate(names) if record.inexact >> bit & 1]
-        entities = {kind: value for kind, value in stored.entities._asdict().items() if value is not None}
+        entities = {kind: value for kind, value in stored.entities.items() if value is not None}
         links = await self._relater.links(tenant, entities)
         feedback = await self.feedback(tenant, [event_id])
         unknown, sent = list(record.unknown), read_sent(stored.sent)

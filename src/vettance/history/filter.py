@@ -1,20 +1,19 @@
-"""The filter: which decisions a list asks for, and which of those stand on a page."""
+"""The page: the order of a list, and which of its decisions are on the page that is asked for."""
 
 import enum
 from typing import Final, NamedTuple
 
-import msgspec
 import numpy as np
 
-from vettance.decisions.decision import Outcome
-from vettance.events.event import Category
-from vettance.history.segment import Array, DecisionRow
+from vettance.decisions.searchable_fields import COLUMNS
+from vettance.history.segment import SEARCHED, Array, DecisionRow
 from vettance.ids import ID_DIGITS
 
 _BLOCK: Final = 1 << 16
 _ID_HEAD: Final = "evt_"
 _HEX: Final = frozenset("0123456789abcdef")
 TRIGRAM: Final = 3
+_SEARCHED: Final = tuple(column in SEARCHED for column in COLUMNS)
 
 
 class Order(enum.Enum):
@@ -24,46 +23,6 @@ class Order(enum.Enum):
     RECEIVED = "receivedAt"
     SCORE = "riskScore"
     OUTCOME = "decision"
-
-
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list asks for; None asks for nothing.
-
-    `moment` names the column of `from` and `to`, `search` is in folded case.
-    """
-
-    outcome: Outcome | None = None
-    level: str | None = None
-    category: Category | None = None
-    score_min: int | None = None
-    score_max: int | None = None
-    event_name: str | None = None
-    customer: str | None = None
-    device: str | None = None
-    country: str | None = None
-    session: str | None = None
-    moment: str = "evaluated_at_ms"
-    from_ms: int | None = None
-    to_ms: int | None = None
-    search: str | None = None
-
-    @property
-    def texts(self) -> dict[str, tuple[tuple[str, str], ...]]:
-        """The filters by whole texts: name → (field, value) of which one must be so."""
-        found: dict[str, tuple[tuple[str, str], ...]] = {}
-        for name, value in (
-            ("event_name", self.event_name),
-            ("country", self.country),
-            ("session_id", self.session),
-        ):
-            if value is not None:
-                found[name] = ((name, value),)
-        if self.customer is not None:
-            email = self.customer.strip().lower()
-            found["customer"] = (("customer_id", self.customer), ("email", email))
-        if self.device is not None:
-            found["device"] = (("device_id", self.device), ("fingerprint", self.device))
-        return found
 
 
 class IdPart(NamedTuple):
@@ -102,7 +61,7 @@ def row_holds(row: DecisionRow, search: str) -> bool:
         or (part.anywhere is not None and part.anywhere in digits)
     ):
         return True
-    texts = (row.customer_id, row.email, row.device_id, row.fingerprint, row.ip, row.event_name)
+    texts = (text for text, is_searched in zip(row.texts, _SEARCHED, strict=True) if is_searched)
     return any(text is not None and search in text.casefold() for text in (*texts, *row.reasons.split()))
 
 

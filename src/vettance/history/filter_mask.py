@@ -1,23 +1,16 @@
 """The mask: which decisions of the chunks a list asks for, as one byte for each."""
 
-from collections.abc import Mapping
-from typing import Final
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 
-from vettance.decisions.decision import LEVELS
-from vettance.history.filter import Wanted
+from vettance.decisions.searchable_fields import FIELD_OF_COLUMN
 from vettance.history.id_search import begins
-from vettance.history.segment import (
-    CATEGORIES,
-    CATEGORY_SHIFT,
-    LEVEL_SHIFT,
-    OUTCOME_MASK,
-    OUTCOMES,
-    REASONS,
-    Array,
-)
+from vettance.history.search_criteria import FieldCondition, SearchCriteria
+from vettance.history.segment import PACKED, REASONS, Array, packed
 
 _FEW: Final = 8
 _BLOCK: Final = 1 << 16  # Numbers looked up at one time; all at once take twice as long.
@@ -36,23 +29,32 @@ class Sought(msgspec.Struct, frozen=True):
 
 
 class Lookup(msgspec.Struct, frozen=True, kw_only=True):
-    """What had to be looked up for a list: the numbers of its texts, and when its chunks were decided.
+    """What had to be looked up for a list: the terms of its texts, and what its search found.
 
-    `texts` holds (field, term) of which one must be so, for each filter; `moments` is a mask of its own.
+    `moments` is the mask of the span that it asks for.
     """
 
-    texts: tuple[tuple[tuple[str, int], ...], ...] = ()
+    terms: Mapping[str, int] = {}
     moments: Array | None = None
     sought: Sought | None = None
 
 
-def columns_needed(wanted: Wanted, lookup: Lookup) -> set[str]:
+_COMPARISONS: Final[Mapping[str, Callable[[Array, Any], Array]]] = {
+    "=": operator.eq,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+
+
+def columns_needed(wanted: SearchCriteria, lookup: Lookup) -> set[str]:
     """Name the columns that `mask_of` looks into."""
-    needed = {field for choices in lookup.texts for field, term in choices if term}
-    if wanted.outcome is not None or wanted.level is not None or wanted.category is not None:
-        needed.add("verdict")
-    if wanted.score_min is not None or wanted.score_max is not None:
-        needed.add("score")
+    needed = set()
+    for condition in wanted.conditions:
+        for column, value in condition.choices:
+            if column in PACKED:
+                needed.add("verdict")
+            elif column not in FIELD_OF_COLUMN or value in lookup.terms:
+                needed.add(column)
     if lookup.sought is not None:
         needed.update(name for name, terms in lookup.sought.terms.items() if len(terms))
         if lookup.sought.beginning is not None:
@@ -60,19 +62,10 @@ def columns_needed(wanted: Wanted, lookup: Lookup) -> set[str]:
     return needed
 
 
-def mask_of(wanted: Wanted, lookup: Lookup, size: int, columns: Mapping[str, Array]) -> Array | None:
+def mask_of(wanted: SearchCriteria, lookup: Lookup, size: int, columns: Mapping[str, Array]) -> Array | None:
     """Combine everything asked for; None when nothing is."""
     masks = [lookup.moments, _verdicts(wanted, columns)]
-    if wanted.score_min is not None:
-        masks.append(columns["score"] >= wanted.score_min)
-    if wanted.score_max is not None:
-        masks.append(columns["score"] <= wanted.score_max)
-    for choices in lookup.texts:
-        either = np.zeros(size, bool)
-        for field, term in choices:
-            if term:
-                either |= columns[field] == term
-        masks.append(either)
+    masks += [_compare(condition, lookup, size, columns) for condition in wanted.conditions]
     if lookup.sought is not None:
         masks.append(_search(lookup.sought, size, columns))
     asked = [mask for mask in masks if mask is not None]
@@ -84,16 +77,33 @@ def mask_of(wanted: Wanted, lookup: Lookup, size: int, columns: Mapping[str, Arr
     return together
 
 
-def _verdicts(wanted: Wanted, columns: Mapping[str, Array]) -> Array | None:
-    mask, value = 0, 0
-    if wanted.outcome is not None:
-        mask, value = OUTCOME_MASK, OUTCOMES.index(wanted.outcome)
-    if wanted.level is not None:
-        mask, value = mask | 3 << LEVEL_SHIFT, value | LEVELS.index(wanted.level) << LEVEL_SHIFT
-    if wanted.category is not None:
-        mask |= 3 << CATEGORY_SHIFT
-        value |= CATEGORIES.index(wanted.category) << CATEGORY_SHIFT
-    return (columns["verdict"] & np.uint8(mask)) == value if mask else None
+def _verdicts(wanted: SearchCriteria, columns: Mapping[str, Array]) -> Array | None:
+    """Compare all packed fields at once."""
+    asked = {
+        column: str(value)
+        for condition in wanted.conditions
+        for column, value in condition.choices
+        if column in PACKED
+    }
+    mask, packed_value = packed(**asked)
+    return (columns["verdict"] & np.uint8(mask)) == packed_value if mask else None
+
+
+def _compare(
+    condition: FieldCondition, lookup: Lookup, size: int, columns: Mapping[str, Array]
+) -> Array | None:
+    """Compare columns of numbers or terms, of which one must hold; None for packed fields."""
+    compare = _COMPARISONS[condition.comparison]
+    (column, value), *others = condition.choices
+    if column in PACKED:
+        return None
+    if column not in FIELD_OF_COLUMN:
+        return compare(columns[column], value)
+    either = np.zeros(size, bool)
+    for name, text in ((column, value), *others):
+        if term := lookup.terms.get(str(text)):
+            either |= columns[name] == term
+    return either
 
 
 def _search(sought: Sought, size: int, columns: Mapping[str, Array]) -> Array:

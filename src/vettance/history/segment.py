@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vettance.decisions.decision import LEVELS, Outcome
+from vettance.decisions.searchable_fields import COLUMNS, ENTITIES, REASONS_BIT, SEARCHABLE_FIELDS, Texts
 from vettance.events.event import Category
 from vettance.ids import ID_DIGITS
 
@@ -20,45 +21,51 @@ AT_ONCE: Final = 256
 
 Array = npt.NDArray[Any]
 
-#: Fields that hold a text; in a column it is the number of the term, 0 for none.
-TEXTS: Final = (
-    "customer_id",
-    "email",
-    "device_id",
-    "fingerprint",
-    "ip",
-    "event_name",
-    "country",
-    "session_id",
-)
 REASONS: Final = "reasons"
-#: Fields that `search` looks into, beside the id.
-SEARCHED: Final = ("customer_id", "email", "device_id", "fingerprint", "ip", "event_name", REASONS)
-#: The bit of each field in `term.fields`.
-BITS: Final = {name: 1 << place for place, name in enumerate((*TEXTS, REASONS))}
+#: What `search` looks into, apart from the id.
+SEARCHED: Final = (*(field.column for field in SEARCHABLE_FIELDS if field.searched_as is not None), REASONS)
+#: The bit of each column of texts in `term.fields`.
+BITS: Final = {field.column: 1 << field.term_bit for field in SEARCHABLE_FIELDS} | {REASONS: 1 << REASONS_BIT}
 SEARCHED_BITS: Final = sum(BITS[name] for name in SEARCHED)
+
+#: The entities that are counted by day.
+COUNTED_ENTITIES: Final = ("customer", "device")
+#: The columns by which they are known.
+COUNTED_COLUMNS: Final = tuple(column for kind in COUNTED_ENTITIES for column in ENTITIES[kind])
 
 TIMES: Final = ("evaluated_at_ms", "received_at_ms", "occurred_at_ms")
 #: How the number of a term is stored; in memory it may take fewer bytes.
 TERM: Final = np.dtype("<u4")
 #: How each column is stored. `high` and `low` are the digits of the id. `reasons` has an entry for each code
-#: of each decision, none for most decisions.
+#: of each decision, none for most decisions. A text is the number of its term, 0 for none.
 TYPES: Final[dict[str, np.dtype[Any]]] = {
     "seq": np.dtype("<i8"),
     **dict.fromkeys(("high", "low"), np.dtype("<u8")),
     **dict.fromkeys(TIMES, np.dtype("<i8")),
     "score": np.dtype("u1"),
     "verdict": np.dtype("u1"),
-    **dict.fromkeys(TEXTS, TERM),
+    **dict.fromkeys(COLUMNS, TERM),
     REASONS: np.dtype([("place", "<u4"), ("term", TERM)]),
 }
 
+
+class PackedField(NamedTuple):
+    """A field of at most four values, kept in two bits of the column `verdict` from `shift` on."""
+
+    shift: int
+    values: tuple[str, ...]
+
+
+_PACKED_BITS: Final = 0b11
 #: Outcomes are sorted by their words, which is the same order in both vocabularies.
 OUTCOMES: Final = (Outcome.ALLOW, Outcome.BLOCK, Outcome.REVIEW)
-CATEGORIES: Final = tuple(Category)
-OUTCOME_MASK: Final = 0b11
-LEVEL_SHIFT: Final = 2
-CATEGORY_SHIFT: Final = 4
+OUTCOME_MASK: Final = _PACKED_BITS
+#: By their columns in the table `decision`.
+PACKED: Final = {
+    "decision": PackedField(0, tuple(outcome.value for outcome in OUTCOMES)),
+    "level": PackedField(2, tuple(LEVELS)),
+    "event_category": PackedField(4, tuple(category.value for category in Category)),
+}
 
 
 class DecisionRow(NamedTuple):
@@ -69,19 +76,27 @@ class DecisionRow(NamedTuple):
     evaluated_at_ms: int
     received_at_ms: int
     occurred_at_ms: int
-    outcome: str
+    decision: str
     level: str
-    category: str
+    event_category: str
     score: int
-    customer_id: str | None
-    email: str | None
-    device_id: str | None
-    fingerprint: str | None
-    ip: str | None
-    event_name: str
-    country: str | None
-    session_id: str | None
     reasons: str
+    texts: Texts
+
+    def text(self, column: str) -> str | None:
+        """Return the text of a searchable field."""
+        return self.texts[_PLACES[column]]
+
+
+_PLACES: Final = {column: place for place, column in enumerate(COLUMNS)}
+#: What is read of the table `decision` to make a row.
+ROW_COLUMNS: Final = (*DecisionRow._fields[:-1], *COLUMNS)
+
+
+def row_of(row: Sequence[Any]) -> DecisionRow:
+    """Make a decision of the values of `ROW_COLUMNS`."""
+    texts = len(ROW_COLUMNS) - len(COLUMNS)
+    return DecisionRow._make((*row[:texts], tuple(row[texts:])))
 
 
 class Chunk(NamedTuple):
@@ -99,21 +114,22 @@ class Chunk(NamedTuple):
 
 
 @functools.cache
-def verdict(outcome: str, level: str, category: str) -> int:
-    """Pack what has few values into one byte."""
-    return (
-        OUTCOMES.index(Outcome(outcome))
-        | LEVELS.index(level) << LEVEL_SHIFT
-        | CATEGORIES.index(Category(category)) << CATEGORY_SHIFT
-    )
+def packed(**values: str) -> tuple[int, int]:
+    """Return the bits that some packed fields take in `verdict`, and these bits with their values in them."""
+    mask = value = 0
+    for name, text in values.items():
+        field = PACKED[name]
+        mask |= _PACKED_BITS << field.shift
+        value |= field.values.index(text) << field.shift
+    return mask, value
 
 
 def texts_of(rows: Sequence[DecisionRow]) -> dict[str, int]:
     """Return each distinct text of some decisions with the fields it stands in."""
     found: dict[str, int] = {}
-    for name in TEXTS:
+    for place, name in enumerate(COLUMNS):
         bit = BITS[name]
-        for value in {getattr(row, name) for row in rows}:
+        for value in {row.texts[place] for row in rows}:
             if value is not None:
                 found[value] = found.get(value, 0) | bit
     for codes in {row.reasons for row in rows}:
@@ -134,12 +150,17 @@ def layout(rows: Sequence[DecisionRow], terms: Mapping[str, int], start: int = 0
     for name, digits in (("high", slice(-ID_DIGITS, -ID_DIGITS // 2)), ("low", slice(-ID_DIGITS // 2, None))):
         columns[name] = np.fromiter((int(row.id[digits], 16) for row in rows), TYPES[name], len(rows))
     columns["verdict"] = np.fromiter(
-        (verdict(row.outcome, row.level, row.category) for row in rows), TYPES["verdict"], len(rows)
+        (
+            packed(decision=row.decision, level=row.level, event_category=row.event_category)[1]
+            for row in rows
+        ),
+        TYPES["verdict"],
+        len(rows),
     )
     numbers: dict[str | None, int] = {None: 0}
     numbers.update(terms)
-    for name in TEXTS:
-        columns[name] = np.fromiter((numbers[getattr(row, name)] for row in rows), TYPES[name], len(rows))
+    for place, name in enumerate(COLUMNS):
+        columns[name] = np.fromiter((numbers[row.texts[place]] for row in rows), TYPES[name], len(rows))
     pairs = [(place, terms[code]) for place, row in enumerate(rows, start) for code in row.reasons.split()]
     columns[REASONS] = np.array(pairs, TYPES[REASONS])
     return columns
@@ -160,12 +181,17 @@ def ids_of(columns: Mapping[str, Array], first: int, end: int) -> list[tuple[int
 
 
 def keys_of(columns: Mapping[str, Array]) -> dict[str, Array]:
-    """Return what customers and devices are known by, as `Event.customer_key` and `device_key` tell it."""
-    customer, device = columns["customer_id"], columns["fingerprint"]
-    return {
-        "customer": np.where(customer > 0, customer, columns["email"]),
-        "device": np.where(device > 0, device, columns["device_id"]),
-    }
+    """Return the terms of the customers and devices of some decisions, 0 for none."""
+    return {kind: entity_terms(kind, columns) for kind in COUNTED_ENTITIES}
+
+
+def entity_terms(kind: str, columns: Mapping[str, Array]) -> Array:
+    """Return the terms by which an entity is known in some decisions: of the first column that has one."""
+    first, *others = ENTITIES[kind]
+    terms = columns[first]
+    for name in others:
+        terms = np.where(terms > 0, terms, columns[name])
+    return terms
 
 
 class ColumnData:
@@ -176,7 +202,7 @@ class ColumnData:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._kept = np.empty(0, np.uint8 if name in TEXTS else TYPES[name])
+        self._kept = np.empty(0, np.uint8 if name in COLUMNS else TYPES[name])
         self._used = 0
         self._places = 0
         self._first = 0
@@ -208,12 +234,13 @@ class ColumnData:
         used: Array = self._kept[: self._used]
         return used
 
-    def add(self, chunk_id: int, size: int, data: bytes) -> None:
-        """Add the next chunk, of `size` decisions."""
-        more = np.frombuffer(data, TYPES[self._name])
+    def add(self, chunk_id: int, size: int, data: bytes | None) -> None:
+        """Add the next chunk, of `size` decisions; none has a value when it was made before this column."""
+        kind = TYPES[self._name]
+        more = np.frombuffer(data, kind) if data is not None else np.zeros(size, kind)
         end = self._used + len(more)
         kind = self._kept.dtype
-        if self._name in TEXTS:
+        if self._name in COLUMNS:
             kind = np.promote_types(kind, np.min_scalar_type(more.max(initial=0)))
         if end > len(self._kept) or kind != self._kept.dtype:
             grown = np.empty(max(end, len(self._kept) * 3 // 2), kind)

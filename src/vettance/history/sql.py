@@ -6,9 +6,11 @@ from typing import Any, Final, NamedTuple
 from vettance.db.engine import Statement, in_list, insert, scoped
 from vettance.db.tables import CHUNK, CHUNK_COLUMN, DECISION, ROLLUP, ROSTER, Insert
 from vettance.decisions.decision import Outcome
+from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, entity_sql
 from vettance.decisions.sql import DAY_S, EVENTS
-from vettance.history.filter import Order, Wanted
-from vettance.history.segment import OUTCOMES, TERM, Array, Chunk, DecisionRow
+from vettance.history.filter import Order
+from vettance.history.search_criteria import FieldCondition, SearchCriteria
+from vettance.history.segment import COUNTED_ENTITIES, OUTCOMES, ROW_COLUMNS, TERM, Array, Chunk
 
 #: Beyond every place in the log.
 END: Final = 2**62
@@ -56,27 +58,10 @@ def select_first_day(tenant: str) -> Statement:
     return scoped(ROLLUP, tenant, f"SELECT MIN(start_s) FROM rollup WHERE tenant = ? AND width_s = {DAY_S}")
 
 
-_ROW: Final = (
-    "seq, id, evaluated_at_ms, received_at_ms, occurred_at_ms, decision, level, event_category, score, "
-    "customer_id, email, device_id, fingerprint, ip, event_name, country, session_id, reasons"
-)
+_ROW: Final = ", ".join(ROW_COLUMNS)
 
 
-def row_of(row: Sequence[Any]) -> DecisionRow:
-    """Make a decision of a row of `select_tail` or `select_span`."""
-    return DecisionRow._make(row)
-
-
-_KNOWN_BY: Final = {
-    "customer": "COALESCE(customer_id, email)",
-    "device": "COALESCE(fingerprint, device_id)",
-    "ip": "ip",
-    "email": "email",
-    "session": "session_id",
-}
-
-
-def select_tail_keys(tenant: str, after: int, wanted: Wanted, order: Order) -> Statement:
+def select_tail_keys(tenant: str, after: int, wanted: SearchCriteria, order: Order) -> Statement:
     """(seqs, keys) of the decisions after a place in the log that a list asks for, and what it sorts them by.
 
     Each is one text with a number for each decision, the same order in both; NULL where there is none. Rows
@@ -98,17 +83,17 @@ def select_tail_keys(tenant: str, after: int, wanted: Wanted, order: Order) -> S
 
 
 def select_newer_keys(tenant: str, after: int, from_ms: int, to_ms: int) -> Statement:
-    """(customer, device) by which the decisions after a place in the log know whom they are about."""
+    """(customer, device) of the decisions after a place in the log, each pair once."""
     return scoped(
         DECISION,
         tenant,
-        f"SELECT DISTINCT {_KNOWN_BY['customer']}, {_KNOWN_BY['device']} FROM decision "
+        f"SELECT DISTINCT {', '.join(map(entity_sql, COUNTED_ENTITIES))} FROM decision "
         "WHERE tenant = ? AND seq > ? AND occurred_at_ms >= ? AND occurred_at_ms < ?",
         (after, from_ms, to_ms),
     )
 
 
-def select_tail(tenant: str, after: int, wanted: Wanted, limit: int) -> Statement:
+def select_tail(tenant: str, after: int, wanted: SearchCriteria, limit: int) -> Statement:
     """The next few decisions after a place in the log that a list asks for, but for what it searches."""
     return _span(tenant, after, END, limit, *_conditions(wanted))
 
@@ -147,7 +132,7 @@ def count_newer(tenant: str, after: int, from_ms: int, to_ms: int, bucket_s: int
 
 def select_newer_of(tenant: str, after: int, entities: Mapping[str, str]) -> Statement:
     """The decisions after a place in the log that touch any of some entities (kind → value)."""
-    either = " OR ".join(f"{_KNOWN_BY[kind]} = ?" for kind in entities) or "1 = 0"
+    either = " OR ".join(f"{entity_sql(kind)} = ?" for kind in entities) or "1 = 0"
     return scoped(
         DECISION,
         tenant,
@@ -166,22 +151,16 @@ def count_after(tenant: str, after: int) -> Statement:
     return scoped(DECISION, tenant, "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ?", (after,))
 
 
-def _conditions(wanted: Wanted) -> tuple[str, list[Any]]:
-    simple = (
-        ("decision = ?", wanted.outcome and wanted.outcome.value),
-        ("level = ?", wanted.level),
-        ("event_category = ?", wanted.category and wanted.category.value),
-        ("score >= ?", wanted.score_min),
-        ("score <= ?", wanted.score_max),
-        (f"{wanted.moment} >= ?", wanted.from_ms),
-        (f"{wanted.moment} < ?", wanted.to_ms),
-    )
-    where = "".join(f" AND {condition}" for condition, value in simple if value is not None)
-    args: list[Any] = [value for _, value in simple if value is not None]
-    for choices in wanted.texts.values():
-        where += " AND (" + " OR ".join(f"{field} = ?" for field, _ in choices) + ")"
-        args += [value for _, value in choices]
-    return where, args
+def _conditions(wanted: SearchCriteria) -> tuple[str, list[Any]]:
+    asked = list(wanted.conditions)
+    if wanted.from_ms is not None:
+        asked.append(FieldCondition(((wanted.moment, wanted.from_ms),), ">="))
+    if wanted.to_ms is not None:
+        asked.append(FieldCondition(((wanted.moment, wanted.to_ms),), "<"))
+    where = ""
+    for one in asked:
+        where += " AND (" + " OR ".join(f"{column} {one.comparison} ?" for column, _ in one.choices) + ")"
+    return where, [value for one in asked for _, value in one.choices]
 
 
 #: What a list is sorted by, as a column of `chunk_column`.
@@ -235,15 +214,18 @@ def delete_chunk(tenant: str, chunk_id: int) -> Statement:
 
 
 def select_column(tenant: str, name: str, after: int, through: int, limit: int) -> Statement:
-    """(chunk, size, data) of one column, for the next chunks in order."""
-    return scoped(
-        CHUNK.reading(CHUNK_COLUMN),
-        tenant,
+    """(chunk, size, data) of one column, for the next chunks in order.
+
+    `data` is NULL in chunks from before there was a column of this field.
+    """
+    join = "LEFT JOIN" if name in FIELD_OF_COLUMN else "JOIN"
+    return Statement(
         "SELECT chunk.id, chunk.size, chunk_column.data FROM chunk "
-        "JOIN chunk_column ON chunk_column.chunk = chunk.id "
-        "WHERE chunk.tenant = ? AND chunk.id > ? AND chunk.id <= ? AND chunk_column.name = ? "
-        "ORDER BY chunk.id LIMIT ?",
-        (after, through, name, limit),
+        f"{join} chunk_column ON chunk_column.chunk = chunk.id AND chunk_column.name = ? "
+        "WHERE chunk.tenant = ? AND chunk.id > ? AND chunk.id <= ? ORDER BY chunk.id LIMIT ?",
+        (name, tenant, after, through, limit),
+        tenant=tenant,
+        tables=CHUNK.reading(CHUNK_COLUMN),
     )
 
 

@@ -9,18 +9,17 @@ import numpy as np
 
 from vettance import clock
 from vettance.db.engine import Store
-from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, Newest, cover
+from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, NewestEvent, cover
 from vettance.decisions.sql import select_newest_sent
 from vettance.history import sql
 from vettance.history.column_cache import SegmentOffsets
 from vettance.history.decision_search import ChunksChanged, DecisionFinder, begun_again
 from vettance.history.rollup import END_MS, Edge, SpanCounts, bucket_width, split, split_days
-from vettance.history.segment import TERM, TYPES, Array, keys_of
+from vettance.history.segment import COUNTED_COLUMNS, COUNTED_ENTITIES, TERM, TYPES, Array, keys_of
 from vettance.terms import sql as terms_sql
 
 _COUNTED: Final = ("occurred_at_ms", "score", "verdict", "reasons")
-_KEYED: Final = ("occurred_at_ms", "customer_id", "email", "device_id", "fingerprint")
-KINDS: Final = ("customer", "device")
+_KEYED: Final = ("occurred_at_ms", *COUNTED_COLUMNS)
 _READ_CHUNKS: Final = 64
 #: Spans of whole days whose customers and devices are kept in memory, an eighth of a byte for each term.
 _SPANS_KEPT: Final = 16
@@ -150,7 +149,7 @@ class DecisionCounter:
         at_ms, found = self._covered.get(tenant, (0, None))
         if found is None or not 0 <= self._now_ms() - at_ms < _COVERED_MS:
             asked = select_newest_sent(tenant, NEWEST, BODY_BYTES_MAX)
-            found = cover(Newest._make(row) for row in await self._store.read(asked))
+            found = cover(NewestEvent.of(row) for row in await self._store.read(asked))
             self._covered[tenant] = (self._now_ms(), found)
             self._covered.move_to_end(tenant)
             while len(self._covered) > _COVERED_KEPT:
@@ -167,7 +166,7 @@ class DecisionCounter:
         whole: dict[str, Array] = {}
         if layout.size and first_day < end_day:
             whole = await self._on_days(tenant, first_day, end_day, epoch)
-        seen: dict[str, list[Array]] = {kind: [] for kind in KINDS}
+        seen: dict[str, list[Array]] = {kind: [] for kind in COUNTED_ENTITIES}
         for edge in edges if layout.size else ():
             for columns in await self._chunks(tenant, layout, edge, _KEYED):
                 inside = (columns["occurred_at_ms"] >= edge[0]) & (columns["occurred_at_ms"] < edge[1])
@@ -190,10 +189,10 @@ class DecisionCounter:
         sizes: list[Any] = await self._store.read(sql.select_roster_sizes(*span))
         known = self._days.get(span)
         if known is None or (known.epoch, known.sizes) != (epoch, sizes):
-            parts: dict[str, list[Array]] = {kind: [] for kind in KINDS}
+            parts: dict[str, list[Array]] = {kind: [] for kind in COUNTED_ENTITIES}
             for kind, data in await self._store.read(sql.select_roster(*span)):
                 parts[kind].append(np.frombuffer(data, TERM))
-            seen = {kind: await asyncio.to_thread(pack, parts[kind]) for kind in KINDS}
+            seen = {kind: await asyncio.to_thread(pack, parts[kind]) for kind in COUNTED_ENTITIES}
             known = self._days[span] = _Days(epoch, sizes, seen)
         self._days.move_to_end(span)
         while len(self._days) > _SPANS_KEPT:

@@ -8,7 +8,8 @@ import msgspec
 from vettance.db.engine import Clash, Row, Store, still_asked
 from vettance.history.decision_search import DecisionFinder
 from vettance.history.decision_search import PageEnd as Found
-from vettance.history.filter import Order, Wanted
+from vettance.history.filter import Order
+from vettance.history.search_criteria import criteria
 from vettance.lists.sql import AREA as LISTS_CHANGED
 from vettance.retention import sql
 from vettance.retention.name_forms import Names
@@ -21,7 +22,6 @@ from vettance.retention.stored_texts import (
     ENTRIES,
     KEPT,
     LISTS,
-    NAMING,
     REWRITTEN,
     TextColumns,
 )
@@ -119,7 +119,7 @@ class Eraser:
         after: Found | None = None
         while True:
             page = await self._finder.find(
-                tenant, Wanted(customer=name), Order.EVALUATED, 0, _PAGE, after, descending=False
+                tenant, criteria(customer=name), Order.EVALUATED, 0, _PAGE, after, descending=False
             )
             found += page.seqs
             if page.end is None:
@@ -139,7 +139,8 @@ class Eraser:
         shared = set()
         for email in found:
             async for events in self._events(tenant, await self._seqs(tenant, email)):
-                if any(one.customer_id is not None and not ids.is_name(one.customer_id) for one in events):
+                customers = (one.customer[0] for one in events)
+                if any(found is not None and not ids.is_name(found) for found in customers):
                     shared.add(email)
                     break
         return _Emails(frozenset(found - shared), frozenset(shared))
@@ -151,9 +152,10 @@ class Eraser:
         while rows := await self._store.read(sql.select_log(tenant, after)):
             after = rows[-1][0]
             statements = []
-            for seq, *columns in rows:
-                one = sql.NamedEvent._make(columns)
-                is_own = own.is_name(one.email or "" if one.customer_id is None else one.customer_id)
+            for row in rows:
+                seq, one = row[0], sql.named_event_of(row)
+                customer_id, email = one.customer
+                is_own = own.is_name(email or "" if customer_id is None else customer_id)
                 renamed = _renamed_event(one, names, is_own=True) if is_own else _renamed_event(one, own)
                 if renamed != one:
                     places[not is_own].append(seq)
@@ -169,7 +171,7 @@ class Eraser:
             asked: Sequence[int] = seqs[start : start + _PAGE]
             while asked:
                 rows = await self._store.read(sql.select_events(tenant, asked))
-                yield [sql.NamedEvent._make(row[1:]) for row in rows]
+                yield [sql.named_event_of(row) for row in rows]
                 asked = still_asked(asked, rows)
 
     async def _others(self, tenant: str, names: Names, also: Collection[str]) -> int:
@@ -264,9 +266,8 @@ class _Emails(msgspec.Struct, frozen=True):
 
 
 def _renamed_event(one: sql.NamedEvent, names: Names, *, is_own: bool = False) -> sql.NamedEvent:
-    texts = {name: names.replaced(text) for name in NAMING if (text := getattr(one, name)) is not None}
     return one._replace(
-        **texts,
+        texts=tuple(text if text is None else names.replaced(text) for text in one.texts),
         sent=renamed_event(one.sent, names) if is_own else renamed_content(one.sent, names),
         record=renamed_content(one.record, names),
         signals=renamed_content(one.signals, names),

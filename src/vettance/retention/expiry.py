@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from vettance.db.engine import Lost, Store
+from vettance.decisions.searchable_fields import COLUMNS
 from vettance.fairness.isolation import Isolation, WorkFailure
 from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
-from vettance.history.segment import REASONS, SEARCHED_BITS, TEXTS, Array
+from vettance.history.segment import REASONS, SEARCHED_BITS, Array
 from vettance.history.sql import select_last_sealed
 from vettance.retention import sql
 from vettance.settings.retention_policy import Policy
@@ -103,7 +104,7 @@ class Retainer:
             highest = (await self._store.read(terms_sql.select_last_term()))[0][0]
             layout = await self._finder.layout(tenant)
             used = np.zeros(highest + 1, bool)
-            for name in TEXTS:
+            for name in COLUMNS:
                 used[await self._finder.column(tenant, name, layout)] = True
             used[(await self._finder.column(tenant, REASONS, layout))["term"]] = True
             # The highest number stays, so that it is never given to another text.

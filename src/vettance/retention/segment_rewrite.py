@@ -7,13 +7,13 @@ import numpy as np
 
 from vettance.db.engine import Lost, Statement, Store
 from vettance.decisions import sql as decisions_sql
+from vettance.decisions.searchable_fields import COLUMNS
 from vettance.history import sql as history_sql
 from vettance.history.column_cache import SegmentOffsets
 from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
-from vettance.history.segment import BITS, SEARCHED_BITS, TEXTS, Array, keys_of
+from vettance.history.segment import BITS, COUNTED_COLUMNS, SEARCHED_BITS, Array, keys_of
 from vettance.retention import sql
-from vettance.retention.stored_texts import NAMING
 from vettance.terms import sql as terms_sql
 
 _TRIES: Final = 20
@@ -58,8 +58,8 @@ class Renamer:
         Returns those that stand nowhere else, those of them that come to be the same text as another one, and
         whether there are terms that stand elsewhere too.
         """
-        columns = {name: await self._finder.column(tenant, name, layout) for name in TEXTS}
-        numbers = np.unique(np.concatenate([columns[name][places] for name in NAMING])).tolist()
+        columns = {name: await self._finder.column(tenant, name, layout) for name in COLUMNS}
+        numbers = np.unique(np.concatenate([columns[name][places] for name in COLUMNS])).tolist()
         alone: dict[str, terms_sql.Term] = {}
         twins: list[terms_sql.Term] = []
         shared = False
@@ -91,7 +91,7 @@ class Renamer:
         epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
         fresh = DecisionFinder(self._store)
         layout = await fresh.layout(tenant)
-        names = ("occurred_at_ms", "customer_id", "email", "device_id", "fingerprint")
+        names = ("occurred_at_ms", *COUNTED_COLUMNS)
         columns = {name: await fresh.column(tenant, name, layout) for name in names}
         seen, day_of = keys_of(columns), columns["occurred_at_ms"] // (decisions_sql.DAY_S * 1000)
         statements = [sql.raise_epoch(tenant, epoch, layout.through)]
@@ -114,9 +114,9 @@ def _day_of(moment_ms: int) -> int:
 
 def _stands_elsewhere(term: terms_sql.Term, columns: dict[str, Array], places: Array) -> bool:
     """Tell whether a term stands in other decisions, or in a field that is never renamed."""
-    if term.fields & ~sum(BITS[name] for name in NAMING):
+    if term.fields & ~sum(BITS[name] for name in COLUMNS):
         return True
-    for name in NAMING:
+    for name in COLUMNS:
         if term.fields & BITS[name] and not np.isin(np.flatnonzero(columns[name] == term.id), places).all():
             return True
     return False

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement, bounded_key, everyone, in_list, in_pieces, scoped
+from vettance.db.engine import Row, Statement, bounded_key, everyone, in_list, in_pieces, scoped
 from vettance.db.tables import (
     AML_CASE_COUNT,
     AML_SUBJECT,
@@ -16,8 +16,9 @@ from vettance.db.tables import (
     TERM_EPOCH,
     table_of,
 )
+from vettance.decisions.searchable_fields import COLUMNS, Texts, by_column
 from vettance.outbox import remove_deliveries
-from vettance.retention.stored_texts import NAMING, TextColumns
+from vettance.retention.stored_texts import TextColumns
 
 # Rows removed in one commit: some milliseconds of the writer, so that requests hardly notice.
 STEP: Final = 500
@@ -137,8 +138,9 @@ def raise_epoch(tenant: str, epoch: int, newest_chunk: int) -> Statement:
 
 
 _NAMED: Final = (
-    f"SELECT decision.seq, decision.id, {', '.join(f'decision.{name}' for name in NAMING)}, event.sent, "
-    "decision.record, event.signals FROM decision JOIN event ON event.id = decision.id WHERE "
+    "SELECT decision.seq, decision.id, event.sent, decision.record, event.signals, "
+    f"{', '.join(f'decision.{name}' for name in COLUMNS)} "
+    "FROM decision JOIN event ON event.id = decision.id WHERE "
 )
 
 
@@ -175,29 +177,34 @@ def select_customers(tenant: str, after: int) -> Statement:
 
 
 class NamedEvent(NamedTuple):
-    """An event with everything in it that may name its customer; first what `NAMING` has, in its order."""
+    """An event with everything in it that may name its customer; `texts` are those of `COLUMNS`."""
 
     id: str
-    customer_id: str | None
-    email: str | None
-    device_id: str | None
-    fingerprint: str | None
-    session_id: str | None
-    event_name: str
-    country: str | None
-    ip: str | None
     sent: bytes
     record: bytes
     signals: bytes | None
+    texts: Texts
+
+    @property
+    def customer(self) -> tuple[str | None, str | None]:
+        """The id and the e-mail address of its customer."""
+        texts = by_column(self.texts)
+        return texts["customer_id"], texts["email"]
+
+
+def named_event_of(row: Row) -> NamedEvent:
+    """Make an event of a row of `select_events` or `select_log`."""
+    _, event_id, sent, record, signals, *texts = row
+    return NamedEvent(event_id, sent, record, signals, tuple(texts))
 
 
 def rewrite_event(tenant: str, event: NamedEvent) -> list[Statement]:
     """Store an event and its decision with what they are named by now."""
-    texts = ", ".join(f"{name} = ?" for name in NAMING)
+    texts = ", ".join(f"{name} = ?" for name in COLUMNS)
     return [
         Statement(
             f"UPDATE decision SET {texts}, record = ? WHERE tenant = ? AND id = ?",
-            (*event[1 : 1 + len(NAMING)], event.record, tenant, event.id),
+            (*event.texts, event.record, tenant, event.id),
             tenant=tenant,
             tables=DECISION,
         ),

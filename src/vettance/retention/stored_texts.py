@@ -5,6 +5,8 @@ A test holds these tables against the schema: whoever adds a column says here wh
 
 from typing import Final, NamedTuple
 
+from vettance.decisions.searchable_fields import COLUMNS
+
 #: Keys that count; all others are texts.
 _NUMBERS: Final = frozenset({"seq", "delivery", "number"})
 
@@ -126,21 +128,10 @@ KEPT: Final = (
     ),
 )
 
-#: The columns of a decision that may name a customer; what is laid out behind the log has the same.
-NAMING: Final = (
-    "customer_id",
-    "email",
-    "device_id",
-    "fingerprint",
-    "session_id",
-    "event_name",
-    "country",
-    # What was sent as one, be it one or not.
-    "ip",
-)
-#: Rewritten by `erase.py` and `rename.py`, each in a way of its own.
+#: Rewritten by `erasure.py` and `segment_rewrite.py`, each in a way of its own. Every searchable field may
+#: name the customer: it holds what was sent, right or wrong.
 LOG: Final = {
-    "decision": (*NAMING, "record"),
+    "decision": (*COLUMNS, "record"),
     "event": ("sent", "signals"),
     "term": ("value", "folded"),
     # Of texts in the indexes of searches the store keeps parts, which go with the terms.

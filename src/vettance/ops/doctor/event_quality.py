@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, Newest, cover
+from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, NewestEvent, cover
 from vettance.decisions.sql import select_newest_sent
 from vettance.ops.doctor.check import DoctorFinding, Patient, ok, warning
 from vettance.ops.doctor.store_checks import ask
@@ -25,7 +25,7 @@ def check_sent(patient: Patient) -> Iterator[DoctorFinding]:
     looked = 0
     for tenant, name, *_ in rows[:_TENANTS_MAX]:
         newest = ask(patient, select_newest_sent(tenant, NEWEST, BODY_BYTES_MAX)) or ()
-        covered = cover(Newest._make(row) for row in newest)
+        covered = cover(NewestEvent.of(row) for row in newest)
         if covered.events < _EVENTS_MIN:
             continue
         looked += 1
