@@ -1,4 +1,4 @@
-"""Money as somebody else would invent it: a second generator for `aml.py`, with other habits.
+"""Money of another bank: a second generator for `aml.py`, with other habits.
 
 One side reports a transfer, mostly its sender; parties are named by account or by id; income, segment and the
 age of the account are often left out; shops name no channel; employers pay many people at once; sellers on a

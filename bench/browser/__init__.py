@@ -1,1 +1,1 @@
-"""What the browser SDK costs a page, and whom it takes for a program."""
+"""What the browser SDK costs a page, and which sessions it holds to be programs."""

@@ -3,12 +3,12 @@
     python bench browser_study --sessions 200 --abreast 6 --minutes 90 --out study.jsonl
 
 All kinds take turns, session by session, until each has had its number or the minutes are over; the table
-is printed at the end, with the load beside each kind, and what came is kept in the file as it comes:
+is printed at the end, with the load during each kind, and what came is kept in the file as it comes:
 `--table study.jsonl` prints it again, and holds what was sent to the rules as they stand now.
 
 Every session is a page loaded anew with a session of its own; the decision is the one the shop shows, and
 REVIEW or BLOCK counts as held. The small build is used and the driver is hidden (user agent,
-`navigator.webdriver`): behaviour alone decides. How people are made stands in `people.py` and, by
+`navigator.webdriver`): behaviour alone decides. How people are made is in `people.py` and, by
 other models, `crowd.py`; how programs are in `programs.py` and `tools.py`.
 `--mouse FILE` has the typists move as recordings of real people do: a JSON list of movements, each a list of
 [x, y, milliseconds].

@@ -1,4 +1,4 @@
-"""What `/collect` costs the process beside `/decisions/evaluate` for the same event, in CPU time per request.
+"""What `/collect` costs against `/decisions/evaluate` for the same event, in CPU time per request.
 
     python bench collect_cost --requests 6000
 

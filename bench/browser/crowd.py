@@ -65,7 +65,7 @@ def by_heart(person: Person) -> None:
 
 
 def reported(person: Person, to: Point, every_s: Callable[[], float]) -> None:
-    """A reach of log-normal speed, bent by the elbow, told by a device at its own pace in whole pixels."""
+    """A bent reach of log-normal speed, reported by a device at its own pace in whole pixels."""
     rng, start = person.rng, person.at
     length = math.dist(start, to)
     if length < 3:

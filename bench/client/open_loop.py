@@ -20,11 +20,11 @@ WAITING_MAX = 20_000  # Requests that are due and find no free connection.
 
 
 class Ask(NamedTuple):
-    """One request: what kind it is counted under, its bytes, and who wants to see the body of its answer."""
+    """One request: what kind it is counted under, its bytes, and what is called with its answer."""
 
     kind: str
     content: bytes
-    heed: Callable[[int, bytes], None] | None = None
+    observe: Callable[[int, bytes], None] | None = None
 
 
 class OpenLoop:
@@ -100,8 +100,8 @@ class OpenLoop:
         """Count an answer and give the connection its next request."""
         self.note(due, ask, answer.status)
         self._idle.append(line)
-        if ask.heed is not None:
-            ask.heed(answer.status, answer.body)
+        if ask.observe is not None:
+            ask.observe(answer.status, answer.body)
         self._send()
 
     def note(self, due: float, ask: Ask, status: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench import BENCH
-from bench.faults.books import Books, ask
+from bench.faults.ledger import Ledger, ask
 from bench.fixtures.private_stores import Cable, Cables, Postgres, Redis, free_port
 from bench.fixtures.processes import MODULES, processes_of
 from vettance.demo.drive import PATH
@@ -86,7 +86,7 @@ class Host:
             )
 
     def stop(self) -> int:
-        """Wait for the end of a command that was told to stop; return its exit code."""
+        """Wait for a command that got SIGTERM to end; return its exit code."""
         if self.process is None:
             return 0
         try:
@@ -225,16 +225,16 @@ class Deployment:
         """Return how many processes of each sort there are when all is well."""
         return {"web": 2, "deliverer": 1, "worker": int("worker" in self.layout)}
 
-    def await_success(self, books: Books, within_s: float) -> None:
+    def await_success(self, ledger: Ledger, within_s: float) -> None:
         """Wait until an event is decided."""
         until = time.monotonic() + within_s
         body = {"eventName": "user.login", "customer": {"externalId": "after"}}
         while time.monotonic() < until:
             with contextlib.suppress(OSError):
                 status, answer = self.ask("POST", PATH, body)
-                books.note(str(status), answer)
+                ledger.note(str(status), answer)
                 if status == 200:
-                    books.decided(answer)
+                    ledger.decided(answer)
                     return
             time.sleep(0.02)
         raise LaunchFault(f"the service did not recover, see {self.folder}")

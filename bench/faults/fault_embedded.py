@@ -21,7 +21,7 @@ import uvloop
 
 from bench import BENCH
 from bench.client.load import Run, drive
-from bench.faults.books import Books, CarefulClient, Round, ask, compare, settle_jobs
+from bench.faults.ledger import CarefulClient, Ledger, Round, ask, compare, settle_jobs
 from bench.fixtures.payments import payment_bodies
 from bench.fixtures.processes import kind_of, processes_of, say
 from bench.fixtures.small_disk import SmallDisk
@@ -176,14 +176,14 @@ def one_round(
     bodies: list[bytes],
     rng: random.Random,
 ) -> Round:
-    """Start the service, break it under load, and look at the books."""
+    """Start the service, break it under load, and look at the ledger."""
     found: list[str] = []
-    books, ended = Books(), list[float]()
+    ledger, ended = Ledger(), list[float]()
     service = Running(folder, folder / "clock", api_key)
     try:
-        run = Run([request("POST", PATH, api_key, body) for body in bodies], LOAD_S, observe=books.observe)
+        run = Run([request("POST", PATH, api_key, body) for body in bodies], LOAD_S, observe=ledger.observe)
         run.next = rng.randrange(len(bodies))
-        careful = CarefulClient(service, books, str(number), random.Random(rng.random()))
+        careful = CarefulClient(service, ledger, str(number), random.Random(rng.random()))
         breaking = threading.Thread(target=break_it, args=(kind, service, disk, rng, ended))
         careful.start()
         breaking.start()
@@ -197,40 +197,40 @@ def one_round(
             service = Running(folder, folder / "clock", api_key)
         elif result.broken:
             found.append(f"{result.broken} connections were closed on callers")
-        steady_s = max(0.0, books.steady_s(ended[0]))
-        back_s = until_it_works(service, books) - ended[0]
+        steady_s = max(0.0, ledger.steady_s(ended[0]))
+        back_s = until_it_works(service, ledger) - ended[0]
         careful.ending.set()
         careful.join(30)
-        settle_jobs(service, books, found, WAIT_S_MAX)
+        settle_jobs(service, ledger, found, WAIT_S_MAX)
         if service.stop() != 0:
             found.append(f"the service ended with {service.process.returncode}")
     finally:
         if service.process.poll() is None:
             service.process.kill()
             service.process.wait(10)
-    found += [f"an answer that nothing explains: {one}" for one in books.unexplained[:5]]
-    found += audit(disk.folder / STORE_FILE, tenant, books)
-    refused = books.statuses["503"]
-    told = len(books.outcomes) + len(books.told)
+    found += [f"an answer that nothing explains: {one}" for one in ledger.unexplained[:5]]
+    found += audit(disk.folder / STORE_FILE, tenant, ledger)
+    refused = ledger.statuses["503"]
+    told = len(ledger.outcomes) + len(ledger.acknowledged)
     return Round(number, kind, told, refused, max(0.0, back_s), found, steady_s=steady_s)
 
 
-def until_it_works(service: Running, books: Books) -> float:
+def until_it_works(service: Running, ledger: Ledger) -> float:
     """Return the moment at which a decision is taken again."""
     until = time.monotonic() + WAIT_S_MAX
     body = {"eventName": "user.login", "customer": {"externalId": "after"}}
     while time.monotonic() < until:
         status, answer = service.ask("POST", PATH, body)
-        books.note(str(status), answer)
+        ledger.note(str(status), answer)
         if status == 200:
-            books.decided(answer)
+            ledger.decided(answer)
             return time.monotonic()
         time.sleep(0.02)
-    raise LaunchFault(f"the service did not recover: {dict(books.statuses)} {books.unexplained[-1:]}")
+    raise LaunchFault(f"the service did not recover: {dict(ledger.statuses)} {ledger.unexplained[-1:]}")
 
 
-def audit(store: Path, tenant: str, books: Books) -> list[str]:
-    """Hold the store against the books, with nobody else using it."""
+def audit(store: Path, tenant: str, ledger: Ledger) -> list[str]:
+    """Hold the store against the ledger, with nobody else using it."""
     with contextlib.closing(sqlite3.connect(store)) as connection:
 
         def rows(text: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
@@ -244,7 +244,7 @@ def audit(store: Path, tenant: str, books: Books) -> list[str]:
         notes = Counter(row[0] for row in rows("SELECT notes FROM feedback WHERE tenant = ?", tenant))
         whose = Counter(row[0] for row in rows("SELECT customer_id FROM decision WHERE tenant = ?", tenant))
     there = {"list": lists, "feedback": notes, "job": whose, "event": whose}
-    return found + compare(books, decided, events, there)
+    return found + compare(ledger, decided, events, there)
 
 
 def break_embedded(folder: Path, rounds: int, seed: int, kinds: list[str]) -> list[Round]:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import uvloop
 
 from bench.client.load import Run, drive
-from bench.faults.books import Books, CarefulClient, Round, compare, settle_jobs
 from bench.faults.fault_deployment import LAYOUTS, Deployment, prepare
+from bench.faults.ledger import CarefulClient, Ledger, Round, compare, settle_jobs
 from bench.faults.watchers import Hammer, Prober, Tally, processes_and_connections, written_errors
 from bench.fixtures.payments import payment_bodies
 from bench.fixtures.private_stores import Postgres, Redis, StoreFault, stores
@@ -106,7 +106,7 @@ def _stop(stage: Stage) -> str:
     codes = stage.deployment.stop()
     stage.deployment.start()
     if any(codes):
-        raise StoreFault(f"told to stop, the processes ended with {codes}")
+        raise StoreFault(f"after SIGTERM, the processes ended with {codes}")
     return "all"
 
 
@@ -171,14 +171,14 @@ class _Fault(threading.Thread):
 def one_round(
     number: int, kind: str, stage: Stage, bodies: list[bytes], hammer: Hammer, ever: Tally
 ) -> Round:
-    """Break one thing under load, wait until all is settled, and look at the books."""
+    """Break one thing under load, wait until all is settled, and look at the ledger."""
     deployment, rng = stage.deployment, stage.rng
-    books, found = Books(), list[str]()
+    ledger, found = Ledger(), list[str]()
     requests = [request("POST", PATH, deployment.api_key, body) for body in bodies]
-    run = Run(requests, LOAD_S_MAX, observe=books.observe, pause_s=PAUSE_S)
+    run = Run(requests, LOAD_S_MAX, observe=ledger.observe, pause_s=PAUSE_S)
     run.next = rng.randrange(len(bodies))
-    careful = CarefulClient(deployment, books, str(number), random.Random(rng.random()))
-    prober = Prober(deployment, books, f"probe-{number}")
+    careful = CarefulClient(deployment, ledger, str(number), random.Random(rng.random()))
+    prober = Prober(deployment, ledger, f"probe-{number}")
     fault = _Fault(kind, stage, run)
     if kind in _LOSES_COUNTERS:
         hammer.forgiven()  # Here and after it: the moment of the loss lies between.
@@ -189,29 +189,29 @@ def one_round(
     if kind in _LOSES_COUNTERS:
         hammer.forgiven()
     found += [fault.error] if fault.error else []
-    deployment.await_success(books, SETTLE_S_MAX)
-    steady_s = max(0.0, books.steady_s(fault.ended_s))
+    deployment.await_success(ledger, SETTLE_S_MAX)
+    steady_s = max(0.0, ledger.steady_s(fault.ended_s))
     for client in (careful, prober):
         client.ending.set()
         client.join(30)
-    back_s = books.back_s(fault.ended_s)
+    back_s = ledger.back_s(fault.ended_s)
     if back_s > BACK_S_MAX and kind != "stop":
         found.append(f"answered again only after {back_s:.1f} s")
-    settle_jobs(deployment, books, found, SETTLE_S_MAX)
+    settle_jobs(deployment, ledger, found, SETTLE_S_MAX)
     found += processes_and_connections(deployment, stage.postgres, stage.redis)
-    found += [f"an answer that nothing explains: {one}" for one in books.unexplained[:5]]
-    found += audit(stage.postgres, deployment, books)
+    found += [f"an answer that nothing explains: {one}" for one in ledger.unexplained[:5]]
+    found += audit(stage.postgres, deployment, ledger)
     if kind == "web":
         ever.later.append(prober)
     else:
         found += prober.settle(stage.postgres, SETTLE_S_MAX)
-    ever.outcomes.update(books.outcomes)
-    told = len(books.outcomes) + len(books.told)
-    return Round(number, kind, told, books.statuses["503"], back_s, found, fault.what, steady_s)
+    ever.outcomes.update(ledger.outcomes)
+    told = len(ledger.outcomes) + len(ledger.acknowledged)
+    return Round(number, kind, told, ledger.statuses["503"], back_s, found, fault.what, steady_s)
 
 
-def audit(postgres: Postgres, deployment: Deployment, books: Books) -> list[str]:
-    """Hold the database against the books."""
+def audit(postgres: Postgres, deployment: Deployment, ledger: Ledger) -> list[str]:
+    """Hold the database against the ledger."""
 
     def rows(text: str) -> list[tuple[str, ...]]:
         return postgres.ask(text, deployment.tenant, database=deployment.database)
@@ -224,7 +224,7 @@ def audit(postgres: Postgres, deployment: Deployment, books: Books) -> list[str]
         whose[customer] += 1
     lists = Counter(row[0] for row in rows("SELECT value FROM list_entry WHERE tenant = $1"))
     notes = Counter(row[0] for row in rows("SELECT notes FROM feedback WHERE tenant = $1"))
-    return compare(books, decided, events, {"list": lists, "feedback": notes, "job": whose, "event": whose})
+    return compare(ledger, decided, events, {"list": lists, "feedback": notes, "job": whose, "event": whose})
 
 
 def end_of_boot(stage: Stage, hammer: Hammer, receivers: Receivers, ever: Tally) -> list[str]:
@@ -249,7 +249,7 @@ def end_of_boot(stage: Stage, hammer: Hammer, receivers: Receivers, ever: Tally)
         time.sleep(0.25)
     codes = deployment.stop()
     if any(codes):
-        found.append(f"told to stop, the processes ended with {codes}")
+        found.append(f"after SIGTERM, the processes ended with {codes}")
     return found + written_errors(deployment.folder)
 
 
@@ -272,7 +272,7 @@ def fates(stage: Stage, missing: set[str]) -> str:
 def break_servers(folder: Path, rounds: int, seed: int, kinds: list[str]) -> list[Round]:
     """Run all rounds, some of them on each fresh database and set of processes."""
     make_fresh(folder)
-    folder.chmod(0o755)  # PostgreSQL runs as somebody else and has its folder below this one.
+    folder.chmod(0o755)  # PostgreSQL runs as another user and has its folder below this one.
     rng = random.Random(seed)
     bodies = payment_bodies(BODIES)
     os.environ["VETTANCE_UNSAFE_WEBHOOKS"] = "1"

@@ -1,4 +1,4 @@
-"""Breaks a running service, again and again, and holds what callers were told against what is stored.
+"""Breaks a running service, again and again, and compares what it acknowledged with what is stored.
 
 While connections ask for decisions, and a careful client adds list entries, gives feedback and hands in
 events for later (each with an Idempotency-Key, tried again until it is answered), something happens.
@@ -10,7 +10,7 @@ events for later (each with an Idempotency-Key, tried again until it is answered
     writer   the process that writes to the store is killed with SIGKILL, several times
     stall    that process is stopped for a while, as a disk that hangs
     clock    the wall clock of the service jumps, ahead and back
-    stop     the service is told to stop by SIGTERM and started again
+    stop     the service gets SIGTERM and started again
 
 `--stage servers`: several processes on a private PostgreSQL and a private Redis, each behind a cable of ours.
 
@@ -21,7 +21,7 @@ events for later (each with an Idempotency-Key, tried again until it is answered
     flush    Redis is emptied under the service's hands
     cut      connections to PostgreSQL, to Redis or to both are reset and refused, or nothing passes any more
     slow     everything on the way to one of them or both is delayed by 100 to 500 ms
-    stop     all are told to stop by SIGTERM and started again
+    stop     all get SIGTERM and started again
     clock    the wall clocks of the hosts jump, each by itself
     disk     the disk of PostgreSQL is full for a while (needs a small file system that may be mounted)
 
@@ -37,7 +37,7 @@ import json
 from pathlib import Path
 
 from bench.faults import fault_embedded, fault_servers
-from bench.faults.books import Round
+from bench.faults.ledger import Round
 from bench.fixtures.private_stores import StoreFault
 from vettance.demo.launch import LaunchFault
 

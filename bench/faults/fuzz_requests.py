@@ -44,7 +44,7 @@ PAGES = (
 HARMLESS = frozenset((502, 503))  # no watchlist is loaded; the service is about to stop
 
 
-class Books:
+class Ledger:
     """What was answered, and what was wrong."""
 
     def __init__(self) -> None:
@@ -65,12 +65,12 @@ class Books:
 class Sender(threading.Thread):
     """One connection that asks one thing after the other."""
 
-    def __init__(self, service: Launched, books: Books, seed: int, count: int) -> None:
+    def __init__(self, service: Launched, ledger: Ledger, seed: int, count: int) -> None:
         super().__init__(daemon=True)
         self._rng = random.Random(seed)
         self._draw = Extremes(self._rng, self._rng.choice((0.1, 0.3, 0.6)))
         self._service = service
-        self._books = books
+        self._ledger = ledger
         self._count = count
         self._number = seed * 1_000_000
         self._session, self._token = "", ""
@@ -82,9 +82,9 @@ class Sender(threading.Thread):
             try:
                 for _ in range(self._count):
                     self._ask(line, *self._next())
-            except Exception as error:  # noqa: BLE001  Whatever it is, somebody should see it.
-                self._books.lost += 1
-                self._books.faults.append(f"a connection ended: {error!r}")
+            except Exception as error:  # noqa: BLE001  Every cause belongs in the report.
+                self._ledger.lost += 1
+                self._ledger.faults.append(f"a connection ended: {error!r}")
 
     def _ask(self, line: Caller, method: str, path: str, body: Any, token: str) -> None:
         headers = [f"Authorization: Bearer {token}"] if token else []
@@ -92,7 +92,7 @@ class Sender(threading.Thread):
             headers.append(f"Idempotency-Key: k-{self._rng.randrange(20)}")
         key = "" if token else self._service.target.api_key
         answer = line.ask(request(method, API + path, key, body, headers))
-        self._books.note(method, path, body, answer.status, answer.body)
+        self._ledger.note(method, path, body, answer.status, answer.body)
         if path == "/websdk/tokens" and answer.status == 201:
             found = json.loads(answer.body)
             self._session, self._token = found["sdkSessionId"], found["token"]
@@ -111,7 +111,7 @@ class Sender(threading.Thread):
             (72, "/collect", lambda: draw.collect(self._session), True),
             (75, "/lists", draw.entry, False),
             (78, "/aml/screen", lambda: draw.screening(self._number), False),
-            (82, f"/feedback/event/{rng.choice(self._books.ids)}", draw.feedback, False),
+            (82, f"/feedback/event/{rng.choice(self._ledger.ids)}", draw.feedback, False),
         )
         for limit, path, make, is_browser in posts:
             if kind < limit:
@@ -123,7 +123,7 @@ class Sender(threading.Thread):
                     body = draw.spoil(body)
                 return "POST", path, body, self._token if is_browser else ""
         if kind < 90:
-            return "GET", f"/{rng.choice(('decisions', 'events'))}/{rng.choice(self._books.ids)}", None, ""
+            return "GET", f"/{rng.choice(('decisions', 'events'))}/{rng.choice(self._ledger.ids)}", None, ""
         query = {name: str(draw.value()) for name in QUERIES if rng.random() < 0.2}
         path = rng.choice(PAGES)
         if rng.random() < 0.1:
@@ -192,7 +192,7 @@ def read_all(folder: Path, tenant: str) -> list[str]:
 def fuzz(folder: Path, count: int, rounds: int, seed: int, connections: int, *, quiet: bool) -> JSON:
     """Do all of it in a folder, and return what happened."""
     make_fresh(folder)
-    books, starts = Books(), 0
+    ledger, starts = Ledger(), 0
     tenant = command(folder, "tenant", "create", "Fuzzed")["tenantId"]
     limits = ("--throttle", "10000000", "--quota", "100000000", "--aml", "on")
     command(folder, "tenant", "set", tenant, *limits)
@@ -206,7 +206,7 @@ def fuzz(folder: Path, count: int, rounds: int, seed: int, connections: int, *, 
                 if number == rounds:
                     break  # The last start only shows that there is one.
                 senders = [
-                    Sender(service, books, seed * 1_000 + number * connections + at, each)
+                    Sender(service, ledger, seed * 1_000 + number * connections + at, each)
                     for at in range(connections)
                 ]
                 for sender in senders:
@@ -215,25 +215,25 @@ def fuzz(folder: Path, count: int, rounds: int, seed: int, connections: int, *, 
                     sender.join()
                 end(service, number)
         except LaunchFault as fault:
-            books.faults.append(f"start {number}: {fault}")
+            ledger.faults.append(f"start {number}: {fault}")
             break
         if not quiet:
-            sent = sum(books.statuses.values())
+            sent = sum(ledger.statuses.values())
             print(
-                f"round {number + 1} of {rounds}: {sent:,} answers, {len(books.faults)} faults, "
+                f"round {number + 1} of {rounds}: {sent:,} answers, {len(ledger.faults)} faults, "
                 f"{sent / (time.monotonic() - began_s):,.0f} a second",
                 file=sys.stderr,
                 flush=True,
             )
-    books.faults += read_all(folder, tenant)
+    ledger.faults += read_all(folder, tenant)
     return {
         "seed": seed,
-        "answers": sum(books.statuses.values()),
-        "statuses": {str(status): count for status, count in sorted(books.statuses.items())},
+        "answers": sum(ledger.statuses.values()),
+        "statuses": {str(status): count for status, count in sorted(ledger.statuses.items())},
         "starts": starts,
-        "connections_lost": books.lost,
-        "faults": len(books.faults),
-        "examples": books.faults[:10],
+        "connections_lost": ledger.lost,
+        "faults": len(ledger.faults),
+        "examples": ledger.faults[:10],
         "seconds": round(time.monotonic() - began_s, 1),
     }
 

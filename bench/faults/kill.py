@@ -140,7 +140,7 @@ def kill_rounds(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
     api_key = command(folder, "key", "create", "--tenant", tenant)["apiKey"]
     bodies = payment_bodies(BODIES)
     gc.freeze()
-    told: list[Round] = []
+    done: list[Round] = []
     every_id: set[str] = set()
     acknowledged, rate = Acknowledged(), 0.0
     for number in range(rounds + 1):
@@ -150,13 +150,13 @@ def kill_rounds(folder: Path, rounds: int, seed: int) -> dict[str, Any]:
             if number:
                 lost, changed = check(service, acknowledged)
                 outcomes = len(acknowledged.outcomes)
-                told.append(Round(number, outcomes, rate, lost, changed, acknowledged.refused, restart_s))
-                say(_line(told[-1]))
+                done.append(Round(number, outcomes, rate, lost, changed, acknowledged.refused, restart_s))
+                say(_line(done[-1]))
             if number < rounds:
                 requests = [request("POST", PATH, api_key, body) for body in bodies]
                 acknowledged, rate = load_and_kill(service, requests, rng)
                 every_id |= acknowledged.outcomes.keys()
-    return {"rounds": [one._asdict() for one in told], "store": audit(folder, tenant, every_id)}
+    return {"rounds": [one._asdict() for one in done], "store": audit(folder, tenant, every_id)}
 
 
 def _line(one: Round) -> str:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.faults.books import Books, ask
 from bench.faults.fault_deployment import Deployment
+from bench.faults.ledger import Ledger, ask
 from bench.fixtures.private_stores import Postgres, Redis
 from vettance.demo.drive import PATH
 
@@ -32,9 +32,9 @@ class Tally:
 class Prober(threading.Thread):
     """Sends events of one customer, and later asks the memory how many there were."""
 
-    def __init__(self, deployment: Deployment, books: Books, customer: str) -> None:
+    def __init__(self, deployment: Deployment, ledger: Ledger, customer: str) -> None:
         super().__init__(daemon=True)
-        self._deployment, self._books, self._customer = deployment, books, customer
+        self._deployment, self._ledger, self._customer = deployment, ledger, customer
         self.ending = threading.Event()
 
     def run(self) -> None:
@@ -42,9 +42,9 @@ class Prober(threading.Thread):
         while not self.ending.wait(PROBE_S):
             with contextlib.suppress(OSError):
                 status, answer = self._deployment.ask("POST", PATH, body)
-                self._books.note(str(status), answer)
+                self._ledger.note(str(status), answer)
                 if status == 200:
-                    self._books.decided(answer)
+                    self._ledger.decided(answer)
 
     def settle(self, postgres: Postgres, within_s: float) -> list[str]:
         """Wait until the memory counts what the log holds; nobody else sends events of this customer now."""

@@ -3,7 +3,7 @@
 Drives POST /api/v1/decisions/evaluate (1 KB body, 50 rules, 10 aggregates, event and decision on disk before
 the answer) and, on the same server stack with the same settings, a handler that parses the body and answers
 600 bytes. The two take turns, and of several rounds the best of each counts, so that what else the machine
-does weighs on both alike.
+does affects both alike.
 
     python bench evaluate [--quick] [--json] [--seconds 5] [--rounds 3]
 
@@ -63,7 +63,7 @@ def _cpu_s(service: Launched) -> float:
 
 
 def _weighed(service: Launched) -> list[int]:
-    # With the embedded store its writer is not counted, nor are the workers beside a web process.
+    # With the embedded store its writer is not counted, nor are the workers of a web process.
     family = processes_of(service.process.pid)
     crew = [pid for pid in family if b"--seat" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return crew or family[:1]

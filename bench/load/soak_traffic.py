@@ -1,7 +1,7 @@
 """The traffic of the soak: everything the service does, of a bounded set of customers, devices and parties.
 
-Whoever comes has come before, so that what the service remembers is full after a while: every series of
-every key has reached its bound, and memory has no reason left to grow.
+The same customers come again and again, so that velocity fills up: every series of every key reaches its
+bound, and memory has no reason left to grow.
 """
 
 import json
@@ -162,12 +162,12 @@ class Traffic:
         return self._token(number % PAGES)
 
     def _token(self, page: int) -> Ask:
-        def heed(status: int, answer: bytes) -> None:
+        def observe(status: int, answer: bytes) -> None:
             if status == 201:
                 self._pages[f"sdk_page{page}"] = json.loads(answer)["token"]
 
         return self._post(
-            "mint", "/websdk/tokens", {"origin": ORIGIN, "sdkSessionId": f"sdk_page{page}"}, heed
+            "mint", "/websdk/tokens", {"origin": ORIGIN, "sdkSessionId": f"sdk_page{page}"}, observe
         )
 
     def _collect(self, number: int) -> Ask:
@@ -207,10 +207,10 @@ class Traffic:
         kind: str,
         path: str,
         body: Any,
-        heed: Callable[[int, bytes], None] | None = None,
+        observe: Callable[[int, bytes], None] | None = None,
         headers: list[str] | None = None,
     ) -> Ask:
-        return Ask(kind, request("POST", API + path, self._key, body, headers or []), heed)
+        return Ask(kind, request("POST", API + path, self._key, body, headers or []), observe)
 
     def _send(self, kind: str, method: str, path: str) -> Ask:
         return Ask(kind, request(method, API + path, self._key))

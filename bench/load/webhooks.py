@@ -1,10 +1,10 @@
 """Measures webhooks from the answer of a decision to the receiver, on a real service with real receivers.
 
-    python bench webhooks latency      20 healthy receivers beside 25 that misbehave
+    python bench webhooks latency      20 healthy receivers while 25 misbehave
     python bench webhooks throughput   deliveries a second, sustained
     python bench webhooks retries      gaps between attempts, with a restart in the middle
     python bench webhooks kill         SIGKILL under load, time after time
-    python bench webhooks decisions    what deliveries cost the decisions beside them
+    python bench webhooks decisions    what deliveries cost decisions at the same time
 
 Each has a tenant and a subscription for every receiver, unless it says otherwise.
 """
@@ -307,7 +307,7 @@ def kill(rounds: int) -> dict[str, Any]:
 
 
 def decisions(seconds: float) -> dict[str, Any]:
-    """The latency of decisions at 200/s and their greatest rate, by how many receivers each is told to."""
+    """The latency of decisions at 200/s and their greatest rate, by the number of receivers of each."""
     found: dict[str, Any] = {}
     for fan in (0, 1, 10):
         with stage(["healthy"] * max(fan, 1), together=True) as (folder, made, _):

@@ -85,7 +85,7 @@ def run(cases: Sequence[LabelledCase], index: Index | None) -> dict[str, Any]:
             matches = index.search(subject_of(case.query))
             match = next((one for one in matches if one.entity.id == f"class:{number}"), None)
             if match is None or match.score < BOUND:
-                # Another entity of the same name stands for it.
+                # Another entity of the same name is as good.
                 same = [one for one in matches if one.entity.name == str((case.candidate or {})["name"])]
                 match = same[0] if same else match
         hit = match is not None and match.score >= BOUND

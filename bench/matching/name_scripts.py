@@ -109,7 +109,7 @@ def _arabic(changes: str, article: str, joint: str) -> tuple[dict[str, str], str
     return _PLAIN | dict(pair.split(":") for pair in changes.split()), article, joint
 
 
-#: Changes to the plain spelling (longer ones first), the article (`=`: as it sounds), what stands behind it.
+#: Changes to the plain spelling (longer ones first), the article (`=`: as it sounds), what follows it.
 ARABIC = {
     "plain": _arabic("", "al", "-"),
     "sounded": _arabic("", "=", "-"),

@@ -4,7 +4,8 @@ The quiet tenant asks for decisions at a steady, modest rate and gets a webhook 
 decision counts from the moment its request was due, that of a webhook from the moment of its event. Every way
 of misbehaving (see `misbehave.py`; `flood` is decisions as fast as they are answered) has a service of its
 own, on which the quiet tenant is measured alone first and then beside the other tenant, which has the default
-limits. So no way carries what another one left behind, and other load on the machine weighs on both alike.
+limits (but for `subscriptions`: 1,000, and `hostile-names`: 700). So no way carries what another one left
+behind, and other load on the machine affects both alike.
 
     python bench neighbour [--store sqlite|shared] [--ways flood big-bodies …] [--rounds 3] [--seconds 8]
 
@@ -162,8 +163,8 @@ def neighbour(service: Launched, file: Path, key: str, way: str, seconds: float)
     try:
         yield said
     finally:
-        told = json.loads(process.communicate(timeout=seconds + 60)[0] or b"{}")
-        said.update(told.get("statuses", told) if way == FLOOD else told)
+        answered = json.loads(process.communicate(timeout=seconds + 60)[0] or b"{}")
+        said.update(answered.get("statuses", answered) if way == FLOOD else answered)
 
 
 class Weight(threading.Thread):
@@ -212,7 +213,7 @@ class Scene(NamedTuple):
 
 @contextlib.contextmanager
 def prepared(folder: Path, way: str, store: str) -> Iterator[Scene]:
-    """Run a service of its own for one way, so that what another way left behind weighs on nobody."""
+    """Run a service of its own for one way, so that what another way left behind affects nothing."""
     make_fresh(folder)
     quiet_file, loud_file = folder / "quiet.ndjson", folder / "loud.ndjson"
     quiet_file.write_bytes(b"\n".join(payment_bodies(BODIES, 1)))

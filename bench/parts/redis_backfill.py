@@ -2,7 +2,7 @@
 
     python bench redis_backfill [--events 20000] [--postgres postgresql://…/empty] [--json]
 
-The log stands in a fresh SQLite file, or in an empty PostgreSQL database; Redis is a private one.
+The log is in a fresh SQLite file, or in an empty PostgreSQL database; Redis is a private one.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """What one state call costs on Redis, with the aggregates of the default pack and labelled traffic.
 
 Thirty days of a thousand customers are observed in order; the newest part is measured, one call at a time
-and then sixteen at a time, as a busy process has them. Beside it stands the same for the memory engine.
+and then sixteen at a time, as a busy process has them. The memory engine is measured with the same events.
 
     python bench velocity_in_redis [--url redis://127.0.0.1:6379/15] [--json]
 

@@ -1,4 +1,4 @@
-"""Faults planted into the delivery worker's own code and SQL, to see that the books of a day show them."""
+"""Faults planted into the delivery worker's own code and SQL, to see that the ledger of a day show them."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from vettance.webhooks.attempt_results import Settler
 
 
 class Fault(NamedTuple):
-    """What stands in the place of a name of an owner: the wrong, made of the right."""
+    """A wrong function put in place of an owner's right one."""
 
     owner: object
     name: str

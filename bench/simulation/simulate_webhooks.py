@@ -1,10 +1,10 @@
 """Runs the delivery worker through thousands of bad days, each of its own seed, and looks for its mistakes.
 
 Everything around the worker is invented and slow, lossy and hostile as the seed says: the clock (it jumps),
-the store (it is away, slow, or says it failed when it did not), the network and the receivers (they hang,
-refuse, lose answers), the workers themselves (they are killed at any point and started again). Time is
-virtual, so a minute takes milliseconds and every run with a seed is the same. The worker, its SQL and the
-committer are the real ones, on SQLite in memory.
+the store (it is down, slow, or reports a failure of a write that succeeded), the network and the receivers
+(they hang, refuse, lose answers), the workers themselves (they are killed at any point and started again).
+Time is virtual, so a minute takes milliseconds and every run with a seed is the same. The worker, its SQL and
+the committer are the real ones, on SQLite in memory.
 
 After the faults end, every delivery must be settled; then the books of the receivers and of the store are
 compared.
@@ -22,8 +22,8 @@ from typing import Any
 import structlog
 
 from bench.simulation.planted_faults import PLANTS, plant
-from bench.simulation.simulated_books import check
 from bench.simulation.simulated_day import FAULTS_S
+from bench.simulation.simulated_ledger import check
 from bench.simulation.simulated_worker import keep_working, set_pace
 from bench.simulation.simulated_world import BEGIN_MS, World, store_image
 from bench.simulation.virtual_time import VirtualLoop

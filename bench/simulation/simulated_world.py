@@ -59,7 +59,7 @@ class World:
         self.sent: list[Sent] = []
         self.ended: dict[int, tuple[float, int]] = {}  # place in `sent` → when, status (0: no answer seen)
         self.taken: set[str] = set()  # deliveries that a receiver has answered with 2xx
-        self.delivered_at_s: dict[str, float] = {}  # when the store was told, last
+        self.delivered_at_s: dict[str, float] = {}  # when the store last heard of it
         self.replayed: Counter[str] = Counter()
         self.faulty = True
         self.found: list[str] = []

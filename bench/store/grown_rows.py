@@ -225,7 +225,7 @@ def open_case(one: Setting) -> Row:
 
 
 def _aml_alert_entity(one: Setting, number: int) -> Row:
-    # The list has changed since, so that nothing of this is remembered as somebody else.
+    # The list has changed since, so that nothing of this is a remembered false positive.
     pair = {"alert": name_of("alr", number), "entity": one.entity, "digest": "former"}
     return {**pair, "role": ""}
 
@@ -318,7 +318,7 @@ def fill_sqlite(path: Path, settings: list[Setting], count: int) -> None:
 
 
 async def fill_postgres(url: str, settings: list[Setting], count: int) -> None:
-    """Put a history into a database, which is told nothing of it."""
+    """Put a history into a database without updating its statistics (autovacuum is off)."""
     connection = await asyncpg.connect(url)
     try:
         partitions = "SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = $1::regclass"

@@ -2,7 +2,7 @@
 
 Two services run on two stores of three tenants each, whose tables hold a made-up history: decisions, alerts,
 cases, screenings, deliveries, feedback, entries of lists and what else grows. One connection asks a request
-at a time, in blocks that take turns between the two services, so that what else the machine does weighs on
+at a time, in blocks that take turns between the two services, so that other load on the machine affects
 both alike. Processor time is that of all processes of a service (and of its PostgreSQL); of the blocks, the
 one counts that a quarter of all stay below. Latency is that of all requests together.
 

@@ -239,7 +239,7 @@ def cases(now_s: int) -> list[Case]:
     ]
     searches = [
         *("cus_000123", "customer.999", "100.2.17.", "reason_07", "refund", "ab12c", "4711", "12345"),
-        # What stands in every id, or in so many that no index helps.
+        # What every id contains, or so many that no index helps.
         *("7000", "evt_01", "000"),
     ]
     found += [

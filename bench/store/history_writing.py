@@ -1,4 +1,4 @@
-"""What the history costs whoever writes: decisions with their counts, index and chunks, and without.
+"""What the history costs each write: decisions with their counts, index and segments, and without.
 
 The same decisions go into two stores by turns: as the service writes them (two rows, counts, an index by
 tenant, and chunks behind them until none are left to make), and as the two rows alone. Best of the rounds.

@@ -2,9 +2,10 @@
 
     VETTANCE_DATABASE_URL=postgresql://postgres@127.0.0.1/empty python bench row_security [--decisions 100000]
 
-The database must be empty and the user a superuser, whom no policy binds: one connection works under the role
-of the service (*walls*), one as the superuser (*none*), and one as the superuser who does not say whose rows
-it wants either (*bare*: one round trip where a read takes four). They take turns at every single statement.
+The database must be empty and the user a superuser, to whom no policy applies: one connection works under
+the role of the service (*walls*), one as the superuser (*none*), and one as the superuser who does not say
+whose rows it wants either (*bare*: one round trip where a read takes four). They take turns at every single
+statement.
 The least of many times counts, since other load only ever adds.
 """
 

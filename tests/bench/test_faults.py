@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from bench import BENCH
-from bench.faults.books import Books, Told
 from bench.faults.fault_embedded import KINDS, audit
 from bench.faults.fault_servers import KINDS as KINDS_ON_SERVERS
+from bench.faults.ledger import Acknowledgement, Ledger
 from bench.faults.watchers import too_many
 from vettance.db.migrate import migrate
 
@@ -98,14 +98,17 @@ def store(tmp_path: Path) -> Path:
 
 
 def test_the_books_show_what_is_missing_changed_or_there_twice(store: Path) -> None:
-    books = Books()
-    books.outcomes = {"evt_1": "deny", "evt_9": "approve"}
-    books.tried.update(["job-1-1", "list-1-2"])
-    books.told = [Told("job", "job-1-1", "job_1"), Told("list", "list-1-2", "lst_1")]
-    assert audit(store, "ten_1", books) == [
+    ledger = Ledger()
+    ledger.outcomes = {"evt_1": "deny", "evt_9": "approve"}
+    ledger.tried.update(["job-1-1", "list-1-2"])
+    ledger.acknowledged = [
+        Acknowledgement("job", "job-1-1", "job_1"),
+        Acknowledgement("list", "list-1-2", "lst_1"),
+    ]
+    assert audit(store, "ten_1", ledger) == [
         "1 events without a decision, or the other way round",
         "1 acknowledged decisions are lost",
-        "1 decisions are stored otherwise than told",
+        "1 decisions are stored otherwise than acknowledged",
         "job-1-1 took effect 2 times",
         "list-1-2 was acknowledged and is lost",
     ]
@@ -126,6 +129,6 @@ def test_the_books_show_what_is_missing_changed_or_there_twice(store: Path) -> N
     ],
 )
 def test_only_the_503_of_the_contract_explains_a_failure(status: str, body: bytes, explained: bool) -> None:
-    books = Books()
-    books.note(status, body)
-    assert (books.unexplained == []) is explained
+    ledger = Ledger()
+    ledger.note(status, body)
+    assert (ledger.unexplained == []) is explained

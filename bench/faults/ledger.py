@@ -1,4 +1,4 @@
-"""What callers were told while a service was being broken, and the client that insists on being told."""
+"""What a service acknowledged while it was broken, and a client that retries until it has an answer."""
 
 import contextlib
 import json
@@ -17,8 +17,8 @@ OUTCOMES = {"approve": "ALLOW", "review": "REVIEW", "deny": "BLOCK"}
 _RETRY = b"\r\nretry-after: "
 
 
-class Told(NamedTuple):
-    """Something a caller was told: what kind of thing, under which name of the caller's, with which id."""
+class Acknowledgement(NamedTuple):
+    """Something that was acknowledged: its kind, the name that the caller gave it, and its id."""
 
     kind: str
     name: str
@@ -47,12 +47,12 @@ class Round(NamedTuple):
         )
 
 
-class Books:
-    """What callers were told."""
+class Ledger:
+    """Every answer that callers received."""
 
     def __init__(self) -> None:
         self.outcomes: dict[str, str] = {}
-        self.told: list[Told] = []
+        self.acknowledged: list[Acknowledgement] = []
         self.tried: Counter[str] = Counter()
         self.statuses: Counter[str] = Counter()
         self.unexplained: list[str] = []
@@ -67,8 +67,8 @@ class Books:
 
     def decided(self, body: bytes) -> None:
         """Take down the answer to an event."""
-        told = json.loads(body)
-        self.outcomes[told["correlationIds"]["eventId"]] = told["decision"]
+        answer = json.loads(body)
+        self.outcomes[answer["correlationIds"]["eventId"]] = answer["decision"]
 
     def note(self, status: str, body: bytes, *, retry_after: bool = True) -> None:
         """Count an answer, and keep it when nothing in the contract explains it."""
@@ -116,12 +116,12 @@ def ask(
 
 
 class CarefulClient(threading.Thread):
-    """Does things that must happen exactly once, and asks again, with the same key, until it is told so."""
+    """Does what must happen exactly once, and retries with the same key until it is acknowledged."""
 
-    def __init__(self, service: Service, books: Books, name: str, rng: random.Random) -> None:
+    def __init__(self, service: Service, ledger: Ledger, name: str, rng: random.Random) -> None:
         super().__init__(daemon=True)
         self._service = service
-        self._books = books
+        self._ledger = ledger
         self._round = name
         self._rng = rng
         self.ending = threading.Event()
@@ -132,16 +132,18 @@ class CarefulClient(threading.Thread):
             number += 1
             kind = self._rng.choice(("list", "feedback", "job", "event"))
             name = f"{kind}-{self._round}-{number}"
-            self._books.tried[name] += 1
+            self._ledger.tried[name] += 1
             while not self.ending.is_set():
                 try:
                     status, body = self._do(kind, name)
                 except OSError:
                     self.ending.wait(0.05)
                     continue
-                self._books.note(str(status), body)
+                self._ledger.note(str(status), body)
                 if status in (200, 201, 202):
-                    self._books.told.append(Told(kind, name, _id_of(kind, json.loads(body))))
+                    self._ledger.acknowledged.append(
+                        Acknowledgement(kind, name, _id_of(kind, json.loads(body)))
+                    )
                     break
                 if status not in (409, 503):
                     break
@@ -155,7 +157,7 @@ class CarefulClient(threading.Thread):
             body = {"eventName": "user.login", "customer": {"externalId": name}}
             path = "/api/v1/events/async" if kind == "job" else "/api/v1/decisions/evaluate"
             return self._service.ask("POST", path, body, name)
-        known = list(self._books.outcomes)
+        known = list(self._ledger.outcomes)
         if not known:
             return 503, b'{"error":{"code":"SERVICE_UNAVAILABLE","details":{"retryAfter":1}}}'
         return self._service.ask(
@@ -166,16 +168,16 @@ class CarefulClient(threading.Thread):
         )
 
 
-def _id_of(kind: str, told: Any) -> str:
+def _id_of(kind: str, answer: Any) -> str:
     if kind == "event":
-        return str(told["correlationIds"]["eventId"])
-    return str(told.get("id") or told["jobId"])
+        return str(answer["correlationIds"]["eventId"])
+    return str(answer.get("id") or answer["jobId"])
 
 
-def settle_jobs(service: Service, books: Books, found: list[str], within_s: float) -> None:
+def settle_jobs(service: Service, ledger: Ledger, found: list[str], within_s: float) -> None:
     """Wait until every event that was accepted for later is decided."""
     until = time.monotonic() + within_s
-    for told in (one for one in books.told if one.kind == "job"):
+    for told in (one for one in ledger.acknowledged if one.kind == "job"):
         while True:
             said = ""
             with contextlib.suppress(OSError):
@@ -190,32 +192,32 @@ def settle_jobs(service: Service, books: Books, found: list[str], within_s: floa
 
 
 def compare(
-    books: Books,
+    ledger: Ledger,
     decided: Mapping[str, str],
     events: Iterable[str],
     there: Mapping[str, Mapping[str, int]],
 ) -> list[str]:
-    """Hold the books against what is stored.
+    """Compare the ledger with what is stored.
 
     `decided` are the stored outcomes by id, `events` the ids in the log; `there` counts, for each kind of
-    thing that the careful client does, what stands under each of its names.
+    thing that the careful client does, what is stored under each of its names.
     """
     found: list[str] = []
     apart = set(events) ^ decided.keys()
     if apart:
         found.append(f"{len(apart)} events without a decision, or the other way round")
-    lost = [one for one in books.outcomes if one not in decided]
+    lost = [one for one in ledger.outcomes if one not in decided]
     changed = [
-        one for one, told in books.outcomes.items() if decided.get(one, OUTCOMES[told]) != OUTCOMES[told]
+        one for one, told in ledger.outcomes.items() if decided.get(one, OUTCOMES[told]) != OUTCOMES[told]
     ]
     if lost:
         found.append(f"{len(lost)} acknowledged decisions are lost")
     if changed:
-        found.append(f"{len(changed)} decisions are stored otherwise than told")
-    told_names = {one.name for one in books.told}
-    for name in books.tried:
+        found.append(f"{len(changed)} decisions are stored otherwise than acknowledged")
+    acknowledged_names = {one.name for one in ledger.acknowledged}
+    for name in ledger.tried:
         count = there[name.partition("-")[0]].get(name, 0)
-        if name in told_names and count == 0:
+        if name in acknowledged_names and count == 0:
             found.append(f"{name} was acknowledged and is lost")
         if count > 1:
             found.append(f"{name} took effect {count} times")
