@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.features import aml_schema
-from vettance.aml.used_ids import Known
+from vettance.aml.used_ids import UsedIds
 from vettance.generate.aml_stream import Watch, aml_events
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import compile_ruleset
@@ -38,7 +38,7 @@ def observe(memory: AmlMemory, number: int, event: AmlEvent) -> tuple[AmlEvent, 
 def fresh() -> AmlMemory:
     memory = AmlMemory(MemoryVelocity())
     memory.install("t", PLAN)
-    memory.known["t"] = Known()
+    memory.known["t"] = UsedIds()
     return memory
 
 
@@ -83,10 +83,10 @@ def test_a_damaged_or_cut_snapshot_is_refused_and_changes_nothing() -> None:
 
 @given(st.lists(st.text(max_size=20), max_size=60), st.lists(st.text(max_size=20), max_size=60))
 def test_a_used_id_is_never_taken_for_a_new_one(used: list[str], others: list[str]) -> None:
-    known = Known()
+    known = UsedIds()
     for name in used:
         known.add(name)
-    copy = Known.load(known.dump())
+    copy = UsedIds.load(known.dump())
     for name in used:
         assert known.may_hold(name)
         assert copy.may_hold(name)
@@ -94,7 +94,7 @@ def test_a_used_id_is_never_taken_for_a_new_one(used: list[str], others: list[st
 
 
 def test_a_new_id_seldom_costs_a_query() -> None:
-    known = Known()
+    known = UsedIds()
     for number in range(150_000):  # beyond the room of the first layer
         known.add(f"tx-{number}")
     assert all(known.may_hold(f"tx-{number}") for number in range(0, 150_000, 7))

@@ -12,7 +12,7 @@ from tests.databases import absence, ask, database
 from vettance.aml import aml_snapshot, sql
 from vettance.aml.aml_event import payload_digest, read_taken_aml_event
 from vettance.aml.assemble import assemble
-from vettance.aml.log_position import LogPosition, Met
+from vettance.aml.log_position import LogMatch, LogPosition
 from vettance.aml.screening.screen import Screener
 from vettance.db.engine import Misuse, Statement, Store, StoreDown
 from vettance.db.postgres import PostgresStore
@@ -335,10 +335,10 @@ async def test_a_process_that_watches_nothing_keeps_up_with_the_others(crew: lis
 
 def test_a_place_knows_what_it_has_met() -> None:
     place = LogPosition(10, 0)
-    assert place.meet(9, "evt_old") is Met.KNOWN
-    assert place.meet(12, "evt_other") is Met.NEW
+    assert place.meet(9, "evt_old") is LogMatch.KNOWN
+    assert place.meet(12, "evt_other") is LogMatch.NEW
     place.ahead.extend(["evt_mine", "evt_mine_too"])
-    assert place.meet(12, "evt_other") is Met.KNOWN
-    assert place.meet(15, "evt_mine") is Met.KNOWN
-    assert place.meet(16, "evt_other_too") is Met.BROKEN
+    assert place.meet(12, "evt_other") is LogMatch.KNOWN
+    assert place.meet(15, "evt_mine") is LogMatch.KNOWN
+    assert place.meet(16, "evt_other_too") is LogMatch.BROKEN
     assert place.reached == 16

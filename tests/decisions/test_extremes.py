@@ -17,7 +17,7 @@ from vettance.aml.features import aml_schema
 from vettance.aml.findings import judge
 from vettance.aml.party_screening import requests_of
 from vettance.aml.sql import AmlRecord
-from vettance.aml.used_ids import Known
+from vettance.aml.used_ids import UsedIds
 from vettance.decisions.active_rulesets import ask
 from vettance.decisions.features import fraud_schema
 from vettance.errors import Refusal
@@ -111,7 +111,7 @@ def test_every_transfer_is_watched_and_remembered_alike_after_a_restart(seed: in
     draw = Extremes(random.Random(seed))
     memory, copy = AmlMemory(MemoryVelocity(MODULUS)), AmlMemory(MemoryVelocity(MODULUS))
     memory.install("t", WATCHING.plan)
-    memory.known["t"] = Known()
+    memory.known["t"] = UsedIds()
     teller, ruleset = Teller(AML), load_pack("aml")
     for number in range(24):
         body = parse_object(encode(draw.aml_event(number, NOW_MS / 1000)))

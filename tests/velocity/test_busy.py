@@ -173,7 +173,7 @@ def test_distinct_values_of_a_hot_key_are_counted_exactly_and_their_number_is_bo
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3000)), max_size=200))
 def test_the_latest_of_values_answers_as_a_scan_does(observed):
-    kept, last = last_seen.Latest(), {}
+    kept, last = last_seen.LatestValues(), {}
     for value, at_ms in observed:
         kept.add(value, at_ms)
         last[value] = max(at_ms, last.get(value, -1))

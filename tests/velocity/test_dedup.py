@@ -2,13 +2,13 @@
 
 import pytest
 
-from vettance.velocity.memory.dedup import RECENT, Recent
+from vettance.velocity.memory.dedup import RECENT, RecentAnswers
 from vettance.velocity.port import VelocityAnswer
 
 
 @pytest.mark.parametrize("count", [0, 1, RECENT - 1, RECENT, RECENT + 1, 2 * RECENT, 5 * RECENT + 7])
 def test_the_answers_given_last_are_known_and_no_others(count: int) -> None:
-    recent = Recent()
+    recent = RecentAnswers()
     for number in range(count):
         recent.keep(f"evt_{number}", VelocityAnswer((number,), 0))
     kept = range(max(0, count - RECENT), count)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from vettance.velocity.sync.drain_gate import Turnstile
+from vettance.velocity.sync.drain_gate import DrainGate
 
 TENANT = "ten_a"
 
@@ -15,7 +15,7 @@ async def settle() -> None:
 
 
 async def test_whoever_holds_waits_for_those_under_way() -> None:
-    turnstile = Turnstile()
+    turnstile = DrainGate()
     turnstile.enter(TENANT)
     turnstile.enter("ten_b")
     holding = asyncio.create_task(turnstile.hold(TENANT))
@@ -29,7 +29,7 @@ async def test_whoever_holds_waits_for_those_under_way() -> None:
 
 
 async def test_two_who_hold_take_turns_and_both_get_theirs() -> None:
-    turnstile = Turnstile()
+    turnstile = DrainGate()
     turnstile.enter(TENANT)
     first, second = (asyncio.create_task(turnstile.hold(TENANT)) for _ in range(2))
     await settle()
@@ -44,7 +44,7 @@ async def test_two_who_hold_take_turns_and_both_get_theirs() -> None:
 
 
 async def test_nothing_goes_through_between_two_who_hold() -> None:
-    turnstile = Turnstile()
+    turnstile = DrainGate()
     told: list[str] = []
 
     async def event() -> None:
@@ -71,7 +71,7 @@ async def test_nothing_goes_through_between_two_who_hold() -> None:
 
 
 async def test_who_gives_up_lets_everybody_through() -> None:
-    turnstile = Turnstile()
+    turnstile = DrainGate()
     turnstile.enter(TENANT)
     holding = asyncio.create_task(turnstile.hold(TENANT))
     waiting = asyncio.create_task(turnstile.hold(TENANT))

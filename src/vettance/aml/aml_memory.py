@@ -9,7 +9,7 @@ import msgspec
 from vettance.aml.aml_event import AmlEvent, TransferHistory, read_taken_aml_event
 from vettance.aml.aml_snapshot import read_snapshot, write_snapshot
 from vettance.aml.parties import Book
-from vettance.aml.used_ids import Known
+from vettance.aml.used_ids import UsedIds
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.decisions.active_rulesets import ask
 from vettance.fairness.skipped_rows import Skipped
@@ -63,7 +63,7 @@ class AmlMemory:
         self._skipped = skipped or Skipped()
         self._velocity = velocity
         self._books: dict[str, Book] = {}
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, UsedIds] = {}
 
     def install(self, tenant: str, plan: Plan) -> None:
         """Give a tenant an empty memory for a plan; what was remembered for it before is dropped."""

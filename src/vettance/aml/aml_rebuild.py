@@ -12,7 +12,7 @@ from vettance.aml.findings import rule_weight
 from vettance.aml.log_position import LogPosition
 from vettance.aml.monitor import Monitor
 from vettance.aml.parties import OWN_MS
-from vettance.aml.used_ids import Known
+from vettance.aml.used_ids import UsedIds
 from vettance.db.engine import Clash, Row, Store, StoreDown
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.decisions.load_ruleset import RuleLoader
@@ -149,7 +149,7 @@ class AmlRebuilder:
         self._memory.share_known(tenant, memory)
         if tenant in self._memory.known:
             return reached
-        known, after = Known(), ("", 0)
+        known, after = UsedIds(), ("", 0)
         while rows := await self._store.read(sql.select_external_ids(tenant, after, IDS_CHUNK)):
             for name, _ in rows:
                 known.add(name)

@@ -13,7 +13,7 @@ import msgspec
 
 from vettance.aml.graph import GraphNode
 from vettance.aml.parties import Book, Held, Own
-from vettance.aml.used_ids import Known
+from vettance.aml.used_ids import UsedIds
 from vettance.velocity.memory.snapshot_format import SnapshotRefused, sealed, unsealed
 
 #: To be raised with any change of what is written of books, parties and transfers.
@@ -52,7 +52,7 @@ def _book_payloads(held: Held, known: list[tuple[int, int, bytes]]) -> Iterator[
     yield "end", len(held.alias) + len(held.own) + len(held.nodes)
 
 
-def read_snapshot(chunks: Iterable[bytes]) -> tuple[Book, Known, Iterator[bytes]]:
+def read_snapshot(chunks: Iterable[bytes]) -> tuple[Book, UsedIds, Iterator[bytes]]:
     """Read a book and the ids used from a snapshot, cut into whatever pieces; what is left is the velocity
     engine's. Raises `SnapshotRefused`.
     """
@@ -90,7 +90,7 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         raise SnapshotRefused("The snapshot is cut short.")
 
 
-def _read_book(payloads: Iterator[Any]) -> tuple[Book, Known]:
+def _read_book(payloads: Iterator[Any]) -> tuple[Book, UsedIds]:
     magic, version, first_ms, high_ms = next(payloads, ("", 0, 0, 0))
     if magic != _MAGIC or version != VERSION:
         raise SnapshotRefused("The snapshot is of another version.")
@@ -110,7 +110,7 @@ def _read_book(payloads: Iterator[Any]) -> tuple[Book, Known]:
         elif kind == "end":
             if payload != len(book.alias) + len(book.own) + len(book.graph.nodes) or next(payloads, None):
                 raise SnapshotRefused("The snapshot does not hold what its end says.")
-            return book, Known.load(layers)
+            return book, UsedIds.load(layers)
         else:
             raise ValueError("an unknown frame")
     raise SnapshotRefused("The snapshot is cut short.")

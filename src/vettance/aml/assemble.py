@@ -13,7 +13,7 @@ from vettance.aml.features import aml_schema
 from vettance.aml.monitor import Monitor
 from vettance.aml.party_screening import InlineScreener
 from vettance.aml.screening.screen import Screener
-from vettance.aml.turns.serialized import Share
+from vettance.aml.turns.serialized import SerializedWatch
 from vettance.db.engine import Store, Turns
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.fairness.skipped_rows import Skipped
@@ -61,7 +61,7 @@ def assemble(
     names = InlineScreener(screener)
     monitor = Monitor(store, memory, ids, Teller(schema), names, meters=meters)
     cache = RuleCache(lambda document: compile_document(document, schema))
-    share = Share(store, turns, memory, monitor) if turns is not None else None
+    share = SerializedWatch(store, turns, memory, monitor) if turns is not None else None
     reach = share.reach if share is not None else None
     newest, event_at = sql.select_last_event, sql.select_event_at
     preserver = VelocitySnapshots(store, memory, monitor, shelf, newest, event_at, WORTH_EVENTS, reach)

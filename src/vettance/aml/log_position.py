@@ -4,7 +4,7 @@ import enum
 from collections import deque
 
 
-class Met(enum.Enum):
+class LogMatch(enum.Enum):
     """What an event of the log is to a memory that meets it."""
 
     NEW = "to be taken up"
@@ -27,11 +27,11 @@ class LogPosition:
         self.changed = changed
         self.ahead: deque[str] = deque()
 
-    def meet(self, seq: int, event_id: str) -> Met:
+    def meet(self, seq: int, event_id: str) -> LogMatch:
         """Go on to the next event of the log. Events before the place are known, however often they come."""
         if seq <= self.reached:
-            return Met.KNOWN
+            return LogMatch.KNOWN
         self.reached = seq
         if not self.ahead:
-            return Met.NEW
-        return Met.KNOWN if self.ahead.popleft() == event_id else Met.BROKEN
+            return LogMatch.NEW
+        return LogMatch.KNOWN if self.ahead.popleft() == event_id else LogMatch.BROKEN

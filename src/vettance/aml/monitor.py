@@ -21,7 +21,7 @@ from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
 from vettance.telemetry.meters import Meters
-from vettance.velocity.sync.drain_gate import Turnstile
+from vettance.velocity.sync.drain_gate import DrainGate
 from vettance.wire.payload import encode
 
 _TRIES: Final = 5
@@ -83,7 +83,7 @@ class Monitor:
         self.prepare: Callable[[str], Awaitable[None]] = _not_ready
         self._pending: dict[tuple[str, str], asyncio.Event] = {}
         self._customers: dict[tuple[str, str], asyncio.Lock] = {}
-        self._turnstile = Turnstile()
+        self._gate = DrainGate()
 
     async def take(
         self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, past: AmlBackfill | None = None
@@ -149,16 +149,16 @@ class Monitor:
 
     async def wait_for_gate(self, tenant: str) -> None:
         """Wait until the events of a tenant are let through."""
-        await self._turnstile.wait(tenant)
+        await self._gate.wait(tenant)
 
     def begin(self, tenant: str) -> None:
         """Count an event of a tenant as under way."""
-        self._turnstile.enter(tenant)
+        self._gate.enter(tenant)
 
     def end(self, tenant: str) -> None:
         """Count an event of a tenant as stored, or as refused."""
         self.decided[tenant] = self.decided.get(tenant, 0) + 1
-        self._turnstile.leave(tenant)
+        self._gate.leave(tenant)
 
     async def look_up_names(self, tenant: str, event: AmlEvent) -> list[NamedParty]:
         """Look for the names of an event on the watchlists, if the tenant wants that; before it is thought
@@ -291,11 +291,11 @@ class Monitor:
 
     async def pause(self, tenant: str) -> None:
         """Hold back new events of a tenant, and wait until those under way are stored."""
-        await self._turnstile.hold(tenant)
+        await self._gate.hold(tenant)
 
     def resume(self, tenant: str) -> None:
         """Let the events of a tenant through again."""
-        self._turnstile.let_go(tenant)
+        self._gate.let_go(tenant)
 
 
 async def _not_ready(_tenant: str) -> None:

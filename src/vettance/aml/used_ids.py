@@ -11,7 +11,7 @@ _ROOM_MIN: Final = 1 << 16  # ids
 _ROOM_MAX: Final = 1 << 25
 
 
-class Known:
+class UsedIds:
     """Remembers ids for ever. It may take a new id for a known one, seldom, and never a known one for new."""
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Known:
         ]
 
     @classmethod
-    def load(cls, layers: list[tuple[int, int, bytes]]) -> "Known":
+    def load(cls, layers: list[tuple[int, int, bytes]]) -> "UsedIds":
         """Make one of what `dump` returned."""
         known = cls()
         for known._room, known._left, bits in layers:

@@ -25,7 +25,7 @@ from vettance.lists.entry import ListBook, ListEntry
 from vettance.outbox import MessageType, enqueue
 from vettance.telemetry.meters import Meters
 from vettance.velocity.port import EVERYTHING, Velocity
-from vettance.velocity.sync.drain_gate import Turnstile
+from vettance.velocity.sync.drain_gate import DrainGate
 from vettance.wire.payload import decode
 
 _NO_LISTS = ListBook()
@@ -102,7 +102,7 @@ class Evaluator:
         self.ever: dict[str, int] = {}
         #: Tenants that have, or had since the start, a subscription; messages of others are not even written.
         self.listeners: set[str] = set()
-        self._turnstile = Turnstile()
+        self._gate = DrainGate()
         self._newest_ms = 0
         self._shared: SharedMemory | None = None
         self._freshen: Callable[[str, str], Awaitable[None]] | None = None
@@ -140,7 +140,7 @@ class Evaluator:
         into the same commit; without `tell` no subscriber hears of it. Raises `Unavailable` (503) when the
         store does not take it, `Lost` when `also` demands what is not so; then nothing of it counts.
         """
-        if tenant not in self.rules or not self._turnstile.is_open:
+        if tenant not in self.rules or not self._gate.is_open:
             await self._wait_for_rules(tenant)
         event_id = self._ids.make("evt", self._now_ms())
         if self._freshen is not None and event.session_id is not None:
@@ -187,7 +187,7 @@ class Evaluator:
             asked = await past.ask(event_id, one.event)
             entries = self.lists.get(tenant, _NO_LISTS).match(one.event, one.event.received_at_ms)
             questions.append(Question(event_id, one.event, entries, asked, one.request_id, started_ns))
-        if tenant not in self.rules or not self._turnstile.is_open:
+        if tenant not in self.rules or not self._gate.is_open:
             await self._wait_for_rules(tenant)
         if self._shared is not None:
             await self._record_shared(self._shared, tenant, questions)
@@ -265,7 +265,7 @@ class Evaluator:
 
     async def _store_events(self, tenant: str, event_ids: Sequence[str], statements: list[Statement]) -> None:
         """Write events that the memory has seen; when that fails, remember that the memory is ahead."""
-        self._turnstile.enter(tenant)
+        self._gate.enter(tenant)
         try:
             await self._store.write(*statements)
         except (StoreDown, Clash):
@@ -283,7 +283,7 @@ class Evaluator:
         finally:
             self.decided[tenant] = self.decided.get(tenant, 0) + len(event_ids)
             self.ever[tenant] = self.ever.get(tenant, 0) + len(event_ids)
-            self._turnstile.leave(tenant)
+            self._gate.leave(tenant)
 
     def _fail(self, tenant: str, event_ids: Sequence[str]) -> None:
         self.astray.add(tenant)
@@ -298,21 +298,21 @@ class Evaluator:
                 # The key of a new tenant may be known a moment before its rules are.
                 while tenant not in self.rules:  # noqa: ASYNC110 - only for tenants that are new
                     await asyncio.sleep(_RULES_LOOK_S)
-                await self._turnstile.wait(tenant)
+                await self._gate.wait(tenant)
         except TimeoutError:
             raise Unavailable("New rules are being put into force.") from None
 
     async def wait_for_gate(self, tenant: str) -> None:
         """Wait until the events of a tenant are let through."""
-        await self._turnstile.wait(tenant)
+        await self._gate.wait(tenant)
 
     async def pause(self, tenant: str) -> None:
         """Hold back new events of a tenant, and wait until those under way are stored."""
-        await self._turnstile.hold(tenant)
+        await self._gate.hold(tenant)
 
     def resume(self, tenant: str) -> None:
         """Let the events of a tenant through again."""
-        self._turnstile.let_go(tenant)
+        self._gate.let_go(tenant)
 
 
 def _rows_of(

@@ -9,7 +9,7 @@ from vettance.aml import sql
 from vettance.aml.aml_event import AmlEvent
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.imports.watch_imported import AmlBackfill
-from vettance.aml.log_position import Met
+from vettance.aml.log_position import LogMatch
 from vettance.aml.monitor import WAIT_S, Monitor
 from vettance.aml.party_screening import NamedParty
 from vettance.aml.turns import sql as turns_sql
@@ -104,7 +104,7 @@ class _Sheet:
             self.answers[one.place] = one.stored
 
 
-class Share:
+class SerializedWatch:
     """Implements `monitor.Crew`.
 
     Of all processes one at a time has the turn. It reads what the others have added to the log since it last
@@ -290,11 +290,11 @@ class Share:
         place, compiled = self._monitor.places[tenant], self._monitor.rules[tenant].compiled
         for seq, event_id, external_id, received_at_ms, sent, *_ in rows:
             met = place.meet(seq, event_id)
-            if met is Met.NEW:
+            if met is LogMatch.NEW:
                 self._memory.replay(tenant, compiled, event_id, received_at_ms, sent)
                 self._memory.known[tenant].add(external_id)
                 self._monitor.decided[tenant] = self._monitor.decided.get(tenant, 0) + 1
-            elif met is Met.BROKEN:
+            elif met is LogMatch.BROKEN:
                 self._monitor.astray.add(tenant)
                 return
 

@@ -1,4 +1,4 @@
-"""Recent: the answers given last, by which an event that comes again is recognised."""
+"""The answers given last, by which an event that comes again is recognised."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,7 +10,7 @@ from vettance.velocity.port import VelocityAnswer
 RECENT: Final = 2_048
 
 
-class Recent:
+class RecentAnswers:
     """Answers by the id of their event. Each new one takes the place of the oldest.
 
     One goes for one that comes: to let go of a thousand at once would leave as many holes in memory, and

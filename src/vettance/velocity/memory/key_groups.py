@@ -12,7 +12,7 @@ from vettance.velocity.port import Value
 Busy = list[ObservedSeries | None]
 
 
-class Keys:
+class GroupKeys:
     """All keys of one group: by fingerprint a packed record, or the series of a busy key."""
 
     __slots__ = (

@@ -1,4 +1,4 @@
-"""Latest: the values of one busy series, each with the moment it was last observed."""
+"""The values of one busy series, each with the moment it was last observed."""
 
 from array import array
 from bisect import bisect_left, bisect_right, insort_right
@@ -13,7 +13,7 @@ FORGET_AT_ONCE: Final = 1000  # so that forgetting costs little on average
 Word = int | float
 
 
-class Latest:
+class LatestValues:
     """Answers `distinct` and `seen` over every window at once, exactly as long as events come in order."""
 
     __slots__ = ("forgotten_ms", "moments", "of")

@@ -7,7 +7,7 @@ from math import fsum, inf
 from typing import Any, Final, Protocol
 
 from vettance.velocity.aggregates import Summary, questions_of, summary_needs
-from vettance.velocity.memory.sub_buckets import Buckets
+from vettance.velocity.memory.sub_buckets import SubBuckets
 from vettance.velocity.plan_layout import Window
 
 
@@ -19,7 +19,7 @@ class Entries(Protocol):
     values: Any
 
 
-class Running:
+class RunningTotals:
     """The totals of a window that ends at the newest observation, for moments before `until_ms`.
 
     Until then nothing leaves the window, so an observation in order only adds to the totals, and a question
@@ -53,7 +53,7 @@ class Running:
         self.with_sums = "total" in needs
         self.with_least = "least" in needs
         self.with_greatest = "greatest" in needs
-        self.buckets: Buckets | None = None
+        self.buckets: SubBuckets | None = None
         self.entries = 0
         self.total = self.spare = 0.0
         self.least, self.greatest = inf, -inf

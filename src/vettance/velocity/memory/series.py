@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from vettance.velocity.aggregates import Questions, Summary, WindowTotals, questions_of
 from vettance.velocity.answer_codegen import summarize_of
-from vettance.velocity.memory.last_seen import Latest
+from vettance.velocity.memory.last_seen import LatestValues
 from vettance.velocity.memory.packed_record import Word
-from vettance.velocity.memory.running_totals import Running
-from vettance.velocity.memory.sub_buckets import Buckets, join
+from vettance.velocity.memory.running_totals import RunningTotals
+from vettance.velocity.memory.sub_buckets import SubBuckets, join
 from vettance.velocity.plan_layout import SLACK, SeriesSlot
 from vettance.velocity.port import Value
 
@@ -54,10 +54,10 @@ class ObservedSeries:
         if lane.slot >= 0:
             self.values = array("q" if lane.textual else "d")
         self.runs = tuple(
-            Running(window) if questions_of(window.questions, Summary.TOTALS) else None
+            RunningTotals(window) if questions_of(window.questions, Summary.TOTALS) else None
             for window in lane.windows
         )
-        self.latest: Latest | None = Latest() if lane.keeps_latest else None
+        self.latest: LatestValues | None = LatestValues() if lane.keeps_latest else None
         self.has_buckets = False
         self.room = RAW_MAX  # raw entries before `spill` has to be called
         self.left_ms = -inf
@@ -126,7 +126,7 @@ class ObservedSeries:
                 inexact |= 1 << index
         return inexact
 
-    def _estimate(self, buckets: Buckets, at_ms: int, end: int, answers: list[Value]) -> int:
+    def _estimate(self, buckets: SubBuckets, at_ms: int, end: int, answers: list[Value]) -> int:
         """Answer what is asked of buckets for a late moment; return the inexact bits."""
         held, is_exact, are_extremes_exact = self._stretch(buckets, at_ms, end)
         inexact = 0
@@ -137,7 +137,7 @@ class ObservedSeries:
                 inexact |= 1 << index
         return inexact
 
-    def _stretch(self, buckets: Buckets, at_ms: int, end: int) -> tuple[WindowTotals, bool, bool]:
+    def _stretch(self, buckets: SubBuckets, at_ms: int, end: int) -> tuple[WindowTotals, bool, bool]:
         """Return the totals of a window before a late moment, and whether totals and extremes are exact."""
         start_ms = at_ms - buckets.span_ms
         edge_bucket, head_bucket = start_ms // buckets.width_ms, at_ms // buckets.width_ms
@@ -218,7 +218,7 @@ class ObservedSeries:
         values = self.values if self.values is not None else array("q", bytes(8 * len(self.moments)))
         for window, run in zip(lane.windows, self.runs, strict=True):
             if run is not None:
-                run.buckets = buckets = Buckets(window, lane.kept_ms)
+                run.buckets = buckets = SubBuckets(window, lane.kept_ms)
                 for at_ms, word in zip(self.moments, values, strict=True):
                     buckets.add(at_ms, word)
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 import msgspec
 
 from vettance.velocity.fingerprint import is_modulus
-from vettance.velocity.memory.key_groups import Busy, Keys
-from vettance.velocity.memory.last_seen import Latest
-from vettance.velocity.memory.running_totals import Running
+from vettance.velocity.memory.key_groups import Busy, GroupKeys
+from vettance.velocity.memory.last_seen import LatestValues
+from vettance.velocity.memory.running_totals import RunningTotals
 from vettance.velocity.memory.series import ROOM_WITH_BUCKETS, ObservedSeries
-from vettance.velocity.memory.sub_buckets import Buckets
+from vettance.velocity.memory.sub_buckets import SubBuckets
 from vettance.velocity.memory.tenant_memory import TenantMemory
 from vettance.velocity.plan_layout import SeriesSlot
 from vettance.velocity.port import Plan, VelocityAnswer
@@ -50,11 +50,11 @@ def dump_memory(memory: TenantMemory) -> Iterator[bytes]:
     return sealed(_frames(header, answers, groups))
 
 
-def _sweep_state(keys: Keys) -> tuple[Any, ...]:
+def _sweep_state(keys: GroupKeys) -> tuple[Any, ...]:
     return keys.next_sweep_ms, keys.oldest_ms, keys.waiting.tobytes()
 
 
-def _copy(keys: Keys) -> list[Any]:
+def _copy(keys: GroupKeys) -> list[Any]:
     held: list[Any] = list(keys.records.values())
     if keys.busy:
         for place, record in enumerate(held):
@@ -110,7 +110,7 @@ def _series_state(series: ObservedSeries) -> tuple[Any, ...]:
     )
 
 
-def _running_state(run: Running) -> tuple[Any, ...]:
+def _running_state(run: RunningTotals) -> tuple[Any, ...]:
     # The bits of more than 64 aggregates do not fit the integers of MessagePack.
     totals = [*run.state(), f"{run.inexact:x}"]
     buckets = run.buckets
@@ -223,17 +223,17 @@ def _make_series(lane: SeriesSlot, state: Any) -> ObservedSeries:
         series.room = ROOM_WITH_BUCKETS
     for window, run, known in zip(lane.windows, series.runs, runs, strict=True):
         if run is not None:
-            _make_running(run, known, Buckets(window, lane.kept_ms) if has_buckets else None)
+            _make_running(run, known, SubBuckets(window, lane.kept_ms) if has_buckets else None)
     if latest is not None:
         forgotten_ms, seen, last = latest
-        series.latest = Latest()
+        series.latest = LatestValues()
         series.latest.forgotten_ms = forgotten_ms
         series.latest.of = dict(zip(seen, last, strict=True))
         series.latest.moments = array("q", sorted(last))
     return series
 
 
-def _make_running(run: Running, state: Any, buckets: Buckets | None) -> None:
+def _make_running(run: RunningTotals, state: Any, buckets: SubBuckets | None) -> None:
     (*totals, inexact), held = state
     run.restore(totals)
     run.inexact = int(inexact, 16)

@@ -20,7 +20,7 @@ LATE_BUCKETS_MAX: Final = 352
 EMPTY: Final = WindowTotals(0, 0.0, math.inf, -math.inf, None)
 
 
-class Buckets:
+class SubBuckets:
     """One window of one busy series, on a grid of sub-buckets of equal width from the epoch on.
 
     The arrays run in step: index 0 is the bucket `base`; those that nobody asks for stay empty. While events

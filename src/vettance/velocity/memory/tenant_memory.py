@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Final
 
 from vettance.velocity.fingerprint import fingerprinter
-from vettance.velocity.memory.dedup import Recent
-from vettance.velocity.memory.key_groups import Keys
+from vettance.velocity.memory.dedup import RecentAnswers
+from vettance.velocity.memory.key_groups import GroupKeys
 from vettance.velocity.memory.plan_codegen import write
 from vettance.velocity.plan_layout import AHEAD_MS, LATE_MS_MIN, MOMENT_MAX, Group, PlanLayout
 from vettance.velocity.port import Observation, Plan, Value, VelocityAnswer
@@ -29,14 +29,14 @@ class TenantMemory:
         self.known: dict[Value, int] = {}
         self.fingerprint = _keeping(fingerprinter(modulus), self.known)
         self.read = programme.read
-        self.keys = tuple(Keys(written) for written in programme.groups)
+        self.keys = tuple(GroupKeys(written) for written in programme.groups)
         # By mask: what `observe` goes through, (keys of a group, place of its key, lanes the event is in).
-        self.turns: dict[int, tuple[tuple[Keys, int, int], ...]] = {}
+        self.turns: dict[int, tuple[tuple[GroupKeys, int, int], ...]] = {}
         self.high_ms = -MOMENT_MAX
         # The highest that was ever: what is as old as it says may have been forgotten by it.
         self.reach_ms = -MOMENT_MAX
         self.observed = 0
-        self.recent = Recent()
+        self.recent = RecentAnswers()
 
     def observe(
         self, event_id: str, at_ms: int, seen: Observation, now_ms: int | None = None
@@ -94,7 +94,7 @@ class TenantMemory:
             return at_ms
         return self.high_ms if self.high_ms > -MOMENT_MAX else now_ms
 
-    def _turns(self, mask: int) -> tuple[tuple[Keys, int, int], ...]:
+    def _turns(self, mask: int) -> tuple[tuple[GroupKeys, int, int], ...]:
         if len(self.turns) >= _MASKS_MAX:
             self.turns.clear()
         turns = tuple((keys, keys.group.key, keys.group.meets(mask)) for keys in self.keys)

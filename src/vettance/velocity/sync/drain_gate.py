@@ -3,7 +3,7 @@
 import asyncio
 
 
-class Turnstile:
+class DrainGate:
     """Counts the events of each tenant that are under way, and holds new ones back on request.
 
     One task at a time holds a tenant back; the next one waits until events were let through again.

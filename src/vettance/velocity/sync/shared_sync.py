@@ -12,7 +12,7 @@ from vettance.redis_link.down import StateDown
 from vettance.telemetry.logs import logger
 from vettance.velocity.port import Condition, Observation, Plan, SharedVelocity, Unready
 from vettance.velocity.sync.event_log import EventLog
-from vettance.velocity.sync.unconfirmed import Doubts
+from vettance.velocity.sync.unconfirmed import UnconfirmedEvents
 from vettance.velocity.sync.velocity_backfill import SharedBackfill
 
 #: A lease outlives a pause of its holder, and is soon taken over from one that died.
@@ -75,7 +75,7 @@ class SharedVelocitySync(ABC, Generic[Rules]):
         self._dead: dict[str, set[str]] = {}
         #: Tenants whose memory may lack events that were stored after it had been lost and filled.
         self._lacking: set[str] = set()
-        self._doubts = Doubts()
+        self._doubts = UnconfirmedEvents()
         #: How often in a row the filling of a tenant's memory failed here.
         self._failed: dict[str, int] = {}
         self._wanted: set[str] = set()

@@ -10,7 +10,7 @@ _EVENTS_MAX: Final = 10_000  # of a tenant; as many as its memory keeps answers 
 _AT_ONCE: Final = 500
 
 
-class Doubts:
+class UnconfirmedEvents:
     """The events of this process that are, as far as it knows, in the memory and not in the log."""
 
     def __init__(self) -> None:
