@@ -22,7 +22,7 @@ from bench.store.embedded_store import DECISION, DELIVERY, EVENT, TENANT, rows
 from vettance.db.dialect import form_of
 from vettance.db.engine import Statement, insert
 from vettance.db.postgres import PostgresStore
-from vettance.db.postgres_batch import Batcher, CommitBatch
+from vettance.db.postgres_batch import BatchCommitter, CommitBatch
 from vettance.db.postgres_link import connect
 from vettance.db.postgres_read import fetch
 from vettance.history import sql
@@ -86,7 +86,7 @@ async def measure(url: str, count: int, repeats: int) -> None:
         seen = await connection.fetchval("SELECT count(*) FROM event")
         assert (seen == 0) == bound, "the walls are not where they are to be"
     newest = await none.fetchval("SELECT MAX(seq) FROM decision WHERE tenant = $1", TENANT)
-    batcher, number = Batcher(), 0
+    batcher, number = BatchCommitter(), 0
 
     async def write(connection: Any) -> None:
         nonlocal number

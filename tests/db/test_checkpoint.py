@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.db.rows import decided, size, use
-from vettance.db.checkpoint import Checkpointer, Lock
+from vettance.db.checkpoint import Checkpointer, FileLock
 from vettance.db.connection import open_writer
 from vettance.db.engine import Statement, StoreDown
 from vettance.db.migrate import migrate
@@ -43,7 +43,7 @@ def test_a_checkpoint_needs_a_commit_begun_after_the_last_one(
 ) -> None:
     monkeypatch.setattr("vettance.db.checkpoint.INTERVAL_S", 0.01)
     migrate(path)
-    lock = Lock(path)
+    lock = FileLock(path)
     assert lock.take()
     committer = Committer(open_writer(path))
     checkpointer = Checkpointer(path, committer, lock)
@@ -66,7 +66,7 @@ def test_a_checkpoint_needs_a_commit_begun_after_the_last_one(
 def test_only_one_process_at_a_time_checkpoints(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vettance.db.checkpoint._OWNER_PATIENCE_S", 0.05)
     path.parent.mkdir()
-    first, second = Lock(path), Lock(path)
+    first, second = FileLock(path), FileLock(path)
     first.insist()
     assert not second.take()
     with pytest.raises(StoreDown, match="another server"):
@@ -83,5 +83,5 @@ async def test_a_command_leaves_the_checkpoints_to_the_server(path: Path, served
         for number in range(300):
             await command.write(*decided(f"evt_{number:032x}", size=9000))
         await asyncio.sleep(0.6)
-        assert not Lock(path).take()
+        assert not FileLock(path).take()
     assert await served.write(use("ten_a", 1)) == [1]

@@ -88,8 +88,6 @@ PARTICIPLES: set[str] = {
     "Sought",
     "Thought",
     "Tried",
-    "Undone",
-    "Unmet",
     "Unresolved",
     "Unverified",
     "Weighed",
@@ -101,7 +99,6 @@ PARTICIPLES: set[str] = {
     "_Searched",
     "_Sought",
     "_Thought",
-    "_Unmet",
 }
 
 

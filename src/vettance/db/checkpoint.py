@@ -39,7 +39,7 @@ def _line(reason: str) -> str:
     return json.dumps(line) + "\n"
 
 
-class Lock:
+class FileLock:
     """The right to checkpoint, held by one process at a time; the kernel takes it back when that one ends."""
 
     def __init__(self, path: Path) -> None:
@@ -82,7 +82,7 @@ class Lock:
 class Checkpointer:
     """A thread that checkpoints while it lives, and says in the log when it begins to fail."""
 
-    def __init__(self, path: Path, committer: Committer, lock: Lock, *, sync_ahead: bool = False) -> None:
+    def __init__(self, path: Path, committer: Committer, lock: FileLock, *, sync_ahead: bool = False) -> None:
         self._log = path.with_name(path.name + "-wal")
         self._committer = committer
         self._lock = lock

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
-from vettance.db.checkpoint import Lock
+from vettance.db.checkpoint import FileLock
 from vettance.db.engine import StoreDown
 
 #: How long a start waits for a server that is about to stop.
@@ -27,7 +27,7 @@ async def unserved(
     Waits so long for one to stop, and tells at once what it waits for. Raises `StoreDown` with the `refusal`
     when it does not, and when the lock beside the file cannot be had at all.
     """
-    lock = Lock(path)
+    lock = FileLock(path)
     until_s = time.monotonic() + wait_s
     try:
         is_ours = lock.take()

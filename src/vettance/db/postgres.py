@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple, Self
 from vettance.db import write_batcher
 from vettance.db.engine import ANSWER_S_MAX, EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
 from vettance.db.postgres_analyze import LOOK_S, count, select_grown
-from vettance.db.postgres_batch import Batcher, CommitBatch, Reply, Unmet
-from vettance.db.postgres_link import ERRORS, ReadOnly, StatementRefused, Undone, connect, failure, part
+from vettance.db.postgres_batch import BatchCommitter, CommitBatch, Reply, WrongRowCount
+from vettance.db.postgres_link import ERRORS, ReadOnly, RolledBack, StatementRefused, connect, failure, part
 from vettance.db.postgres_read import fetch
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
@@ -50,7 +50,7 @@ class PostgresStore:
         self._url = url
         self._read_s_max = read_s_max
         self._loop = asyncio.get_running_loop()
-        self._batcher = Batcher()
+        self._batcher = BatchCommitter()
         self._turns = PostgresTurns(url, self._batcher, self._meters, self._note_refusal)
         self._writer: Any = None
         self._waiting: deque[_WaitingWrite] = deque()
@@ -105,7 +105,7 @@ class PostgresStore:
         self._reads += 1
         try:
             async with asyncio.timeout(self._read_s_max + 1), self._reading:
-                with contextlib.suppress(Undone):
+                with contextlib.suppress(RolledBack):
                     return await self._read(statement)
                 return await self._read(statement)
         except TimeoutError:
@@ -262,7 +262,7 @@ class PostgresStore:
         try:
             await self._batcher.admit(self._writer, about)
             await self._batcher.together(self._writer, [write])
-        except Unmet:
+        except WrongRowCount:
             pass
         except ERRORS as error:
             reason = failure(error)

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.db.dialect import ExecutionRun, Form, add_up, arrange
 from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown
-from vettance.db.postgres_link import ERRORS, StatementRefused, Undone, failure
+from vettance.db.postgres_link import ERRORS, RolledBack, StatementRefused, failure
 
 #: How many rows each statement of a write changed, or why none of it was kept.
 Reply = list[int] | Clash | Lost | Misuse | StoreDown
@@ -25,11 +25,11 @@ class CommitBatch(NamedTuple):
     tenants: set[str]
 
 
-class Unmet(Exception):
+class WrongRowCount(Exception):
     """A statement changed another number of rows than its write demands."""
 
 
-class Batcher:
+class BatchCommitter:
     """Applies batches on a connection that is handed to it; remembers how texts are sent in bulk."""
 
     def __init__(self) -> None:
@@ -57,11 +57,11 @@ class Batcher:
         try:
             await self.admit(connection, batch.tenants)
             replies: list[Reply] = [*await self.together(connection, batch.writes)]
-        except Unmet:
+        except WrongRowCount:
             pass
         except ERRORS as error:
             reason = failure(error)
-            failed = isinstance(reason, StoreDown) and not isinstance(reason, Undone | StatementRefused)
+            failed = isinstance(reason, StoreDown) and not isinstance(reason, RolledBack | StatementRefused)
             if failed or connection.is_closed():
                 raise
         else:
@@ -78,7 +78,7 @@ class Batcher:
     async def together(self, connection: Any, writes: Sequence[Sequence[Statement]]) -> list[list[int]]:
         """Apply writes in the transaction that is open, and return how many rows each statement changed.
 
-        Raises `Unmet`, and what the driver raises; the transaction is of no more use then.
+        Raises `WrongRowCount`, and what the driver raises; the transaction is of no more use then.
         """
         counts = [[0] * len(write) for write in writes]
         for step in arrange(writes):
@@ -123,7 +123,7 @@ class Batcher:
                     steps = arrange([[one]])
                     counts.append(sum([sum(await self._run(connection, step)) for step in steps]))
                     _insist([one], counts[-1:])
-            except Unmet as unmet:
+            except WrongRowCount as unmet:
                 replies.append(Lost(str(unmet)))
             except ERRORS as error:
                 guilty = failure(error)
@@ -141,7 +141,7 @@ class Batcher:
 def _insist(write: Sequence[Statement], counts: Sequence[int]) -> None:
     for one, changed in zip(write, counts, strict=True):
         if one.rows is not None and one.rows != changed:
-            raise Unmet(f"{changed} rows changed where {one.rows} must")
+            raise WrongRowCount(f"{changed} rows changed where {one.rows} must")
 
 
 def _is_down(reason: Exception) -> bool:

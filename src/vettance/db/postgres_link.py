@@ -64,7 +64,7 @@ _DOWN: Final = {
 }
 
 
-class Undone(StoreDown):
+class RolledBack(StoreDown):
     """PostgreSQL undid a transaction for the sake of another one: nothing of it was kept, and it may be tried
     again at once."""
 
@@ -137,7 +137,7 @@ def _down(message: str, code: str) -> StoreDown | None:
     said = _DOWN.get(code) or _DOWN.get(code[:2])
     if said is None:
         return None
-    return Undone(said) if code in _UNDONE else StoreDown(said)
+    return RolledBack(said) if code in _UNDONE else StoreDown(said)
 
 
 def _want(error: Any, code: str) -> StatementRefused | None:
@@ -276,7 +276,7 @@ async def _settle(connection: Any, *, plain: bool) -> None:
     await connection.set_type_codec(
         "numeric", schema="pg_catalog", encoder=str, decoder=_number, format="text"
     )
-    if not plain and await is_above_walls(connection):
+    if not plain and await bypasses_row_security(connection):
         await connection.execute(f"SET ROLE {ROLE}")
 
 
@@ -292,7 +292,7 @@ async def part(connection: Any) -> None:
         connection.terminate()
 
 
-async def is_above_walls(connection: Any) -> bool:
+async def bypasses_row_security(connection: Any) -> bool:
     """Tell whether the user of a connection is bound by no policy, so that walls would be none to it."""
     above = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
     return bool(await connection.fetchval(above))

@@ -21,9 +21,9 @@ from vettance.db.postgres_link import (
     ERRORS,
     FOLDER,
     ROLE,
+    bypasses_row_security,
     connect,
     failure,
-    is_above_walls,
     part,
     tables_of_ours,
 )
@@ -86,7 +86,7 @@ async def migrate(url: str, folder: Path = FOLDER) -> int:
         applied = await _applied(connection, known)
         for migration in known[applied:]:
             await _apply(connection, migration)
-        if await is_above_walls(connection):
+        if await bypasses_row_security(connection):
             await _let_work(connection)
         await _look_ahead(connection, patience_s=0)
     return len(known)
@@ -191,7 +191,7 @@ async def lacking(connection: Any) -> str | None:
 async def prepare(url: str) -> None:
     """Where the user that was given is bound by no policy, have a role that is, for the daily work."""
     async with owning(url) as connection:
-        if await is_above_walls(connection) and not await connection.fetchval(
+        if await bypasses_row_security(connection) and not await connection.fetchval(
             "SELECT 1 FROM pg_roles WHERE rolname = $1", ROLE
         ):
             # Another database of this server may be set up at the same moment.

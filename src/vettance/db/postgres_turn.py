@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from vettance.db.dialect import form_of
 from vettance.db.engine import ANSWER_S_MAX, Clash, Lost, Misuse, Row, Statement, StoreDown
-from vettance.db.postgres_batch import BEGIN, Batcher, Unmet
+from vettance.db.postgres_batch import BEGIN, BatchCommitter, WrongRowCount
 from vettance.db.postgres_link import ERRORS, ReadOnly, StatementRefused, connect, failure, part
 from vettance.telemetry.meters import Meters
 
@@ -25,7 +25,7 @@ Tell = Callable[[StoreDown, Sequence[Statement]], object]
 class PostgresTurn:
     """Implements `Turn` on a transaction that holds the lock of all batches."""
 
-    def __init__(self, connection: Any, batcher: Batcher) -> None:
+    def __init__(self, connection: Any, batcher: BatchCommitter) -> None:
         self._connection = connection
         self._batcher = batcher
         # A connection answers one question at a time, and callers may ask two at once.
@@ -82,7 +82,7 @@ class PostgresTurns:
     `on_refusal` hears of those that the database refuses as it stands.
     """
 
-    def __init__(self, url: str, batcher: Batcher, meters: Meters, on_refusal: Tell) -> None:
+    def __init__(self, url: str, batcher: BatchCommitter, meters: Meters, on_refusal: Tell) -> None:
         self._url = url
         self._batcher = batcher
         self._meters = meters
@@ -144,7 +144,7 @@ def _told(connection: Any) -> Iterator[None]:
     """Say what the errors of the driver mean in the words of the port."""
     try:
         yield
-    except Unmet as unmet:
+    except WrongRowCount as unmet:
         raise Lost(str(unmet)) from None
     except ERRORS as error:
         # How the driver speaks of a line that broke depends on what it was doing.

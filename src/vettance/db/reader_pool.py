@@ -53,7 +53,7 @@ def _rows(connection: sqlite3.Connection, statement: Statement) -> list[Row]:
         return take_piece(cursor, statement.bytes_max)
 
 
-class Readers:
+class ReaderPool:
     """The pool. Queries beyond the number of threads wait, up to a bound."""
 
     def __init__(self, path: Path, answer_s_max: float = ANSWER_S_MAX) -> None:

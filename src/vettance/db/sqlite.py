@@ -8,8 +8,8 @@ from typing import Literal, Self
 from vettance.db.connection import STORE_FILE, prepare
 from vettance.db.engine import ANSWER_S_MAX, Row, Statement
 from vettance.db.migrate import migrate
-from vettance.db.reader_pool import Readers
-from vettance.db.write_batcher import Gatherer
+from vettance.db.reader_pool import ReaderPool
+from vettance.db.write_batcher import WriteBatcher
 from vettance.db.writer_channel import ProcessChannel, ThreadChannel
 from vettance.telemetry.meters import Meters
 
@@ -29,7 +29,7 @@ class SqliteStore:
     """
 
     def __init__(
-        self, path: Path, gatherer: Gatherer, channel: ThreadChannel | ProcessChannel, readers: Readers
+        self, path: Path, gatherer: WriteBatcher, channel: ThreadChannel | ProcessChannel, readers: ReaderPool
     ):
         self._path = path
         self._gatherer = gatherer
@@ -48,8 +48,8 @@ class SqliteStore:
         query, in seconds. Raises `StoreDown` with one line that says what is wrong with the file.
         """
         await asyncio.to_thread(prepare, path)
-        readers = await asyncio.to_thread(Readers, path, read_s_max)
-        gatherer = Gatherer(meters)
+        readers = await asyncio.to_thread(ReaderPool, path, read_s_max)
+        gatherer = WriteBatcher(meters)
         channel = (ProcessChannel if writer == "process" else ThreadChannel)(path, gatherer)
         try:
             await gatherer.start(channel)

@@ -24,7 +24,7 @@ _decoder = msgspec.msgpack.Decoder()
 _encoder = msgspec.msgpack.Encoder()
 
 
-class _Unmet(Exception):
+class _WrongRowCount(Exception):
     """A statement changed another number of rows than its write demands."""
 
 
@@ -76,7 +76,7 @@ class Committer:
         """Commit all writes at once; if one fails, roll back and commit them apart, so that only it fails."""
         try:
             return self._transact(writes, self._together)
-        except _Unmet as unmet:
+        except _WrongRowCount as unmet:
             guilty = ["lost", str(unmet)]
         except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
             kind, sentence = failure(error)
@@ -148,7 +148,7 @@ class Committer:
             execute("SAVEPOINT one")
             try:
                 reply.append(self._one(self._shape(write[0]), write))
-            except _Unmet as unmet:
+            except _WrongRowCount as unmet:
                 reply.append(["lost", str(unmet)])
             except (sqlite3.Error, ValueError, TypeError, OverflowError) as error:
                 kind, sentence = failure(error)
@@ -172,7 +172,7 @@ class Committer:
                 # The driver counts only what begins with INSERT, UPDATE, DELETE or REPLACE, not WITH.
                 changed = connection.total_changes - before
             if rows is not None and changed != rows:
-                raise _Unmet(f"{changed} rows changed where {rows} must")
+                raise _WrongRowCount(f"{changed} rows changed where {rows} must")
             counts.append(changed)
         return counts
 

@@ -3,7 +3,7 @@
 import sqlite3
 from pathlib import Path
 
-from vettance.db.checkpoint import Lock
+from vettance.db.checkpoint import FileLock
 from vettance.db.connection import failure, open_writer
 from vettance.db.engine import StoreDown
 
@@ -20,7 +20,7 @@ def compact(path: Path) -> bool:
     copies stay in what is free of the old page, and the indexes of searches keep what was taken out of them
     until their segments are merged. Raises `StoreDown`, upon which the file is as it was.
     """
-    lock = Lock(path)
+    lock = FileLock(path)
     if not lock.take():
         return False
     try:

@@ -58,7 +58,7 @@ class _SentBatch(NamedTuple):
     sent_ns: int
 
 
-class Gatherer:
+class WriteBatcher:
     """The sender of frames. Everything happens on the event loop; one timer serves all time-outs."""
 
     def __init__(self, meters: Meters | None = None) -> None:

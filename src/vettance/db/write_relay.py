@@ -15,7 +15,7 @@ from typing import Any, Final, Self, cast
 import msgspec
 
 from vettance.db.engine import ANSWER_S_MAX, Clash, Lost, Misuse, Row, Statement, Store, StoreDown
-from vettance.db.reader_pool import Readers
+from vettance.db.reader_pool import ReaderPool
 
 # A frame is its length in bytes and `[texts, writes]`: SQL texts not sent before (their numbers go on from
 # those before), and writes `[id, [number of the text, arguments, rows], …]`. The answer to it is, as writes
@@ -87,7 +87,7 @@ class RelayedStore:
     `on_end` is called when the parent is gone; from then on every write raises `StoreDown`.
     """
 
-    def __init__(self, readers: Readers, on_end: Callable[[], None]) -> None:
+    def __init__(self, readers: ReaderPool, on_end: Callable[[], None]) -> None:
         self._readers = readers
         self._on_end = on_end
         self._link: _RelaySocket | None = None
@@ -101,7 +101,7 @@ class RelayedStore:
     @classmethod
     async def open(cls, path: Path, link: socket.socket, on_end: Callable[[], None]) -> Self:
         """Open the store of a running parent over a connected socket. Raises `StoreDown`."""
-        store = cls(await asyncio.to_thread(Readers, path), on_end)
+        store = cls(await asyncio.to_thread(ReaderPool, path), on_end)
         made = await asyncio.get_running_loop().create_connection(
             lambda: _RelaySocket(store._answered, store._parent_gone), sock=link
         )

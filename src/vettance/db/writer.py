@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from vettance.db.checkpoint import Checkpointer, Lock
+from vettance.db.checkpoint import Checkpointer, FileLock
 from vettance.db.connection import failure, open_writer
 from vettance.db.engine import StoreDown
 from vettance.db.sqlite_batch import Committer
@@ -29,7 +29,7 @@ class StoreWriter:
     """
 
     def __init__(self, path: Path, *, own: bool) -> None:
-        lock = Lock(path)
+        lock = FileLock(path)
         if own:
             lock.insist()
         self._committer = Committer(open_writer(path))
