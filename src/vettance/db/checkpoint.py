@@ -1,4 +1,4 @@
-"""Checkpoints: moves committed pages from the log into the store file, beside the writer.
+"""Checkpoints: moves committed pages from the log into the store file, next to the writer.
 
 SQLite's own checkpoints run inside a commit, and make the slowest one in a hundred wait for tens of
 milliseconds. Here a thread with a connection of its own does the work twice a second.
@@ -7,7 +7,7 @@ SQLite before 3.51.3 has a race in which a checkpoint that starts when there is 
 very instant at which a commit starts the log over, marks pages as moved that were not: committed rows vanish
 (sqlite.org/wal.html, "The WAL-Reset Bug"). Two rules keep it from ever happening here:
 
-1. One process at a time checkpoints, the one that holds the lock file beside the store.
+1. One process at a time checkpoints, the one that holds the lock file next to the store.
 2. It starts a checkpoint only when a transaction that began after the last checkpoint has been committed.
    Then there is something left to move, nobody else moves it, and so no commit can start the log over.
 """
@@ -121,7 +121,8 @@ class Checkpointer:
             worth_moving = self._lock.held or self._log_bytes() >= _LOG_BYTES_WORTH_MOVING
             if not worth_moving or not self._lock.take():
                 return
-            # Whoever held the lock before may have moved everything: only later commits are sure to be left.
+            # The process that held the lock before may have moved
+            # everything: only later commits are sure to be left.
             self._mark = self._committer.begun
         if self._checkpoint() > LOG_BYTES_MAX:
             # The first pass took long, and much was written meanwhile; the second one is short, and what is

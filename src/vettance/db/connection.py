@@ -1,4 +1,4 @@
-"""Connections to the store file: every setting that durability or speed depends on stands here."""
+"""Connections to the store file: every setting that durability or speed depends on."""
 
 import os
 import sqlite3
@@ -7,7 +7,7 @@ from pathlib import Path
 from vettance.db.engine import StoreDown
 
 STORE_FILE = "vettance.db"
-#: What SQLite keeps beside a file. It would replay a log or a journal over whatever bears the file's name.
+#: The files that SQLite keeps next to a store. It would replay them over any file of the name.
 BESIDE = ("-wal", "-shm", "-journal")
 
 # Measured with rows of about 1 KB: pages of 8 KiB write a third less to the log than pages of 4 KiB

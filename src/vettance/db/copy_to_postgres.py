@@ -24,13 +24,13 @@ ROWS: Final = 2_000
 _LEAVING_S: Final = 2.0
 #: Tables that others refer to come first.
 _FIRST: Final = ("tenant", "subscription", "chunk", "delivery")
-#: Made anew from the others, by the store itself too, or there already.
+#: Not copied: derived from other tables, kept by triggers, or there already.
 _MADE: Final = (
     *("schema_version", "term_search", "id_search", "term_epoch"),
     *("aml_alert_count", "aml_case_count"),
 )
 
-#: Told how many rows of a table have been copied, and of how many.
+#: Called with a table, how many of its rows have been copied, and of how many.
 Progress = Callable[[str, int, int], None]
 
 

@@ -51,7 +51,7 @@ async def _fill(draft: Path, target: Path, url: str, searched_bits: int, progres
             file.execute("COMMIT")
             if file.execute("PRAGMA foreign_key_check").fetchone() is not None:
                 raise StoreDown("the database has rows that refer to nothing")
-            # Everything stands in the file itself from now on, so that it can be given its name.
+            # Everything is in the file itself from now on, so that it can be given its name.
             file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         await asyncio.to_thread(draft.rename, target)
         keep_entry(target)
@@ -107,7 +107,7 @@ async def _copy_table(file: sqlite3.Connection, connection: Any, table: str, pro
 
 
 def _as_text(row: Sequence[Any], places: Sequence[int]) -> list[Any]:
-    """Give values the type of their column: texts that are long stand as bytes in the database."""
+    """Give values the type of their column: long texts are bytes in the database."""
     values = list(row)
     for place in places:
         if isinstance(values[place], bytes):

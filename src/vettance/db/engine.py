@@ -10,7 +10,7 @@ from vettance.db.tables import Insert, Tables
 
 Row = tuple[Any, ...]
 
-#: The longest text that stands in a key as it is; two of them fit into an index row of PostgreSQL.
+#: The longest text that is kept in a key as it is; two of them fit into an index row of PostgreSQL.
 KEY_BYTES_MAX: Final = 1_024
 
 #: Bytes after which a read in pieces stops: thousands of usual rows, and few enough of the largest that
@@ -20,7 +20,7 @@ PIECE_BYTES: Final = 4 * 1024 * 1024
 #: How long any call may take before it raises `StoreDown`. What has a part of it to itself derives from it.
 ANSWER_S_MAX: Final = 10.0
 
-#: What stands in place of a tenant where the service keeps its own house, over the rows of all tenants.
+#: Names all tenants, for the statements of the service's own maintenance.
 EVERYBODY = "*"
 
 
@@ -53,9 +53,9 @@ class Lost(Exception):
 
 
 class StoreDown(Exception):
-    """The store did not take the request. For a write, nothing is known to be kept.
+    """The store did not take the request; a write may or may not have been kept.
 
-    Anybody may read the text, in `/readyz`. `detail` is for operators: which host, and what it said.
+    The text is public, in `/readyz`. `detail` is for operators: the host and its message.
     """
 
     def __init__(self, text: str = "", detail: str = "") -> None:
@@ -69,7 +69,7 @@ class StoreDown(Exception):
 
 
 class Misuse(Exception):
-    """A statement is wrong in itself (bad SQL, a broken reference, a value no store can keep): a bug of ours.
+    """A statement is wrong in itself (bad SQL, a broken reference, a value no store can keep): our bug.
 
     Nothing of the write was kept, and asking again will not help.
     """
@@ -96,17 +96,17 @@ class Store(Protocol):
         """Bring the schema to the newest version and return that version's number."""
 
     async def close(self) -> None:
-        """Finish what is in flight and let go of every resource."""
+        """Finish what is in flight and release every resource."""
 
 
 class Turn(Protocol):
-    """A write in the making, of all processes the only one: nothing is written beside it while it lasts.
+    """A write transaction that also reads. It excludes the writes of all processes while it lasts.
 
     What it reads stays true until its end. It is kept whole when its block ends, and undone when that raises.
     """
 
     async def begin(self, tenants: Collection[str]) -> None:
-        """Say whose rows it is about; before anything else, and once."""
+        """Name the tenants whose rows it touches; first of all calls, and once."""
 
     async def read(self, statement: Statement) -> list[Row]:
         """Return the rows of a query, seeing everything that was written before."""
@@ -123,7 +123,7 @@ class Turns(Protocol):
     """A store of several processes, in which one can think between reading and writing."""
 
     def turn(self) -> AbstractAsyncContextManager[Turn]:
-        """Wait for a turn. Raises `StoreDown` when it does not come, or does not end well."""
+        """Wait for a turn. Raises `StoreDown` when none is granted in time or its commit fails."""
 
 
 def scoped(
@@ -134,7 +134,7 @@ def scoped(
     `tables` are those that the text names; a test holds the two against each other.
 
     Raises `ValueError` when the text does not name the tenant column: a statement without it could
-    reach another tenant's rows, and must never leave the house.
+    reach another tenant's rows.
     """
     if "tenant" not in sql or not tenant:
         raise ValueError("a scoped statement must name its tenant")
@@ -154,7 +154,7 @@ def insert(into: Insert, tenant: str | None, args: Sequence[Any]) -> Statement:
 
 
 def bounded_key(text: str) -> str:
-    """Return what stands for a text in a key that is never read back: the text itself, or its digest.
+    """Return the form of a text in a key that is never read back: the text itself, or its digest.
 
     An index row of PostgreSQL holds 2,704 bytes. Digests begin in a way that no id of a caller is likely to.
     """
@@ -164,16 +164,16 @@ def bounded_key(text: str) -> str:
 
 
 def in_pieces(statement: Statement, bytes_max: int = PIECE_BYTES) -> Statement:
-    """Have a query whose rows may be large return no more of its first rows than come to so many bytes.
+    """Limit a query to its first rows, until they come to so many bytes.
 
-    At least one, when there is one. Who reads goes on behind the last row until there are none: fewer rows
-    than were asked for do not mean that there are no more.
+    It returns at least one row when there is one. The caller asks again for the rows after the last one until
+    there are none: fewer rows than asked for do not mean that there are no more.
     """
     return statement._replace(bytes_max=bytes_max)
 
 
 def bytes_of(row: Row) -> int:
-    """Return how much memory the texts and bytes of a row take, but for the heads of the objects."""
+    """Return how much memory the texts and bytes of a row take, without the object headers."""
     return sum(len(value) for value in row if isinstance(value, bytes | str))
 
 
@@ -189,10 +189,10 @@ def take_piece(rows: Iterable[Row], bytes_max: int, rows_max: int | None = None)
 
 
 def still_asked(keys: Sequence[Any], rows: Sequence[Row], bytes_max: int = PIECE_BYTES) -> Sequence[Any]:
-    """Return which rows, asked for by their keys, a read in pieces has not come to; keys come first in rows.
+    """Return the keys that a read in pieces has not reached; rows begin with their key, in any order.
 
-    Without an order: the embedded store would sort the rows with everything in them. None are left when
-    the rows did not come to `bytes_max`: what was not found then is not there.
+    There is no order because the embedded store would sort whole rows. No key is left when the rows did not
+    come to `bytes_max`: a key without a row does not exist then.
     """
     if sum(map(bytes_of, rows)) < bytes_max:
         return ()
@@ -201,10 +201,10 @@ def still_asked(keys: Sequence[Any], rows: Sequence[Row], bytes_max: int = PIECE
 
 
 def in_list(values: Sequence[Any]) -> tuple[str, list[Any]]:
-    """Return the placeholders of a list that a column is looked for in, and the arguments for them.
+    """Return the placeholders of an `IN` list and the arguments for them.
 
-    The last value is repeated up to the next power of two: every connection keeps what it has prepared, and
-    a text for each length would be hundreds.
+    The last value is repeated up to the next power of two: every connection keeps its prepared statements,
+    and a text for each length would be hundreds.
     """
     args = list(values)
     if args:
@@ -213,5 +213,5 @@ def in_list(values: Sequence[Any]) -> tuple[str, list[Any]]:
 
 
 def everyone(tables: Tables, sql: str, args: Sequence[Any] = (), rows: int | None = None) -> Statement:
-    """Build a statement of the service's own housekeeping, which concerns the rows of all tenants."""
+    """Build a statement of the service's own maintenance, which concerns the rows of all tenants."""
     return Statement(sql, args, rows, EVERYBODY, None, None, tables)

@@ -24,8 +24,8 @@ _log = logger()
 class ExclusiveUse:
     """The place of a process at a database: one that counts `alone`, or one of any that count together.
 
-    It is a lock that PostgreSQL takes back with the connection, exclusive for who is alone. Make one with
-    `await Presence.take(...)`; run `keep()` beside the work, then `leave()`.
+    It is a lock that PostgreSQL takes back with the connection, exclusive for a process that works alone.
+    Make one with `await ExclusiveUse.take(...)`; run `keep()` next to the work, then `leave()`.
     """
 
     def __init__(self, url: str, *, alone: bool) -> None:

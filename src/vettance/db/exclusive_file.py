@@ -14,7 +14,7 @@ from vettance.db.engine import StoreDown
 WAIT_S: Final = 5.0
 _LOOK_S: Final = 0.05
 
-#: Told in a sentence what is waited for.
+#: Called with a sentence that says what is waited for.
 Tell = Callable[[str], object]
 
 
@@ -25,7 +25,7 @@ async def unserved(
     """Keep servers off a store file while the block lasts, its folder being there.
 
     Waits so long for one to stop, and tells at once what it waits for. Raises `StoreDown` with the `refusal`
-    when it does not, and when the lock beside the file cannot be had at all.
+    when it does not, and when the lock file next to it cannot be opened.
     """
     lock = FileLock(path)
     until_s = time.monotonic() + wait_s

@@ -24,7 +24,7 @@ async def keep_duty(url: str, work: Callable[[], Awaitable[None]]) -> None:
 
     Being on duty is a lock that PostgreSQL takes back with the connection. A process that is cut off may
     overlap with the next one for a moment, so whatever is done must be settled under a condition. Work that
-    fails has ended when the duty is given up, and whoever has it next begins anew.
+    fails has ended when the duty is given up, and the next leader starts again.
     """
     while True:
         with contextlib.suppress(StoreDown, *ERRORS):

@@ -24,8 +24,8 @@ _NUMBER_MAX: Final = 2**31
 class Membership:
     """The place of one process among those that deliver webhooks from a database.
 
-    It is a lock that PostgreSQL takes back with the connection: whoever holds none any more is gone, or cut
-    off from the database, which for its work is the same.
+    It is a lock that PostgreSQL takes back with the connection: a process without one is gone, or cut off
+    from the database, which for its work is the same.
     """
 
     def __init__(self, url: str) -> None:

@@ -1,4 +1,4 @@
-"""Watched: a store whose outages are told to the log, once for everybody who asks it."""
+"""Observed store: reports the outages of a store to the log, once for all of its callers."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterator
@@ -9,7 +9,7 @@ from vettance.telemetry.outages import Outage
 
 
 class WatchedStore:
-    """A store that notes how each call ended; everything else is that of the store itself."""
+    """Wraps a store and records how each call ended; everything else is the store itself."""
 
     def __init__(self, store: Store, outage: Outage) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class WatchedStore:
         """Return the rows of a query."""
         with self._noted():
             rows = await self._store.read(statement)
-        # Writes may fail while reads do not. Somebody reads all the time, which nobody can say of writes.
+        # Writes may fail while reads do not. There are always reads, but not always writes.
         if not self._store.healthy():
             self._down(getattr(self._store, "trouble", None) or "it takes no writes")
         elif self._outage.is_down:
@@ -51,7 +51,7 @@ class WatchedStore:
         return await self._store.migrate()
 
     async def close(self) -> None:
-        """Let go of the store; that it answers no more then is no outage."""
+        """Close the store; its refusals after that are no outage."""
         self._is_closing = True
         await self._store.close()
 

@@ -136,7 +136,7 @@ class PostgresStore:
             if whole:
                 await self._put_back(connection)
             else:
-                # Whatever it is still doing, nobody wants it; the server is told by the end of the line.
+                # Nobody waits for its answer; the server notices the closed connection.
                 connection.terminate()
         return rows
 
@@ -174,7 +174,7 @@ class PostgresStore:
             del caller  # An exception that is raised here would hold it, and it the exception.
 
     def turn(self) -> contextlib.AbstractAsyncContextManager[Turn]:
-        """Wait until nobody else writes, to think between reading and writing; see `Turns.turn`."""
+        """Wait for the only write transaction that also reads; see `Turns.turn`."""
         return self._turns.turn()
 
     async def migrate(self) -> int:
@@ -219,7 +219,7 @@ class PostgresStore:
                 except ERRORS as error:
                     await self._revive(failure(error))
                 except Exception as error:  # noqa: BLE001
-                    # A bug of ours: the callers hear of it, and the loop goes on.
+                    # A bug of this program: the callers get the error, and the loop goes on.
                     await self._revive(StoreDown(f"the store failed inside: {type(error).__name__}"))
 
     async def _commit(self) -> None:
@@ -275,7 +275,7 @@ class PostgresStore:
             self._refused = self.trouble = None
 
     def _take(self) -> CommitBatch:
-        """Take the next writes, as long as they are all of tenants or all of the house."""
+        """Take the next writes, as long as they are all of tenants or all of maintenance."""
         batch = CommitBatch([], set())
         statements = 0
         while self._waiting and len(batch.writes) < write_batcher.BATCH_WRITES_MAX and statements < 4_000:

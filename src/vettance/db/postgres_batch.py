@@ -11,8 +11,8 @@ from vettance.db.postgres_link import ERRORS, RolledBack, StatementRefused, fail
 Reply = list[int] | Clash | Lost | Misuse | StoreDown
 
 # One batch at a time in the whole database. Places in the log are then in the order of the commits, so that
-# who has read up to one has missed none; and batches, which touch the same counts in any order, cannot
-# deadlock. The number is the word "vettance" in ASCII, so that nobody else will take the same one.
+# a reader that has reached one has missed none; and batches, which touch the same counts in any order,
+# cannot deadlock. The number is the word "vettance" in ASCII, so that nobody else will take the same one.
 TURN: Final = 0x76657474616E6365
 BEGIN: Final = f"BEGIN; SELECT pg_advisory_xact_lock({TURN})"
 _TENANTS: Final = "SELECT set_config('vettance.tenant', $1, true)"
@@ -30,7 +30,7 @@ class WrongRowCount(Exception):
 
 
 class BatchCommitter:
-    """Applies batches on a connection that is handed to it; remembers how texts are sent in bulk."""
+    """Applies batches on a connection that is passed to it; caches the texts of bulk inserts."""
 
     def __init__(self) -> None:
         self._bulk: dict[str, str] = {}
@@ -40,7 +40,7 @@ class BatchCommitter:
         await connection.execute(BEGIN)
 
     async def admit(self, connection: Any, tenants: Collection[str]) -> None:
-        """Say whose rows the transaction is about."""
+        """Name the tenants whose rows the transaction touches."""
         if tenants:
             await connection.fetchval(_TENANTS, ",".join(sorted(tenants)))
 

@@ -70,7 +70,7 @@ class RolledBack(StoreDown):
 
 
 class StatementRefused(StoreDown):
-    """The database does not take this statement as it stands, for want of a right, a table or room. That is
+    """The database refuses this statement in its present state, for want of a right, a table or room. That is
     for the deployment to mend; nothing of the write was kept, and other statements may be taken."""
 
 
@@ -141,11 +141,11 @@ def _down(message: str, code: str) -> StoreDown | None:
 
 
 def _want(error: Any, code: str) -> StatementRefused | None:
-    """Tell what the database lacks; None where a statement of ours is wrong."""
+    """Tell what the database lacks; None where the statement itself is wrong."""
     message = " ".join(str(error.message or "").split())
     if code == _NO_ROOM:
         return StatementRefused("the disk of PostgreSQL is full")
-    # The walls between tenants refuse with the same code; that would be a bug of ours.
+    # Row level security refuses with the same code; that would be a bug of this program.
     if code == _NO_RIGHT and str(error.server_source_function).startswith("aclcheck_error"):
         return StatementRefused(f"PostgreSQL refuses a right that the service needs: {message}")
     if code == _NO_TABLE and tables_of_ours().intersection(re.findall(r"\w+", message)):
@@ -293,6 +293,6 @@ async def part(connection: Any) -> None:
 
 
 async def bypasses_row_security(connection: Any) -> bool:
-    """Tell whether the user of a connection is bound by no policy, so that walls would be none to it."""
+    """Tell whether the user of a connection bypasses row level security."""
     above = "SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
     return bool(await connection.fetchval(above))

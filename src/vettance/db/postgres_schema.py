@@ -1,4 +1,4 @@
-"""The schema on PostgreSQL: migrations, the partitions of months, and the role that the walls bind."""
+"""The schema on PostgreSQL: migrations, the partitions of months, and the role that the policies bind."""
 
 # ruff: noqa: S608 - only names of ours are put into the texts
 
@@ -39,7 +39,7 @@ LOCK_PAUSE_S: Final = 0.5
 _SCHEMA: Final = 0x736368656D61
 #: Months that have their partitions before they begin.
 AHEAD: Final = 2
-#: Months of the past that get partitions when they are copied; what is older stands together.
+#: Months of the past that get partitions when they are copied; older rows share one.
 BACK_MAX: Final = 120
 #: Tables with a partition for each month; their ids begin with this prefix and the moment in hex digits.
 PARTITIONED: Final = {"event": "evt", "decision": "evt"}
@@ -59,7 +59,7 @@ _LACKS: Final = """SELECT EXISTS (SELECT 1 FROM pg_class
         WHEN relkind IN ('r', 'p') THEN NOT has_table_privilege($1::name, oid, 'INSERT')
         WHEN relkind = 'S' THEN NOT has_sequence_privilege($1::name, oid, 'USAGE')
         ELSE FALSE END)"""
-#: Asked as whoever does the daily work.
+#: Asked as the role that does the daily work.
 _LACKING: Final = """SELECT string_agg(wanted, ', ') || ' on ' || relname, current_user FROM pg_class,
     unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS wanted
     WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
@@ -156,7 +156,7 @@ async def _apply(connection: Any, migration: Migration) -> None:
 
 
 async def _in_turns(connection: Any, change: Callable[[], Awaitable[None]], patience_s: float) -> None:
-    """Change the schema in one transaction beside a service that is working.
+    """Change the schema in one transaction while the service is working.
 
     It has the turn of the batches, so that no writer can hold one of its tables and want another. What waits
     for a table holds up everybody who comes after, so it waits for moments, and lets others through between.
@@ -167,7 +167,7 @@ async def _in_turns(connection: Any, change: Callable[[], Awaitable[None]], pati
             async with connection.transaction():
                 await connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS_MAX}")
                 await connection.execute(f"SELECT pg_advisory_xact_lock({TURN})")
-                # The walls bind the owner of the tables too.
+                # Row level security binds the owner of the tables too.
                 await connection.execute("SELECT set_config('vettance.tenant', '*', true)")
                 return await change()
         except _BUSY:
@@ -231,7 +231,7 @@ async def partition(connection: Any, since: datetime.datetime) -> None:
 
 
 async def _look_ahead(connection: Any, *, patience_s: float) -> None:
-    """Make the partitions of this month and those to come, and the walls of all, where nobody is in the way.
+    """Make the partitions of this month and those to come, and their policies, where no lock is in the way.
 
     A dump does so for hours. Until a later turn makes them the last partition takes their rows.
     """
@@ -271,13 +271,13 @@ async def _part_off(connection: Any, table: str, month: datetime.datetime, patie
         await connection.execute(text)
         await _wall_in(connection, table, _name(table, month))
 
-    # Rows of this month may stand in the last partition already, where they are as safe as anywhere.
+    # Rows of this month may be in the last partition already, where they are as safe as anywhere.
     with contextlib.suppress(asyncpg.CheckViolationError):
         await _in_turns(connection, change, patience_s)
 
 
 async def _wall_in(connection: Any, table: str, name: str) -> None:
-    """Give a partition the wall of its table, for whoever reads it by its own name, such as a dump."""
+    """Give a partition the policy of its table, for readers that name the partition, such as a dump."""
     condition = await connection.fetchval(
         "SELECT pg_get_expr(polqual, polrelid) FROM pg_policy WHERE polrelid = $1::regclass", table
     )

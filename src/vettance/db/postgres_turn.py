@@ -1,4 +1,4 @@
-"""A turn in PostgreSQL: thinking inside the one writing transaction of the whole database."""
+"""Turns in PostgreSQL: the one write transaction of the whole database, open to reads and writes."""
 
 import asyncio
 import contextlib
@@ -18,8 +18,8 @@ TURN_S_MAX: Final = ANSWER_S_MAX - 2.0
 _BEGIN: Final = f"{BEGIN}; SAVEPOINT turn"
 _UNDO: Final = "ROLLBACK TO SAVEPOINT turn"
 
-#: Told why the database refused a turn, and what it was asked to do in it.
-Tell = Callable[[StoreDown, Sequence[Statement]], object]
+#: Called with why the database refused a turn, and the statements of the turn.
+Report = Callable[[StoreDown, Sequence[Statement]], object]
 
 
 class PostgresTurn:
@@ -72,17 +72,17 @@ class PostgresTurn:
     async def _asking_for(self, statements: Sequence[Statement]) -> AsyncIterator[None]:
         async with self._asking:
             self.asked = statements
-            with _told(self._connection):
+            with _translating(self._connection):
                 yield
 
 
 class PostgresTurns:
     """Gives turns, one at a time, on a connection of their own that is opened for the first one.
 
-    `on_refusal` hears of those that the database refuses as it stands.
+    `on_refusal` is called for those that the database refuses.
     """
 
-    def __init__(self, url: str, batcher: BatchCommitter, meters: Meters, on_refusal: Tell) -> None:
+    def __init__(self, url: str, batcher: BatchCommitter, meters: Meters, on_refusal: Report) -> None:
         self._url = url
         self._batcher = batcher
         self._meters = meters
@@ -97,12 +97,12 @@ class PostgresTurns:
         turn: PostgresTurn | None = None
         try:
             async with asyncio.timeout(TURN_S_MAX + 1), self._one, self._lent() as connection:
-                with _told(connection):
+                with _translating(connection):
                     await connection.execute(_BEGIN)
                 turn = PostgresTurn(connection, self._batcher)
                 started_ns = time.perf_counter_ns()
                 yield turn
-                with _told(connection):
+                with _translating(connection):
                     # Where a query has failed, PostgreSQL undoes it all and calls that no error.
                     if await connection.execute("COMMIT") != "COMMIT":
                         raise StoreDown("PostgreSQL undid a turn in which a query had failed")
@@ -128,11 +128,11 @@ class PostgresTurns:
             if whole and not self._closed:
                 self._idle = connection
             else:
-                # Whatever it was doing, nobody wants it; the server undoes it at the end of the line.
+                # Nobody waits for its answer; the server rolls back when the connection closes.
                 connection.terminate()
 
     async def close(self) -> None:
-        """Let go of the connection, once the turn under way has ended."""
+        """Close the connection, once the turn under way has ended."""
         self._closed = True
         async with self._one:
             if self._idle is not None:
@@ -140,13 +140,13 @@ class PostgresTurns:
 
 
 @contextlib.contextmanager
-def _told(connection: Any) -> Iterator[None]:
-    """Say what the errors of the driver mean in the words of the port."""
+def _translating(connection: Any) -> Iterator[None]:
+    """Translate the errors of the driver into those of the port."""
     try:
         yield
     except WrongRowCount as unmet:
         raise Lost(str(unmet)) from None
     except ERRORS as error:
-        # How the driver speaks of a line that broke depends on what it was doing.
+        # The error of a broken connection depends on what the driver was doing.
         broken = StoreDown("the connection to PostgreSQL failed") if connection.is_closed() else None
         raise broken or failure(error) from None

@@ -91,7 +91,7 @@ class ReaderPool:
         self._is_closed = True
         for query in list(self._running):
             query.abandon()
-        # What still waits for a thread is run too, for a moment, so that its callers are told.
+        # Queries that wait for a thread run too, for a moment, so that their callers get an answer.
         await asyncio.to_thread(self._threads.shutdown, wait=True)
         for connection in self._connections:
             connection.close()

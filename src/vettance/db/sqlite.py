@@ -29,10 +29,10 @@ class SqliteStore:
     """
 
     def __init__(
-        self, path: Path, gatherer: WriteBatcher, channel: ThreadChannel | ProcessChannel, readers: ReaderPool
+        self, path: Path, batcher: WriteBatcher, channel: ThreadChannel | ProcessChannel, readers: ReaderPool
     ):
         self._path = path
-        self._gatherer = gatherer
+        self._batcher = batcher
         self._channel = channel
         self._readers = readers
         self._closed = False
@@ -44,29 +44,29 @@ class SqliteStore:
         """Open the store file, making it and its folder where missing; its schema is left to `migrate`.
 
         `writer` says where the writing connection lives: "process" for a server (only one at a time can
-        serve a file so), "thread" for commands, which may write beside a server. `read_s_max` bounds a
+        serve a file so), "thread" for commands, which may write next to a server. `read_s_max` bounds a
         query, in seconds. Raises `StoreDown` with one line that says what is wrong with the file.
         """
         await asyncio.to_thread(prepare, path)
         readers = await asyncio.to_thread(ReaderPool, path, read_s_max)
-        gatherer = WriteBatcher(meters)
-        channel = (ProcessChannel if writer == "process" else ThreadChannel)(path, gatherer)
+        batcher = WriteBatcher(meters)
+        channel = (ProcessChannel if writer == "process" else ThreadChannel)(path, batcher)
         try:
-            await gatherer.start(channel)
+            await batcher.start(channel)
         except BaseException:
             await readers.close()
             raise
-        return cls(path, gatherer, channel, readers)
+        return cls(path, batcher, channel, readers)
 
     @property
     def pending(self) -> int:
         """How many writes wait for their commit."""
-        return self._gatherer.pending
+        return self._batcher.pending
 
     @property
     def trouble(self) -> str | None:
         """One line that says why writes fail at the moment, or None."""
-        return self._gatherer.trouble
+        return self._batcher.trouble
 
     @property
     def writer_pid(self) -> int | None:
@@ -75,7 +75,7 @@ class SqliteStore:
 
     def healthy(self) -> bool:
         """Tell whether writes are being kept, as far as is known. Recovers by itself, within a second."""
-        return self._gatherer.trouble is None and not self._closed
+        return self._batcher.trouble is None and not self._closed
 
     async def read(self, statement: Statement) -> list[Row]:
         """Return the rows of a query, seeing every write that has returned before."""
@@ -83,19 +83,19 @@ class SqliteStore:
 
     async def write(self, *statements: Statement) -> list[int]:
         """Apply the statements in one commit and return how many rows each changed; see `Store.write`."""
-        return await self._gatherer.write(statements)
+        return await self._batcher.write(statements)
 
     async def migrate(self) -> int:
         """Bring the schema to the newest version and return that version's number."""
         return await asyncio.to_thread(migrate, self._path)
 
     async def close(self) -> None:
-        """Finish the writes that wait, then let go of the file. Safe to call twice."""
+        """Finish the writes that wait, then close the file. Safe to call twice."""
         if self._closed:
             return
         self._closed = True
         await self._readers.close()
-        await self._gatherer.close()
+        await self._batcher.close()
 
     async def __aenter__(self) -> Self:
         return self

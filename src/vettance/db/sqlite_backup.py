@@ -1,7 +1,7 @@
 """Backup: a copy of the embedded store as it was at one moment, made while a server goes on writing.
 
 SQLite's own online backup starts over whenever another process commits (sqlite.org/backup.html), so under
-load it would never end. Here one read transaction spans the whole copy: in WAL mode its snapshot stands still
+load it would never end. Here one read transaction spans the whole copy: in WAL mode its snapshot stays
 while others write, and holds up none of them. The log cannot start over meanwhile, and grows by what is
 written.
 """
@@ -18,7 +18,7 @@ from vettance.db.engine import StoreDown
 #: Pages between two looks at how far it has come: 16 MiB.
 PAGES: Final = 2048
 
-#: Told how many pages are copied, and how many there are.
+#: Called with how many pages are copied, and how many there are.
 Progress = Callable[[int, int], None]
 
 
@@ -49,7 +49,7 @@ def copy_store(source: Path, target: Path, progress: Progress | None = None, pag
 
 
 def check_store(path: Path) -> Contents:
-    """Look at every page of a copy that nobody writes to. Raises `StoreDown` when it is not sound."""
+    """Check every page of a copy that nobody writes to. Raises `StoreDown` when it is not sound."""
     try:
         with closing(open_reader(path)) as reader:
             found = reader.execute("PRAGMA integrity_check(1)").fetchone()[0]

@@ -1,4 +1,4 @@
-"""Compact: write the store file anew, without what SQLite has left of removed and rewritten rows."""
+"""Vacuum: rewrites the store file without what SQLite has left of removed and rewritten rows."""
 
 import sqlite3
 from pathlib import Path
@@ -14,7 +14,7 @@ _MERGED = (
 
 
 def compact(path: Path) -> bool:
-    """Write the file anew and empty its log; tells whether that was possible, or a server has the file.
+    """Rewrite the file and empty its log; return whether that was possible, or a server has the file.
 
     Overwriting what is deleted (`secure_delete`) is not all: of rows that SQLite moved when it split a page,
     copies stay in what is free of the old page, and the indexes of searches keep what was taken out of them

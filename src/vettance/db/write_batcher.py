@@ -59,7 +59,7 @@ class _SentBatch(NamedTuple):
 
 
 class WriteBatcher:
-    """The sender of frames. Everything happens on the event loop; one timer serves all time-outs."""
+    """Sends frames of writes. Everything happens on the event loop; one timer serves all time-outs."""
 
     def __init__(self, meters: Meters | None = None) -> None:
         self._meters = meters or Meters()
@@ -227,7 +227,7 @@ class WriteBatcher:
             if self._tick - self._sent[0].tick > _TICKS_MAX:
                 self._channel.abort(_SLOW)
         elif self._ready and self.trouble is not None:
-            # Nobody may be writing because we said that we are in trouble: ask by ourselves.
+            # There may be no writes because the store reports trouble: probe it.
             self._send([], [])
         while self._waiting and self._tick - self._waiting[0].tick > _TICKS_MAX:
             caller, write, _ = self._waiting.popleft()

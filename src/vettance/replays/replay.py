@@ -1,4 +1,4 @@
-"""Replay: answer a retry from memory, and see that simultaneous requests with one key have one effect."""
+"""Replay: answers a retry with the stored answer; simultaneous requests with one key have one effect."""
 
 import asyncio
 import contextlib
@@ -21,11 +21,11 @@ from vettance.web.routing import Call, RouteReply
 KEPT_MS: Final = 24 * 3600 * 1000
 PURGE_S: Final = 60.0
 PURGE_ROWS: Final = 1_000
-#: How soon a request looks again whether the process that works on another of its key has done so; then
-#: twice as long each time.
-LOOK_S: Final = 0.01
-LOOK_S_MAX: Final = 0.25
-#: How long it looks: twice what a claim stands, so that of those that wait one more may work alone.
+#: How soon a request polls for the answer of another process that works on its key; then twice as long each
+#: time.
+POLL_S: Final = 0.01
+POLL_S_MAX: Final = 0.25
+#: How long it polls: twice the life of a claim, so that one more of those that wait may work alone.
 PATIENCE_S: Final = 10.0
 _PLACE: Final = "answer"
 _PURGE: Final = "purge"
@@ -40,7 +40,7 @@ class AnswerKeeper:
         self._place = place
         self._vault = vault
         self._now_ms = now_ms
-        #: Whether a door has taken the statements; then it, not we, answers for the answer being kept.
+        #: Whether a door has taken the statements; then the door is responsible for storing the answer.
         self.taken = False
 
     def keep(self, reply: RouteReply, hints: tuple[Header, ...]) -> tuple[Statement, ...]:
@@ -61,9 +61,9 @@ class StoredReplays:
 
     A door that has an effect puts `call.keep(reply)` into the commit of the effect: then there is never an
     effect without its answer, nor an answer without its effect. Answers without an effect (refusals) are
-    kept afterwards. Requests of one process wait for each other, and those of others for whoever has the
-    claim. That spares work that is in vain: where a claim has lapsed, or there are none, they meet in the
-    store, where the unique key lets one commit through.
+    kept afterwards. Requests of one process wait for each other, and those of other processes for the
+    holder of the claim. That saves work whose result would be refused: where a claim has lapsed, or there are
+    none, they meet in the store, where the unique key lets one commit through.
     """
 
     def __init__(
@@ -103,22 +103,22 @@ class StoredReplays:
     async def _answer_claimed(
         self, claims: WorkClaims, call: Call, place: sql.AnswerKey, work: Callable[[], Awaitable[Response]]
     ) -> Response:
-        """Answer a request that no other of this process is at, nor, as far as is known, one of another."""
+        """Answer a request that no other works on, as far as this process knows."""
         name = f"{place.path}\0{place.key}"
         holder = await self._claim(claims, place, name)
         answer: Response | None = None
         try:
             answer = await self._find(place) or await self._work(call, place, work)
         finally:
-            # The claim of an answer that is kept lapses by itself: whoever comes meanwhile finds the answer.
+            # The claim of a stored answer lapses by itself: a request that comes meanwhile finds it.
             if holder is not None and (answer is None or answer.status >= 500):
                 with contextlib.suppress(StateDown):
                     await claims.give_up(place.tenant, name, holder)
         return answer
 
     async def _claim(self, claims: WorkClaims, place: sql.AnswerKey, name: str) -> bytes | None:
-        """Wait for the claim, but no longer than for the answer; None where it is done without."""
-        until_s, pause_s = time.monotonic() + PATIENCE_S, LOOK_S
+        """Wait for the claim or the answer; None when there is no claim to be had."""
+        until_s, pause_s = time.monotonic() + PATIENCE_S, POLL_S
         while time.monotonic() < until_s:
             try:
                 holder = await claims.take(place.tenant, name)
@@ -127,7 +127,7 @@ class StoredReplays:
             if holder is not None or await self._find(place) is not None:
                 return holder
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LOOK_S_MAX)
+            pause_s = min(2 * pause_s, POLL_S_MAX)
         return None
 
     async def _find(self, place: sql.AnswerKey) -> Response | None:
@@ -150,12 +150,12 @@ class StoredReplays:
         return await self._keep(keeper, answer)
 
     async def _keep(self, keeper: AnswerKeeper, answer: Response) -> Response:
-        """Keep an answer that had no effect of its own; unlike an effect it may be worked out again."""
+        """Store an answer without an effect of its own; it can be worked out again, unlike an effect."""
         if answer.status < 500:
             try:
                 await self._store.write(*keeper.statements(answer))
             except StoreDown:
-                pass  # Whoever asks again is answered anew.
+                pass  # A retry is worked out again.
             except Clash as error:
                 _log.warning("answer_not_kept", reason=str(error))
         return answer
@@ -166,7 +166,7 @@ class StoredReplays:
             pass
 
     async def run(self, pause_s: float = PURGE_S) -> None:
-        """Purge once a minute, for ever."""
+        """Purge once a minute, until cancelled."""
         while True:
             await asyncio.sleep(pause_s)
             with contextlib.suppress(StoreDown), self._isolation.of(_PURGE):

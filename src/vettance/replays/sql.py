@@ -40,7 +40,7 @@ _INSERT_ANSWER: Final = Insert(ANSWER, "tenant, path, key, status, content, head
 def keep_answer(
     place: AnswerKey, status: int, content: bytes, headers: Headers, now_ms: int, expires_at_ms: int
 ) -> tuple[Statement, Statement]:
-    """Keep an answer in the place of an expired one; `Clash` when another one is there."""
+    """Store an answer in place of an expired one; `Clash` when another one is there."""
     forget = scoped(
         ANSWER,
         place.tenant,
