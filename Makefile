@@ -46,7 +46,7 @@ lint: $(READY)  ## Formatting, lints, types, import contracts
 	$(BIN)/lint-imports --no-cache
 
 fast: $(READY)  ## The tests that take under a minute
-	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest $(AT_ONCE) -m 'not slow'
 
 fuzz: $(READY)  ## Fuzz by new examples (SEED=n for known ones): the service by its OpenAPI document, then all properties
 	@seed=$(or $(SEED),$$RANDOM$$RANDOM); echo "seed $$seed"; \
