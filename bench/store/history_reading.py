@@ -261,7 +261,7 @@ async def measure(folder: Path, tenant_id: str, rounds: int, passes: int) -> lis
     report: list[dict[str, Any]] = []
     now_s = int(time.time())
     async with opened(folder) as service:
-        active = service.rebuilder._loader._cache.active(
+        active = service.rule_cache.active(
             1, (await service.store.read(Statement("SELECT document FROM ruleset LIMIT 1")))[0][0]
         )
         service.evaluator.rules[tenant_id] = active

@@ -12,7 +12,6 @@ from typing import IO, Any, BinaryIO, Final, NoReturn, TypeVar
 
 import click
 
-from vettance.db.connection import STORE_FILE
 from vettance.db.engine import Store, StoreDown
 from vettance.settings.settings import Settings, SettingsError, open_data_folder, read_settings
 from vettance.tenants.sql import select_tenant, tenant_of
@@ -92,7 +91,9 @@ def settings_of(data: str | None, *, make: bool = False) -> Settings:
 
 def has_store(settings: Settings) -> bool:
     """Tell whether there is a store to ask; a database is taken for one until it is asked."""
-    return settings.database_url is not None or (settings.data / STORE_FILE).exists()
+    from vettance.deployment.connect import stores_of
+
+    return stores_of(settings).exists()
 
 
 @asynccontextmanager

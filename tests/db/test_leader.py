@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from vettance.db.engine import Misuse
 from vettance.db.leader import keep_duty
-from vettance.deployment import connect
+from vettance.deployment.connect import stores_of
 from vettance.settings.settings import read_settings
 
 
@@ -39,7 +39,8 @@ async def test_where_one_process_is_alone_work_that_fails_is_begun_again_too(tmp
         again.set()
         await asyncio.Event().wait()
 
-    keeping = asyncio.create_task(connect.keep_duty(read_settings({"VETTANCE_DATA": str(tmp_path)}), work))
+    stores = stores_of(read_settings({"VETTANCE_DATA": str(tmp_path)}))
+    keeping = asyncio.create_task(stores.keep_leading(work))
     try:
         await asyncio.wait_for(again.wait(), 30)
     finally:

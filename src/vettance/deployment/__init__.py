@@ -1,1 +1,1 @@
-"""Which engines a deployment uses: one process with a file, or several on PostgreSQL and Redis."""
+"""Deployment: which engines a process runs on. `embedded` and `shared` build them, `connect` chooses."""

@@ -1,6 +1,6 @@
 """What a limit says about a request: whether it is let in, and what is left."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 
 class Verdict(NamedTuple):
@@ -23,3 +23,15 @@ class Charge(NamedTuple):
 
     rate: Verdict
     use: Verdict
+
+
+class LimitCounters(Protocol):
+    """Counts throttle and quota, in this process or in Redis."""
+
+    async def charge(
+        self, tenant: str, caller: str, throttle: int, quota: int, *, looking: bool = False
+    ) -> Charge:
+        """Count a request if both limits let it in. Raises `StateDown`."""
+
+    async def refund(self, tenant: str, caller: str, throttle: int, quota: int, reset_s: float) -> Charge:
+        """Take back a request counted in the hour that ends at `reset_s`. Raises `StateDown`."""

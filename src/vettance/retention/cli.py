@@ -212,29 +212,27 @@ async def count_tenant(store: Store, tenant_id: str) -> tuple[Tenant, dict[str, 
 
 async def delete_tenant(store: Store, settings: Settings, tenant_id: str) -> dict[str, int]:
     """Delete a tenant from the store, from the data folder and from Redis; return the rows of each table."""
-    from vettance.deployment.connect import connect_shared
+    from vettance.deployment.connect import counters_of
     from vettance.redis_link.down import StateDown
     from vettance.retention.tenant_deletion import TenantDeleter
     from vettance.velocity.sync.snapshot_store import SnapshotStore
     from vettance.watchlists.list_store import shelf_path
 
     await find_tenant(store, tenant_id)
-    shared = connect_shared(settings, b"") if settings.redis is not None else None
+    counters = counters_of(settings, b"")
 
     async def clear() -> None:
         for folder in ("memory", "memory/aml"):
             SnapshotStore(settings.data / folder).remove(tenant_id)
         shutil.rmtree(shelf_path(settings.data, tenant_id), ignore_errors=True)
-        if shared is not None:
-            await shared.velocity.forget(tenant_id)
+        await counters.forget(tenant_id)
 
     try:
         return await TenantDeleter(store, clock.now_ms, clear).delete(tenant_id)
     except StateDown:
         fail("Redis cannot be reached; call it again when it can, to delete the rest")
     finally:
-        if shared is not None:
-            await shared.line.close()
+        await counters.close()
 
 
 def shown_rows(counts: dict[str, int]) -> str:

@@ -6,7 +6,6 @@ import gc
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from vettance import __version__, clock
 from vettance.aml import sql as aml_sql
@@ -20,15 +19,7 @@ from vettance.decisions.api import DecisionDoors
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.network import Network, Records, open_records
-from vettance.decisions.shared_velocity import SharedMemory
-from vettance.decisions.velocity_rebuild import VelocityRebuilder
-from vettance.deployment.connect import (
-    connect_shared,
-    connect_throttle,
-    connect_velocity,
-    keep_duty,
-    turns_of,
-)
+from vettance.deployment.connect import connect_velocity, counters_of, stores_of
 from vettance.events import sql as events_sql
 from vettance.exchange.worker import importer
 from vettance.fairness.skipped_rows import Skipped
@@ -42,9 +33,8 @@ from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 from vettance.jobs.api import JobDoors
 from vettance.jobs.worker import Worker
-from vettance.limits.own_limits import OwnLimits
-from vettance.limits.quota import QUOTA_WINDOW_S, Quota
-from vettance.limits.quota_usage import OwnQuotaUsage, QuotaUsage, SharedQuotaUsage, keep_saving
+from vettance.limits.quota import QUOTA_WINDOW_S
+from vettance.limits.quota_usage import keep_saving
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
 from vettance.ops.gauges import Cache, Measurer, keep_noting, keep_telling
@@ -56,6 +46,7 @@ from vettance.retention import sql as retention_sql
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.server.change_feed import ChangeFeed, Reload
+from vettance.server.fraud_memory import fraud_memory
 from vettance.server.key_mirror import KeyMirror
 from vettance.server.stop_times import SNAPSHOT_S_MAX
 from vettance.server.tenant_tasks import TenantTasks
@@ -68,8 +59,6 @@ from vettance.tenants.key_use import keep_recording
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.new_keys import NewKeys
 from vettance.tenants.vault import Vault
-from vettance.velocity.sync.snapshot_store import SnapshotStore
-from vettance.velocity.sync.velocity_snapshots import VelocitySnapshots
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.search import Searchers
@@ -86,9 +75,6 @@ from vettance.websdk import sql as websdk_sql
 from vettance.websdk.api import BrowserDoors
 from vettance.websdk.pages import sdk_routes
 from vettance.websdk.session_sync import SessionSync
-
-if TYPE_CHECKING:
-    pass
 
 _log = logger()
 
@@ -111,23 +97,18 @@ class Service:
         self.tokens = TokenIssuer(secret)
         skipped = self.skipped = Skipped(self.meters)
         self.mirror = KeyMirror(store, self.keys, self.tokens, skipped)
-        self.quota = Quota()
+        stores = self.stores = stores_of(settings)
+        counters = self.counters = counters_of(settings, secret)
         velocity = connect_velocity(clock.now_ms)
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
-        cache = _rule_cache(settings)
+        cache = self.rule_cache = _rule_cache(settings)
         self.jobs = Worker(store, self.evaluator, self.ids)
         self.sealer = Compactor(store, self.evaluator.ever, self._tenants_of_others, self.jobs.is_bursting)
-        self.follower = SessionSync(store, self.evaluator.sessions, skipped=skipped)
-        shelf = SnapshotStore(settings.data / "memory")
-        shelf.sweep()
-        self.preserver = VelocitySnapshots(store, velocity, self.evaluator, shelf)
-        self.rebuilder: VelocityRebuilder | SharedMemory = VelocityRebuilder(
-            store, velocity, self.evaluator, cache, self.preserver.restore, skipped=skipped
-        )
-        #: What the processes of a deployment share, where there are several.
-        self.shared = connect_shared(settings, secret)
-        self.tally: QuotaUsage = OwnQuotaUsage(store, self.quota)
-        gate = self._gate(cache)
+        self.follower = SessionSync(store, self.evaluator.sessions, skipped=skipped, marks=counters.marks)
+        folder = settings.data / "memory"
+        self.memory = fraud_memory(store, counters, velocity, self.evaluator, cache, folder, skipped)
+        self.tally = counters.quota_usage(store)
+        gate = Gate(self.keys, counters.limits(), self.tokens)
         self.lists = ListDoors(store, self.ids, self.evaluator.lists, skipped=skipped)
         self.watchlists = IndexKeeper(store, settings.data)
         self.searchers = Searchers(settings.searchers, SHOWN_MIN, self.meters)
@@ -135,7 +116,7 @@ class Service:
             store, self.ids, self.watchlists, searchers=self.searchers, meters=self.meters
         )
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
-        velocity, turns = connect_velocity(), turns_of(settings, store)
+        velocity, turns = connect_velocity(), stores.turns(store)
         screener, countries = self.screening.screener, settings.jurisdictions
         self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns, self.meters)
         self.importer = importer(store, self.evaluator, self.aml.monitor, self.ids, connect_velocity)
@@ -146,7 +127,7 @@ class Service:
         self.finder = DecisionFinder(store)
         self.attendants = self._attendants()
         self.refresher = ChangeFeed(store, self._reloads())
-        self.replays = StoredReplays(store, vault, claims=self.shared and self.shared.claims)
+        self.replays = StoredReplays(store, vault, claims=counters.claims)
         explainer = Explainer(store, self.evaluator, cache, EntityLinker(store, self.finder))
         routes = (
             *DecisionDoors(self.evaluator).routes(),
@@ -175,18 +156,8 @@ class Service:
         self.app: Asgi = self.edge
         self._tasks: list[asyncio.Task[None]] = []
 
-    def _gate(self, cache: RuleCache) -> Gate:
-        """Return the gate, and take up what is shared where counters and memory are."""
-        if self.shared is None:
-            return Gate(self.keys, OwnLimits(connect_throttle(self.settings), self.quota), self.tokens)
-        self.rebuilder = SharedMemory(self.store, self.shared.velocity, cache, skipped=self.skipped)
-        self.evaluator.share(self.rebuilder)
-        self.follower.marks = self.shared.limits
-        self.tally = SharedQuotaUsage(self.store, self.shared.limits)
-        return Gate(self.keys, self.shared.limits, self.tokens)
-
     def _attendants(self) -> tuple[TenantTasks, TenantTasks]:
-        """Return who fills memories from the log, which takes long, when rules change or a write failed."""
+        """Return what fills memories from the log, which takes long, when rules change or a write failed."""
         aml = self.aml.rebuilder
         return (
             TenantTasks("memory", self._rebuild, lambda: self.evaluator.astray),
@@ -196,7 +167,7 @@ class Service:
     def _checks(self) -> dict[str, Check]:
         """Return what must be so for this process to decide."""
         checks: dict[str, Check] = {"store": self._check_store, "configuration": self._check_refresh}
-        return checks if self.shared is None else {**checks, "redis": self.shared.check}
+        return checks if self.counters.check is None else {**checks, "redis": self.counters.check}
 
     def _notices(self) -> dict[str, Check]:
         """Return what readiness says beside, because somebody should see to it."""
@@ -234,7 +205,7 @@ class Service:
         await self.tally.restore(int(time.time() // QUOTA_WINDOW_S))
         progress.begin("reading events into the memory of windows")
         started_ns = time.perf_counter_ns()
-        replayed = await self.rebuilder.start(progress.count)
+        replayed = await self.memory.start(progress.count)
         self.meters.rebuilt(time.perf_counter_ns() - started_ns, replayed)
         if replayed:
             _log.info("memory_rebuilt", events=replayed)
@@ -260,7 +231,7 @@ class Service:
         standing = self.edge, self.refresher, self.evaluator.astray, self.screening.screener, caches
         self._tasks = [
             *(asyncio.create_task(one.run()) for one in (self.refresher, *self.attendants, self.follower)),
-            asyncio.create_task(self._keep_memory()),
+            asyncio.create_task(self.memory.run()),
             asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(keep_saving(self.tally)),
             asyncio.create_task(keep_recording(self.store, self.keys)),
@@ -269,11 +240,11 @@ class Service:
             asyncio.create_task(record_when_proven(self.store, self.secret, self.keys)),
         ]
         if self.settings.role is not Role.WEB:
-            self._tasks.append(asyncio.create_task(keep_duty(self.settings, self._do_duties)))
+            self._tasks.append(asyncio.create_task(self.stores.keep_leading(self._do_duties)))
 
     def _tenants_of_others(self) -> Iterable[str]:
         """Return the tenants whose events other processes may decide as well."""
-        return self.evaluator.rules if self.settings.database_url is not None else ()
+        return self.evaluator.rules if self.stores.is_shared else ()
 
     async def _do_duties(self) -> None:
         """Do, for ever, what exactly one process of a deployment does at a time; if one fails, all end."""
@@ -297,10 +268,7 @@ class Service:
             await self.tally.save()
         with contextlib.suppress(StoreDown, OSError, TimeoutError):
             await asyncio.wait_for(self._save_memories(), SNAPSHOT_S_MAX)
-        if self.shared is not None:
-            with contextlib.suppress(StateDown):
-                await self.shared.velocity.settle_all()
-            await self.shared.line.close()
+        await self.counters.close()
         await self.store.close()
 
     async def _reload_rules_of_new(self, tenant: str) -> None:
@@ -314,7 +282,7 @@ class Service:
     async def _forget_names(self, tenant: str, _subject: str) -> None:
         """Make what is remembered of a tenant anew from the log: a customer was erased from it."""
         self.finder.forget(tenant)
-        self.preserver.forget(tenant)
+        self.memory.forget(tenant)
         self.evaluator.astray.add(tenant)
         await self.follower.begin_again(tenant)
 
@@ -332,7 +300,7 @@ class Service:
         self.aml.monitor.rules.pop(tenant, None)
         self.aml.monitor.astray.discard(tenant)
         self.aml.preserver.forget(tenant)
-        self.preserver.forget(tenant)
+        self.memory.forget(tenant)
         self.finder.forget(tenant)
 
     def _subscribed(self, tenant: str) -> None:
@@ -342,18 +310,10 @@ class Service:
 
     async def _rebuild(self, tenant: str) -> None:
         self.meters.mended(tenant in self.evaluator.astray)
-        await self.rebuilder.reload(tenant)
-
-    async def _keep_memory(self) -> None:
-        """Write snapshots of a memory of our own; one that is shared is seen to by whoever asks it."""
-        if isinstance(self.rebuilder, SharedMemory):
-            await self.rebuilder.run()
-        else:
-            await self.preserver.run()
+        await self.memory.reload(tenant)
 
     async def _save_memories(self) -> None:
-        if self.shared is None:
-            await self.preserver.save_all()
+        await self.memory.save()
         await self.aml.preserver.save_all()
 
     def measurer(self, data: Path) -> Measurer:
@@ -368,7 +328,7 @@ class Service:
             data,
             levels,
             lambda: getattr(self.store, "writer_pid", None),
-            self.shared and self.shared.check,
+            self.counters.check,
         )
 
     async def _check_store(self) -> str | None:

@@ -9,7 +9,7 @@ import uvloop
 
 from vettance.clock import DAY_MS
 from vettance.db.engine import StoreDown
-from vettance.deployment.connect import connect_beside, membership_of
+from vettance.deployment.connect import stores_of
 from vettance.settings.settings import Settings, SettingsError, load_secret, read_settings
 from vettance.telemetry.logs import configure_logs, logger
 from vettance.telemetry.meters import take_place
@@ -36,7 +36,8 @@ async def work(settings: Settings, link: socket.socket) -> None:
 
         tracing = Tracing(settings.traces, "webhooks")
         postman = tracing.postman(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers)
-    opening = asyncio.create_task(connect_beside(settings, link, lambda: _note(stopped)))
+    stores = stores_of(settings)
+    opening = asyncio.create_task(stores.open_in_child(link, lambda: _note(stopped)))
     await asyncio.wait((opening, stopped), return_when=asyncio.FIRST_COMPLETED)
     if not opening.done():
         opening.cancel()
@@ -48,8 +49,8 @@ async def work(settings: Settings, link: socket.socket) -> None:
         store,
         postman,
         vault,
-        alone=settings.database_url is None,
-        members=membership_of(settings),
+        alone=not stores.is_shared,
+        members=stores.membership(),
         keep_ms=settings.keep.deliveries * DAY_MS or None,
         meters=take_place("webhooks").meters,
     )

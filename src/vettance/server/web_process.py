@@ -13,7 +13,7 @@ import uvicorn
 from vettance.db.engine import StoreDown
 from vettance.db.write_relay import watch
 from vettance.decisions.network import FileUnreadable
-from vettance.deployment.connect import present
+from vettance.deployment.connect import stores_of
 from vettance.limits.connection_shares import ConnectionShares, connections_max
 from vettance.redis_link.down import StateDown
 from vettance.server.application import Service
@@ -95,7 +95,7 @@ async def serve_until_told(
     if link is not None:
         # The parent is gone, however it went.
         await watch(link, lambda: os.kill(os.getpid(), signal.SIGTERM))
-    async with present(settings, say_it_waits) as misplaced, running(settings) as service:
+    async with stores_of(settings).exclusive_use(say_it_waits) as misplaced, running(settings) as service:
         service.misplaced = misplaced
         if listener is None:
             say()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 from vettance.errors import Forbidden, LimitReached, Refusal, Unauthorized, Unavailable
 from vettance.limits.quota import QUOTA_WINDOW_S
 from vettance.limits.throttle import THROTTLE_WINDOW_S
-from vettance.limits.verdict import Charge, Verdict
+from vettance.limits.verdict import LimitCounters, Verdict
 from vettance.redis_link.down import StateDown
 from vettance.tenants.browser_token import TokenClaims, TokenRefused, normal_origin
 from vettance.tenants.tenant import Key, Tenant
@@ -40,18 +40,6 @@ class TokenReader(Protocol):
 
     def read(self, token: str, now_s: float) -> TokenClaims:
         """Return what a token says at a moment in Unix seconds. Raises `TokenRefused`."""
-
-
-class LimitCounters(Protocol):
-    """Counts throttle and quota, in this process or in Redis."""
-
-    async def charge(
-        self, tenant: str, caller: str, throttle: int, quota: int, *, looking: bool = False
-    ) -> Charge:
-        """Count a request if both limits let it in. Raises `StateDown`."""
-
-    async def refund(self, tenant: str, caller: str, throttle: int, quota: int, reset_s: float) -> Charge:
-        """Take back a request counted in the hour that ends at `reset_s`. Raises `StateDown`."""
 
 
 class _Who(NamedTuple):

@@ -47,6 +47,7 @@ class SessionSync:
         book: SessionBook,
         now_ms: Callable[[], int] = clock.now_ms,
         skipped: Skipped | None = None,
+        marks: BatchMarks | None = None,
     ) -> None:
         self._skipped = skipped or Skipped()
         self._store = store
@@ -57,7 +58,7 @@ class SessionSync:
         self._asked = 0
         self._done = 0
         #: Where processes tell each other of batches; None in a process that is alone.
-        self.marks: BatchMarks | None = None
+        self.marks = marks
         self._known: dict[str, int] = {}
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._isolation = Isolation("sessions")

@@ -1,0 +1,140 @@
+"""Shared: several processes on one PostgreSQL database, and on one Redis by which they count together.
+
+The drivers are loaded with what needs them, so that a process on a file of its own never loads this module.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, Final, cast
+
+from vettance.db.engine import Store, StoreDown, Turns
+from vettance.db.exclusive_file import Tell
+from vettance.db.observed import WatchedStore
+from vettance.db.sqlite import Seat
+from vettance.db.write_relay import watch
+from vettance.deployment.protocols import Fault
+from vettance.limits.quota_usage import SharedQuotaUsage
+from vettance.redis_link.down import StateDown
+from vettance.settings.settings import SettingsError
+from vettance.telemetry.meters import Meters
+from vettance.telemetry.outages import Outage
+
+if TYPE_CHECKING:
+    from vettance.db.membership import Membership
+    from vettance.limits.redis_limits import SharedLimits
+
+#: The pause between two tries of a child of a server to reach a database that is down.
+_CHILD_PAUSE_S: Final = 0.5
+_READY_KEY: Final = b"vettance:ready"
+
+
+class DatabaseStores:
+    """Implements `Stores` on a PostgreSQL database. `counts_alone`: this process shares no counters."""
+
+    is_shared = True
+
+    def __init__(self, url: str, *, counts_alone: bool) -> None:
+        self._url = url
+        self._counts_alone = counts_alone
+
+    def exists(self) -> bool:
+        """A database counts as a store until it is asked."""
+        return True
+
+    async def open(self, *, writer: Seat, meters: Meters | None = None) -> Store:
+        """Connect to the database; a server also looks after its partitions."""
+        from vettance.db.postgres import PostgresStore
+
+        store: Store = await PostgresStore.open(self._url, tends=writer == "process", meters=meters)
+        return WatchedStore(store, Outage("store")) if writer == "process" else store
+
+    async def open_in_child(self, link: socket.socket, on_end: Callable[[], None]) -> Store:
+        """Connect to the database, waiting for one that is down for as long as that takes."""
+        outage = Outage("store")
+        await watch(link, on_end)
+        while True:
+            try:
+                return WatchedStore(await self.open(writer="thread"), outage)
+            except StoreDown as error:
+                outage.down(error.full)
+                await asyncio.sleep(_CHILD_PAUSE_S)
+
+    @contextlib.asynccontextmanager
+    async def exclusive_use(self, tell: Tell) -> AsyncIterator[Fault]:
+        """Hold a lock in the database: alone, or together with all that count together."""
+        from vettance.db.exclusive_database import ExclusiveUse
+
+        use = await ExclusiveUse.take(self._url, alone=self._counts_alone, tell=tell)
+        keeping = asyncio.create_task(use.keep())
+        try:
+            yield lambda: use.fault
+        finally:
+            keeping.cancel()
+            await asyncio.gather(keeping, return_exceptions=True)
+            await use.leave()
+
+    def turns(self, store: Store) -> Turns:
+        """Return the store itself, which gives turns."""
+        return cast(Turns, store)
+
+    def membership(self) -> "Membership":
+        """Return a membership among the processes that deliver from this database."""
+        from vettance.db.membership import Membership
+
+        return Membership(self._url)
+
+    async def keep_leading(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do the work whenever this process holds the lock of the leader."""
+        from vettance.db import leader
+
+        await leader.keep_duty(self._url, work)
+
+
+class RedisCounters:
+    """Implements `Counters` in Redis. The connection is opened when it is first needed.
+
+    Raises `SettingsError` for a URL that cannot be used.
+    """
+
+    def __init__(self, url: str, secret: bytes) -> None:
+        from vettance.limits.redis_limits import SharedLimits
+        from vettance.redis_link.redis_claims import SharedClaims
+        from vettance.redis_link.redis_connection import RedisConnection
+        from vettance.velocity.redis.redis_velocity import RedisVelocity
+
+        try:
+            self._connection = RedisConnection(url)
+        except ValueError as error:
+            raise SettingsError(f"VETTANCE_REDIS_URL cannot be used: {error}") from None
+        self.claims = SharedClaims(self._connection, secret)
+        self.shared_velocity = RedisVelocity(self._connection, secret)
+        self.marks = SharedLimits(self._connection)
+
+    def limits(self) -> "SharedLimits":
+        """Return the limits that all processes count together."""
+        return self.marks
+
+    def quota_usage(self, store: Store) -> SharedQuotaUsage:
+        """Return what keeps the counts in the store, and gives them back to a Redis that lost them."""
+        return SharedQuotaUsage(store, self.marks)
+
+    async def check(self) -> str | None:
+        """Say why Redis cannot serve; None when it can."""
+        try:
+            # One that is full, or follows another, answers but takes nothing.
+            await self._connection.call(b"SET", _READY_KEY, b"1", b"PX", b"1000")
+        except StateDown:
+            return "cannot be reached, or refuses"  # `vettance doctor` says which.
+        return None
+
+    async def forget(self, tenant: str) -> None:
+        """Remove the memory of a tenant's events from Redis."""
+        await self.shared_velocity.forget(tenant)
+
+    async def close(self) -> None:
+        """Report what is settled and close the connection."""
+        with contextlib.suppress(StateDown):
+            await self.shared_velocity.settle_all()
+        await self._connection.close()
