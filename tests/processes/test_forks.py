@@ -5,8 +5,7 @@ import contextlib
 import os
 import resource
 import socket
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +36,12 @@ def no_more_files() -> Iterator[None]:
             os.close(one)
 
 
+async def started(pid: Callable[[], int]) -> None:
+    async with asyncio.timeout(START_S_MAX):
+        while not pid():  # noqa: ASYNC110 - it offers nothing to wait for
+            await asyncio.sleep(0.05)
+
+
 async def test_the_process_of_webhooks_is_tried_again(tmp_path: Path) -> None:
     async with await SqliteStore.open(store_path(tmp_path), writer="thread") as store:
         await store.migrate()
@@ -44,26 +49,24 @@ async def test_the_process_of_webhooks_is_tried_again(tmp_path: Path) -> None:
         with no_more_files():
             worker.ensure()
             await asyncio.sleep(0.1)
-        assert worker._process is None
-        async with asyncio.timeout(START_S_MAX):
-            while worker._process is None:  # noqa: ASYNC110 - it offers nothing to wait for
-                await asyncio.sleep(0.05)
+        assert worker.pid == 0
+        await started(lambda: worker.pid)
         await worker.stop()
 
 
-def test_a_child_of_a_crew_is_tried_again() -> None:
+async def test_a_child_of_a_pool_is_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        crew = WorkerPool(listener, 1, Role.ALL, (), lambda: None, lambda _: None)
-        seat = crew._seats[0]
+        pool = WorkerPool(listener, 1, Role.ALL, (), lambda: None, lambda _: None, stop_s_max=10.0)
+        supervisor = pool.slots[0].supervisor
         with no_more_files():
-            crew._see_to(seat)
-        assert seat.process is None
-        time.sleep(max(0.0, seat.next_s - time.monotonic()))
-        crew._see_to(seat)
-        assert seat.process is not None
-        seat.process.kill()
-        seat.process.wait(10)
-        for end in (crew._ours, crew._theirs):
+            supervisor.ensure()
+            await asyncio.sleep(0.1)
+        assert supervisor.pid == 0
+        await started(lambda: supervisor.pid)
+        supervisor.begin_stop()
+        supervisor.kill()
+        await supervisor.wait()
+        for end in (pool._ours, pool._theirs):
             end.close()
 
 

@@ -82,12 +82,14 @@ VERBS = {
     "deliverer.py",
     "start_progress.py",
     "statistics.py",
+    "supervisor.py",
     "takeover.py",
     "tenant_deletion.py",
     "tenant_tasks.py",
     "tracing.py",
     "watch_imported.py",
     "web_process.py",
+    "worker_pool.py",
 }
 DOORS = {"api.py", "pages.py", "cli.py", "worker.py"}
 #: Who puts parts together names whatever it puts together: files outside of any package, the demo, and these.

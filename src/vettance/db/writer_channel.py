@@ -3,10 +3,8 @@
 import asyncio
 import contextlib
 import queue
-import signal
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,11 +14,13 @@ import msgspec
 
 from vettance.db.engine import StoreDown
 from vettance.db.writer import LENGTH, StoreWriter
+from vettance.processes.supervisor import Backoff, Supervisor, ended, spawn
 
 _START_S_MAX = 15.0
 _END_S_MAX = 30.0
-_REVIVE_S_MIN = 0.05
-_REVIVE_S_MAX = 2.0
+#: A child whose socket is closed has so long to end by itself.
+_REAP_S_MAX = 1.0
+_BACKOFF = Backoff(pause_s_min=0.05, pause_s_max=2.0, steady_s=0.0)
 
 
 class FrameSender(Protocol):
@@ -126,28 +126,43 @@ class _WriterSocket(asyncio.Protocol):
 
 
 class ProcessChannel:
-    """A writer in a child process, started again whenever it dies."""
+    """A writer in a child process, started again whenever it ends."""
 
     def __init__(self, path: Path, sender: FrameSender) -> None:
         self._path = path
         self._sender = sender
         self._link: _WriterSocket | None = None
         self._greeting: asyncio.Future[str | None] | None = None
-        self._revival: asyncio.Task[None] | None = None
-        self._closing = False
         self._aborted = False
+        self._supervisor = Supervisor(
+            "store_writer",
+            self._start,
+            _BACKOFF,
+            stop_s_max=_END_S_MAX,
+            failures=(StoreDown,),
+            failed=lambda error: sender.lost(str(error), refuse=True),
+            ask_to_stop=self._hang_up,
+        )
 
     @property
     def writer_pid(self) -> int:
         """The process id of the writer that was started last."""
-        return self._process.pid
+        return self._supervisor.pid
 
     async def start(self) -> None:
         """Start the child and wait for its greeting."""
+        await self._supervisor.begin()
+
+    async def _start(self) -> subprocess.Popen[bytes]:
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = await asyncio.to_thread(_spawn, self._path, theirs)
+            process = await spawn(
+                "vettance.db.writer",
+                *(str(self._path), str(theirs.fileno())),
+                descriptors=(theirs.fileno(),),
+                shielded=True,
+            )
         greeting: asyncio.Future[str | None] = loop.create_future()
         self._greeting = greeting
         self._aborted = False
@@ -165,10 +180,12 @@ class ProcessChannel:
             if refusal is not None:
                 self._link = None
                 self._transport.abort()
+                process.kill()
         if refusal is not None:
-            await asyncio.to_thread(_reap, self._process, 0.0)
+            await ended(process)
             raise StoreDown(refusal)
         self._sender.ready()
+        return process
 
     def send(self, frame: bytes) -> None:
         """Hand a frame to the socket; what the kernel does not take at once follows by itself."""
@@ -178,17 +195,15 @@ class ProcessChannel:
         """Kill the child; a new one is started."""
         self._aborted = True
         self._sender.lost(reason, refuse=False)
-        self._process.kill()
+        self._supervisor.kill()
 
     async def close(self) -> None:
         """Close the socket, upon which the child tidies up and ends."""
-        self._closing = True
-        if self._revival is not None:
-            # Not cancelled: a child that is being started would be left alone.
-            await self._revival
+        await self._supervisor.stop()
+
+    def _hang_up(self) -> None:
         self._link = None
         self._transport.close()
-        await asyncio.to_thread(_reap, self._process, _END_S_MAX)
 
     def _arrived(self, reply: bytes) -> None:
         if self._greeting is None:
@@ -198,7 +213,7 @@ class ProcessChannel:
             self._greeting.set_result(msgspec.msgpack.decode(reply, type=str | None))
 
     def _ended(self, link: _WriterSocket) -> None:
-        if link is not self._link or self._closing:
+        if link is not self._link:
             return
         self._link = None
         if self._greeting is not None:
@@ -207,40 +222,4 @@ class ProcessChannel:
             return
         if not self._aborted:
             self._sender.lost("the writer process ended", refuse=False)
-        self._revival = asyncio.get_running_loop().create_task(self._revive())
-
-    async def _revive(self) -> None:
-        await asyncio.to_thread(_reap, self._process, 1.0)
-        pause_s = _REVIVE_S_MIN
-        while not self._closing:
-            await asyncio.sleep(pause_s)
-            try:
-                await self.start()
-            except (StoreDown, OSError) as error:
-                self._sender.lost(str(error), refuse=True)
-                pause_s = min(pause_s * 2, _REVIVE_S_MAX)
-            else:
-                return
-
-
-def _spawn(path: Path, theirs: socket.socket) -> subprocess.Popen[bytes]:
-    # The child inherits the blocked signals, so that none can end it before it ignores them by itself.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-    try:
-        return subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
-            [sys.executable, "-P", "-m", "vettance.db.writer", str(path), str(theirs.fileno())],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(),),
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _reap(process: subprocess.Popen[bytes], patience_s: float) -> None:
-    """Wait for a child to end, and end it when it does not."""
-    try:
-        process.wait(patience_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        self._supervisor.kill_after(_REAP_S_MAX)

@@ -5,10 +5,8 @@ an index, answers one request after the other, and is started again whenever it 
 """
 
 import asyncio
-import signal
 import socket
 import subprocess
-import sys
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -17,6 +15,7 @@ from typing import Final, cast
 
 import msgspec
 
+from vettance.processes.supervisor import Backoff, Supervisor, spawn
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
 from vettance.watchlists.match import EntityMatch, Subject
@@ -31,7 +30,7 @@ _END_S_MAX: Final = 1.0
 _WARMING_S_MAX: Final = 10.0
 #: Without a type it is read as a person, an organisation and a craft.
 _ANYBODY: Final = Subject(name="Maria Ivanovna Petrova")
-_PAUSE_S_MIN, _PAUSE_S_MAX, _STEADY_S = 0.05, 5.0, 30.0
+_BACKOFF: Final = Backoff(pause_s_min=0.05, pause_s_max=5.0, steady_s=30.0)
 
 _log = logger()
 _encode = msgspec.msgpack.Encoder().encode
@@ -57,22 +56,20 @@ class Searchers:
     def __init__(self, count: int, least: int, meters: Meters | None = None) -> None:
         """`count` processes (0: never ready), which leave out matches that score below `least`."""
         self._meters = meters or Meters()
-        self._seats = [_SearcherSlot(self, least) for _ in range(count)]
+        self._seats = [_SearcherSlot(self, least, self._meters) for _ in range(count)]
         self._queue: deque[_Request] = deque()
-        self._closing = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
         #: The index that a process searches before it is asked for anything.
         self.warming: Path | None = None
 
     @property
     def pids(self) -> tuple[int, ...]:
         """The ids of the processes that can be asked now."""
-        return tuple(seat.pid for seat in self._seats if seat.transport is not None)
+        return tuple(seat.supervisor.pid for seat in self._seats if seat.transport is not None)
 
     @property
     def living(self) -> tuple[int, ...]:
         """The ids of the processes that there are, those included that are still starting."""
-        return tuple(seat.pid for seat in self._seats if seat.lives)
+        return tuple(seat.supervisor.pid for seat in self._seats if seat.supervisor.lives)
 
     def ensure(self, folder: Path | None = None) -> bool:
         """See to it that there are processes; tells whether one can be asked by now.
@@ -81,8 +78,8 @@ class Searchers:
         what it needs of its files and of its own code.
         """
         self.warming = folder or self.warming
-        if not self._tasks and not self._closing.is_set():
-            self._tasks = [asyncio.create_task(self._keep(seat)) for seat in self._seats]
+        for seat in self._seats:
+            seat.supervisor.ensure()
         return any(seat.transport is not None for seat in self._seats)
 
     async def search(self, folders: Sequence[Path], subject: Subject, deadline_s: float) -> list[EntityMatch]:
@@ -135,34 +132,12 @@ class Searchers:
     def _end_stuck(self, request: _Request) -> None:
         for seat in self._seats:
             if request in seat.running:
-                _log.error("search_process_stuck", pid=seat.pid)
-                seat.kill()
-
-    async def _keep(self, seat: "_SearcherSlot") -> None:
-        pause_s = _PAUSE_S_MIN
-        while not self._closing.is_set():
-            started = time.monotonic()
-            reason = "ended"
-            try:
-                await seat.run(self._closing)
-            except OSError as error:
-                reason = str(error)
-            if self._closing.is_set():
-                return
-            _log.error("search_process_ended", reason=reason, pid=seat.pid)
-            steady = time.monotonic() - started > _STEADY_S
-            pause_s = _PAUSE_S_MIN if steady else min(_PAUSE_S_MAX, pause_s * 2)
-            try:
-                await asyncio.wait_for(self._closing.wait(), pause_s)
-            except TimeoutError:
-                self._meters.search_restarted()
+                _log.error("search_process_stuck", pid=seat.supervisor.pid)
+                seat.supervisor.kill()
 
     async def close(self) -> None:
         """End the processes. What still waits for an answer gets none."""
-        self._closing.set()
-        for seat in self._seats:
-            seat.leave()
-        await asyncio.gather(*self._tasks)
+        await asyncio.gather(*(seat.supervisor.stop() for seat in self._seats))
         for request in self._queue:
             request.answer.cancel()
 
@@ -170,40 +145,37 @@ class Searchers:
 class _SearcherSlot(asyncio.Protocol):
     """The place of one process, whichever takes it, and our end of the socket to it."""
 
-    def __init__(self, searchers: Searchers, least: int) -> None:
+    def __init__(self, searchers: Searchers, least: int, meters: Meters) -> None:
         self._searchers = searchers
         self._least = least
-        self._process: subprocess.Popen[bytes] | None = None
         self._buffer = b""
         #: Requests that were sent and not answered yet, in their order.
         self.running: deque[_Request] = deque()
         self._way: asyncio.Transport | None = None
         #: The way to the process once it has said that it is there.
         self.transport: asyncio.Transport | None = None
+        self.supervisor = Supervisor(
+            "search_process",
+            self._start,
+            _BACKOFF,
+            stop_s_max=_END_S_MAX,
+            restarted=meters.search_restarted,
+            ask_to_stop=self._leave,
+            details=lambda: {"pid": self.supervisor.pid},
+        )
 
-    @property
-    def pid(self) -> int:
-        """The id of the process that was started last; 0: none was."""
-        return self._process.pid if self._process is not None else 0
-
-    @property
-    def lives(self) -> bool:
-        """Whether that process has not been found ended."""
-        return self._process is not None and self._process.returncode is None
-
-    async def run(self, closing: asyncio.Event) -> None:
-        """Start a process and wait for its end. Raises `OSError` when it cannot be started."""
-        loop = asyncio.get_running_loop()
+    async def _start(self) -> subprocess.Popen[bytes]:
         ours, theirs = socket.socketpair()
         with theirs:
-            self._process = await asyncio.to_thread(_spawn, theirs, self._least)
+            process = await spawn(
+                "vettance.watchlists.worker",
+                *("0", str(self._least), "-", "answer", str(theirs.fileno())),
+                descriptors=(theirs.fileno(),),
+                shielded=True,
+            )
         self._buffer = b""
-        self._ended = asyncio.Event()
-        transport, _ = await loop.create_unix_connection(lambda: self, sock=ours)
-        if closing.is_set():
-            transport.close()
-        await self._ended.wait()
-        await asyncio.to_thread(_reap, self._process)
+        await asyncio.get_running_loop().create_unix_connection(lambda: self, sock=ours)
+        return process
 
     def send(self, request: _Request) -> None:
         """Send a request; the kernel holds what the process has not read."""
@@ -212,15 +184,10 @@ class _SearcherSlot(asyncio.Protocol):
         self.running.append(request)
         self.transport.write(request.frame)
 
-    def leave(self) -> None:
-        """Close the way to the process, which ends by that, be it still starting."""
+    def _leave(self) -> None:
+        """Close the way to the process, which ends by that, even while it is starting."""
         if self._way is not None:
             self._way.close()
-
-    def kill(self) -> None:
-        """End the process at once."""
-        if self._process is not None:
-            self._process.kill()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Remember the way; the process says by an empty answer that it is there."""
@@ -255,7 +222,7 @@ class _SearcherSlot(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - how it ended does not matter
         """Give back what was not answered."""
         self._way = self.transport = None
-        self._ended.set()
+        self.supervisor.kill_after(_END_S_MAX)
         requests = tuple(self.running)
         self.running.clear()
         self._searchers.lost(requests)
@@ -263,28 +230,3 @@ class _SearcherSlot(asyncio.Protocol):
 
 def _load(seat: _SearcherSlot) -> int:
     return len(seat.running)
-
-
-def _spawn(theirs: socket.socket, least: int) -> subprocess.Popen[bytes]:
-    # Signals to the whole group are for who started it: it ends when its socket does.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-    try:
-        return subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
-            (
-                *(sys.executable, "-P", "-m", "vettance.watchlists.worker"),
-                *("0", str(least), "-", "answer", str(theirs.fileno())),
-            ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            pass_fds=(theirs.fileno(),),
-        )
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _reap(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(_END_S_MAX)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -1,109 +1,67 @@
-"""Supervise: keep the process that delivers webhooks running beside the one that decides."""
+"""Supervise: keep the process that delivers webhooks running next to the one that decides."""
 
-import asyncio
-import contextlib
 import os
-import signal
-import sys
-import time
+import subprocess
 from typing import Final
 
 from vettance.db.engine import Store
 from vettance.db.write_relay import Relay
+from vettance.processes.supervisor import Backoff, Supervisor, spawn
 from vettance.settings.settings import Settings
-from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import CounterSlot, take_place
 from vettance.telemetry.shared_counters import beside
 from vettance.webhooks.retry_policy import STOP_S_MAX
 
-_PAUSE_S_MIN: Final = 0.2
-_PAUSE_S_MAX: Final = 10.0
-_STEADY_S: Final = 30.0
-
-_log = logger()
+_BACKOFF: Final = Backoff(pause_s_min=0.2, pause_s_max=10.0, steady_s=30.0)
 
 
 class WorkerProcess:
-    """The worker, as a child of this process. It starts when it is first needed.
+    """The process that delivers, as a child of this one. It starts when it is first needed.
 
     Delivering in a process of its own keeps the decisions quick: sending costs more time of the interpreter
-    than deciding does. It writes through the store of this process (see `db.relay`), and ends when that
-    connection does, which the kernel sees to even when this process is killed.
+    than deciding does. It writes through the store of this process (see `db.write_relay`), and ends when that
+    connection does, which the kernel ensures even when this process is killed.
     """
 
     def __init__(self, settings: Settings, store: Store, place: CounterSlot | None = None) -> None:
         self._settings = settings
         self._store = store
         self._place = place or take_place()
-        self._process: asyncio.subprocess.Process | None = None
-        self._keeping: asyncio.Task[None] | None = None
-        self._stop_by = 0.0  # 0 while nobody wants it to stop
+        self._relay: Relay | None = None
+        self._supervisor = Supervisor(
+            "webhook_worker", self._start, _BACKOFF, stop_s_max=STOP_S_MAX, on_end=self._ended
+        )
+        #: Begins to keep the process running.
+        self.ensure = self._supervisor.ensure
+        #: Asks it to drain; to be called as soon as the service is told to stop.
+        self.begin_stop = self._supervisor.begin_stop
+        #: Waits until it has drained, as long as it has time for that.
+        self.stop = self._supervisor.stop
 
-    def _is_stopping(self) -> bool:
-        return self._stop_by > 0
+    @property
+    def pid(self) -> int:
+        """The id of the process that was started last; 0: none was."""
+        return self._supervisor.pid
 
-    def ensure(self) -> None:
-        """See to it that there is a worker."""
-        if self._keeping is None and not self._is_stopping():
-            self._keeping = asyncio.create_task(self._keep())
+    async def _start(self) -> subprocess.Popen[bytes]:
+        relay = self._relay = Relay(self._store)
+        board = self._place.board
+        try:
+            with await relay.open() as link:
+                return await spawn(
+                    "vettance.server.deliverer",
+                    *(str(self._settings.data), str(link.fileno())),
+                    descriptors=(link.fileno(), *board.descriptors),
+                    environment={**_environment(self._settings), **board.place(beside(self._place.slot))},
+                )
+        except OSError:
+            await relay.close()
+            raise
 
-    async def _keep(self) -> None:
-        pause_s = _PAUSE_S_MIN
-        while not self._is_stopping():
-            started = time.monotonic()
-            relay = Relay(self._store)
-            try:
-                self._process = await self._start(relay)
-            except OSError as error:
-                # Too many processes, open files or no memory: that passes.
-                await relay.close()
-                _log.error("webhook_worker_not_started", reason=error.strerror)
-            else:
-                if self._is_stopping():
-                    self._signal(signal.SIGTERM)
-                code = await self._process.wait()
-                await relay.close()
-                if self._is_stopping():
-                    return
-                _log.error("webhook_worker_ended", code=code)
-            pause_s = (
-                _PAUSE_S_MIN if time.monotonic() - started > _STEADY_S else min(_PAUSE_S_MAX, pause_s * 2)
-            )
-            await asyncio.sleep(pause_s)
-
-    async def _start(self, relay: Relay) -> asyncio.subprocess.Process:
-        with await relay.open() as link:
-            return await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-m", "vettance.server.deliverer", str(self._settings.data), str(link.fileno())),
-                stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(link.fileno(), *self._place.board.descriptors),
-                env={**_environment(self._settings), **self._place.board.place(beside(self._place.slot))},
-            )
-
-    def begin_stop(self) -> None:
-        """Tell the worker to drain; call it as soon as the service is told to stop."""
-        if not self._is_stopping():
-            self._stop_by = time.monotonic() + STOP_S_MAX
-            self._signal(signal.SIGTERM)
-
-    async def stop(self) -> None:
-        """Wait until the worker has drained, as long as it has time for that."""
-        self.begin_stop()
-        if self._keeping is None:
-            return
-        left_s = max(0.1, self._stop_by - time.monotonic())
-        if self._process is None or self._process.returncode is not None:
-            self._keeping.cancel()
-        await asyncio.wait((self._keeping,), timeout=left_s)
-        self._signal(signal.SIGKILL)
-        self._keeping.cancel()
-        await asyncio.gather(self._keeping, return_exceptions=True)
-
-    def _signal(self, number: int) -> None:
-        if self._process is not None and self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.send_signal(number)
+    async def _ended(self, _code: int) -> bool:
+        assert self._relay is not None
+        await self._relay.close()
+        return True
 
 
 def _environment(settings: Settings) -> dict[str, str]:
