@@ -40,7 +40,8 @@ from vettance.ids import IdSource
 from vettance.outbox import MessageType
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING
-from vettance.settings.settings import load_secret, read_settings
+from vettance.settings.secret_key import load_secret
+from vettance.settings.settings import read_settings
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.tenant import Key, Tenant, key_digest, make_key
 from vettance.tenants.vault import Vault

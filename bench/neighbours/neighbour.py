@@ -46,7 +46,8 @@ from vettance.demo.launch import Launched, LaunchFault, command, launched, make_
 from vettance.deployment.connect import connect_store
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
-from vettance.settings.settings import load_secret, read_settings
+from vettance.settings.secret_key import load_secret
+from vettance.settings.settings import read_settings
 from vettance.tenants.sql import note_change
 from vettance.tenants.vault import Vault
 from vettance.webhooks import sql

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from vettance.settings.settings import SETTINGS, Environment, SettingsError, load_secret, read_settings
+from vettance.settings.secret_key import load_secret
+from vettance.settings.settings import SETTINGS, Environment, SettingsError, read_settings
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,7 +17,8 @@ from vettance.db.connection import open_writer
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.db.sqlite_backup import copy_store
-from vettance.settings.settings import load_secret, read_settings
+from vettance.settings.secret_key import load_secret
+from vettance.settings.settings import read_settings
 from vettance.tenants.vault import secret_digest
 
 LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer": {"externalId": "c-1"}}

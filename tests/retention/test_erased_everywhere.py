@@ -15,7 +15,8 @@ import pytest
 from tests.live import Caller, Service, started
 from tests.webhooks.sink import Sink, sinking
 from vettance.retention.stored_texts import ANSWERS, KEPT, LOG, REWRITTEN, TextColumns
-from vettance.settings.settings import load_secret, read_settings
+from vettance.settings.secret_key import load_secret
+from vettance.settings.settings import read_settings
 from vettance.tenants.vault import Sealed, Vault
 
 NAME, EMAIL = "İpek-Straße-77", "straße.müller+shop@bücher.example"

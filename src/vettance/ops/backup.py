@@ -24,7 +24,7 @@ from vettance.db.connection import BESIDE, STORE_FILE, failure, open_reader
 from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite_backup import Contents, check_store, copy_store
 from vettance.ops.sql import select_table
-from vettance.settings.settings import SECRET_FILE
+from vettance.settings.secret_key import SECRET_FILE
 from vettance.tenants.sql import select_any_key, select_secret_digest
 from vettance.tenants.vault import secret_digest
 from vettance.watchlists.list_store import FOLDER as WATCHLISTS

@@ -23,7 +23,8 @@ from vettance.commands import (
 )
 from vettance.db.connection import STORE_FILE
 from vettance.db.engine import StoreDown
-from vettance.settings.settings import Settings, SettingsError, known_secret, load_secret, read_settings
+from vettance.settings.secret_key import known_secret, load_secret
+from vettance.settings.settings import Settings, SettingsError, read_settings
 from vettance.wire.payload import encode, timestamp
 
 if TYPE_CHECKING:

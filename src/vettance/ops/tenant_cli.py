@@ -20,7 +20,8 @@ from vettance.commands import (
 )
 from vettance.db.engine import Lost, Store
 from vettance.ids import IdSource
-from vettance.settings.settings import Environment, Settings, load_secret
+from vettance.settings.secret_key import load_secret
+from vettance.settings.settings import Environment, Settings
 from vettance.tenants import sql
 from vettance.tenants.tenant import SETTINGS, Key, Tenant, key_digest, key_hint, make_key
 from vettance.wire.payload import timestamp

@@ -50,7 +50,8 @@ from vettance.server.fraud_memory import fraud_memory
 from vettance.server.key_mirror import KeyMirror
 from vettance.server.stop_times import SNAPSHOT_S_MAX
 from vettance.server.tenant_tasks import TenantTasks
-from vettance.settings.settings import Role, Settings, load_secret
+from vettance.settings.secret_key import load_secret
+from vettance.settings.settings import Role, Settings
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import CounterSlot, take_place
 from vettance.tenants import sql as tenants_sql

@@ -16,7 +16,8 @@ from vettance.ops.server_note import note_server, remove_note
 from vettance.processes.malloc import give_back_early
 from vettance.processes.worker_pool import Child, WorkerPool
 from vettance.redis_link.down import StateDown
-from vettance.settings.settings import Role, Settings, check_secret
+from vettance.settings.secret_key import check_secret
+from vettance.settings.settings import Role, Settings
 from vettance.telemetry.logs import configure_logs
 
 WORKERS_MAX = 31  # Each has two places on the board of figures (see `ops.board`).

@@ -10,7 +10,8 @@ import uvloop
 from vettance.clock import DAY_MS
 from vettance.db.engine import StoreDown
 from vettance.deployment.connect import stores_of
-from vettance.settings.settings import Settings, SettingsError, load_secret, read_settings
+from vettance.settings.secret_key import load_secret
+from vettance.settings.settings import Settings, SettingsError, read_settings
 from vettance.telemetry.logs import configure_logs, logger
 from vettance.telemetry.meters import take_place
 from vettance.tenants.vault import Vault

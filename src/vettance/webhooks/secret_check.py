@@ -4,14 +4,8 @@ import asyncio
 from typing import Final
 
 from vettance.db.engine import Store, StoreDown
-from vettance.settings.settings import (
-    SECRET_FILE,
-    Environment,
-    Settings,
-    SettingsError,
-    known_secret,
-    load_secret,
-)
+from vettance.settings.secret_key import SECRET_FILE, known_secret, load_secret
+from vettance.settings.settings import Environment, Settings, SettingsError
 from vettance.telemetry.logs import logger
 from vettance.tenants import sql
 from vettance.tenants.keyring import KeyRing

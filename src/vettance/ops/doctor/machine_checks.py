@@ -18,7 +18,8 @@ from vettance.ops.doctor.check import DoctorFinding, Patient, fault, ok, warning
 from vettance.ops.preflight import probe_addresses, probe_metrics
 from vettance.ops.server_note import FILE as SERVER_FILE
 from vettance.ops.server_note import read_note
-from vettance.settings.settings import SECRET_FILE, SettingsError
+from vettance.settings.secret_key import SECRET_FILE
+from vettance.settings.settings import SettingsError
 
 #: Below the first the store will stop before long; below the second somebody should look.
 _DISK_FAULT_BYTES: Final = 256 * 1024 * 1024

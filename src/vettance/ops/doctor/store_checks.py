@@ -19,7 +19,8 @@ from vettance.fairness.isolation import RETRY_S_MAX
 from vettance.ops import sql
 from vettance.ops.doctor.check import DoctorFinding, Patient, fault, ok, warning
 from vettance.ops.doctor.machine_checks import first_shut, may_use
-from vettance.settings.settings import SECRET_FILE, Environment, Settings, SettingsError, known_secret
+from vettance.settings.secret_key import SECRET_FILE, known_secret
+from vettance.settings.settings import Environment, Settings, SettingsError
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.vault import Sealed, Vault, secret_digest
 from vettance.watchlists import sql as watchlists_sql
