@@ -1,7 +1,7 @@
 """Monitor: read, think, write once, answer. The flow behind the door that takes AML events."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Final, Protocol
 
@@ -84,6 +84,19 @@ class Monitor:
         self._pending: dict[tuple[str, str], asyncio.Event] = {}
         self._customers: dict[tuple[str, str], asyncio.Lock] = {}
         self._gate = DrainGate()
+
+    def needs_rebuild(self) -> Collection[str]:
+        """Return the tenants whose memory is not what the log says, and is to be filled anew."""
+        return self.astray
+
+    def request_rebuild(self, tenant: str) -> None:
+        """Have a tenant's memory filled anew from the log."""
+        self.astray.add(tenant)
+
+    def forget(self, tenant: str) -> None:
+        """Watch no more for a tenant that is being deleted."""
+        self.rules.pop(tenant, None)
+        self.astray.discard(tenant)
 
     async def take(
         self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, past: AmlBackfill | None = None

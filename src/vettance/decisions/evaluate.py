@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -98,10 +98,8 @@ class Evaluator:
         self.impaired: dict[str, str] = {}
         #: How many events each tenant's memory has taken since its snapshot; `preserve` sets it back.
         self.decided: dict[str, int] = {}
-        #: How many events of each tenant were decided since the start; the history is laid out by it.
-        self.ever: dict[str, int] = {}
-        #: Tenants that have, or had since the start, a subscription; messages of others are not even written.
-        self.listeners: set[str] = set()
+        self._decided_since_start: dict[str, int] = {}
+        self._subscribed: set[str] = set()
         self._gate = DrainGate()
         self._newest_ms = 0
         self._shared: SharedMemory | None = None
@@ -117,6 +115,41 @@ class Evaluator:
         self.rules = shared.rules
         self.astray = shared.astray
         self.impaired = shared.impaired
+
+    @property
+    def decided_since_start(self) -> Mapping[str, int]:
+        """How many events of each tenant were decided since the start; the history is laid out by it."""
+        return self._decided_since_start
+
+    def subscribe(self, tenant: str) -> None:
+        """Write messages of a tenant from now on; those of tenants without a subscription are not written."""
+        self._subscribed.add(tenant)
+
+    def has_subscription(self, tenant: str) -> bool:
+        """Tell whether a tenant has, or had since the start, a subscription."""
+        return tenant in self._subscribed
+
+    def has_rules(self, tenant: str) -> bool:
+        """Tell whether rules of a tenant are in force."""
+        return tenant in self.rules
+
+    def tenants(self) -> Collection[str]:
+        """Return the tenants whose rules are in force."""
+        return self.rules.keys()
+
+    def needs_rebuild(self) -> Collection[str]:
+        """Return the tenants whose memory is not what the log says, and is to be filled anew."""
+        return self.astray
+
+    def request_rebuild(self, tenant: str) -> None:
+        """Have a tenant's memory filled anew from the log."""
+        self.astray.add(tenant)
+
+    def forget(self, tenant: str) -> None:
+        """Decide no more for a tenant that is being deleted."""
+        self.rules.pop(tenant, None)
+        self.astray.discard(tenant)
+        self._subscribed.discard(tenant)
 
     def floor(self, evaluated_at_ms: int) -> None:
         """Date no later decision before this moment, be the clock set back: the history is in this order."""
@@ -155,7 +188,7 @@ class Evaluator:
             asked = asked._replace(answer=asked.answer._replace(inexact=EVERYTHING))
         evaluated, record = self._conclude(Question(event_id, event, entries, asked, request_id, started_ns))
         statements = _rows_of(tenant, evaluated, record, source, sent, signals)
-        if tell and tenant in self.listeners:
+        if tell and tenant in self._subscribed:
             told = told_of_evaluated(
                 event_id,
                 event,
@@ -282,7 +315,7 @@ class Evaluator:
                     self._shared.settle(tenant, event_id)
         finally:
             self.decided[tenant] = self.decided.get(tenant, 0) + len(event_ids)
-            self.ever[tenant] = self.ever.get(tenant, 0) + len(event_ids)
+            self._decided_since_start[tenant] = self._decided_since_start.get(tenant, 0) + len(event_ids)
             self._gate.leave(tenant)
 
     def _fail(self, tenant: str, event_ids: Sequence[str]) -> None:

@@ -104,7 +104,8 @@ class Service:
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
         cache = self.rule_cache = _rule_cache(settings)
         self.jobs = Worker(store, self.evaluator, self.ids)
-        self.sealer = Compactor(store, self.evaluator.ever, self._tenants_of_others, self.jobs.is_bursting)
+        decided = self.evaluator.decided_since_start
+        self.sealer = Compactor(store, decided, self._tenants_of_others, self.jobs.is_bursting)
         self.follower = SessionSync(store, self.evaluator.sessions, skipped=skipped, marks=counters.marks)
         folder = settings.data / "memory"
         self.memory = fraud_memory(store, counters, velocity, self.evaluator, cache, folder, skipped)
@@ -161,8 +162,8 @@ class Service:
         """Return what fills memories from the log, which takes long, when rules change or a write failed."""
         aml = self.aml.rebuilder
         return (
-            TenantTasks("memory", self._rebuild, lambda: self.evaluator.astray),
-            TenantTasks("aml_memory", aml.reload, lambda: self.aml.monitor.astray, aml.follow),
+            TenantTasks("memory", self._rebuild, self.evaluator.needs_rebuild),
+            TenantTasks("aml_memory", aml.reload, self.aml.monitor.needs_rebuild, aml.follow),
         )
 
     def _checks(self) -> dict[str, Check]:
@@ -229,7 +230,7 @@ class Service:
         gc.freeze()
         gc.set_threshold(50_000, 20, 50)
         caches: dict[str, Cache] = {"sessions": self.evaluator.sessions, "columns": self.finder}
-        standing = self.edge, self.refresher, self.evaluator.astray, self.screening.screener, caches
+        standing = self.edge, self.refresher, self.evaluator.needs_rebuild(), self.screening.screener, caches
         self._tasks = [
             *(asyncio.create_task(one.run()) for one in (self.refresher, *self.attendants, self.follower)),
             asyncio.create_task(self.memory.run()),
@@ -245,12 +246,12 @@ class Service:
 
     def _tenants_of_others(self) -> Iterable[str]:
         """Return the tenants whose events other processes may decide as well."""
-        return self.evaluator.rules if self.stores.is_shared else ()
+        return self.evaluator.tenants() if self.stores.is_shared else ()
 
     async def _do_duties(self) -> None:
         """Do, for ever, what exactly one process of a deployment does at a time; if one fails, all end."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.sealer.run(tuple(self.evaluator.rules)))
+            group.create_task(self.sealer.run(tuple(self.evaluator.tenants())))
             for duty in (self.replays, self.jobs, self.importer, self.rescreener):
                 group.create_task(duty.run())
 
@@ -273,7 +274,7 @@ class Service:
         await self.store.close()
 
     async def _reload_rules_of_new(self, tenant: str) -> None:
-        if tenant not in self.evaluator.rules:
+        if not self.evaluator.has_rules(tenant):
             await self.attendants[0].ask(tenant)
 
     async def _reload_webhooks(self, _tenant: str, _subject: str) -> None:
@@ -284,33 +285,30 @@ class Service:
         """Make what is remembered of a tenant anew from the log: a customer was erased from it."""
         self.finder.forget(tenant)
         self.memory.forget(tenant)
-        self.evaluator.astray.add(tenant)
+        self.evaluator.request_rebuild(tenant)
         await self.follower.begin_again(tenant)
 
     async def _forget_aml_names(self, tenant: str, _subject: str) -> None:
         """The same of AML, whose records are erased only where that is asked for."""
         self.aml.preserver.forget(tenant)
-        self.aml.monitor.astray.add(tenant)
+        self.aml.monitor.request_rebuild(tenant)
 
     async def _forget_tenant(self, tenant: str, _subject: str) -> None:
         """Answer no more for a tenant, whose rows are being removed, and write no snapshot of it."""
         await self.mirror.reload_keys(tenant, "")
-        self.evaluator.rules.pop(tenant, None)
-        self.evaluator.astray.discard(tenant)
-        self.evaluator.listeners.discard(tenant)
-        self.aml.monitor.rules.pop(tenant, None)
-        self.aml.monitor.astray.discard(tenant)
+        self.evaluator.forget(tenant)
+        self.aml.monitor.forget(tenant)
         self.aml.preserver.forget(tenant)
         self.memory.forget(tenant)
         self.finder.forget(tenant)
 
     def _subscribed(self, tenant: str) -> None:
-        self.evaluator.listeners.add(tenant)
+        self.evaluator.subscribe(tenant)
         if self.settings.role is not Role.WEB:
             self.worker.ensure()
 
     async def _rebuild(self, tenant: str) -> None:
-        self.meters.mended(tenant in self.evaluator.astray)
+        self.meters.mended(tenant in self.evaluator.needs_rebuild())
         await self.memory.reload(tenant)
 
     async def _save_memories(self) -> None:
