@@ -1,4 +1,4 @@
-"""The books of a simulated day: what the receivers saw, held against what the store says."""
+"""Compares what the receivers of a simulated day saw with what the store says."""
 
 from collections import defaultdict
 from itertools import pairwise

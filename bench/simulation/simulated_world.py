@@ -11,6 +11,7 @@ from bench.simulation.simulated_day import day_of
 from vettance.db.engine import Clash, Lost, Misuse, Row, Statement, StoreDown
 from vettance.db.migrate import migrations
 from vettance.db.sqlite_batch import Committer
+from vettance.db.write_batcher import frame_of
 from vettance.tenants.vault import Vault
 from vettance.webhooks.webhook import AttemptFailure, AttemptOutcome
 
@@ -69,7 +70,7 @@ class World:
 
     def apply(self, statements: Sequence[Statement]) -> list[int]:
         """Commit statements by the code that the writer process runs."""
-        shape = [[one.sql, one.rows] for one in statements]
+        shape = [frame_of(one) for one in statements]
         (answer,) = self.committer.apply([[shape, *(tuple(one.args) for one in statements)]])
         if answer and isinstance(answer[0], str):
             raise _FAILURES[answer[0]](answer[1])

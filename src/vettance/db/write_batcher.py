@@ -175,7 +175,7 @@ class WriteBatcher:
         self._flush()
 
     def _introduce(self, shape: Shape, statements: Sequence[Statement]) -> int | ShapeFrame:
-        frame = tuple([_frame_of(statement) for statement in statements])
+        frame = tuple([frame_of(statement) for statement in statements])
         if len(self._shapes) >= _SHAPES_MAX or len(shape) > _SHAPE_STATEMENTS_MAX:
             return frame
         self._shape_frames.append(frame)
@@ -236,7 +236,8 @@ class WriteBatcher:
                 caller.set_exception(StoreDown(_SLOW))
 
 
-def _frame_of(statement: Statement) -> tuple[str, int | None, str | None, int]:
+def frame_of(statement: Statement) -> tuple[str, int | None, str | None, int]:
+    """Return the part of a shape for one statement, as the writer gets it."""
     into = statement.tables
     if type(into) is Insert and into.certain:
         return statement.sql, statement.rows, into.table, len(statement.args) // into.width
