@@ -100,3 +100,15 @@ def test_notes_of_four_thousand_characters_are_taken_and_every_fault_is_named(te
 def test_the_body_is_judged_before_the_existence_of_the_target(tenant: Caller) -> None:
     assert said(tenant, "evt_" + "0" * 32, label="SCAM").status == 422
     assert tenant.post("/api/v1/feedback/event/evt_x", b"[]").status == 400
+
+
+def test_an_event_has_a_hundred_pieces_of_feedback_at_most(tenant: Caller) -> None:
+    event_id, other_id = decided(tenant), decided(tenant)
+    for number in range(100):
+        assert said(tenant, event_id, "event" if number % 2 else "decision").status == 201
+    for word in ("event", "decision"):
+        refused = said(tenant, event_id, word)
+        assert (refused.status, refused.json["error"]["code"]) == (422, "UNPROCESSABLE_ENTITY")
+        assert "100" in refused.json["error"]["details"]["id"]
+    assert len(tenant.get(f"/api/v1/events/{event_id}").json["feedback"]) == 100
+    assert said(tenant, other_id).status == 201

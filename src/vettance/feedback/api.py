@@ -5,7 +5,7 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Store
-from vettance.errors import NotFound
+from vettance.errors import NotFound, Unprocessable
 from vettance.events.sql import exists_event
 from vettance.feedback import sql
 from vettance.feedback.answers import FeedbackAnswer, answer, told_of_feedback
@@ -14,7 +14,11 @@ from vettance.ids import IdSource, is_id
 from vettance.outbox import MessageType, enqueue
 from vettance.web.routing import Call, Route, RouteReply
 
+#: Pieces of feedback on one event: all of them are read with it. Analysts say a few things of an event.
+FEEDBACK_MAX: Final = 100
+
 _TAG: Final = "Feedback"
+_FULL: Final = {"id": f"has {FEEDBACK_MAX} pieces of feedback, the most that an event can have"}
 
 
 class FeedbackDoors:
@@ -52,6 +56,9 @@ class FeedbackDoors:
             tenant, event_id, now_ms = call.tenant.id, call.path["id"], self._now_ms()
             if not is_id(event_id, "evt") or not await self._store.read(exists_event(tenant, event_id)):
                 raise NotFound
+            counted = await self._store.read(sql.count_feedback(tenant, event_id, FEEDBACK_MAX))
+            if counted[0][0] >= FEEDBACK_MAX:
+                raise Unprocessable("There is as much feedback on this event as there can be.", _FULL)
             feedback = Feedback(
                 id=self._ids.make("fbk", now_ms),
                 tenant=tenant,

@@ -44,6 +44,16 @@ def select_feedback(tenant: str, targets: Sequence[str]) -> Statement:
     )
 
 
+def count_feedback(tenant: str, target: str, limit: int) -> Statement:
+    """How many pieces of feedback there are on an event; counting stops at a limit."""
+    return scoped(
+        FEEDBACK,
+        tenant,
+        "SELECT COUNT(*) FROM (SELECT id FROM feedback WHERE tenant = ? AND target = ? LIMIT ?) AS said",
+        (target, limit),
+    )
+
+
 def feedback_of(row: Row) -> Feedback:
     """Make feedback of a row of `select_feedback`."""
     return Feedback(
