@@ -1,10 +1,13 @@
 """Deleting a tenant: everything of it goes, from every table, and nothing of anybody else."""
 
+import asyncio
+import gc
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,13 +15,24 @@ from typing import Any
 import pytest
 
 from tests.databases import absence, ask, database, run_beside
-from tests.live import Service
+from tests.live import Service, started
+from tests.redis_link.redis_server import PrivateRedis
+from vettance.aml.aml_event import read_aml_event
 from vettance.db.engine import Store
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
+from vettance.deployment.connect import connect_store
+from vettance.events.event import EventSource, read_event
 from vettance.history.segment import SEARCHED_BITS
-from vettance.retention.deletion_sql import select_tables_of_tenants
+from vettance.retention.deletion_sql import remove_tenant, select_tables_of_tenants
 from vettance.retention.tenant_deletion import TenantDeleter
+from vettance.rules.packs import load_pack_text
+from vettance.rules.sql import DECIDING
+from vettance.server.lifecycle import running
+from vettance.settings.settings import Role, Settings
+from vettance.tenants import sql as tenants_sql
+from vettance.tenants.tenant import Tenant
+from vettance.wire.payload import encode
 
 GONE = "ten_" + "a" * 32
 OTHER = "ten_" + "b" * 32
@@ -209,3 +223,105 @@ def test_a_tenant_is_deleted_beside_a_running_server(own_service: Service) -> No
     assert naming(service.rows, tables_of(service.rows, engine), tenant) == []
     assert not list(service.data.rglob(f"*{tenant}*"))
     assert tenant not in str(service.cli("tenant", "list", "--json"))
+
+
+def test_nothing_of_a_deleted_tenant_stays_in_redis_or_in_the_folder(tmp_path: Path) -> None:
+    redis = PrivateRedis()
+    redis.start()
+    service = started(tmp_path, VETTANCE_REDIS_URL=redis.url)
+    try:
+        tenant, key = service.new_tenant("Leaves")
+        other, other_key = service.new_tenant("Stays")
+        for owner, owner_key in ((tenant, key), (other, other_key)):
+            service.cli("tenant", "set", owner, "--aml", "on")
+            service.wait_for(lambda: service.get("/api/v1/aml/cases", key=owner_key).status == 200)  # noqa: B023
+            own = tmp_path / "own.csv"
+            own.write_text("id,name\n1,Anna Example\n")
+            service.cli("watchlist", "import", "--source", "own", str(own), "--tenant", owner)
+            for number in range(3):
+                answer = service.post(
+                    "/api/v1/decisions/evaluate",
+                    login(f"c-{number}"),
+                    key=owner_key,
+                    headers={"Idempotency-Key": f"k-{number}"},
+                )
+                assert answer.status == 200
+            body = {"eventName": "transfer", "externalEventId": "a", "customer": {"externalId": "c"}}
+            assert service.post("/api/v1/aml/events", body, key=owner_key).status == 200
+            screened = {"inputName": "Anna Example", "externalId": "c"}
+            service.wait_for(
+                lambda: service.post("/api/v1/aml/screen", screened, key=owner_key).status == 200  # noqa: B023
+            )
+
+        def left(owner: str) -> list[str]:
+            keys = subprocess.run(
+                ["redis-cli", "-p", str(redis.port), "--scan"], capture_output=True, text=True, check=True
+            ).stdout
+            return [line for line in keys.splitlines() if owner in line] + [
+                str(path) for path in service.data.rglob(f"*{owner}*")
+            ]
+
+        assert left(tenant)
+        service.cli("tenant", "delete", tenant, "--yes")
+        assert service.post("/api/v1/decisions/evaluate", login("c-1"), key=key).status == 401
+        assert left(tenant) == []
+        assert left(other)
+        assert service.post("/api/v1/decisions/evaluate", login("c-1"), key=other_key).status == 200
+        assert service.stop() == 0
+        assert left(tenant) == []
+    finally:
+        if service.process is not None:
+            service.stop()
+        redis.close()
+
+
+async def test_a_running_process_remembers_nothing_of_a_deleted_tenant(tmp_path: Path) -> None:
+    settings = Settings(data=tmp_path, secret=b"s" * 32, role=Role.WEB, searchers=0)
+    store = await connect_store(settings, writer="thread")
+    await store.migrate()
+    for tenant in (GONE, OTHER):
+        await store.write(
+            tenants_sql.insert_tenant(Tenant(id=tenant, name="One", aml=True), 0),
+            DECIDING.insert(tenant, 1, load_pack_text("fraud"), "", 0),
+        )
+    await store.close()
+    async with running(settings) as service:
+        for tenant in (GONE, OTHER):
+            now_ms = time.time_ns() // 1_000_000
+            sent = encode(login("c-1"))
+            event = read_event(login("c-1"), sent, now_ms)
+            await service.evaluator.evaluate(
+                tenant, event, sent, EventSource.EVENTS, "r", time.perf_counter_ns()
+            )
+            body = {"eventName": "transfer", "externalEventId": "a", "customer": {"externalId": "c"}}
+            aml_event = read_aml_event(body, encode(body), now_ms)
+            await service.aml.monitor.take(tenant, aml_event, b"d", encode(body))
+        assert places_of(service, GONE)
+        await service.store.write(
+            remove_tenant(GONE), tenants_sql.note_change(tenants_sql.DELETED, GONE, GONE, 0)
+        )
+        async with asyncio.timeout(20):
+            while GONE in service.evaluator.rules:  # noqa: ASYNC110 - nothing says it
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)
+        assert places_of(service, GONE) == []
+        assert places_of(service, OTHER)
+
+
+def places_of(service: Any, tenant: str) -> list[str]:
+    """Show the dictionaries of a service that hold more of a tenant than a number or a lock."""
+    found: list[str] = []
+    seen: set[int] = set()
+    todo: list[Any] = list(vars(service).values())
+    while todo:
+        one = todo.pop()
+        ours = type(one).__module__.startswith("vettance.")
+        if id(one) in seen or not (ours or isinstance(one, (dict, set, list, tuple))):
+            continue
+        seen.add(id(one))
+        if isinstance(one, dict):
+            held = [value for key, value in one.items() if key == tenant or key == (tenant,)]
+            if not all(isinstance(value, (int, float, asyncio.Lock, asyncio.Event)) for value in held):
+                found.append(str(one)[:100])
+        todo += gc.get_referents(one)
+    return found

@@ -70,6 +70,12 @@ class AmlMemory:
         self._velocity.install(tenant, plan)
         self._books[tenant] = Book()
 
+    def uninstall(self, tenant: str) -> None:
+        """Drop everything remembered for a tenant; one without a memory is left as it is."""
+        self._velocity.uninstall(tenant)
+        self._books.pop(tenant, None)
+        self.known.pop(tenant, None)
+
     def forget_before(self, tenant: str, moment_ms: int) -> None:
         """Take note that a tenant's memory may lack events before a moment."""
         self._velocity.forget_before(tenant, moment_ms)

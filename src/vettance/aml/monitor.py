@@ -94,9 +94,11 @@ class Monitor:
         self.astray.add(tenant)
 
     def forget(self, tenant: str) -> None:
-        """Watch no more for a tenant that is being deleted."""
-        self.rules.pop(tenant, None)
+        """Let go of everything of a tenant that is being deleted."""
+        for held in (self.rules, self.weights, self.settings, self.impaired, self.decided, self.places):
+            held.pop(tenant, None)
         self.astray.discard(tenant)
+        self._memory.uninstall(tenant)
 
     async def take(
         self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, past: AmlBackfill | None = None

@@ -146,10 +146,13 @@ class Evaluator:
         self.astray.add(tenant)
 
     def forget(self, tenant: str) -> None:
-        """Decide no more for a tenant that is being deleted."""
-        self.rules.pop(tenant, None)
+        """Let go of everything of a tenant that is being deleted."""
+        for held in (self.rules, self.lists, self.impaired, self.decided, self._decided_since_start):
+            held.pop(tenant, None)
         self.astray.discard(tenant)
         self._subscribed.discard(tenant)
+        self.sessions.drop(tenant)
+        self._velocity.uninstall(tenant)
 
     def floor(self, evaluated_at_ms: int) -> None:
         """Date no later decision before this moment, be the clock set back: the history is in this order."""

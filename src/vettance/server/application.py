@@ -294,10 +294,11 @@ class Service:
         self.aml.monitor.request_rebuild(tenant)
 
     async def _forget_tenant(self, tenant: str, _subject: str) -> None:
-        """Answer no more for a tenant, whose rows are being removed, and write no snapshot of it."""
+        """Answer no more for a tenant, whose rows are being removed, and remember nothing of it."""
         await self.mirror.reload_keys(tenant, "")
         self.evaluator.forget(tenant)
         self.aml.monitor.forget(tenant)
+        self.watchlists.forget(tenant)
         self.aml.preserver.forget(tenant)
         self.memory.forget(tenant)
         self.finder.forget(tenant)

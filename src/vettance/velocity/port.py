@@ -157,6 +157,9 @@ class Velocity(Protocol):
     def install(self, tenant: str, plan: Plan) -> Any:
         """Give a tenant an empty memory for a plan; what was remembered for it before is dropped."""
 
+    def uninstall(self, tenant: str) -> Any:
+        """Drop everything remembered for a tenant; one without a memory is left as it is."""
+
     def adopt(self, tenant: str, coming: str) -> None:
         """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped."""
 

@@ -277,6 +277,12 @@ class IndexKeeper:
             self._reaches.pop(owner, None)
         self._changed.set()
 
+    def forget(self, tenant: str) -> None:
+        """Let go of the lists of a tenant that is being deleted."""
+        self._owners.discard(tenant)
+        for held in (self._own, self._reaches, self._opening):
+            held.pop(tenant, None)
+
     async def reach(self, tenant: str) -> Reach | None:
         """Return what the subjects of a tenant are screened against, or None while that is nothing."""
         if tenant not in self._owners:
