@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.grown.grown_rows import Setting, fill_postgres, fill_sqlite
 
+from bench.store.grown_rows import Setting, fill_postgres, fill_sqlite
 from tests.databases import absence, ask, database
 from tests.grown.builders import called_builders, outdated, unreached
 from tests.grown.probes import Probe, tell_plans, watched_postgres, watched_sqlite
@@ -104,10 +104,10 @@ async def test_no_statement_costs_more_on_a_store_that_has_grown(
     run = _on_sqlite if engine == "sqlite" else _on_postgres
     small = await run(monkeypatch, tmp_path / "small", ROWS, counted=counted)
     grown = await run(monkeypatch, tmp_path / "grown", ROWS * TIMES, counted=counted)
-    assert not outdated(), "COLD of grown_builders.py names functions that are gone"
+    assert not outdated(), "COLD of builders.py names functions that are gone"
     assert not unreached(grown.builders), (
         "nothing of `go_through` or `look_around` reaches these; have something reach them, or say in "
-        "COLD of grown_builders.py why they may cost what they like"
+        "COLD of builders.py why they may cost what they like"
     )
     worse = [
         f"{cost} after {small.dearest.get(text, 0)} with a tenth of the rows:\n{text}\n{grown.plans[text]}"

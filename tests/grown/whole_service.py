@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-from tests.grown.grown_rows import BUSY, Setting
-
 import vettance.watchlists
+from bench.store.grown_rows import BUSY, Setting
 from tests.webhooks.sink import Sink, sinking
 from vettance.db.engine import Store
 from vettance.decisions.sql import select_newest_sent
