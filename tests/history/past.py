@@ -20,7 +20,7 @@ from vettance.events.event import Category, Event, EventSource
 from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
 from vettance.history.entity_links import EntityLinker
-from vettance.history.filter import Order
+from vettance.history.result_page import Order
 from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 

@@ -13,7 +13,7 @@ from vettance.db import tables
 from vettance.db.engine import Row, Statement, scoped
 from vettance.fairness.isolation import failing
 from vettance.history.compaction import BUSY_CHUNKS, LOOK_S, Compactor
-from vettance.history.filter import Order
+from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
 from vettance.history.segment import BITS
 from vettance.retention.erasure import Eraser

@@ -12,7 +12,7 @@ from vettance.db.engine import Statement
 from vettance.decisions.decision import LEVELS, Outcome
 from vettance.events.event import Category
 from vettance.history.decision_search import PageEnd
-from vettance.history.filter import Order
+from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
 
 MOMENTS = st.integers(-2 * DAY_MS, 12 * DAY_MS).map(lambda offset: START_MS + offset) | st.sampled_from(

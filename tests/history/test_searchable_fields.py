@@ -6,7 +6,7 @@ from tests.history.past import START_MS, Archive, Made
 from vettance.db.engine import Statement
 from vettance.decisions.searchable_fields import REASONS_BIT, SEARCHABLE_FIELDS
 from vettance.history.compaction import Compactor
-from vettance.history.filter import Order
+from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
 
 #: Bits of `term.fields` that stores hold.

@@ -19,7 +19,7 @@ from vettance.db.sqlite import SqliteStore
 from vettance.errors import Unavailable
 from vettance.history.decision_search import ChunksChanged, DecisionFinder, begun_again
 from vettance.history.entity_links import EntityLinker
-from vettance.history.filter import Order
+from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
 from vettance.history.statistics import DecisionCounter
 from vettance.retention.erasure import Eraser

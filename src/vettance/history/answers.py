@@ -15,7 +15,7 @@ from vettance.decisions.searchable_fields import SEARCHABLE_FIELDS
 from vettance.decisions.sql import Listed
 from vettance.errors import Invalid
 from vettance.history.decision_search import PageEnd
-from vettance.history.filter import Order
+from vettance.history.result_page import Order
 from vettance.history.rollup import Count, SpanCounts
 from vettance.history.search_criteria import DECISION_FILTERS, EVENT_FILTERS, FilterParameter
 from vettance.history.statistics import Uniques

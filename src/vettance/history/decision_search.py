@@ -14,18 +14,9 @@ from vettance.errors import Unavailable
 from vettance.fairness.tenant_cache import Usage
 from vettance.history import sql
 from vettance.history.column_cache import ColumnCache, SegmentOffsets
-from vettance.history.filter import (
-    TRIGRAM,
-    Mark,
-    Order,
-    Picked,
-    Pool,
-    id_part,
-    page_of,
-    row_holds,
-)
 from vettance.history.filter_mask import Lookup, Sought, columns_needed, mask_of
 from vettance.history.id_search import holds
+from vettance.history.result_page import TRIGRAM, Mark, Order, Picked, Pool, id_part, page_of, row_holds
 from vettance.history.search_criteria import SearchCriteria
 from vettance.history.segment import (
     AT_ONCE,

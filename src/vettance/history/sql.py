@@ -8,7 +8,7 @@ from vettance.db.tables import CHUNK, CHUNK_COLUMN, DECISION, ROLLUP, ROSTER, In
 from vettance.decisions.decision import Outcome
 from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, entity_sql
 from vettance.decisions.sql import DAY_S, EVENTS
-from vettance.history.filter import Order
+from vettance.history.result_page import Order
 from vettance.history.search_criteria import FieldCondition, SearchCriteria
 from vettance.history.segment import COUNTED_ENTITIES, OUTCOMES, ROW_COLUMNS, TERM, Array, Chunk
 

@@ -8,7 +8,7 @@ import msgspec
 from vettance.db.engine import Clash, Row, Store, still_asked
 from vettance.history.decision_search import DecisionFinder
 from vettance.history.decision_search import PageEnd as Found
-from vettance.history.filter import Order
+from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
 from vettance.lists.sql import AREA as LISTS_CHANGED
 from vettance.retention import sql
