@@ -121,7 +121,7 @@ ASKED = (
     events_sql.select_log(0, 0, 1),
     events_sql.select_tenant_log("t", 0, 0, 1),
     decisions_sql.select_decided_log("t", 0, 0, 1),
-    decisions_sql.select_listed("t", [1, 2, 3], bodies=True),
+    decisions_sql.select_listed_decisions("t", [1, 2, 3], bodies=True),
     events_sql.select_rows("t", [1, 2, 3]),
     events_sql.select_imported_log("t", 0, 1),
     lists_sql.select_all("", 1),

@@ -11,7 +11,7 @@ from vettance.events.browser_session import (
     BATCH_MS,
     NUMBERS_MAX,
     WAITING_MAX,
-    SessionBook,
+    SessionIndex,
     WaitingBatches,
     counts_since,
     merge,
@@ -114,7 +114,7 @@ def test_a_flag_that_was_ever_set_stays_set(session: dict[str, Any], own: dict[s
 
 
 def settle(
-    book: SessionBook, tenant: str, name: str, batches: dict[int, dict[str, Any]], now_ms: int
+    book: SessionIndex, tenant: str, name: str, batches: dict[int, dict[str, Any]], now_ms: int
 ) -> None:
     """Merge what waits, as it is read from the store by its places."""
     while waiting := book.waiting(tenant, name, now_ms, 2):
@@ -123,7 +123,7 @@ def settle(
 
 
 def found(
-    book: SessionBook, name: str, batches: dict[int, dict[str, Any]], now_ms: int
+    book: SessionIndex, name: str, batches: dict[int, dict[str, Any]], now_ms: int
 ) -> dict[str, Any] | None:
     settle(book, "ten", name, batches, now_ms)
     signals = book.find("ten", name, now_ms)
@@ -131,7 +131,7 @@ def found(
 
 
 def test_a_session_goes_by_both_names_and_each_batch_counts_for_a_day_by_whole_hours() -> None:
-    book = SessionBook()
+    book = SessionIndex()
     batches = {1: {"clickCount": 1}, 2: {"clickCount": 2}}
     book.note("ten", {"sdk", "own"}, 1, 0)
     book.note("ten", {"sdk", "own"}, 2, 2 * HOUR_MS)
@@ -146,7 +146,7 @@ def test_a_session_goes_by_both_names_and_each_batch_counts_for_a_day_by_whole_h
 
 
 def test_batches_merged_by_another_meanwhile_are_not_merged_twice() -> None:
-    book = SessionBook()
+    book = SessionIndex()
     batches = {seq: {"clickCount": 1} for seq in range(5)}
     for seq in range(3):
         book.note("ten", ["s"], seq, 0)
@@ -158,7 +158,7 @@ def test_batches_merged_by_another_meanwhile_are_not_merged_twice() -> None:
 
 
 def test_sessions_with_many_waiting_batches_are_named_once() -> None:
-    book = SessionBook()
+    book = SessionIndex()
     for seq in range(WAITING_MAX):
         assert book.crowded() == []
         book.note("ten", ["s"], seq, 0)
@@ -167,9 +167,9 @@ def test_sessions_with_many_waiting_batches_are_named_once() -> None:
 
 
 def test_the_sessions_longest_silent_are_forgotten_first() -> None:
-    probe = SessionBook()
+    probe = SessionIndex()
     probe.note("ten", "a", 1, 0)
-    book = SessionBook(memory_bytes_max=2 * probe.usage.held_bytes + 16)
+    book = SessionIndex(memory_bytes_max=2 * probe.usage.held_bytes + 16)
     for seq, name in enumerate(("a", "b", "a", "c")):
         book.note("ten", name, seq, seq)
     assert probe.usage.held_bytes > ENTRY_BYTES
@@ -177,7 +177,7 @@ def test_the_sessions_longest_silent_are_forgotten_first() -> None:
 
 
 def test_a_tenant_that_floods_loses_its_own_sessions_and_nobody_elses() -> None:
-    book = SessionBook(memory_bytes_max=1_000_000)
+    book = SessionIndex(memory_bytes_max=1_000_000)
     for number in range(100):
         book.note("quiet", {f"q{number}"}, number, number)
     for number in range(2_000):

@@ -89,7 +89,7 @@ COLD: Final = {
     "events/sql.py:select_event_at": _START,
     "decisions/sql.py:select_last_evaluated": _START,
     "events/sql.py:select_last_event": _START,
-    "decisions/sql.py:select_listed": _LAID_OUT,
+    "decisions/sql.py:select_listed_decisions": _LAID_OUT,
     "events/sql.py:select_log": _START,
     "events/sql.py:select_present": _COMMAND,
     "events/sql.py:select_imported_log": _START,

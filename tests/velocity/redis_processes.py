@@ -14,7 +14,7 @@ from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.decision import DecisionRecordData
-from vettance.decisions.evaluate import Evaluated, Evaluator
+from vettance.decisions.evaluate import EvaluatedEvent, Evaluator
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.shared_velocity import SharedMemory
 from vettance.errors import Unavailable
@@ -104,7 +104,7 @@ class Process:
             await asyncio.gather(self.running, return_exceptions=True)
         await self.line.close()
 
-    async def decide(self, body: dict[str, Any] = LOGIN, waited_ms: int = 0) -> Evaluated:
+    async def decide(self, body: dict[str, Any] = LOGIN, waited_ms: int = 0) -> EvaluatedEvent:
         """Decide an event that was received so long ago."""
         sent = encode(body)
         event = read_taken_event(body, time.time_ns() // 1_000_000 - waited_ms)
@@ -112,15 +112,15 @@ class Process:
             TENANT, event, sent, EventSource.EVENTS, "r", time.perf_counter_ns()
         )
 
-    async def record(self, evaluated: Evaluated) -> DecisionRecordData:
+    async def record(self, evaluated: EvaluatedEvent) -> DecisionRecordData:
         read = Statement("SELECT record FROM decision WHERE id = ?", (evaluated.id,))
         rows: list[Row] = await self.store.read(read)
         return msgspec.json.decode(rows[0][0], type=DecisionRecordData)
 
-    async def answers(self, evaluated: Evaluated) -> list[Any]:
+    async def answers(self, evaluated: EvaluatedEvent) -> list[Any]:
         return list((await self.record(evaluated)).answers)
 
-    async def until_exact(self) -> Evaluated:
+    async def until_exact(self) -> EvaluatedEvent:
         """Decide until the memory is whole again."""
         async with asyncio.timeout(20):
             while True:

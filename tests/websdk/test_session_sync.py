@@ -7,7 +7,7 @@ import pytest
 
 from vettance.clock import HOUR_MS
 from vettance.db.engine import Statement, Store
-from vettance.events.browser_session import WAITING_MAX, SessionBook, counts_since, merge
+from vettance.events.browser_session import WAITING_MAX, SessionIndex, counts_since, merge
 from vettance.fairness.skipped_rows import Skipped
 from vettance.telemetry.meters import Rows
 from vettance.websdk import sql
@@ -23,7 +23,7 @@ class Reader:
 
     def __init__(self, store: Store) -> None:
         self.now_ms = START_MS
-        self.book = SessionBook()
+        self.book = SessionIndex()
         self.skipped = Skipped()
         self.follower = SessionSync(store, self.book, lambda: self.now_ms, self.skipped)
 

@@ -49,7 +49,7 @@ class ActiveRules(msgspec.Struct, frozen=True):
     quiet: Decision  # What is decided when no rule fires and no list entry matches: most of all decisions.
 
 
-class AskedMemory(NamedTuple):
+class RuleInputs(NamedTuple):
     """The rules to decide an event by, its facts, what the memory says, and what could not be computed."""
 
     active: ActiveRules
@@ -101,16 +101,14 @@ def ask(
         return nothing_known(plan)
 
 
-def consider(
-    velocity: Velocity, active: ActiveRules, tenant: str, event_id: str, event: Event
-) -> AskedMemory:
+def consider(velocity: Velocity, active: ActiveRules, tenant: str, event_id: str, event: Event) -> RuleInputs:
     """Read the facts of an event, ask a memory of this process about it and record it there."""
     compiled = active.compiled
     facts = compiled.facts(event)
     seen = compiled.observe(facts)
     unknown = failures_of(facts, seen)
     answer = ask(velocity, compiled.plan, tenant, event_id, event.occurred_at_ms, seen, unknown)
-    return AskedMemory(active, facts, answer, unknown)
+    return RuleInputs(active, facts, answer, unknown)
 
 
 def logged_event(row: Row) -> Event:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from vettance.decisions.decision import LOWERCASE, Action, Decision, Reason
-from vettance.decisions.evaluate import Evaluated
+from vettance.decisions.evaluate import EvaluatedEvent
 from vettance.decisions.sql import StoredDecision
 from vettance.events.event import Category
 from vettance.feedback.answers import FeedbackAnswer
@@ -74,7 +74,7 @@ class EventAnswer(Wire, frozen=True):
     degraded: Degraded = msgspec.UNSET
 
 
-def decision_answer(evaluated: Evaluated, request_id: str) -> DecisionAnswer:
+def decision_answer(evaluated: EvaluatedEvent, request_id: str) -> DecisionAnswer:
     """Answer an evaluation in the vocabulary of the decisions endpoints."""
     decision, event = evaluated.decision, evaluated.event
     return DecisionAnswer(
@@ -95,7 +95,7 @@ def decision_answer(evaluated: Evaluated, request_id: str) -> DecisionAnswer:
     )
 
 
-def event_answer(evaluated: Evaluated) -> EventAnswer:
+def event_answer(evaluated: EvaluatedEvent) -> EventAnswer:
     """Answer an ingested event in the vocabulary of the events endpoints."""
     event = evaluated.event
     return EventAnswer(

@@ -11,7 +11,7 @@ from vettance.decisions.answers import (
     decision_answer,
     event_answer,
 )
-from vettance.decisions.evaluate import Evaluated, Evaluator
+from vettance.decisions.evaluate import EvaluatedEvent, Evaluator
 from vettance.decisions.features import known_names
 from vettance.events.event import EventBody, EventSource, read_event
 from vettance.web.routing import Call, Route, RouteReply
@@ -91,7 +91,7 @@ class DecisionDoors:
         )
 
     async def _run(
-        self, call: Call, source: EventSource, answered: Callable[[Evaluated], RouteReply]
+        self, call: Call, source: EventSource, answered: Callable[[EvaluatedEvent], RouteReply]
     ) -> RouteReply:
         started_ns = time.perf_counter_ns()
         body = call.json()

@@ -3,7 +3,7 @@
 from typing import Final
 
 from vettance.db.engine import Store
-from vettance.decisions.active_rulesets import ActiveRules, AskedMemory, consider, legible_event
+from vettance.decisions.active_rulesets import ActiveRules, RuleInputs, consider, legible_event
 from vettance.events import sql as events_sql
 from vettance.events.event import Event
 from vettance.velocity.aggregates import WINDOW_MS_MAX
@@ -52,7 +52,7 @@ class Backfill:
                     await self.ask(row[2], event)
             after = rows[-1][0]
 
-    async def ask(self, event_id: str, event: Event) -> AskedMemory:
+    async def ask(self, event_id: str, event: Event) -> RuleInputs:
         """Return what was known at the time of the next event of the import, and record it.
 
         Events are asked about in the order of their time.

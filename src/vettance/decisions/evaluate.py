@@ -10,15 +10,15 @@ import msgspec
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions import sql
-from vettance.decisions.active_rulesets import ActiveRules, AskedMemory, consider
+from vettance.decisions.active_rulesets import ActiveRules, RuleInputs, consider
 from vettance.decisions.decide_imported import Backfill
 from vettance.decisions.decision import Decision, DecisionRecordData, decide
 from vettance.decisions.shared_velocity import SharedMemory
 from vettance.decisions.sql import count_decision
-from vettance.decisions.webhook_payload import told_of_evaluated
+from vettance.decisions.webhook_payload import decision_payload
 from vettance.errors import Unavailable
 from vettance.events import sql as events_sql
-from vettance.events.browser_session import SessionBook
+from vettance.events.browser_session import SessionIndex
 from vettance.events.event import Event, EventSource, with_session_signals
 from vettance.ids import IdSource
 from vettance.lists.entry import ListBook, ListEntry
@@ -33,7 +33,7 @@ _RULE_CHANGE_WAIT_S = 5.0
 _RULES_LOOK_S = 0.02
 
 
-class Evaluated(msgspec.Struct, frozen=True, gc=False):
+class EvaluatedEvent(msgspec.Struct, frozen=True, gc=False):
     """One event, decided and durably stored."""
 
     id: str
@@ -45,7 +45,7 @@ class Evaluated(msgspec.Struct, frozen=True, gc=False):
 
 
 #: What else belongs into the commit of an event: the answer kept for retries, the job it settles.
-Also = Callable[[Evaluated], Iterable[Statement]]
+Also = Callable[[EvaluatedEvent], Iterable[Statement]]
 
 
 class ImportedEvent(NamedTuple):
@@ -57,13 +57,13 @@ class ImportedEvent(NamedTuple):
     also: Also
 
 
-class Question(NamedTuple):
+class EvaluationInput(NamedTuple):
     """An event with what decides it, and when its evaluation began."""
 
     id: str
     event: Event
     entries: Sequence[ListEntry]
-    asked: AskedMemory
+    asked: RuleInputs
     request_id: str
     started_ns: int
 
@@ -91,7 +91,7 @@ class Evaluator:
         self.rules: dict[str, ActiveRules] = {}
         self.lists: dict[str, ListBook] = {}
         #: What browsers have queued for their sessions.
-        self.sessions = SessionBook()
+        self.sessions = SessionIndex()
         #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
         self.astray: set[str] = set()
         #: Tenants who are not served by what the store says, though it answers, and the class of the error.
@@ -169,7 +169,7 @@ class Evaluator:
         also: Also | None = None,
         *,
         tell: bool = True,
-    ) -> Evaluated:
+    ) -> EvaluatedEvent:
         """Decide an event and store it with its decision, its counts and its message, in one commit.
 
         `sent` is the body as received; `started_ns` is `time.perf_counter_ns()` at the receipt; `also` goes
@@ -189,10 +189,12 @@ class Evaluator:
             asked = await self._shared.observe(tenant, event_id, event)
         if tenant in self.impaired:
             asked = asked._replace(answer=asked.answer._replace(inexact=EVERYTHING))
-        evaluated, record = self._conclude(Question(event_id, event, entries, asked, request_id, started_ns))
+        evaluated, record = self._conclude(
+            EvaluationInput(event_id, event, entries, asked, request_id, started_ns)
+        )
         statements = _rows_of(tenant, evaluated, record, source, sent, signals)
         if tell and tenant in self._subscribed:
-            told = told_of_evaluated(
+            told = decision_payload(
                 event_id,
                 event,
                 evaluated.decision,
@@ -222,7 +224,7 @@ class Evaluator:
             event_id = self._ids.make("evt", self._now_ms())
             asked = await past.ask(event_id, one.event)
             entries = self.lists.get(tenant, _NO_LISTS).match(one.event, one.event.received_at_ms)
-            questions.append(Question(event_id, one.event, entries, asked, one.request_id, started_ns))
+            questions.append(EvaluationInput(event_id, one.event, entries, asked, one.request_id, started_ns))
         if tenant not in self.rules or not self._gate.is_open:
             await self._wait_for_rules(tenant)
         if self._shared is not None:
@@ -245,7 +247,9 @@ class Evaluator:
         for question, (evaluated, record) in zip(questions, concluded, strict=True):
             self._count(EventSource.IMPORT, evaluated, record, question.started_ns)
 
-    async def _record_shared(self, shared: SharedMemory, tenant: str, questions: Sequence[Question]) -> None:
+    async def _record_shared(
+        self, shared: SharedMemory, tenant: str, questions: Sequence[EvaluationInput]
+    ) -> None:
         """Have the memory that the processes share record events that another one has answered."""
         ends = await asyncio.gather(
             *(shared.observe(tenant, one.id, one.event) for one in questions), return_exceptions=True
@@ -255,7 +259,7 @@ class Evaluator:
                 self._fail(tenant, [one.id for one in questions])
                 raise error
 
-    def _conclude(self, question: Question) -> tuple[Evaluated, DecisionRecordData]:
+    def _conclude(self, question: EvaluationInput) -> tuple[EvaluatedEvent, DecisionRecordData]:
         """Think: run the rules, decide, and note everything that it takes to explain it."""
         entries = question.entries
         active, facts, answer, unknown = question.asked
@@ -281,11 +285,13 @@ class Evaluator:
             unknown=unknown,
         )
         degraded = answer.inexact == EVERYTHING
-        evaluated = Evaluated(question.id, question.event, decision, now_ms, record.processing_ms, degraded)
+        evaluated = EvaluatedEvent(
+            question.id, question.event, decision, now_ms, record.processing_ms, degraded
+        )
         return evaluated, record
 
     def _count(
-        self, source: EventSource, evaluated: Evaluated, record: DecisionRecordData, started_ns: int
+        self, source: EventSource, evaluated: EvaluatedEvent, record: DecisionRecordData, started_ns: int
     ) -> None:
         self._meters.decided(source, evaluated.decision.outcome, time.perf_counter_ns() - started_ns)
         if record.failed or record.unknown:
@@ -353,7 +359,7 @@ class Evaluator:
 
 def _rows_of(
     tenant: str,
-    evaluated: Evaluated,
+    evaluated: EvaluatedEvent,
     record: DecisionRecordData,
     source: EventSource,
     sent: bytes,

@@ -11,8 +11,8 @@ from vettance.decisions.active_rulesets import (
     FRAUD_LOG,
     MEMORY,
     ActiveRules,
-    AskedMemory,
     RuleCache,
+    RuleInputs,
     observation_of,
 )
 from vettance.decisions.load_ruleset import RuleLoader
@@ -48,7 +48,7 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
         self._skipped = skipped or Skipped()
         self._loader = RuleLoader(store, cache, DECIDING, self.impaired)
 
-    async def observe(self, tenant: str, event_id: str, event: Event) -> AskedMemory:
+    async def observe(self, tenant: str, event_id: str, event: Event) -> RuleInputs:
         """Ask about an event and record it.
 
         Raises `Unavailable` (503) when the memory cannot be reached, or is being exchanged for too long.
@@ -83,13 +83,13 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
                 raise
             except Exception as error:  # noqa: BLE001  A decision never fails because of one event.
                 unknown.append((MEMORY, message_of(error)))
-                return AskedMemory(active, facts, nothing_known(compiled.plan), unknown)
+                return RuleInputs(active, facts, nothing_known(compiled.plan), unknown)
             if answer.inexact == EVERYTHING:
                 self.degraded.add(tenant)
                 self.follow(tenant)
             elif self.degraded:
                 self.degraded.discard(tenant)
-            return AskedMemory(active, facts, answer, unknown)
+            return RuleInputs(active, facts, answer, unknown)
 
     async def _make_ready(self, tenant: str, active: ActiveRules, why: str, until_s: float) -> None:
         if time.monotonic() > until_s:

@@ -106,7 +106,7 @@ def select_decision(tenant: str, event_id: str) -> Statement:
     )
 
 
-class Listed(NamedTuple):
+class ListedDecision(NamedTuple):
     """A stored decision with the texts of its fields, by their columns."""
 
     seq: int
@@ -114,7 +114,7 @@ class Listed(NamedTuple):
     texts: dict[str, Any]
 
 
-def select_listed(tenant: str, seqs: Sequence[int], *, bodies: bool) -> Statement:
+def select_listed_decisions(tenant: str, seqs: Sequence[int], *, bodies: bool) -> Statement:
     """Some decisions by their places in the log, in any order; `sent` as well with `bodies`."""
     places, args = in_list(seqs)
     stored = [one if bodies or one not in _BODIES else "NULL" for one in _STORED]
@@ -131,10 +131,10 @@ def select_listed(tenant: str, seqs: Sequence[int], *, bodies: bool) -> Statemen
     )
 
 
-def listed_of(row: Row) -> Listed:
-    """Make a listed decision of a row of `select_listed`."""
+def listed_decision_of(row: Row) -> ListedDecision:
+    """Make a listed decision of a row of `select_listed_decisions`."""
     end = 1 + len(_STORED)
-    return Listed(row[0], stored_of(row[1:end]), by_column(tuple(row[end:])))
+    return ListedDecision(row[0], stored_of(row[1:end]), by_column(tuple(row[end:])))
 
 
 def stored_of(row: Row) -> StoredDecision:

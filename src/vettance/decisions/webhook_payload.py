@@ -12,7 +12,7 @@ from vettance.wire.payload import Wire, encode, timestamp
 _LISTS: Final = {BLOCKLIST_MATCH: ("blocklist", "Block list"), ALLOWLIST_MATCH: ("allowlist", "Allow list")}
 
 
-class ToldReason(Wire, frozen=True, omit_defaults=True, gc=False):
+class PayloadReason(Wire, frozen=True, omit_defaults=True, gc=False):
     """Why. The rule is the strongest one that gave this reason, or the list that did."""
 
     code: str
@@ -21,7 +21,7 @@ class ToldReason(Wire, frozen=True, omit_defaults=True, gc=False):
     rule_name: str | None = None
 
 
-class ToldIds(Wire, frozen=True, omit_defaults=True, gc=False):
+class PayloadIds(Wire, frozen=True, omit_defaults=True, gc=False):
     """Ids to find everything about the decision again."""
 
     request_id: str
@@ -36,12 +36,12 @@ class DecisionPayload(Wire, frozen=True, gc=False):
     decision: str
     risk_score: int
     risk_level: str
-    reason_codes: list[ToldReason]
-    correlation_ids: ToldIds
+    reason_codes: list[PayloadReason]
+    correlation_ids: PayloadIds
     evaluated_at: str
 
 
-def told_of_evaluated(
+def decision_payload(
     event_id: str,
     event: Event,
     decision: Decision,
@@ -60,7 +60,9 @@ def told_of_evaluated(
     for reason in decision.reasons:
         rule_id, rule_name = givers.get(reason.code, (None, None))
         reasons.append(
-            ToldReason(code=reason.code, explanation=reason.explanation, rule_id=rule_id, rule_name=rule_name)
+            PayloadReason(
+                code=reason.code, explanation=reason.explanation, rule_id=rule_id, rule_name=rule_name
+            )
         )
     return encode(
         DecisionPayload(
@@ -69,7 +71,9 @@ def told_of_evaluated(
             risk_score=decision.score,
             risk_level=decision.level,
             reason_codes=reasons,
-            correlation_ids=ToldIds(request_id=request_id, event_id=event_id, customer_id=event.customer_id),
+            correlation_ids=PayloadIds(
+                request_id=request_id, event_id=event_id, customer_id=event.customer_id
+            ),
             evaluated_at=timestamp(now_ms),
         )
     )

@@ -62,7 +62,7 @@ def _bounded(count: int | float) -> int | float:
     return min(max(count, -sys.float_info.max), sys.float_info.max)
 
 
-class _Merging:
+class _SignalMerge:
     """The signals of a session as JSON texts by name, while batches are merged into them.
 
     A batch costs what it holds itself: the other members of the session are neither read nor written again.
@@ -111,7 +111,7 @@ def merge(signals: bytes, batches: Iterable[JSON]) -> bytes:
     numbers go on (the newest 512), lists of texts collect, and of anything else the newest wins. The session
     stays within the bounds of a single object: names beyond them are not taken up.
     """
-    merging = _Merging(signals)
+    merging = _SignalMerge(signals)
     for batch in batches:
         merging.take(batch)
     return merging.signals()
@@ -163,7 +163,7 @@ def overlay(session: JSON, own: JSON) -> JSON:
     return merged
 
 
-class _Kept:
+class _SessionBatches:
     """A session: where its batches are in the store, when they came, and what the first of them say."""
 
     __slots__ = ("merged", "newest_ms", "oldest_ms", "received_ms", "seqs", "signals")
@@ -200,7 +200,7 @@ _PLACE_BYTES: Final = 16
 _ARRAYS_BYTES: Final = 200
 
 
-def _weigh(name: str, kept: _Kept) -> int:
+def _weigh(name: str, kept: _SessionBatches) -> int:
     return len(name) + len(kept.signals) + len(kept.seqs) * _PLACE_BYTES + _ARRAYS_BYTES
 
 
@@ -212,7 +212,7 @@ class WaitingBatches(NamedTuple):
     behind: int
 
 
-class SessionBook:
+class SessionIndex:
     """The signals of every live session of every tenant, by `sdkSessionId` and by `tenantSessionId`.
 
     It notes where batches are; what they say is merged when it is asked for. Beyond `memory_bytes_max` the
@@ -220,7 +220,7 @@ class SessionBook:
     """
 
     def __init__(self, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
-        self._sessions = TenantCache[str, _Kept](memory_bytes_max, _weigh)
+        self._sessions = TenantCache[str, _SessionBatches](memory_bytes_max, _weigh)
         self._crowded: dict[tuple[str, str], None] = {}
 
     def __len__(self) -> int:
@@ -236,7 +236,7 @@ class SessionBook:
         for name in names:
             kept = self._sessions.get(tenant, name)
             if kept is None:
-                kept = _Kept(at_ms)
+                kept = _SessionBatches(at_ms)
             kept.add(seq, at_ms)
             self._sessions.put(tenant, name, kept)
             if len(kept.seqs) - kept.merged >= WAITING_MAX:

@@ -81,7 +81,7 @@ _NO_PART_OF_AML: Final = frozenset(("label",))
 _TIMELESS: Final = "is required: history without its time cannot be replayed"
 
 
-class Labelled(NamedTuple):
+class LabelledEvent(NamedTuple):
     """An event of a file: as it will stand in the log, its body, and what is known of it by now."""
 
     event: Event
@@ -89,7 +89,7 @@ class Labelled(NamedTuple):
     label: Label | None
 
 
-def read_row(row: Mapping[str, Any], now_ms: int) -> Labelled:
+def read_row(row: Mapping[str, Any], now_ms: int) -> LabelledEvent:
     """Make an event of a row: of its column `event`, else of its columns by their dotted names.
 
     Columns about a decision are ignored, empty cells left out. Raises `Invalid` or `Unprocessable`.
@@ -118,7 +118,7 @@ def read_row(row: Mapping[str, Any], now_ms: int) -> Labelled:
         faults.meaning["label"] = "must be one of " + ", ".join(Label)
     faults.raise_any()
     sent = _encoded(body)
-    return Labelled(read_event(parse_object(sent), sent, now_ms), sent, Label(label) if label else None)
+    return LabelledEvent(read_event(parse_object(sent), sent, now_ms), sent, Label(label) if label else None)
 
 
 def is_aml(row: Mapping[str, Any]) -> bool:

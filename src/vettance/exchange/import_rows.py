@@ -38,7 +38,7 @@ class ImportKind(Protocol[Past]):
         None while a tenant cannot be served.
         """
 
-    async def take(self, jobs: Sequence[sql.Accepted], past: Past) -> None:
+    async def take(self, jobs: Sequence[sql.AcceptedJob], past: Past) -> None:
         """Decide and settle some events, which come in the order of their time.
 
         When it raises, the memory may have seen what the log does not hold.
@@ -78,7 +78,7 @@ class FraudKind:
             await past.resume()
         return past
 
-    async def take(self, jobs: Sequence[sql.Accepted], past: Backfill) -> None:
+    async def take(self, jobs: Sequence[sql.AcceptedJob], past: Backfill) -> None:
         """Decide and settle some events, all or none."""
         history = []
         for job in jobs:
@@ -91,7 +91,7 @@ class FraudKind:
         if history:
             await self._evaluator.take_history(jobs[0].tenant, history, past)
 
-    def _settling(self, job: sql.Accepted) -> Also:
+    def _settling(self, job: sql.AcceptedJob) -> Also:
         return lambda evaluated: settle(self._ids, job, evaluated)
 
 
@@ -128,7 +128,7 @@ class AmlKind:
             await past.resume()
         return past
 
-    async def take(self, jobs: Sequence[sql.Accepted], past: AmlBackfill) -> None:
+    async def take(self, jobs: Sequence[sql.AcceptedJob], past: AmlBackfill) -> None:
         """Watch and settle some events, one after the other."""
         for job in jobs:
             try:
@@ -144,7 +144,7 @@ class AmlKind:
             await self._store.write(sql.complete_job(job.tenant, job.id, stored.id, self._now_ms()))
 
 
-async def fail(store: Store, job: sql.Accepted, refusal: Refusal, now_ms: int) -> None:
+async def fail(store: Store, job: sql.AcceptedJob, refusal: Refusal, now_ms: int) -> None:
     """Settle an event that cannot be decided; it stays with its job."""
     error = encode(error_body(refusal)["error"])
     await store.write(sql.fail_job(job.tenant, job.id, error, now_ms))

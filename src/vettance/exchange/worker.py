@@ -93,7 +93,7 @@ class Importer:
             past = await kind.open(tenant, run, past)
             if self._stopping or past is None:
                 return False
-            jobs = [jobs_sql.Accepted._make(row) for row in rows]
+            jobs = [jobs_sql.AcceptedJob._make(row) for row in rows]
             try:
                 await kind.take(jobs, past)
             except (Unavailable, Lost):

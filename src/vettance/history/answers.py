@@ -12,7 +12,7 @@ from vettance.decisions.answers import CorrelationIds, RuleVersion, Score
 from vettance.decisions.coverage import Coverage
 from vettance.decisions.decision import LOWERCASE, Action, Decision, Reason
 from vettance.decisions.searchable_fields import SEARCHABLE_FIELDS
-from vettance.decisions.sql import Listed
+from vettance.decisions.sql import ListedDecision
 from vettance.errors import Invalid
 from vettance.history.decision_search import PageEnd
 from vettance.history.result_page import Order
@@ -176,7 +176,7 @@ class EventPage(PageAnswer[dict[str, Any]], frozen=True):
     """A page of events, each as `GET /events/{id}` answers it."""
 
 
-def decision_item(listed: Listed, decision: Decision) -> DecisionItem:
+def decision_item(listed: ListedDecision, decision: Decision) -> DecisionItem:
     """Write a decision as a list shows it."""
     stored, texts = listed.stored, listed.texts
     customer = CustomerShown(external_id=texts["customer_id"], email=texts["email"])

@@ -37,7 +37,7 @@ from vettance.history.answers import (
 )
 from vettance.history.decision_search import DecisionFinder, FoundPage
 from vettance.history.entity_links import EntityLink
-from vettance.history.explain import Explained, Explainer
+from vettance.history.explain import Explainer, Explanation
 from vettance.history.search_criteria import DECISION_FILTERS, EVENT_FILTERS, SearchCriteria, criteria_of
 from vettance.history.statistics import DecisionCounter
 from vettance.velocity.port import EVERYTHING
@@ -208,7 +208,7 @@ class HistoryDoors:
         return RouteReply(event_record(stored, decision, feedback))
 
 
-def _record_answer(explained: Explained) -> DecisionRecord:
+def _record_answer(explained: Explanation) -> DecisionRecord:
     stored, decision, record = explained.stored, explained.decision, explained.stored.record
     sent = as_sent(explained.sent)
     fired, failed = set(record.fired), dict(record.failed)

@@ -108,7 +108,7 @@ class Compactor:
 
     async def _last_sealed(self, tenant: str) -> int:
         if tenant not in self._sealed:
-            self._sealed[tenant] = (await self._store.read(sql.select_last_sealed(tenant)))[0][0] or 0
+            self._sealed[tenant] = (await self._store.read(sql.select_last_compacted(tenant)))[0][0] or 0
         return self._sealed[tenant]
 
     async def seal(self, tenant: str, limit: int) -> int:

@@ -14,9 +14,18 @@ from vettance.errors import Unavailable
 from vettance.fairness.tenant_cache import Usage
 from vettance.history import sql
 from vettance.history.column_cache import ColumnCache, SegmentOffsets
-from vettance.history.filter_mask import Lookup, Sought, columns_needed, mask_of
+from vettance.history.filter_mask import Lookup, TermMatches, columns_needed, mask_of
 from vettance.history.id_search import holds
-from vettance.history.result_page import TRIGRAM, Mark, Order, Picked, Pool, id_part, page_of, row_holds
+from vettance.history.result_page import (
+    TRIGRAM,
+    Order,
+    PageCursor,
+    PageRow,
+    ResultSet,
+    id_part,
+    page_of,
+    row_holds,
+)
 from vettance.history.search_criteria import SearchCriteria
 from vettance.history.segment import (
     AT_ONCE,
@@ -127,12 +136,12 @@ class DecisionFinder:
         tail = await self._tail(tenant, layout, wanted, order)
         mark = await self._mark(tenant, layout, after, descending=descending) if after else None
 
-        def think() -> tuple[int, list[Picked]]:
+        def think() -> tuple[int, list[PageRow]]:
             mask = mask_of(wanted, lookup, layout.size, columns)
             keys = columns[key_name] if key_name else None
             if order is Order.OUTCOME and keys is not None:
                 keys = keys & np.uint8(OUTCOME_MASK)
-            pool = Pool(layout.size, mask, tail.seqs, keys, tail.keys)
+            pool = ResultSet(layout.size, mask, tail.seqs, keys, tail.keys)
             return pool.total, page_of(pool, offset, limit + 1, mark, descending=descending)
 
         total, picked = await think_aside(think, layout.size)
@@ -233,18 +242,18 @@ class DecisionFinder:
             raise ChunksChanged
         return found
 
-    async def _search(self, tenant: str, search: str, layout: SegmentOffsets) -> Sought:
+    async def _search(self, tenant: str, search: str, layout: SegmentOffsets) -> TermMatches:
         part = id_part(search)
         ids: Array | None = None
         if part.anywhere is not None:
             ids = await self._hold(tenant, part.anywhere, layout)
         if part.everything or (ids is not None and ids.dtype == bool and ids.all()):
-            return Sought({}, is_everything=True)
+            return TermMatches({}, is_everything=True)
         ask = terms_sql.search_terms if len(search) >= TRIGRAM else terms_sql.scan_terms
         rows = await self._store.read(ask(tenant, search))
         found = np.array(rows, np.int64).reshape(-1, 2)
         terms = {name: found[:, 0][(found[:, 1] & BITS[name]) > 0] for name in SEARCHED}
-        return Sought(terms, ids, part.beginning)
+        return TermMatches(terms, ids, part.beginning)
 
     async def _hold(self, tenant: str, digits: str, layout: SegmentOffsets) -> Array:
         """Return which decisions hold some digits in their ids: their places, or a mask of all."""
@@ -275,11 +284,13 @@ class DecisionFinder:
         own = (await self.parts(tenant, "seq", layout, [index]))[index]
         return int(layout.starts[index] + np.searchsorted(own, seq))
 
-    async def _mark(self, tenant: str, layout: SegmentOffsets, after: PageEnd, *, descending: bool) -> Mark:
+    async def _mark(
+        self, tenant: str, layout: SegmentOffsets, after: PageEnd, *, descending: bool
+    ) -> PageCursor:
         seq = after.seq if descending else after.seq + 1
-        return Mark(after.key, after.seq, await self._before(tenant, layout, seq))
+        return PageCursor(after.key, after.seq, await self._before(tenant, layout, seq))
 
-    async def _seqs(self, tenant: str, layout: SegmentOffsets, picked: Sequence[Picked]) -> list[int]:
+    async def _seqs(self, tenant: str, layout: SegmentOffsets, picked: Sequence[PageRow]) -> list[int]:
         places = np.array([one.place for one in picked if one.place >= 0], np.int64)
         indexes = layout.chunks_of_places(places)
         torn = [index for index in np.unique(indexes).tolist() if not layout.gapless[index]]

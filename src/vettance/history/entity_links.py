@@ -55,14 +55,14 @@ class EntityLinker:
             kind: [row for row in rows if known_by(row, kind) == value] for kind, value in entities.items()
         }
         thoughts = {
-            kind: _Thought(layout, columns, terms, kind, terms.get(value), newer[kind])
+            kind: _LinkQuery(layout, columns, terms, kind, terms.get(value), newer[kind])
             for kind, value in entities.items()
         }
         stands = await think_aside(lambda: {kind: think() for kind, think in thoughts.items()}, layout.size)
         await self._find_ends(tenant, layout, [stand.ends for stand in stands.values()])
         return {kind: _link(value, newer[kind], stands[kind]) for kind, value in entities.items()}
 
-    async def _find_ends(self, tenant: str, layout: SegmentOffsets, sought: Sequence["_Ends"]) -> None:
+    async def _find_ends(self, tenant: str, layout: SegmentOffsets, sought: Sequence["_TimeBounds"]) -> None:
         """Read the chunks that tell when entities were seen first and last, those of all of them at once."""
         while wanted := set[int]().union(*(ends.wants() for ends in sought)):
             parts = await self._finder.parts(tenant, "occurred_at_ms", layout, sorted(wanted))
@@ -78,7 +78,7 @@ class EntityLinker:
         return terms
 
 
-class _Ends:
+class _TimeBounds:
     """The first and last event times of some places, found by looking into as few chunks as can be."""
 
     def __init__(self, layout: SegmentOffsets, places: Array) -> None:
@@ -109,20 +109,20 @@ class _Ends:
         self._by_last.remove(index)
 
 
-class _Stand(NamedTuple):
+class _SegmentLinks(NamedTuple):
     """How an entity stands in the chunks: its decisions, the others seen with it anywhere, its ends."""
 
     events: int
     others: dict[str, int]
-    ends: _Ends
+    ends: _TimeBounds
 
 
-def _link(value: str, newer: Sequence[DecisionRow], stand: _Stand) -> EntityLink:
+def _link(value: str, newer: Sequence[DecisionRow], stand: _SegmentLinks) -> EntityLink:
     moments = [*stand.ends.moments, *(row.occurred_at_ms for row in newer)]
     return EntityLink(value, len(newer) + stand.events, stand.others, min(moments), max(moments))
 
 
-class _Thought(msgspec.Struct, frozen=True):
+class _LinkQuery(msgspec.Struct, frozen=True):
     """Where an entity stands in the chunks, and how many others were seen with it, there or in `newer`."""
 
     layout: SegmentOffsets
@@ -132,7 +132,7 @@ class _Thought(msgspec.Struct, frozen=True):
     term: int | None
     newer: Sequence[DecisionRow]
 
-    def __call__(self) -> _Stand:
+    def __call__(self) -> _SegmentLinks:
         places = self._places()
         others = {}
         for other in COUNTED_ENTITIES:
@@ -145,7 +145,7 @@ class _Thought(msgspec.Struct, frozen=True):
                 here = {name: self.columns[name][places] for name in ENTITIES[other]}
                 seen = np.concatenate((entity_terms(other, here), seen))
             others[other] = _distinct(seen) + len(texts) - len(numbered)
-        return _Stand(len(places), others, _Ends(self.layout, places))
+        return _SegmentLinks(len(places), others, _TimeBounds(self.layout, places))
 
     def _places(self) -> Array:
         if self.term is None:

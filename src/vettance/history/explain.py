@@ -33,7 +33,7 @@ _NOTHING: Final = compile_rules((), Schema(()))
 _log = logger()
 
 
-class Explained(msgspec.Struct, frozen=True):
+class Explanation(msgspec.Struct, frozen=True):
     """A stored decision, with the rules that made it and the entities it touches."""
 
     stored: sql.StoredDecision
@@ -66,30 +66,34 @@ class Explainer:
         stored = sql.stored_of(rows[0])
         return stored, *await self._decided(tenant, stored)
 
-    async def find_listed(self, tenant: str, seqs: Sequence[int]) -> list[tuple[sql.Listed, Decision]]:
+    async def find_listed(
+        self, tenant: str, seqs: Sequence[int]
+    ) -> list[tuple[sql.ListedDecision, Decision]]:
         """Return the decisions at some places of the log, in the order of `seqs`, without what was sent."""
-        found: list[sql.Listed] = []
+        found: list[sql.ListedDecision] = []
         asked = seqs
         while asked:
-            rows = await self._store.read(sql.select_listed(tenant, asked, bodies=False))
-            found += map(sql.listed_of, rows)
+            rows = await self._store.read(sql.select_listed_decisions(tenant, asked, bodies=False))
+            found += map(sql.listed_decision_of, rows)
             asked = still_asked(asked, rows)
         return await self._listed(tenant, seqs, found)
 
     async def find_sent(
         self, tenant: str, seqs: Sequence[int], bytes_max: int = PIECE_BYTES
-    ) -> list[tuple[sql.Listed, Decision]] | None:
+    ) -> list[tuple[sql.ListedDecision, Decision]] | None:
         """Return the same with what was sent, or None when that comes to more than `bytes_max`."""
         if not seqs:
             return []
-        rows = await self._store.read(in_pieces(sql.select_listed(tenant, seqs, bodies=True), bytes_max))
+        rows = await self._store.read(
+            in_pieces(sql.select_listed_decisions(tenant, seqs, bodies=True), bytes_max)
+        )
         if still_asked(seqs, rows, bytes_max):
             return None
-        return await self._listed(tenant, seqs, [sql.listed_of(row) for row in rows])
+        return await self._listed(tenant, seqs, [sql.listed_decision_of(row) for row in rows])
 
     async def _listed(
-        self, tenant: str, seqs: Sequence[int], found: Sequence[sql.Listed]
-    ) -> list[tuple[sql.Listed, Decision]]:
+        self, tenant: str, seqs: Sequence[int], found: Sequence[sql.ListedDecision]
+    ) -> list[tuple[sql.ListedDecision, Decision]]:
         at = {listed.seq: listed for listed in found}
         # What retention has removed since it was found is left out.
         listed = [at[seq] for seq in seqs if seq in at]
@@ -125,7 +129,7 @@ class Explainer:
         outcome, score, level = rows[0]
         return msgspec.structs.replace(nothing, outcome=Outcome(outcome), score=score, level=level), active
 
-    async def explain(self, tenant: str, event_id: str) -> Explained:
+    async def explain(self, tenant: str, event_id: str) -> Explanation:
         """Return everything about one decision. Raises `NotFound`."""
         stored, decision, active = await self.find(tenant, event_id)
         compiled, record = active.compiled, stored.record
@@ -142,7 +146,7 @@ class Explainer:
         unknown, sent = list(record.unknown), read_sent(stored.sent)
         if not sent:
             unknown.append(("event", "what was sent is damaged"))
-        return Explained(stored, sent, active, decision, features, unknown, inexact, links, feedback)
+        return Explanation(stored, sent, active, decision, features, unknown, inexact, links, feedback)
 
     async def feedback(self, tenant: str, event_ids: Sequence[str]) -> list[Feedback]:
         """Return what was said about some events, oldest first for each."""

@@ -16,7 +16,7 @@ _FEW: Final = 8
 _BLOCK: Final = 1 << 16  # Numbers looked up at one time; all at once take twice as long.
 
 
-class Sought(msgspec.Struct, frozen=True):
+class TermMatches(msgspec.Struct, frozen=True):
     """Where a searched text was found: terms of each field, and decisions by their ids.
 
     Those are their places, or a mask of all. `beginning` is still to be looked for in the ids.
@@ -36,7 +36,7 @@ class Lookup(msgspec.Struct, frozen=True, kw_only=True):
 
     terms: Mapping[str, int] = {}
     moments: Array | None = None
-    sought: Sought | None = None
+    sought: TermMatches | None = None
 
 
 _COMPARISONS: Final[Mapping[str, Callable[[Array, Any], Array]]] = {
@@ -106,7 +106,7 @@ def _compare(
     return either
 
 
-def _search(sought: Sought, size: int, columns: Mapping[str, Array]) -> Array:
+def _search(sought: TermMatches, size: int, columns: Mapping[str, Array]) -> Array:
     if sought.is_everything:
         return np.ones(size, bool)
     found = np.zeros(size, bool)

@@ -93,7 +93,7 @@ def pick(mask: Array | None, bounds: tuple[int, int], offset: int, limit: int, *
     return np.concatenate(picked) if picked else np.empty(0, np.int64)
 
 
-class Pool(NamedTuple):
+class ResultSet(NamedTuple):
     """Everything that a list asks for: the decisions in chunks (a mask over them), then the newer ones.
 
     `keys` and `tail_keys` are what they are sorted by; without `keys`, by their place in the log alone.
@@ -111,7 +111,7 @@ class Pool(NamedTuple):
         return _count(self.mask, (0, self.size)) + len(self.tail)
 
 
-class Mark(NamedTuple):
+class PageCursor(NamedTuple):
     """Where a page ended: the key and `seq` of its last decision.
 
     `cut` divides the places of the chunks: in a descending list those below it are still to come, in an
@@ -123,7 +123,7 @@ class Mark(NamedTuple):
     cut: int
 
 
-class Picked(NamedTuple):
+class PageRow(NamedTuple):
     """One decision of a page: its place in the chunks, or (when that is -1) its `seq`; and its key."""
 
     place: int
@@ -140,12 +140,12 @@ class _Group(NamedTuple):
 
 
 def page_of(
-    pool: Pool, offset: int, limit: int, after: Mark | None = None, *, descending: bool
-) -> list[Picked]:
+    pool: ResultSet, offset: int, limit: int, after: PageCursor | None = None, *, descending: bool
+) -> list[PageRow]:
     """Return one page, of those beyond `after` when it is given."""
     if pool.keys is not None and pool.keys.itemsize > 1:
         return _page_by_moment(pool, offset, limit, after, descending=descending)
-    found: list[Picked] = []
+    found: list[PageRow] = []
     for group in _groups(pool, descending=descending):
         bounds, sealed, tail = (0, pool.size), group.sealed, group.tail
         mask = None
@@ -171,7 +171,7 @@ def page_of(
             room,
             descending=descending,
         )
-        older = [Picked(int(place), -1, group.key) for place in places]
+        older = [PageRow(int(place), -1, group.key) for place in places]
         if descending:
             newer = _newer(tail[::-1], offset, room, group.key)
             found += newer + older[: room - len(newer)]
@@ -183,7 +183,7 @@ def page_of(
     return found
 
 
-def _groups(pool: Pool, *, descending: bool) -> list[_Group]:
+def _groups(pool: ResultSet, *, descending: bool) -> list[_Group]:
     """Split a pool by its keys (bytes), in the order of the list."""
     if pool.keys is None:
         return [_Group(0, _count(pool.mask, (0, pool.size)), pool.tail)]
@@ -194,11 +194,11 @@ def _groups(pool: Pool, *, descending: bool) -> list[_Group]:
     return [_Group(key, int(counts[key]), pool.tail[pool.tail_keys == key]) for key in present]
 
 
-def _newer(tail: Array, offset: int, limit: int, key: int) -> list[Picked]:
-    return [Picked(-1, seq, key) for seq in tail[offset : offset + limit].tolist()]
+def _newer(tail: Array, offset: int, limit: int, key: int) -> list[PageRow]:
+    return [PageRow(-1, seq, key) for seq in tail[offset : offset + limit].tolist()]
 
 
-def _mask_of(pool: Pool, key: int) -> Array | None:
+def _mask_of(pool: ResultSet, key: int) -> Array | None:
     if pool.keys is None:
         return pool.mask
     same: Array = pool.keys == key
@@ -211,8 +211,8 @@ def _count(mask: Array | None, bounds: tuple[int, int]) -> int:
 
 
 def _page_by_moment(
-    pool: Pool, offset: int, limit: int, after: Mark | None, *, descending: bool
-) -> list[Picked]:
+    pool: ResultSet, offset: int, limit: int, after: PageCursor | None, *, descending: bool
+) -> list[PageRow]:
     """Sort by a key of many values. Moments come nearly sorted, which the stable sort makes use of."""
     assert pool.keys is not None, "a list by moments has moments"
     places = np.arange(pool.size) if pool.mask is None else np.flatnonzero(pool.mask)
@@ -233,6 +233,6 @@ def _page_by_moment(
         order = order[::-1]
     page = order[offset : offset + limit]
     return [
-        Picked(int(place), int(seq), int(key))
+        PageRow(int(place), int(seq), int(key))
         for place, seq, key in zip(places[page], seqs[page], keys[page], strict=True)
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from vettance.decisions.decision import Outcome
 from vettance.decisions.sql import DAY_S, EVENTS, MINUTE_S
 from vettance.history.segment import OUTCOME_MASK, OUTCOMES, REASONS, Array
-from vettance.history.sql import Counted, Part
+from vettance.history.sql import Part, RollupRow
 
 HOUR_S: Final = 3_600
 END_MS: Final = 253_402_300_800_000  # The year 10000, at midnight: later than any event.
@@ -45,7 +45,7 @@ class SpanCounts(msgspec.Struct):
     buckets: dict[int, Count] = msgspec.field(default_factory=dict)
     codes: dict[str, int] = msgspec.field(default_factory=dict)
 
-    def add(self, row: Counted) -> None:
+    def add(self, row: RollupRow) -> None:
         """Add a row of the rollup."""
         if row.code != EVENTS:
             self.codes[row.code] = self.codes.get(row.code, 0) + row.evaluated

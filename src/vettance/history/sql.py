@@ -16,7 +16,7 @@ from vettance.history.segment import COUNTED_ENTITIES, OUTCOMES, ROW_COLUMNS, TE
 END: Final = 2**62
 
 
-class Counted(NamedTuple):
+class RollupRow(NamedTuple):
     """A row of the rollup, summed over a part of time."""
 
     bucket_s: int
@@ -190,7 +190,7 @@ def select_chunks(tenant: str) -> Statement:
     return scoped(CHUNK, tenant, f"SELECT {_CHUNK} FROM chunk WHERE tenant = ? ORDER BY id")
 
 
-def select_last_sealed(tenant: str) -> Statement:
+def select_last_compacted(tenant: str) -> Statement:
     """The place in the log up to which a tenant's decisions stand in chunks; NULL when none do."""
     return scoped(CHUNK, tenant, "SELECT MAX(id) FROM chunk WHERE tenant = ?")
 

@@ -36,7 +36,7 @@ class Uniques(NamedTuple):
     devices: int
 
 
-class _Lately(NamedTuple):
+class _RecentTerms(NamedTuple):
     """The terms of texts that were asked for lately; removing or renaming terms raises the epoch."""
 
     tenant: str
@@ -44,7 +44,7 @@ class _Lately(NamedTuple):
     numbers: dict[str, int]
 
 
-class _Days(NamedTuple):
+class _DayRosters(NamedTuple):
     """Who was seen on some whole days: a bit for each term, packed, for each kind.
 
     `epoch` and `sizes` tell whether it still holds: within an epoch, the roster of a day only ever grows.
@@ -64,8 +64,8 @@ class DecisionCounter:
         self._store = store
         self._finder = finder
         self._now_ms = now_ms
-        self._lately = _Lately("", 0, {})
-        self._days: OrderedDict[tuple[str, int, int], _Days] = OrderedDict()
+        self._lately = _RecentTerms("", 0, {})
+        self._days: OrderedDict[tuple[str, int, int], _DayRosters] = OrderedDict()
         self._covered: OrderedDict[str, tuple[int, Coverage]] = OrderedDict()
 
     @begun_again
@@ -99,7 +99,7 @@ class DecisionCounter:
         if parts:
             counts = sql.select_counts(tenant, parts, tally.bucket_s, with_codes=with_codes)
             for row in await self._store.read(counts):
-                tally.add(sql.Counted._make(row))
+                tally.add(sql.RollupRow._make(row))
         for edge in edges:
             await self._add_edge(tenant, layout, edge, tally, with_codes=with_codes)
         return tally
@@ -193,7 +193,7 @@ class DecisionCounter:
             for kind, data in await self._store.read(sql.select_roster(*span)):
                 parts[kind].append(np.frombuffer(data, TERM))
             seen = {kind: await asyncio.to_thread(pack, parts[kind]) for kind in COUNTED_ENTITIES}
-            known = self._days[span] = _Days(epoch, sizes, seen)
+            known = self._days[span] = _DayRosters(epoch, sizes, seen)
         self._days.move_to_end(span)
         while len(self._days) > _SPANS_KEPT:
             self._days.popitem(last=False)
@@ -202,7 +202,7 @@ class DecisionCounter:
     async def _numbers(self, tenant: str, texts: set[str], epoch: int) -> dict[str, int]:
         """Return the terms of some texts, those asked for lately from memory."""
         if self._lately[:2] != (tenant, epoch) or len(self._lately.numbers) > _LATELY_MAX:
-            self._lately = _Lately(tenant, epoch, {})
+            self._lately = _RecentTerms(tenant, epoch, {})
         known = self._lately.numbers
         missing = sorted(texts - known.keys())
         for start in range(0, len(missing), terms_sql.ASKED):

@@ -3,14 +3,14 @@
 from collections.abc import Iterable
 
 from vettance.db.engine import Statement
-from vettance.decisions.evaluate import Evaluated
+from vettance.decisions.evaluate import EvaluatedEvent
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback, FeedbackTarget, Label
 from vettance.ids import IdSource
 from vettance.jobs import sql
 
 
-def settle(ids: IdSource, job: sql.Accepted, evaluated: Evaluated) -> Iterable[Statement]:
+def settle(ids: IdSource, job: sql.AcceptedJob, evaluated: EvaluatedEvent) -> Iterable[Statement]:
     """Mark a job as done, and keep the label that it brought as feedback; `Lost` when it is done already."""
     now_ms = evaluated.evaluated_at_ms
     yield sql.complete_job(job.tenant, job.id, evaluated.id, now_ms)

@@ -6,7 +6,7 @@ from vettance.db.engine import Row, Statement, everyone, in_pieces, insert, scop
 from vettance.db.tables import JOB, Insert
 
 
-class Accepted(NamedTuple):
+class AcceptedJob(NamedTuple):
     """A job that waits for its decision. `received_at_ms` is Unix milliseconds."""
 
     seq: int

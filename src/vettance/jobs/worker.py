@@ -122,7 +122,7 @@ class Worker:
             if pending:
                 await asyncio.wait(pending)
 
-    async def _next(self, reached: dict[str, int], held: set[str]) -> list[sql.Accepted]:
+    async def _next(self, reached: dict[str, int], held: set[str]) -> list[sql.AcceptedJob]:
         """Return the next jobs of the tenants that have some beyond what is `reached`, by turns."""
         waiting = [tenant for (tenant,) in await self._store.read(sql.select_waiting()) if tenant not in held]
         # So that of very many tenants none is always the last.
@@ -135,12 +135,12 @@ class Worker:
                 return [job for turn in itertools.zip_longest(*lanes) for job in turn if job is not None]
         return []
 
-    async def _read(self, tenant: str, tenants: int, reached: dict[str, int]) -> list[sql.Accepted]:
+    async def _read(self, tenant: str, tenants: int, reached: dict[str, int]) -> list[sql.AcceptedJob]:
         """Read the share of one of some tenants."""
         limit = max(1, ROUND // tenants)
         asked = sql.select_accepted(tenant, reached.get(tenant, 0), limit)
         jobs = [
-            sql.Accepted._make(row)
+            sql.AcceptedJob._make(row)
             for row in await self._store.read(in_pieces(asked, PIECE_BYTES // tenants))
         ]
         if jobs:
@@ -148,7 +148,7 @@ class Worker:
         return jobs
 
     async def _start_all(
-        self, jobs: Sequence[sql.Accepted], held: set[str], pending: set[asyncio.Task[None]]
+        self, jobs: Sequence[sql.AcceptedJob], held: set[str], pending: set[asyncio.Task[None]]
     ) -> set[asyncio.Task[None]]:
         """Start jobs beside those that are `pending`, and return which are pending now."""
         for number, job in enumerate(jobs, 1):
@@ -165,7 +165,7 @@ class Worker:
                 await self._give_way(job)
         return pending
 
-    async def _give_way(self, job: sql.Accepted) -> None:
+    async def _give_way(self, job: sql.AcceptedJob) -> None:
         """Let others have their turn: while a burst keeps the process busy, until that is over."""
         await asyncio.sleep(0)
         while self.is_bursting() and not self._stopping and await _wakes_late():
@@ -173,7 +173,7 @@ class Worker:
                 return
             await asyncio.sleep(_GIVE_WAY_S)
 
-    async def _decide(self, job: sql.Accepted, held: set[str]) -> None:
+    async def _decide(self, job: sql.AcceptedJob, held: set[str]) -> None:
         key = f"{job.tenant}:{job.id}"
         if job.tenant in held or not self._isolation.is_due(key):
             return
@@ -181,7 +181,7 @@ class Worker:
         with self._isolation.of(key):
             await self._settle(job, held)
 
-    async def _settle(self, job: sql.Accepted, held: set[str]) -> None:
+    async def _settle(self, job: sql.AcceptedJob, held: set[str]) -> None:
         self.under_way.add(job.id)
         try:
             started_ns = time.perf_counter_ns()
@@ -208,7 +208,7 @@ class Worker:
         finally:
             self.under_way.discard(job.id)
 
-    async def _fail(self, job: sql.Accepted, refusal: Refusal) -> None:
+    async def _fail(self, job: sql.AcceptedJob, refusal: Refusal) -> None:
         error = encode(error_body(refusal)["error"])
         # While the store is away the job is not settled, and is decided again.
         with contextlib.suppress(StoreDown):

@@ -30,7 +30,7 @@ _COMPACT_BYTES_MAX: Final = 1024 * 1024 * 1024
 
 if TYPE_CHECKING:
     from vettance.fairness.isolation import WorkFailure
-    from vettance.retention.erasure import Erased
+    from vettance.retention.erasure import ErasureResult
     from vettance.tenants.tenant import Tenant
 
 
@@ -141,7 +141,7 @@ def erase(
     if not external_id.strip():
         fail("--external-id is empty; nothing was erased")
 
-    async def work() -> tuple[Erased, Settings]:
+    async def work() -> tuple[ErasureResult, Settings]:
         async with open_store(data) as (store, settings):
             await find_tenant(store, tenant)
             eraser = Eraser(store, await prove_secret(store, settings), clock.now_ms())

@@ -41,7 +41,7 @@ class RetainedNote(msgspec.Struct, frozen=True):
     why: str
 
 
-class Erased(msgspec.Struct, frozen=True, rename="camel"):
+class ErasureResult(msgspec.Struct, frozen=True, rename="camel"):
     """What an erasure did: the pseudonym, how many events and other rows were rewritten, and what stays."""
 
     pseudonym: str
@@ -65,7 +65,7 @@ class Eraser:
 
     async def erase(
         self, tenant: str, external_id: str, also: Collection[str] = (), emails: Collection[str] = ()
-    ) -> Erased:
+    ) -> ErasureResult:
         """Erase the customer known by an external id, with the e-mail addresses seen with it and those given.
 
         `also` names what is kept otherwise (`place.OPTIONS`). An erasure that was interrupted is taken up
@@ -99,7 +99,7 @@ class Eraser:
         await self._store.write(*(note_change(area, tenant, subject, self._now_ms) for area in changed))
         known = bool(mine or others or seqs or rows or any(one.count for one in kept))
         events = len({*mine, *others, *seqs})
-        return Erased(pseudonyms[external_id], events, rows, kept, known)
+        return ErasureResult(pseudonyms[external_id], events, rows, kept, known)
 
     async def _begin(self, tenant: str, subject: str) -> int:
         """Return the moment of the erasure: that of an earlier one when it did not come to its end."""

@@ -10,7 +10,7 @@ from vettance.fairness.isolation import Isolation, WorkFailure
 from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
 from vettance.history.segment import REASONS, SEARCHED_BITS, Array
-from vettance.history.sql import select_last_sealed
+from vettance.history.sql import select_last_compacted
 from vettance.retention import sql
 from vettance.settings.retention_policy import Policy
 from vettance.tenants.sql import select_tenants
@@ -45,7 +45,7 @@ class Retainer:
         """For which tenants, and of which classes, nothing or not all could be removed."""
         return self._isolation.failing
 
-    async def _rows(self, one: sql.Class, *, dry_run: bool) -> int:
+    async def _rows(self, one: sql.DataClass, *, dry_run: bool) -> int:
         before = self._policy.before_ms(one.name, self._now_ms())
         if before is None:
             return 0
@@ -71,7 +71,7 @@ class Retainer:
     async def _events_of(self, tenant: str, before_ms: int, newest: int, *, dry_run: bool) -> int:
         total, through = 0, 0
         # What stands in a chunk is in the index of ids for certain, what is newer maybe not yet.
-        sealed = (await self._store.read(select_last_sealed(tenant)))[0][0] or 0
+        sealed = (await self._store.read(select_last_compacted(tenant)))[0][0] or 0
         while found := await self._store.read(sql.select_oldest(tenant, through, newest, sql.STEP)):
             # The log is in the order of evaluation: the first event young enough ends the search.
             old = [(seq, event_id) for seq, event_id, at_ms in found if at_ms < before_ms]

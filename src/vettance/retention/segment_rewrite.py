@@ -70,7 +70,7 @@ class Renamer:
                 new = renamed(term.value)
                 if new == term.value:
                     continue
-                if _stands_elsewhere(term, columns, places):
+                if _is_used_elsewhere(term, columns, places):
                     shared = True
                 elif new in alone or await self._store.read(terms_sql.select_terms(tenant, [new])):
                     twins.append(term)
@@ -112,7 +112,7 @@ def _day_of(moment_ms: int) -> int:
     return moment_ms // (decisions_sql.DAY_S * 1000)
 
 
-def _stands_elsewhere(term: terms_sql.Term, columns: dict[str, Array], places: Array) -> bool:
+def _is_used_elsewhere(term: terms_sql.Term, columns: dict[str, Array], places: Array) -> bool:
     """Tell whether a term stands in other decisions, or in a field that is never renamed."""
     if term.fields & ~sum(BITS[name] for name in COLUMNS):
         return True

@@ -24,7 +24,7 @@ from vettance.retention.stored_texts import TextColumns
 STEP: Final = 500
 
 
-class Class(NamedTuple):
+class DataClass(NamedTuple):
     """One class of data: how its rows are told to be old, and how a step removes some of them.
 
     `old` counts the rows older than a moment (Unix milliseconds, or seconds where `seconds` says so).
@@ -38,16 +38,16 @@ class Class(NamedTuple):
 
 #: Classes that are removed row by row; events and their decisions go by places in the log.
 CLASSES: Final = (
-    Class("jobs", "job", "settled_at_ms IS NOT NULL AND settled_at_ms < ?"),
+    DataClass("jobs", "job", "settled_at_ms IS NOT NULL AND settled_at_ms < ?"),
     # The newest stays: the embedded store would give its number again, which deliverers have read past.
-    Class(
+    DataClass(
         "deliveries",
         "delivery",
         "state <> 'pending' AND settled_at_ms < ? AND seq < (SELECT MAX(seq) FROM delivery)",
     ),
     # What alerted belongs to its case, which the law has kept.
-    Class("screenings", "aml_screening", "case_id IS NULL AND created_at_ms < ?"),
-    Class("statistics", "rollup", "start_s < ?", seconds=True),
+    DataClass("screenings", "aml_screening", "case_id IS NULL AND created_at_ms < ?"),
+    DataClass("statistics", "rollup", "start_s < ?", seconds=True),
 )
 _KEYS: Final = {
     "job": "seq",
@@ -57,12 +57,12 @@ _KEYS: Final = {
 }
 
 
-def count_old(one: Class, before: int) -> Statement:
+def count_old(one: DataClass, before: int) -> Statement:
     """How many rows of a class are too old."""
     return everyone(table_of(one.table), f"SELECT COUNT(*) FROM {one.table} WHERE {one.old}", (before,))
 
 
-def remove_old(one: Class, before: int) -> list[Statement]:
+def remove_old(one: DataClass, before: int) -> list[Statement]:
     """Remove some rows of a class that are too old; the last statement tells how many."""
     keys = _KEYS[one.table]
     if one.table == "delivery":

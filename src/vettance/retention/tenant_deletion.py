@@ -7,7 +7,7 @@ from typing import Final
 
 from vettance.db.engine import EVERYBODY, Store
 from vettance.history.segment import SEARCHED_BITS
-from vettance.history.sql import select_last_sealed
+from vettance.history.sql import select_last_compacted
 from vettance.retention import deletion_sql, sql
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.sql import DELETED, note_change
@@ -130,7 +130,7 @@ class TenantDeleter:
         """Remove events with their decisions and feedback, and what finds them by their ids."""
         while events := await self._store.read(deletion_sql.select_log_of(tenant, sql.STEP)):
             # Asked each time: a server may lay out the last events meanwhile.
-            sealed = (await self._store.read(select_last_sealed(tenant)))[0][0] or 0
+            sealed = (await self._store.read(select_last_compacted(tenant)))[0][0] or 0
             found = terms_sql.delete_id_search(event for event in events if event[0] <= sealed)
             ids = [event_id for _, event_id in events]
             if events[-1][0] == (await self._store.read(sql.select_newest()))[0][0]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Clash, Store
-from vettance.decisions.evaluate import Evaluated, Evaluator
+from vettance.decisions.evaluate import EvaluatedEvent, Evaluator
 from vettance.errors import Unprocessable
 from vettance.events.event import EventSource, read_taken_event
 from vettance.ids import IdSource
@@ -160,7 +160,7 @@ class BrowserDoors:
         return answer
 
 
-def _answered(evaluated: Evaluated) -> RouteReply:
+def _answered(evaluated: EvaluatedEvent) -> RouteReply:
     decision = evaluated.decision
     return RouteReply(
         CollectAnswer(

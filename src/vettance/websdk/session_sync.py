@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from vettance import clock
 from vettance.db.engine import Row, Store, StoreDown, still_asked
-from vettance.events.browser_session import BATCH_MS, SessionBook, counts_since, merge
+from vettance.events.browser_session import BATCH_MS, SessionIndex, counts_since, merge
 from vettance.fairness.isolation import Isolation
 from vettance.fairness.skipped_rows import Skipped
 from vettance.redis_link.down import StateDown
@@ -44,7 +44,7 @@ class SessionSync:
     def __init__(
         self,
         store: Store,
-        book: SessionBook,
+        book: SessionIndex,
         now_ms: Callable[[], int] = clock.now_ms,
         skipped: Skipped | None = None,
         marks: BatchMarks | None = None,
