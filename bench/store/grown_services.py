@@ -139,7 +139,7 @@ async def _settings_of(folder: Path, tenants: list[str], hook: str) -> list[Sett
 async def _seal(folder: Path, tenants: list[str]) -> None:
     """Lay the decisions out by columns, as a service has done long since."""
     async with _opened(folder) as store:
-        sealer = Compactor(store, {})
+        compactor = Compactor(store, {})
         for tenant in tenants:
-            while await sealer.seal(tenant, CHUNK):
+            while await compactor.compact(tenant, CHUNK):
                 pass

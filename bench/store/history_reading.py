@@ -321,13 +321,13 @@ async def _linked(ask: Any, service: Any, tenant: str, rounds: int) -> dict[str,
     """Ask how the entities of single decisions are linked, as `GET /decisions/{id}` tells it."""
     _, content = await ask("/api/v1/decisions", "limit=100&page=77")
     items = json.loads(content)["data"] or json.loads((await ask("/api/v1/decisions", ""))[1])["data"]
-    relater, took = EntityLinker(service.store, DecisionFinder(service.store)), []
+    linker, took = EntityLinker(service.store, DecisionFinder(service.store)), []
     for number in range(rounds + 1):
         item = items[number % len(items)]
         customer, device = item["customer"], item["device"]
         entities = {"customer": customer["externalId"], "device": device["fingerprint"], "ip": item["ip"]}
         began = time.perf_counter()
-        await relater.links(tenant, {**entities, "email": customer["email"]})
+        await linker.links(tenant, {**entities, "email": customer["email"]})
         took.append((time.perf_counter() - began) * 1000)
     return _line("linkedEntities of GET /decisions/{id}", took[0], sorted(took[1:]), 50, "")
 

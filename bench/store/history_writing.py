@@ -89,7 +89,7 @@ async def write(folder: Path, rows: list[DecisionRow], *, counted: bool) -> dict
     if not counted:
         await store.write(Statement("DROP INDEX decision_tenant"))
     ever: Counter[str] = Counter()
-    sealer = Compactor(store, ever)
+    compactor = Compactor(store, ever)
     waiting = iter(rows)
 
     async def work() -> None:
@@ -98,13 +98,13 @@ async def write(folder: Path, rows: list[DecisionRow], *, counted: bool) -> dict
             ever[TENANT] += 1
 
     began, before = time.monotonic(), time.process_time() + children_cpu_s()
-    background = asyncio.create_task(sealer.run([TENANT])) if counted else None
+    background = asyncio.create_task(compactor.run([TENANT])) if counted else None
     await asyncio.gather(*(work() for _ in range(WRITERS)))
     took_s = time.monotonic() - began
     written_s = time.process_time() + children_cpu_s() - before
     if background is not None:
         background.cancel()
-        while await sealer.seal(TENANT, 4_096):
+        while await compactor.compact(TENANT, 4_096):
             pass
     spent_s = time.process_time() + children_cpu_s() - before
     await store.close()

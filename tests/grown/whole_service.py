@@ -167,9 +167,9 @@ async def grown_service(
         )
         await store.close()
         store = await connect_store(settings, writer="thread")
-        sealer = Compactor(store, {})
+        compactor = Compactor(store, {})
         for name in names:
-            while await sealer.seal(name, CHUNK):
+            while await compactor.compact(name, CHUNK):
                 pass
         await count()
         service = Service(settings, store)
@@ -195,7 +195,7 @@ async def look_around(one: Grown) -> None:
     tenant = f"ten_{1:032x}"
     await service.rescreener.catch_up()
     assert await Compactor(service.store, {})._is_ready(tenant, 1)
-    await service.sealer.seal(tenant, CHUNK)
+    await service.compactor.compact(tenant, CHUNK)
     await one.deliverer._sweep()
     await record_use(service.store, service.keys)
     # What several deliverers look for, and what statistics ask once a minute.

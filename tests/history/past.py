@@ -94,8 +94,8 @@ class Archive:
         self.store: SqliteStore | PostgresStore = self.runner.run(self._open(self.path, url))
         self.ids = IdSource()
         self.finder = DecisionFinder(self.store, at_once=3)
-        self.relater = EntityLinker(self.store, self.finder)
-        self.accountant = DecisionCounter(self.store, self.finder, lambda: START_MS + 400 * DAY_MS)
+        self.linker = EntityLinker(self.store, self.finder)
+        self.counter = DecisionCounter(self.store, self.finder, lambda: START_MS + 400 * DAY_MS)
 
     @staticmethod
     async def _open(path: Path, url: str | None) -> SqliteStore | PostgresStore:
@@ -171,7 +171,7 @@ class Archive:
         self, tenants: Sequence[str], made: Iterable[tuple[int, Made]], seals: Sequence[int]
     ) -> list[list[Past]]:
         """Write decisions of some tenants in turn, making chunks of all so far at each of `seals`."""
-        sealer = Compactor(self.store, {}, at_once=3)
+        compactor = Compactor(self.store, {}, at_once=3)
         now_ms = START_MS
         coming: list[tuple[int, Past]] = []
         writes: list[Coroutine[Any, Any, None]] = []
@@ -184,7 +184,7 @@ class Archive:
                 await asyncio.gather(*writes)
                 writes.clear()
                 for tenant in tenants:
-                    while await sealer.seal(tenant, SEALED):
+                    while await compactor.compact(tenant, SEALED):
                         pass
         await asyncio.gather(*writes)
         return [[past for whose, past in coming if whose == own] for own in range(len(tenants))]

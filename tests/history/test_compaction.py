@@ -54,8 +54,10 @@ def test_chunks_wait_while_events_are_being_accepted_unless_too_many_decisions_w
 
     async def scene() -> None:
         nonlocal is_bursting
-        sealer = Compactor(archive.store, ever, is_bursting=lambda: is_bursting, chunk=CHUNK, held_s_max=0.1)
-        sealing = asyncio.create_task(sealer.run([tenant]))
+        compactor = Compactor(
+            archive.store, ever, is_bursting=lambda: is_bursting, chunk=CHUNK, held_s_max=0.1
+        )
+        compaction = asyncio.create_task(compactor.run([tenant]))
         await write(CHUNK * 2)
         await asyncio.sleep(LOOK_S * 2)
         assert await chunks(archive, tenant) == 0
@@ -63,9 +65,9 @@ def test_chunks_wait_while_events_are_being_accepted_unless_too_many_decisions_w
         await made_of(archive, tenant, 1)
         is_bursting = False
         await made_of(archive, tenant, BUSY_CHUNKS)
-        sealing.cancel()
+        compaction.cancel()
         with suppress(asyncio.CancelledError):
-            await sealing
+            await compaction
 
     archive.runner.run(scene())
 
@@ -113,7 +115,7 @@ def test_a_text_that_another_process_has_numbered_for_another_field_is_found(arc
     async def scene() -> None:
         for number in range(CHUNK):
             await archive.write(tenant, Made(customer_id="4711"), START_MS + number)[1]
-        assert await Compactor(store, {}).seal(tenant, CHUNK) == CHUNK
+        assert await Compactor(store, {}).compact(tenant, CHUNK) == CHUNK
         found = await archive.finder.find(
             tenant, criteria(search="4711"), Order.EVALUATED, 0, CHUNK, descending=True
         )
@@ -131,18 +133,18 @@ def test_a_tenant_whose_chunks_cannot_be_stored_holds_up_no_other_and_is_tried_a
         for number in range(CHUNK):
             for tenant in (broken, sound):
                 await either.write(tenant, Made(ip="192.0.2.1"), START_MS + number)[1]
-        sealer = Compactor(either.store, {}, chunk=CHUNK)
+        compactor = Compactor(either.store, {}, chunk=CHUNK)
         with breaking(either.url or either.path, "chunk", broken):
-            sealing = asyncio.create_task(sealer.run([broken, sound]))
+            compaction = asyncio.create_task(compactor.run([broken, sound]))
             await made_of(either, sound, 1)
             assert await chunks(either, broken) == 0
-            assert [(one.work, one.key) for one in sealer._isolation.failing] == [("history", broken)]
+            assert [(one.work, one.key) for one in compactor._isolation.failing] == [("history", broken)]
             assert failing()
         await made_of(either, broken, 1)
-        assert sealer._isolation.failing == ()
-        sealing.cancel()
+        assert compactor._isolation.failing == ()
+        compaction.cancel()
         with suppress(asyncio.CancelledError):
-            await sealing
+            await compaction
 
     either.runner.run(scene())
 
@@ -160,11 +162,11 @@ def test_long_texts_are_sealed_found_and_erased(either: Archive, script: str) ->
         return page.total
 
     async def scene() -> None:
-        sealer = Compactor(either.store, {}, chunk=1)
+        compactor = Compactor(either.store, {}, chunk=1)
         for number in range(2 * CHUNK):
             await either.write(tenant, made, START_MS + number)[1]
             if number % 2:
-                assert await sealer.seal(tenant, 1) == 1
+                assert await compactor.compact(tenant, 1) == 1
         for asked in ({"customer": customer}, {"device": device}, {"session_id": session}):
             assert await found(**asked) == 2 * CHUNK
         assert await found(search=customer[500:700].casefold()) == 2 * CHUNK

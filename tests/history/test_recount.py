@@ -161,21 +161,21 @@ def test_statistics_are_what_counting_by_hand_gives(
                 if (from_ms is None or one.occurred_at_ms >= from_ms)
                 and (to_ms is None or one.occurred_at_ms < to_ms)
             ]
-            tally = await archive.accountant.tally(tenant, from_ms, to_ms)
+            counts = await archive.counter.count(tenant, from_ms, to_ms)
             outcomes = Counter(one.made.outcome for one in inside)
-            assert tally.totals.evaluated == len(inside)
-            assert (tally.totals.review, tally.totals.block) == (outcomes["REVIEW"], outcomes["BLOCK"])
-            assert tally.totals.score_sum == sum(one.made.score for one in inside)
-            assert tally.codes == Counter(code for one in inside for code in one.made.reasons)
-            width_ms = tally.bucket_s * 1000
-            starts = Counter(one.occurred_at_ms // width_ms * tally.bucket_s for one in inside)
-            assert {start: count.evaluated for start, count in tally.buckets.items()} == starts
-            uniques = (await archive.accountant.both(tenant, from_ms, to_ms))[1]
+            assert counts.totals.evaluated == len(inside)
+            assert (counts.totals.review, counts.totals.block) == (outcomes["REVIEW"], outcomes["BLOCK"])
+            assert counts.totals.score_sum == sum(one.made.score for one in inside)
+            assert counts.codes == Counter(code for one in inside for code in one.made.reasons)
+            width_ms = counts.bucket_s * 1000
+            starts = Counter(one.occurred_at_ms // width_ms * counts.bucket_s for one in inside)
+            assert {start: count.evaluated for start, count in counts.buckets.items()} == starts
+            uniques = (await archive.counter.both(tenant, from_ms, to_ms))[1]
             customers = {one.made.customer_id or one.made.email for one in inside} - {None}
             devices = {one.made.fingerprint or one.made.device_id for one in inside} - {None}
             assert uniques == (len(customers), len(devices))
-            brief, again = await archive.accountant.both(tenant, from_ms, to_ms)
-            assert (brief.totals, again) == (tally.totals, uniques)
+            brief, again = await archive.counter.both(tenant, from_ms, to_ms)
+            assert (brief.totals, again) == (counts.totals, uniques)
 
     async def scene() -> None:
         before = await archive.live(tenants, lived, seals)
@@ -212,7 +212,7 @@ def test_entities_are_linked_as_going_through_every_decision_tells(
             one = past[number % len(past)]
             kinds = ("customer", "device", "ip", "email", "session")
             entities = {kind: value for kind in kinds if (value := known_by(one, kind)) is not None}
-            links = await archive.relater.links(tenant, entities)
+            links = await archive.linker.links(tenant, entities)
             for kind, value in entities.items():
                 same = [other for other in past if known_by(other, kind) == value]
                 assert links[kind].events == len(same)

@@ -36,17 +36,17 @@ def test_segments_made_before_a_field_was_added_have_no_value_in_it(
     tenant = either.tenant()
 
     async def scene() -> None:
-        sealer = Compactor(either.store, {}, chunk=2)
+        compactor = Compactor(either.store, {}, chunk=2)
         made = Made(customer_id="c", country="DE")
         for number in range(2):
             await either.write(tenant, made, START_MS + number)[1]
-        assert await sealer.seal(tenant, 2) == 2
+        assert await compactor.compact(tenant, 2) == 2
         older = "DELETE FROM chunk_column WHERE name = 'country' AND chunk IN "
         await either.store.write(
             Statement(f"{older}(SELECT id FROM chunk WHERE tenant = ?)", (tenant,), tenant=tenant)
         )
         await either.write(tenant, made, START_MS + 2)[1]
-        assert await sealer.seal(tenant, 1) == 1
+        assert await compactor.compact(tenant, 1) == 1
         found = await either.finder.find(tenant, criteria(**asked), Order.EVALUATED, 0, 9, descending=True)
         assert found.total == total
 

@@ -167,17 +167,17 @@ def test_statistics_and_links_are_told_when_retention_removes_their_chunks_meanw
         while was_retained:
             moment += 1
             was_retained = False
-            for what in ("tally", "both", "links"):
+            for what in ("count", "both", "links"):
                 tenant, past, before_ms, store = await retained(archive, moment)
                 finder = DecisionFinder(store)
                 if what == "links":
                     link = (await EntityLinker(store, finder).links(tenant, {"customer": "b"}))["customer"]
                     counted = link.events
                 elif what == "both":
-                    tally, _ = await DecisionCounter(store, finder).both(tenant, *span)
-                    counted = tally.totals.evaluated
+                    span_counts, _ = await DecisionCounter(store, finder).both(tenant, *span)
+                    counted = span_counts.totals.evaluated
                 else:
-                    counted = (await DecisionCounter(store, finder).tally(tenant, *span)).totals.evaluated
+                    counted = (await DecisionCounter(store, finder).count(tenant, *span)).totals.evaluated
                 left = sum(one.evaluated_at_ms >= before_ms for one in past)
                 assert left <= counted <= len(past), f"{what}, retained after read {moment}"
                 was_retained |= store.reads_before <= 0
@@ -274,7 +274,7 @@ def test_lists_and_links_are_true_to_what_an_erasure_leaves(
 
     async def scene() -> None:
         pasts = await archive.live(tenants, lived, seals)
-        before = [(await archive.accountant.both(tenant, None, None))[1] for tenant in tenants]
+        before = [(await archive.counter.both(tenant, None, None))[1] for tenant in tenants]
         done = await Eraser(archive.store, b"s" * 32, START_MS).erase(tenants[0], external_id)
         for tenant in tenants:
             archive.finder.forget(tenant)
@@ -285,7 +285,7 @@ def test_lists_and_links_are_true_to_what_an_erasure_leaves(
                 ids, total = await listed(archive, tenant, found, order, 9, descending=True)
                 assert ids == expected(past, found, order, descending=True)
                 assert total == len(ids)
-        after = [(await archive.accountant.both(tenant, None, None))[1] for tenant in tenants]
+        after = [(await archive.counter.both(tenant, None, None))[1] for tenant in tenants]
         assert after == [uniques_of(past) for past in (left, pasts[1])]
         assert before == [uniques_of(past) for past in pasts]
 

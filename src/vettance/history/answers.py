@@ -254,29 +254,29 @@ class EventStats(Wire, frozen=True):
     newest: Coverage
 
 
-def decision_stats(tally: SpanCounts) -> DecisionStats:
+def decision_stats(span: SpanCounts) -> DecisionStats:
     """Write what was counted as `GET /decisions/stats` answers it."""
-    totals = _totals(tally.totals)
+    totals = _totals(span.totals)
     rates = [round(part / max(totals.evaluated, 1), _RATE_DIGITS) for part in _parts(totals)]
-    reasons = sorted(tally.codes.items(), key=lambda item: (-item[1], item[0]))[:REASONS_SHOWN]
+    reasons = sorted(span.codes.items(), key=lambda item: (-item[1], item[0]))[:REASONS_SHOWN]
     return DecisionStats(
         totals=totals,
         rates=Rates(approve=rates[0], review=rates[1], deny=rates[2]),
-        average_risk_score=round(tally.totals.score_sum / max(totals.evaluated, 1), 2),
+        average_risk_score=round(span.totals.score_sum / max(totals.evaluated, 1), 2),
         top_reason_codes=[ReasonCount(code=code, count=count) for code, count in reasons],
         buckets=[
             Bucket(start=timestamp(start_s * 1000), **msgspec.structs.asdict(_totals(count)))
-            for start_s, count in sorted(tally.buckets.items())
+            for start_s, count in sorted(span.buckets.items())
         ],
     )
 
 
-def event_stats(tally: SpanCounts, uniques: Uniques, newest: Coverage) -> EventStats:
+def event_stats(span: SpanCounts, uniques: Uniques, newest: Coverage) -> EventStats:
     """Write what was counted as `GET /events/stats` answers it."""
     return EventStats(
-        total_events=tally.totals.evaluated,
-        blocked_events=tally.totals.block,
-        events_under_review=tally.totals.review,
+        total_events=span.totals.evaluated,
+        blocked_events=span.totals.block,
+        events_under_review=span.totals.review,
         unique_customers=uniques.customers,
         unique_devices=uniques.devices,
         newest=newest,

@@ -57,9 +57,9 @@ PAGE_BYTES: Final = 1024 * 1024
 class HistoryDoors:
     """Finds and counts what was decided."""
 
-    def __init__(self, finder: DecisionFinder, accountant: DecisionCounter, explainer: Explainer) -> None:
+    def __init__(self, finder: DecisionFinder, counter: DecisionCounter, explainer: Explainer) -> None:
         self._finder = finder
-        self._accountant = accountant
+        self._counter = counter
         self._explainer = explainer
 
     def routes(self) -> tuple[Route, ...]:
@@ -126,7 +126,7 @@ class HistoryDoors:
         query = read_query(call.query_string, DecisionQuery)
         wanted = criteria_of(query, DECISION_FILTERS, "evaluated_at_ms")
         found, cursor = await self._find(call.tenant.id, wanted, query)
-        listed = await self._explainer.find_listed(call.tenant.id, found.seqs)
+        listed = await self._explainer.find_all(call.tenant.id, found.seqs)
         return RouteReply(
             DecisionPage.of(
                 query, [decision_item(one, decision) for one, decision in listed], found.total, cursor
@@ -147,7 +147,7 @@ class HistoryDoors:
 
     async def _records(self, tenant: str, seqs: Sequence[int], bytes_max: int) -> list[JSON] | None:
         """Return the records of some events; None when they come to more than `bytes_max`."""
-        listed = await self._explainer.find_sent(tenant, seqs, bytes_max)
+        listed = await self._explainer.find_all_bodies(tenant, seqs, bytes_max)
         if listed is None:
             return None
         said = await self._explainer.feedback(tenant, [one.stored.id for one, _ in listed])
@@ -187,15 +187,15 @@ class HistoryDoors:
         """GET /decisions/stats."""
         query = read_query(call.query_string, SpanQuery)
         return RouteReply(
-            decision_stats(await self._accountant.tally(call.tenant.id, query.moment_from, query.moment_to))
+            decision_stats(await self._counter.count(call.tenant.id, query.moment_from, query.moment_to))
         )
 
     async def event_stats(self, call: Call) -> RouteReply:
         """GET /events/stats."""
         query = read_query(call.query_string, SpanQuery)
-        tally, uniques = await self._accountant.both(call.tenant.id, query.moment_from, query.moment_to)
-        newest = await self._accountant.cover(call.tenant.id)
-        return RouteReply(event_stats(tally, uniques, newest))
+        span, uniques = await self._counter.both(call.tenant.id, query.moment_from, query.moment_to)
+        newest = await self._counter.cover(call.tenant.id)
+        return RouteReply(event_stats(span, uniques, newest))
 
     async def decision(self, call: Call) -> RouteReply:
         """GET /decisions/{id}."""

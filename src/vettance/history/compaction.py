@@ -68,7 +68,7 @@ class Compactor:
         self._ever = ever
         self._chunk = chunk
         self._at_once = at_once
-        self._sealed: dict[str, int] = {}
+        self._compacted: dict[str, int] = {}
         #: For each tenant, how many decisions stood in no chunk when so many had ever been made.
         self._counted: dict[str, tuple[int, int]] = {}
         self._last_term = 0
@@ -93,7 +93,7 @@ class Compactor:
                         while await self._is_ready(
                             tenant, self._chunk * (BUSY_CHUNKS if is_busy or self._is_bursting() else 1)
                         ):
-                            await self.seal(tenant, self._chunk)
+                            await self.compact(tenant, self._chunk)
             except StoreDown:
                 pass  # Chunks wait until it is back.
             await asyncio.sleep(LOOK_S)
@@ -101,20 +101,20 @@ class Compactor:
     async def _is_ready(self, tenant: str, enough: int) -> bool:
         ever = self._ever.get(tenant, 0)
         if tenant not in self._counted:
-            rows = await self._store.read(sql.count_after(tenant, await self._last_sealed(tenant)))
+            rows = await self._store.read(sql.count_after(tenant, await self._last_compacted(tenant)))
             self._counted[tenant] = (ever, rows[0][0])
         at, open_then = self._counted[tenant]
         return open_then + ever - at >= enough
 
-    async def _last_sealed(self, tenant: str) -> int:
-        if tenant not in self._sealed:
-            self._sealed[tenant] = (await self._store.read(sql.select_last_compacted(tenant)))[0][0] or 0
-        return self._sealed[tenant]
+    async def _last_compacted(self, tenant: str) -> int:
+        if tenant not in self._compacted:
+            self._compacted[tenant] = (await self._store.read(sql.select_last_compacted(tenant)))[0][0] or 0
+        return self._compacted[tenant]
 
-    async def seal(self, tenant: str, limit: int) -> int:
+    async def compact(self, tenant: str, limit: int) -> int:
         """Make a chunk of the next decisions, `limit` at most, and return how many they are."""
         self._held_until_s = time.monotonic() + self._held_s_max
-        after = await self._last_sealed(tenant)
+        after = await self._last_compacted(tenant)
         self._counted.pop(tenant, None)
         epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
         columns = await self._lay_out(tenant, after, limit)
@@ -133,12 +133,12 @@ class Compactor:
             )
         except (Clash, Lost):
             # Another process was faster, or removed terms meanwhile: begin again from what there is now.
-            self._sealed.pop(tenant, None)
+            self._compacted.pop(tenant, None)
             return size
-        self._sealed[tenant] = last
+        self._compacted[tenant] = last
         return size
 
-    async def seal_again(self, tenant: str, first: int, last: int) -> None:
+    async def compact_again(self, tenant: str, first: int, last: int) -> None:
         """Lay out a chunk anew (the one that ends at `last`), from what is left of its decisions."""
         while True:
             epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]

@@ -50,11 +50,11 @@ class Explanation(msgspec.Struct, frozen=True):
 class Explainer:
     """Finds decisions of a tenant and explains them with the rule set version that made them."""
 
-    def __init__(self, store: Store, evaluator: Evaluator, cache: RuleCache, relater: EntityLinker) -> None:
+    def __init__(self, store: Store, evaluator: Evaluator, cache: RuleCache, linker: EntityLinker) -> None:
         self._store = store
         self._evaluator = evaluator
         self._cache = cache
-        self._relater = relater
+        self._linker = linker
 
     async def find(self, tenant: str, event_id: str) -> tuple[sql.StoredDecision, Decision, ActiveRules]:
         """Return one event with its decision. Raises `NotFound` when it is absent or another tenant's."""
@@ -66,9 +66,7 @@ class Explainer:
         stored = sql.stored_of(rows[0])
         return stored, *await self._decided(tenant, stored)
 
-    async def find_listed(
-        self, tenant: str, seqs: Sequence[int]
-    ) -> list[tuple[sql.ListedDecision, Decision]]:
+    async def find_all(self, tenant: str, seqs: Sequence[int]) -> list[tuple[sql.ListedDecision, Decision]]:
         """Return the decisions at some places of the log, in the order of `seqs`, without what was sent."""
         found: list[sql.ListedDecision] = []
         asked = seqs
@@ -76,9 +74,9 @@ class Explainer:
             rows = await self._store.read(sql.select_listed_decisions(tenant, asked, bodies=False))
             found += map(sql.listed_decision_of, rows)
             asked = still_asked(asked, rows)
-        return await self._listed(tenant, seqs, found)
+        return await self._in_order(tenant, seqs, found)
 
-    async def find_sent(
+    async def find_all_bodies(
         self, tenant: str, seqs: Sequence[int], bytes_max: int = PIECE_BYTES
     ) -> list[tuple[sql.ListedDecision, Decision]] | None:
         """Return the same with what was sent, or None when that comes to more than `bytes_max`."""
@@ -89,9 +87,9 @@ class Explainer:
         )
         if still_asked(seqs, rows, bytes_max):
             return None
-        return await self._listed(tenant, seqs, [sql.listed_decision_of(row) for row in rows])
+        return await self._in_order(tenant, seqs, [sql.listed_decision_of(row) for row in rows])
 
-    async def _listed(
+    async def _in_order(
         self, tenant: str, seqs: Sequence[int], found: Sequence[sql.ListedDecision]
     ) -> list[tuple[sql.ListedDecision, Decision]]:
         at = {listed.seq: listed for listed in found}
@@ -141,7 +139,7 @@ class Explainer:
                 features.update(zip(known, values, strict=True))
         inexact = [name for bit, name in enumerate(names) if record.inexact >> bit & 1]
         entities = {kind: value for kind, value in stored.entities.items() if value is not None}
-        links = await self._relater.links(tenant, entities)
+        links = await self._linker.links(tenant, entities)
         feedback = await self.feedback(tenant, [event_id])
         unknown, sent = list(record.unknown), read_sent(stored.sent)
         if not sent:

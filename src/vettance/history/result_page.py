@@ -135,7 +135,7 @@ class _Group(NamedTuple):
     """The decisions of one key: how many of them stand in chunks, and the newer ones."""
 
     key: int
-    sealed: int
+    compacted: int
     tail: Array
 
 
@@ -147,7 +147,7 @@ def page_of(
         return _page_by_moment(pool, offset, limit, after, descending=descending)
     found: list[PageRow] = []
     for group in _groups(pool, descending=descending):
-        bounds, sealed, tail = (0, pool.size), group.sealed, group.tail
+        bounds, compacted, tail = (0, pool.size), group.compacted, group.tail
         mask = None
         if after is not None and group.key != after.key and (group.key > after.key) == descending:
             continue
@@ -155,14 +155,14 @@ def page_of(
             bounds = (0, after.cut) if descending else (after.cut, pool.size)
             tail = tail[tail < after.seq] if descending else tail[tail > after.seq]
             mask = _mask_of(pool, group.key)
-            sealed = _count(mask, bounds)
-        if offset >= sealed + len(tail):
-            offset -= sealed + len(tail)
+            compacted = _count(mask, bounds)
+        if offset >= compacted + len(tail):
+            offset -= compacted + len(tail)
             continue
         if mask is None:
             mask = _mask_of(pool, group.key)
         room = limit - len(found)
-        first = len(tail) if descending else sealed
+        first = len(tail) if descending else compacted
         # The chunks hold the older part of a group, the tail the newer one.
         places = pick(
             mask,
@@ -220,12 +220,12 @@ def _page_by_moment(
     seqs = np.concatenate((np.full(len(places), -1), pool.tail))
     places = np.concatenate((places, np.full(len(pool.tail), -1)))
     if after is not None:
-        sealed = seqs < 0
+        compacted = seqs < 0
         if descending:
-            newer = np.where(sealed, places < after.cut, seqs < after.seq)
+            newer = np.where(compacted, places < after.cut, seqs < after.seq)
             rest = (keys < after.key) | ((keys == after.key) & newer)
         else:
-            newer = np.where(sealed, places >= after.cut, seqs > after.seq)
+            newer = np.where(compacted, places >= after.cut, seqs > after.seq)
             rest = (keys > after.key) | ((keys == after.key) & newer)
         keys, seqs, places = keys[rest], seqs[rest], places[rest]
     order = np.argsort(keys, kind="stable")

@@ -1,4 +1,4 @@
-"""Count: the statistics of a span, from the counts kept with each decision and the edges beside them."""
+"""The statistics of a span, from the counts kept with each decision and the edges beside them."""
 
 import asyncio
 from collections import Counter, OrderedDict
@@ -69,11 +69,11 @@ class DecisionCounter:
         self._covered: OrderedDict[str, tuple[int, Coverage]] = OrderedDict()
 
     @begun_again
-    async def tally(self, tenant: str, from_ms: int | None, to_ms: int | None) -> SpanCounts:
+    async def count(self, tenant: str, from_ms: int | None, to_ms: int | None) -> SpanCounts:
         """Count the decisions of [from, to); without a bound, from the first or to the last."""
-        return await self._tally(tenant, from_ms, to_ms)
+        return await self._count(tenant, from_ms, to_ms)
 
-    async def _tally(
+    async def _count(
         self,
         tenant: str,
         from_ms: int | None,
@@ -92,30 +92,30 @@ class DecisionCounter:
             day_s = (await self._store.read(sql.select_first_day(tenant)))[0][0]
             start_ms = day_s * 1000 if day_s is not None else self._now_ms()
         span_ms = (to_ms if to_ms is not None else self._now_ms()) - start_ms
-        tally = SpanCounts(bucket_width(span_ms))
-        parts, edges = split(from_ms or 0, END_MS if to_ms is None else to_ms, tally.bucket_s)
+        span = SpanCounts(bucket_width(span_ms))
+        parts, edges = split(from_ms or 0, END_MS if to_ms is None else to_ms, span.bucket_s)
         if layout is None:
             layout = await self._finder.layout(tenant) if edges else SegmentOffsets([])
         if parts:
-            counts = sql.select_counts(tenant, parts, tally.bucket_s, with_codes=with_codes)
+            counts = sql.select_counts(tenant, parts, span.bucket_s, with_codes=with_codes)
             for row in await self._store.read(counts):
-                tally.add(sql.RollupRow._make(row))
+                span.add(sql.RollupRow._make(row))
         for edge in edges:
-            await self._add_edge(tenant, layout, edge, tally, with_codes=with_codes)
-        return tally
+            await self._add_edge(tenant, layout, edge, span, with_codes=with_codes)
+        return span
 
     async def _add_edge(
-        self, tenant: str, layout: SegmentOffsets, edge: Edge, tally: SpanCounts, *, with_codes: bool
+        self, tenant: str, layout: SegmentOffsets, edge: Edge, span: SpanCounts, *, with_codes: bool
     ) -> None:
         terms: Counter[int] = Counter()
         for columns in await self._chunks(tenant, layout, edge, _COUNTED):
-            terms.update(tally.add_columns(columns, edge))
+            terms.update(span.add_columns(columns, edge))
         if terms and with_codes:
             for term, value in await self._store.read(terms_sql.select_term_values(tenant, list(terms))):
-                tally.codes[value] = tally.codes.get(value, 0) + terms[term]
-        newer = sql.count_newer(tenant, layout.through, *edge, tally.bucket_s)
+                span.codes[value] = span.codes.get(value, 0) + terms[term]
+        newer = sql.count_newer(tenant, layout.through, *edge, span.bucket_s)
         for bucket_s, codes, *counts in await self._store.read(newer):
-            tally.add_like(bucket_s, codes.split(), counts)
+            span.add_like(bucket_s, codes.split(), counts)
 
     async def _chunks(
         self, tenant: str, layout: SegmentOffsets, edge: Edge, names: Sequence[str]
@@ -140,7 +140,7 @@ class DecisionCounter:
         """Count the decisions of [from, to), and the different customers and devices, but no codes."""
         layout = await self._finder.layout(tenant)
         return await asyncio.gather(
-            self._tally(tenant, from_ms, to_ms, layout, with_codes=False),
+            self._count(tenant, from_ms, to_ms, layout, with_codes=False),
             self._uniques(tenant, from_ms, to_ms, layout),
         )
 

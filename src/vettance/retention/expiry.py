@@ -28,7 +28,7 @@ class Retainer:
         self._policy = policy
         self._now_ms = now_ms
         self._finder = DecisionFinder(store)
-        self._sealer = Compactor(store, {})
+        self._compactor = Compactor(store, {})
         self._isolation = Isolation("retention")
 
     async def run(self, *, dry_run: bool = False) -> dict[str, int]:
@@ -71,7 +71,7 @@ class Retainer:
     async def _events_of(self, tenant: str, before_ms: int, newest: int, *, dry_run: bool) -> int:
         total, through = 0, 0
         # What stands in a chunk is in the index of ids for certain, what is newer maybe not yet.
-        sealed = (await self._store.read(select_last_compacted(tenant)))[0][0] or 0
+        compacted = (await self._store.read(select_last_compacted(tenant)))[0][0] or 0
         while found := await self._store.read(sql.select_oldest(tenant, through, newest, sql.STEP)):
             # The log is in the order of evaluation: the first event young enough ends the search.
             old = [(seq, event_id) for seq, event_id, at_ms in found if at_ms < before_ms]
@@ -81,7 +81,7 @@ class Retainer:
                 if not dry_run:
                     await self._store.write(
                         *sql.remove_events(tenant, [event_id for _, event_id in old]),
-                        *terms_sql.delete_id_search(one for one in old if one[0] <= sealed),
+                        *terms_sql.delete_id_search(one for one in old if one[0] <= compacted),
                     )
             if len(old) < len(found):
                 break
@@ -95,7 +95,7 @@ class Retainer:
         await self._store.write(sql.remove_chunks(tenant, through))
         for chunk in (await self._finder.layout(tenant)).chunks:
             if chunk.first_seq <= through:
-                await self._sealer.seal_again(tenant, through + 1, chunk.id)
+                await self._compactor.compact_again(tenant, through + 1, chunk.id)
 
     async def _terms(self, tenant: str) -> None:
         """Remove the texts that no chunk refers to any more."""

@@ -25,7 +25,7 @@ class Renamer:
     def __init__(self, store: Store, finder: DecisionFinder) -> None:
         self._store = store
         self._finder = finder
-        self._sealer = Compactor(store, {})
+        self._compactor = Compactor(store, {})
 
     async def rename(self, tenant: str, seqs: Sequence[int], renamed: Callable[[str], str]) -> None:
         """Bring the chunks in line with decisions (by their places) whose own texts are rewritten already.
@@ -44,7 +44,7 @@ class Renamer:
             try:
                 await self._store.write(*statements)
                 if shared or twins:
-                    await self._seal_again(tenant, layout, places, twins)
+                    await self._compact_again(tenant, layout, places, twins)
             except Lost:
                 continue
             return
@@ -78,7 +78,7 @@ class Renamer:
                     alone[new] = term
         return list(alone.values()), twins, shared
 
-    async def _seal_again(
+    async def _compact_again(
         self, tenant: str, layout: SegmentOffsets, places: Array, orphans: Sequence[terms_sql.Term]
     ) -> None:
         """Make the chunks of some decisions anew, then the rosters of their days; remove terms left over."""
@@ -87,7 +87,7 @@ class Renamer:
         for index in indexes:
             chunk = layout.chunks[index]
             days.update(range(_day_of(chunk.occurred_min_ms), _day_of(chunk.occurred_max_ms) + 1))
-            await self._sealer.seal_again(tenant, chunk.first_seq, chunk.id)
+            await self._compactor.compact_again(tenant, chunk.first_seq, chunk.id)
         epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
         fresh = DecisionFinder(self._store)
         layout = await fresh.layout(tenant)

@@ -130,8 +130,8 @@ class TenantDeleter:
         """Remove events with their decisions and feedback, and what finds them by their ids."""
         while events := await self._store.read(deletion_sql.select_log_of(tenant, sql.STEP)):
             # Asked each time: a server may lay out the last events meanwhile.
-            sealed = (await self._store.read(select_last_compacted(tenant)))[0][0] or 0
-            found = terms_sql.delete_id_search(event for event in events if event[0] <= sealed)
+            compacted = (await self._store.read(select_last_compacted(tenant)))[0][0] or 0
+            found = terms_sql.delete_id_search(event for event in events if event[0] <= compacted)
             ids = [event_id for _, event_id in events]
             if events[-1][0] == (await self._store.read(sql.select_newest()))[0][0]:
                 # The rest of this step removes its feedback, and what finds it by its id.

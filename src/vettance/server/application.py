@@ -105,7 +105,7 @@ class Service:
         cache = self.rule_cache = _rule_cache(settings)
         self.jobs = Worker(store, self.evaluator, self.ids)
         decided = self.evaluator.decided_since_start
-        self.sealer = Compactor(store, decided, self._tenants_of_others, self.jobs.is_bursting)
+        self.compactor = Compactor(store, decided, self._tenants_of_others, self.jobs.is_bursting)
         self.follower = SessionSync(store, self.evaluator.sessions, skipped=skipped, marks=counters.marks)
         folder = settings.data / "memory"
         self.memory = fraud_memory(store, counters, velocity, self.evaluator, cache, folder, skipped)
@@ -251,7 +251,7 @@ class Service:
     async def _do_duties(self) -> None:
         """Do, for ever, what exactly one process of a deployment does at a time; if one fails, all end."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self.sealer.run(tuple(self.evaluator.tenants())))
+            group.create_task(self.compactor.run(tuple(self.evaluator.tenants())))
             for duty in (self.replays, self.jobs, self.importer, self.rescreener):
                 group.create_task(duty.run())
 
