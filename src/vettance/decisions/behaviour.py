@@ -26,7 +26,7 @@ _PRESSES: Final = ("pressDwells", "press_dwells")
 
 
 class Behaviour(NamedTuple):
-    """What the signals say of behaviour; None where they do not say. The manual lines stand in `_DOCS`."""
+    """What the signals say of behaviour; None where they do not say. The manual lines are in `_DOCS`."""
 
     keystroke_median_ms: float | None = None
     keystroke_min_ms: float | None = None
@@ -206,7 +206,7 @@ def _low_spread(ordered: Sequence[float]) -> float | None:
 
 
 def _log_deviation(values: Sequence[float]) -> float | None:
-    # An interval of 0 has no logarithm; below the resolution of a browser's clock nothing is told apart.
+    # An interval of 0 has no logarithm; below the resolution of a browser's clock, all are equal.
     logs = [math.log(max(item, 0.1)) for item in values]
     if len(logs) < 2:
         return None
@@ -290,7 +290,7 @@ def _flag(name: str) -> Callable[[Event], bool | None]:
 
 
 def _language_mismatch(event: Event) -> bool | None:
-    """Compare what a page is told of the language with what the browser's requests say of it."""
+    """Compare the language that a page reads from the browser with that of the browser's requests."""
     signals = signals_of(event)
     if signals is NO_SIGNALS:
         return None

@@ -1,4 +1,4 @@
-"""Coverage: what the newest events of a tenant lack, and what they carry in vain."""
+"""Coverage: what the newest events of a tenant lack, and what they carry that nothing reads."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,9 +14,9 @@ from vettance.events.event import EventBody
 from vettance.wire.payload import JSON, Wire
 from vettance.wire.suggestions import unknown_members
 
-#: Enough to tell a habit of the sender, and read in milliseconds.
+#: Enough to show what a sender always leaves out, and read in milliseconds.
 NEWEST: Final = 200
-#: Bodies beyond this are left unread: whatever is habit stands in small ones too.
+#: Bodies beyond this are left unread: what a sender does always shows in small ones too.
 BODY_BYTES_MAX: Final = 64 * 1024
 _MEMBERS_SHOWN: Final = 10
 _SHARE_DIGITS: Final = 4
@@ -56,7 +56,7 @@ class Coverage(Wire, frozen=True):
 
 
 def cover(newest: Iterable[NewestEvent]) -> Coverage:
-    """Look at some events of a tenant, the newest of them."""
+    """Compute the coverage of some events of a tenant, the newest of them."""
     looked = list(newest)
     without = {
         kind: _share(sum(not one.entities[place] for one in looked), len(looked))

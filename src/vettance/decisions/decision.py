@@ -67,7 +67,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class DecisionRecordData(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """A decision as the log keeps it: compact, and enough to explain and to compute it again bit for bit.
 
-    Names are left out: facts, answers and rules stand in the order of the rule set version that was used.
+    Names are left out: facts, answers and rules are in the order of the rule set version that was used.
     `inexact` has bit i set when answer i came from sub-buckets; `lists` holds (entry id, list type, type).
     `unknown` names what could not be computed of the event, with the message; records before it have none.
     """
@@ -168,7 +168,7 @@ def _actions(ruleset: RuleSet, hits: Sequence[Rule], outcome: Outcome) -> tuple[
 
 
 def entries_of(tenant: str, lists: Sequence[tuple[str, str, str]]) -> list[ListEntry]:
-    """Stand-ins for the list entries of a record: enough to decide again, the entries may be gone by now."""
+    """Partial list entries of a record: enough to decide again, the entries may be gone by now."""
     return [
         ListEntry(
             id=entry_id,

@@ -53,7 +53,7 @@ class EmailFacts(NamedTuple):
 
 
 def is_disposable(domain: str) -> bool:
-    """Tell whether a domain, or one it stands below, hands out throw-away mailboxes."""
+    """Tell whether a domain, or a parent of it, hands out throw-away mailboxes."""
     while domain:
         if domain in _DISPOSABLE:
             return True

@@ -49,7 +49,7 @@ Also = Callable[[EvaluatedEvent], Iterable[Statement]]
 
 
 class ImportedEvent(NamedTuple):
-    """An event of imported history: as it will stand in the log, its body, what else goes into its commit."""
+    """An event of imported history: as it will be in the log, its body, what else goes into its commit."""
 
     event: Event
     sent: bytes
@@ -213,7 +213,7 @@ class Evaluator:
         return evaluated
 
     async def take_history(self, tenant: str, history: Sequence[ImportedEvent], past: Backfill) -> None:
-        """Decide imported events by a memory of their past, and store them in one commit; nobody is told.
+        """Decide imported events by a memory of their past, and store them in one commit, without messages.
 
         The live memory records them as well, for the windows of later events. Raises as `evaluate` does; then
         `past` has seen what the log does not hold, and is to be made anew.

@@ -21,7 +21,7 @@ from vettance.rules.domain import (
 )
 from vettance.rules.schema import Field, Type, reads
 
-#: Where the time of the event may stand beside its own member.
+#: Where the time of the event may be, other than in its own member.
 _TIMES: Final = ("metadata.occurredAt", "metadata.occurred_at")
 _CATEGORY: Final = one_of(*Category)
 _ID: Final = written(TRIMMED)
@@ -53,7 +53,7 @@ reads(_weekday, *_TIMES)
 
 
 def plain_fields() -> tuple[Field, ...]:
-    """The names that stand in the event itself: its searchable fields, then the others."""
+    """The names of values in the event itself: its searchable fields, then the others."""
     return (
         *(name for field in SEARCHABLE_FIELDS for name in field.rule_names),
         attribute_field(

@@ -233,7 +233,7 @@ def account_is_new(event: Event) -> bool | None:
 
 
 def _paths(names: tuple[str, ...], *, created: bool) -> tuple[str, ...]:
-    """Return where names about the account may stand; by their longer names also beside all else."""
+    """Return the paths of names about the account; if `created`, also of those that only the customer has."""
     everywhere = [
         f"{holder}.{name}" for name in names for holder in ("metadata", "customer", "customer.metadata")
     ]

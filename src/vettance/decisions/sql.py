@@ -200,7 +200,7 @@ def select_newest_sent(tenant: str, limit: int, bytes_max: int) -> Statement:
         f"CASE WHEN LENGTH(event.sent) <= {bytes_max:d} THEN event.sent END "
         "FROM decision JOIN event ON event.id = decision.id WHERE decision."
     )
-    # Told `tenant = ?`, PostgreSQL may sort all of a tenant's, or walk the places of all tenants.
+    # Given `tenant = ?`, PostgreSQL may sort all of a tenant's, or scan the places of all tenants.
     rows = scoped(
         DECISION.reading(EVENT),
         tenant,

@@ -1,4 +1,4 @@
-"""What subscribers are told of a decision: the `data` of `EVENT_RISK_EVALUATED`."""
+"""What subscribers receive about a decision: the `data` of `EVENT_RISK_EVALUATED`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from vettance.events.event import Event
 from vettance.rules.ruleset import Rule, RuleSet
 from vettance.wire.payload import Wire, encode, timestamp
 
-#: A list acts as a rule that stands above all others, so receivers find an id and a name for it, too.
+#: A list acts as a rule that overrides all others, so receivers find an id and a name for it, too.
 _LISTS: Final = {BLOCKLIST_MATCH: ("blocklist", "Block list"), ALLOWLIST_MATCH: ("allowlist", "Allow list")}
 
 

@@ -89,7 +89,7 @@ _AUTHENTICATION: Final = _row(
     EventKind.LOGIN, "auth authenticate authenticated authentication", without=f"card {_PAY} order"
 )
 
-#: Tried from the top; the first row that matches names the kind. Words beside each other in a name also count
+#: Tried from the top; the first row that matches names the kind. Adjacent words in a name also count
 #: as one word ("log in", "sign_up", "check-out"), so the rows hold the joined form only.
 PATTERNS: Final = (
     # Talk about an event is not the event; money that comes back is not money spent.

@@ -360,7 +360,7 @@ class _Importer:
         return after
 
     async def wait(self) -> None:
-        """Wait until the service has decided every event of the file, with a bar for whoever watches."""
+        """Wait until the service has decided every event of the file, and show a progress bar."""
         left = None
         with progress("Deciding", None) as advance:
             while rows := await self._store.read(sql.select_import(self._tenant, self._import_id)):

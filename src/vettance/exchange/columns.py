@@ -82,7 +82,7 @@ _TIMELESS: Final = "is required: history without its time cannot be replayed"
 
 
 class LabelledEvent(NamedTuple):
-    """An event of a file: as it will stand in the log, its body, and what is known of it by now."""
+    """An event of a file: as it will be in the log, its body, and its label, if it has one."""
 
     event: Event
     sent: bytes

@@ -1,4 +1,4 @@
-"""Labels: what is known of events by now, from a file beside theirs."""
+"""Labels: the known outcomes of events, from a file next to theirs."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ class Labels:
         self._by_line: dict[int, Label] = {}
 
     def add(self, line: int, row: Mapping[str, Any]) -> str | None:
-        """Take a row; `line` is where it stands itself. Returns what is wrong with it, if anything."""
+        """Take a row; `line` is its own line in the file. Returns what is wrong with it, if anything."""
         said = row.get("label")
         if said in (None, ""):
             return None

@@ -25,11 +25,11 @@ class FormatFault(Exception):
 
 
 class Heading(Protocol):
-    """What a file has to know of a column."""
+    """What a file needs to know about a column."""
 
     @property
     def name(self) -> str:
-        """What stands above it."""
+        """The heading of the column."""
 
     @property
     def is_number(self) -> bool:
@@ -165,7 +165,7 @@ def count_rows(file_format: str, path: Path) -> int:
             with parquet.ParquetFile(path) as file:
                 return int(file.metadata.num_rows)
         except (OSError, arrow.ArrowInvalid):
-            return 0  # Whoever reads the rows says what is wrong.
+            return 0  # Reading the rows reports what is wrong.
     with path.open("rb") as file:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(_BLOCK_BYTES), b""))
 

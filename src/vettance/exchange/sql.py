@@ -60,7 +60,7 @@ def exported_of(row: Row) -> ExportedEvent:
 
 
 def select_start(tenant: str, moment: str, from_ms: int) -> Statement:
-    """The place in the log before which nothing of a span stands, as far as whole chunks tell."""
+    """The place in the log before which there is nothing of a span, as far as whole chunks show."""
     column = moment.removesuffix("_at_ms") + "_max_ms"
     return scoped(
         CHUNK,

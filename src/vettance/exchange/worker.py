@@ -29,10 +29,9 @@ _log = logger()
 
 
 class Importer:
-    """Has one import after the other decided, beside the live traffic.
+    """Decides one import after the other, while the live traffic goes on.
 
-    Nothing is remembered that the log does not tell: whatever is killed in between goes on with the same
-    answers.
+    It remembers nothing that the log does not hold, so an interrupted import goes on with the same answers.
     """
 
     def __init__(

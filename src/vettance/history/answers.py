@@ -142,7 +142,7 @@ class DeviceShown(Wire, frozen=True, omit_defaults=True):
     fingerprint: str | None = None
 
 
-#: The searchable fields that a list shows by their own names: all but those that stand in an object.
+#: The searchable fields that a list shows by their own names: all but those inside an object.
 _SHOWN: Final = tuple(
     field.column
     for field in SEARCHABLE_FIELDS

@@ -146,7 +146,7 @@ class HistoryDoors:
         return Page(b"", "application/json", pieces=pieces)
 
     async def _records(self, tenant: str, seqs: Sequence[int], bytes_max: int) -> list[JSON] | None:
-        """Return the records of some events; None when they come to more than `bytes_max`."""
+        """Return the records of some events; None when they are larger than `bytes_max`."""
         listed = await self._explainer.find_all_bodies(tenant, seqs, bytes_max)
         if listed is None:
             return None

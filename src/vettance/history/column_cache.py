@@ -1,4 +1,4 @@
-"""The shelf: columns kept in memory between requests, up to a bound, and where decisions stand in them."""
+"""Keeps columns in memory between requests, up to a bound, and finds the place of a decision in them."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def _weigh(_name: str, column: ColumnData) -> int:
 
 
 class ColumnCache:
-    """Columns by (tenant, name). Those not asked for longest give way, of the tenant whose take the most."""
+    """Columns by (tenant, name). The least recently used of the tenant that uses most are dropped first."""
 
     def __init__(self, memory_bytes_max: int = MEMORY_BYTES_MAX) -> None:
         self._columns = TenantCache[str, ColumnData](memory_bytes_max, _weigh)
@@ -38,17 +38,17 @@ class ColumnCache:
         return column
 
     def grown(self, tenant: str, name: str, column: ColumnData) -> None:
-        """Weigh a column again, and make room for what was added to it."""
+        """Measure a column again, and make room for what was added to it."""
         if self._columns.get(tenant, name) is column:
             self._columns.put(tenant, name, column)
 
     def drop(self, tenant: str) -> None:
-        """Let go of everything of a tenant whose chunks were made anew under the same numbers."""
+        """Drop everything of a tenant whose chunks were made anew under the same numbers."""
         self._columns.drop(tenant)
 
 
 class SegmentOffsets:
-    """Where decisions stand: place (in all chunks of a tenant, oldest first) against `seq` (in the log)."""
+    """Maps places (in all chunks of a tenant, oldest first) to `seq`s (in the log), and back."""
 
     def __init__(self, chunks: Sequence[Chunk]) -> None:
         self.chunks = chunks
@@ -57,9 +57,9 @@ class SegmentOffsets:
         self.starts = np.zeros(len(chunks) + 1, np.int64)
         np.cumsum([chunk.size for chunk in chunks], out=self.starts[1:])
         self.size = int(self.starts[-1])
-        #: The newest `seq` that stands in a chunk.
+        #: The newest `seq` in a chunk.
         self.through = self.ids[-1] if chunks else 0
-        #: Of each chunk, whether nobody else's decisions stand between: then places are found by counting.
+        #: For each chunk, whether it has every `seq` of its range: then a place is found by subtraction.
         self.gapless = [chunk.id - chunk.first_seq + 1 == chunk.size for chunk in chunks]
         self.dense = all(self.gapless)
 
@@ -72,7 +72,7 @@ class SegmentOffsets:
         return np.searchsorted(self.starts, places, side="right") - 1
 
     def dense_places(self, seqs: Array) -> Array:
-        """Return the places of those of some `seq`s that stand in chunks without gaps."""
+        """Return the places of those of some `seq`s that are in chunks without gaps."""
         inside = seqs[(seqs <= self.through) & (seqs > 0)]
         index = np.searchsorted(np.array(self.ids, np.int64), inside)
         places: Array = self.starts[index] + inside - self.firsts[index]

@@ -1,4 +1,4 @@
-"""Seal: lay decisions out by columns behind the log, in steps so small that nobody waits for them."""
+"""Stores logged decisions by columns, in steps so small that no request waits for them."""
 
 import asyncio
 import time
@@ -40,10 +40,10 @@ _STEP: Final = 64  # Rows of a full-text index in one commit: a millisecond of t
 
 
 class Compactor:
-    """Makes a chunk of a tenant's decisions whenever there are enough that stand in none.
+    """Makes a chunk of a tenant's decisions whenever enough of them are in none.
 
-    `ever` counts the decisions of each tenant since the start. Whatever is killed half-way is begun again:
-    terms are found when they are there, and the chunk itself is one commit. `others` returns the tenants
+    `ever` counts the decisions of each tenant since the start. A chunk that was interrupted is begun again:
+    terms that exist already are reused, and the chunk itself is one commit. `others` returns the tenants
     whose decisions other processes make as well, which only the store can count. While `is_bursting`, chunks
     wait as they do when many decisions are made.
     """
@@ -69,13 +69,13 @@ class Compactor:
         self._chunk = chunk
         self._at_once = at_once
         self._compacted: dict[str, int] = {}
-        #: For each tenant, how many decisions stood in no chunk when so many had ever been made.
+        #: For each tenant, `ever` at the last count, and how many decisions were in no chunk then.
         self._counted: dict[str, tuple[int, int]] = {}
         self._last_term = 0
         self._isolation = Isolation("history")
 
     async def run(self, tenants: Sequence[str]) -> None:
-        """Seal whatever can be, for ever; `tenants` are those known at the start."""
+        """Make chunks until cancelled; `tenants` are those known at the start."""
         looked_at = set(tenants)
         before = sum(self._ever.values())
         while True:
@@ -154,7 +154,7 @@ class Compactor:
             return
 
     async def _give_way(self) -> None:
-        """Let others have their turn: during a burst a long one, as far as the chunk's time allows."""
+        """Yield to other tasks: during a burst for longer, up to the time that a chunk may be held up."""
         await asyncio.sleep(0)
         while self._is_bursting() and time.monotonic() < self._held_until_s:  # noqa: ASYNC110
             await asyncio.sleep(_HELD_LOOK_S)

@@ -43,9 +43,9 @@ from vettance.history.segment import (
 from vettance.terms import sql as terms_sql
 
 _READ_CHUNKS: Final = 128  # Chunks whose column is read in one query: some milliseconds of a reader.
-_INLINE: Final = 50_000  # Below so many decisions, thinking takes less than handing it to a thread.
-#: Fewer digits stand in too many ids, and so do those that begin all ids of a time: going through the columns
-#: is faster then than going through what the index finds.
+_INLINE: Final = 50_000  # Below so many decisions, computing takes less than handing it to a thread.
+#: Fewer digits are in too many ids, and so are those that begin all ids of a time: scanning the columns is
+#: faster then than reading what the index finds.
 _RARE_DIGITS: Final = 4
 _HITS: Final = 20_000
 #: How often an answer is begun when retention or an erasure changes the chunks under it.
@@ -153,7 +153,7 @@ class DecisionFinder:
     async def _tail(
         self, tenant: str, layout: SegmentOffsets, wanted: SearchCriteria, order: Order
     ) -> "_Tail":
-        """Return what a list asks for of the decisions that stand in no chunk, oldest first."""
+        """Return what a list asks for of the decisions that are in no chunk, oldest first."""
         if wanted.search is None:
             statement = sql.select_tail_keys(tenant, layout.through, wanted, order)
             ((seqs, keys),) = await self._store.read(statement)
@@ -169,7 +169,7 @@ class DecisionFinder:
             after = rows[-1].seq
 
     async def layout(self, tenant: str) -> SegmentOffsets:
-        """Return where a tenant's decisions stand at the moment."""
+        """Return the places of a tenant's decisions, as of now."""
         rows = await self._store.read(sql.select_chunks(tenant))
         return SegmentOffsets([Chunk._make(row) for row in rows])
 
@@ -265,7 +265,7 @@ class DecisionFinder:
         return await think_aside(lambda: holds(high, low, digits), layout.size)
 
     async def places(self, tenant: str, layout: SegmentOffsets, seqs: Array) -> Array:
-        """Return where some decisions stand; those of other tenants and those in no chunk are left out."""
+        """Return the places of some decisions, without those of other tenants and those in no chunk."""
         if layout.dense:
             return layout.dense_places(seqs)
         own = await self.column(tenant, "seq", layout)
@@ -275,7 +275,7 @@ class DecisionFinder:
         return found
 
     async def _before(self, tenant: str, layout: SegmentOffsets, seq: int) -> int:
-        """Count the decisions in chunks that stand before `seq` in the log."""
+        """Count the decisions in chunks that come before `seq` in the log."""
         index = layout.chunk_of_seq(seq)
         if index == len(layout.chunks):
             return layout.size
@@ -305,7 +305,7 @@ class DecisionFinder:
 
 
 class _Tail(NamedTuple):
-    """Decisions that stand in no chunk, and what they are sorted by; both int64, oldest first."""
+    """Decisions that are in no chunk, and what they are sorted by; both int64, oldest first."""
 
     seqs: Array
     keys: Array

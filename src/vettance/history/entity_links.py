@@ -18,7 +18,7 @@ _MARKS_EACH: Final = 64  # Putting a number in order takes about as long as clea
 
 
 class EntityLink(msgspec.Struct, frozen=True):
-    """How an entity stands in the history: moments are Unix milliseconds of event time."""
+    """How often and when an entity was seen: moments are Unix milliseconds of event time."""
 
     id: str
     events: int
@@ -79,7 +79,7 @@ class EntityLinker:
 
 
 class _TimeBounds:
-    """The first and last event times of some places, found by looking into as few chunks as can be."""
+    """The first and last event times of some places, found by reading as few chunks as possible."""
 
     def __init__(self, layout: SegmentOffsets, places: Array) -> None:
         """`places` are in order."""
@@ -100,7 +100,7 @@ class _TimeBounds:
         }
 
     def take(self, index: int, moments: Array) -> None:
-        """Heed the event times of a chunk."""
+        """Take in the event times of a chunk."""
         start, end = self._layout.starts[index : index + 2]
         low, high = np.searchsorted(self._places, (start, end))
         here = moments[self._places[low:high] - start]
@@ -110,7 +110,7 @@ class _TimeBounds:
 
 
 class _SegmentLinks(NamedTuple):
-    """How an entity stands in the chunks: its decisions, the others seen with it anywhere, its ends."""
+    """An entity in the chunks: its decisions, the others seen with it anywhere, its first and last time."""
 
     events: int
     others: dict[str, int]
@@ -123,7 +123,7 @@ def _link(value: str, newer: Sequence[DecisionRow], stand: _SegmentLinks) -> Ent
 
 
 class _LinkQuery(msgspec.Struct, frozen=True):
-    """Where an entity stands in the chunks, and how many others were seen with it, there or in `newer`."""
+    """Finds an entity in the chunks, and counts the others seen with it, there or in `newer`."""
 
     layout: SegmentOffsets
     columns: Mapping[str, Array]

@@ -79,7 +79,7 @@ class Explainer:
     async def find_all_bodies(
         self, tenant: str, seqs: Sequence[int], bytes_max: int = PIECE_BYTES
     ) -> list[tuple[sql.ListedDecision, Decision]] | None:
-        """Return the same with what was sent, or None when that comes to more than `bytes_max`."""
+        """Return the same with what was sent, or None when that is larger than `bytes_max`."""
         if not seqs:
             return []
         rows = await self._store.read(
@@ -98,7 +98,7 @@ class Explainer:
         return [(one, (await self._decided(tenant, one.stored))[0]) for one in listed]
 
     async def _decided(self, tenant: str, stored: sql.StoredDecision) -> tuple[Decision, ActiveRules]:
-        """Return what was answered, in full, and the rules that said so."""
+        """Return what was answered, in full, and the rules that decided it."""
         record = stored.record
         if record is sql.DAMAGED:
             return await self._damaged(tenant, stored.id)
@@ -112,7 +112,7 @@ class Explainer:
             _log.warning("rules_not_read", tenant=tenant, version=version, reason=reason)
             decision = decide(_NO_RULES, version, (), ())
             active = ActiveRules(version, "", _NO_RULES, _NOTHING, decision)
-        # What was answered stands, even if a later version of this code would weigh the same hits otherwise.
+        # What was answered stays, even if a later version of this code would score the same hits differently.
         kept = {"outcome": record.outcome, "score": record.score, "level": record.level}
         return msgspec.structs.replace(decision, **kept), active
 
@@ -134,7 +134,7 @@ class Explainer:
         features: dict[str, Value] = {}
         names = compiled.plan.aggregate_names
         for known, values in ((compiled.fact_names, record.facts), (names, record.answers)):
-            # Without the rules that were in force, nobody knows what the values are of.
+            # Without the rules that were in force, the values have no names.
             if len(known) == len(values):
                 features.update(zip(known, values, strict=True))
         inexact = [name for bit, name in enumerate(names) if record.inexact >> bit & 1]

@@ -1,4 +1,4 @@
-"""The digits: finds a part of an id among millions, as bits of two numbers for each id."""
+"""Finds a part of an id among millions, as bits of two numbers for each id."""
 
 from typing import Final
 
@@ -33,8 +33,8 @@ def holds(high: Array, low: Array, digits: str) -> Array:
     is_common = True
     for start in range(0, len(high), _BLOCK):
         part = slice(start, start + _BLOCK)
-        # Digits that stand in every id do so at the places of time and version, which ids made one after the
-        # other have in common: that is seen in a tenth of the time, and goes for many blocks or for none.
+        # Digits that every id has are those of time and version, which ids made one after the other have in
+        # common: checking that takes a tenth of the time, and it holds for many blocks or for none.
         if is_common and digits in _in_common(high[part], low[part]):
             found[part] = True
             continue
@@ -54,7 +54,7 @@ def _in_common(high: Array, low: Array) -> str:
 
 
 def _holds(high: Array, low: Array, digits: str) -> Array:
-    """Mark where each digit stands, shift its marks back by its place, and see where all of them meet."""
+    """Mark the places of each digit, shift its marks back by its position, and return where all coincide."""
     marks = {digit: (_mark(high, digit), _mark(low, digit)) for digit in set(digits)}
     in_high, in_low = marks[digits[0]]
     for place, digit in enumerate(digits[1:WORD_DIGITS], 1):

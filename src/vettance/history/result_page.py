@@ -132,7 +132,7 @@ class PageRow(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """The decisions of one key: how many of them stand in chunks, and the newer ones."""
+    """The decisions of one key: how many of them are in chunks, and the newer ones."""
 
     key: int
     compacted: int

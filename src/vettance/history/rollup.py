@@ -1,4 +1,4 @@
-"""The tally: how a span of time is counted from whole days, whole minutes and the edges beside them."""
+"""How a span of time is counted from whole days, whole minutes and the edges around them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

@@ -125,7 +125,7 @@ def packed(**values: str) -> tuple[int, int]:
 
 
 def texts_of(rows: Sequence[DecisionRow]) -> dict[str, int]:
-    """Return each distinct text of some decisions with the fields it stands in."""
+    """Return each distinct text of some decisions with the fields it occurs in."""
     found: dict[str, int] = {}
     for place, name in enumerate(COLUMNS):
         bit = BITS[name]
@@ -225,7 +225,7 @@ class ColumnData:
             return True
         if not count or ids[0] != self._first:
             return False
-        # Whoever asks may have looked before the newest chunks were added; those are cut off for them.
+        # The caller may have read the list before the newest chunks were added; those are cut off for it.
         return count < self._chunks or (ids[count - 1], int(starts[count])) == (self.through, self._places)
 
     @property

@@ -105,8 +105,8 @@ def _span(
     text = (
         f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? AND seq <= ?{where} ORDER BY seq LIMIT ?"
     )
-    # Told `tenant = ?`, PostgreSQL may walk the places of all tenants, in the hope of soon having met enough
-    # of this one: beside a busy tenant, a quiet one's few decisions cost as much as all of the other's.
+    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one
+    # soon: next to a busy tenant, a quiet one's few decisions cost as much as all of the other's.
     rows = (
         f"SELECT {_ROW} FROM decision WHERE (tenant, seq) > (?, ?) AND (tenant, seq) <= (?, ?){where} "
         "ORDER BY tenant, seq LIMIT ?"
@@ -147,7 +147,7 @@ def select_span(tenant: str, after: int, limit: int, last: int = END) -> Stateme
 
 
 def count_after(tenant: str, after: int) -> Statement:
-    """How many decisions stand after a place in the log."""
+    """How many decisions come after a place in the log."""
     return scoped(DECISION, tenant, "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ?", (after,))
 
 
@@ -191,7 +191,7 @@ def select_chunks(tenant: str) -> Statement:
 
 
 def select_last_compacted(tenant: str) -> Statement:
-    """The place in the log up to which a tenant's decisions stand in chunks; NULL when none do."""
+    """The place in the log up to which a tenant's decisions are in chunks; NULL when none are."""
     return scoped(CHUNK, tenant, "SELECT MAX(id) FROM chunk WHERE tenant = ?")
 
 

@@ -1,4 +1,4 @@
-"""The statistics of a span, from the counts kept with each decision and the edges beside them."""
+"""The statistics of a span, from the counts kept with each decision and single rows at its edges."""
 
 import asyncio
 from collections import Counter, OrderedDict
@@ -23,7 +23,7 @@ _KEYED: Final = ("occurred_at_ms", *COUNTED_COLUMNS)
 _READ_CHUNKS: Final = 64
 #: Spans of whole days whose customers and devices are kept in memory, an eighth of a byte for each term.
 _SPANS_KEPT: Final = 16
-#: A habit of a sender changes slowly, and looking at the newest events takes as long as counting all.
+#: What a sender leaves out changes slowly, and reading the newest events takes as long as counting all.
 _COVERED_MS: Final = 60_000
 _COVERED_KEPT: Final = 1_000
 _LATELY_MAX: Final = 100_000  # Texts kept with their numbers; a tail holds some thousand.

@@ -20,7 +20,7 @@ class AcceptedJob(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What is told of a job; `error` is JSON."""
+    """What the API shows of a job; `error` is JSON."""
 
     id: str
     state: str

@@ -150,7 +150,7 @@ class Worker:
     async def _start_all(
         self, jobs: Sequence[sql.AcceptedJob], held: set[str], pending: set[asyncio.Task[None]]
     ) -> set[asyncio.Task[None]]:
-        """Start jobs beside those that are `pending`, and return which are pending now."""
+        """Start jobs in addition to those `pending`, and return which are pending now."""
         for number, job in enumerate(jobs, 1):
             if self._stopping:
                 break
@@ -210,7 +210,7 @@ class Worker:
 
     async def _fail(self, job: sql.AcceptedJob, refusal: Refusal) -> None:
         error = encode(error_body(refusal)["error"])
-        # While the store is away the job is not settled, and is decided again.
+        # While the store is unreachable the job is not settled, and is decided again.
         with contextlib.suppress(StoreDown):
             await self._store.write(sql.fail_job(job.tenant, job.id, error, self._now_ms()))
 

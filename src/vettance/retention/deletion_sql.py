@@ -88,7 +88,7 @@ def remove_terms_of(tenant: str, ids: Sequence[int]) -> Statement:
     return scoped(TERM, tenant, f"DELETE FROM term WHERE tenant = ? AND id IN ({places})", args)
 
 
-#: Where processes read on from the newest place they have seen, and name snapshots by what stands there.
+#: Tables that processes read on from the newest place they know, and whose newest row names a snapshot.
 PLACED: Final = ("event", "decision", "aml_event", "delivery")
 
 

@@ -102,7 +102,7 @@ class Eraser:
         return ErasureResult(pseudonyms[external_id], events, rows, kept, known)
 
     async def _begin(self, tenant: str, subject: str) -> int:
-        """Return the moment of the erasure: that of an earlier one when it did not come to its end."""
+        """Return the moment of the erasure: that of an earlier one when it was interrupted."""
         found = await self._store.read(sql.select_erasure(tenant, subject))
         if found and found[0][0] == sql.BEGUN:
             at_ms: int = found[0][1]
@@ -175,7 +175,7 @@ class Eraser:
                 asked = still_asked(asked, rows)
 
     async def _others(self, tenant: str, names: Names, also: Collection[str]) -> int:
-        """Rewrite what names the customer beside the log; returns how many rows did."""
+        """Rewrite what names the customer outside of the log; returns how many rows did."""
         count = await self._answers(tenant, names)
         asked = (one.place for one in KEPT if one.option in also and one.place not in (ENTRIES, COUNTS))
         for place in (*REWRITTEN, *asked):
@@ -200,7 +200,7 @@ class Eraser:
         try:
             await self._store.write(sql.rewrite_row(tenant, place, keys, changed))
         except Clash:
-            # Two spellings of one name come to be the same pseudonym: the digest of the row tells them apart.
+            # Two spellings of one name get the same pseudonym: the digest of the row distinguishes them.
             told = f"~{pseudonym(self._secret, tenant, repr(keys), 0)}"
             texts = {name: text + told if isinstance(text, str) else text for name, text in changed.items()}
             await self._store.write(sql.rewrite_row(tenant, place, keys, texts))
@@ -216,7 +216,7 @@ class Eraser:
                 try:
                     content = self._vault.open(sealed, *place)
                 except Sealed:
-                    # Its path is known by a digest only: whom it names can be told no more.
+                    # Its path is known by a digest only: whom it names can no longer be determined.
                     statements.append(sql.remove_row(tenant, ANSWERS, keys))
                     continue
                 if names.replaced(told) != told:

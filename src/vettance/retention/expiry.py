@@ -1,4 +1,4 @@
-"""Retain: remove what is older than the policy keeps, in small commits beside a running service."""
+"""Removes what is older than the policy keeps, in small commits while the service runs."""
 
 from collections.abc import Callable
 
@@ -70,7 +70,7 @@ class Retainer:
 
     async def _events_of(self, tenant: str, before_ms: int, newest: int, *, dry_run: bool) -> int:
         total, through = 0, 0
-        # What stands in a chunk is in the index of ids for certain, what is newer maybe not yet.
+        # What is in a chunk is certainly in the index of ids; what is newer may not be yet.
         compacted = (await self._store.read(select_last_compacted(tenant)))[0][0] or 0
         while found := await self._store.read(sql.select_oldest(tenant, through, newest, sql.STEP)):
             # The log is in the order of evaluation: the first event young enough ends the search.

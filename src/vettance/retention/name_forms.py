@@ -51,7 +51,7 @@ class Names:
     def may_stand_in(self, content: bytes) -> bool:
         """Tell, of JSON as it is stored, whether it is worth reading; nearly always not.
 
-        Without escapes and letters beyond ASCII, names stand there byte by byte but for their case.
+        Without escapes and letters beyond ASCII, names are there byte by byte except for their case.
         """
         return _is_coded(content) or self._hint.search(content.lower()) is not None
 
@@ -163,5 +163,5 @@ def _pattern(form: str) -> str:
 
 
 def _hint(form: str) -> str:
-    # Shorter names count as whole texts only, which stand in quotes.
+    # Shorter names count as whole texts only, which are in quotes.
     return re.escape(form) if _is_found_inside(form) else rf'"\s*{re.escape(form)}\s*"'

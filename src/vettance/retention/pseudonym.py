@@ -43,7 +43,7 @@ def renamed_event(sent: bytes, names: Names) -> bytes:
 
 
 def renamed_content(content: Any, names: Names) -> Any:
-    """Return what a column holds without the customer's names: the same value where none stands in it.
+    """Return what a column holds without the customer's names: the same value where it has none.
 
     JSON is read member by member; other bytes (what a receiver answered) as text that may be cut anywhere.
     """

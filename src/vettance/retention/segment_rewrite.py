@@ -1,4 +1,4 @@
-"""Rename: give texts of some decisions other words in what is laid out behind the log."""
+"""Replaces texts of some decisions in the chunks that were made of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -20,7 +20,7 @@ _TRIES: Final = 20
 
 
 class Renamer:
-    """Renames terms that stand in these decisions alone; where others use one too, chunks are made anew."""
+    """Renames terms that only these decisions use; where others use one too, chunks are made anew."""
 
     def __init__(self, store: Store, finder: DecisionFinder) -> None:
         self._store = store
@@ -55,8 +55,8 @@ class Renamer:
     ) -> tuple[list[terms_sql.Term], list[terms_sql.Term], bool]:
         """Sort the terms to be renamed.
 
-        Returns those that stand nowhere else, those of them that come to be the same text as another one, and
-        whether there are terms that stand elsewhere too.
+        Returns those used nowhere else, those of them whose new text another one has already, and whether
+        there are terms that are used elsewhere too.
         """
         columns = {name: await self._finder.column(tenant, name, layout) for name in COLUMNS}
         numbers = np.unique(np.concatenate([columns[name][places] for name in COLUMNS])).tolist()
@@ -113,7 +113,7 @@ def _day_of(moment_ms: int) -> int:
 
 
 def _is_used_elsewhere(term: terms_sql.Term, columns: dict[str, Array], places: Array) -> bool:
-    """Tell whether a term stands in other decisions, or in a field that is never renamed."""
+    """Tell whether a term is used in other decisions, or in a field that is never renamed."""
     if term.fields & ~sum(BITS[name] for name in COLUMNS):
         return True
     for name in COLUMNS:

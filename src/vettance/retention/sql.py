@@ -25,7 +25,7 @@ STEP: Final = 500
 
 
 class DataClass(NamedTuple):
-    """One class of data: how its rows are told to be old, and how a step removes some of them.
+    """One class of data: how its old rows are found, and how a step removes some of them.
 
     `old` counts the rows older than a moment (Unix milliseconds, or seconds where `seconds` says so).
     """
@@ -75,7 +75,7 @@ def remove_old(one: DataClass, before: int) -> list[Statement]:
 
 
 def select_newest() -> Statement:
-    """(seq,) of the newest event of the log, whoever's it is, or null.
+    """(seq,) of the newest event of the log, of any tenant, or null.
 
     It stays, so that the embedded store gives no later event its place again.
     """
@@ -103,7 +103,7 @@ def remove_events(tenant: str, ids: Sequence[str]) -> list[Statement]:
 
 
 def remove_chunks(tenant: str, through: int) -> Statement:
-    """Remove the chunks of a tenant whose decisions all stand at or before a place in the log."""
+    """Remove the chunks of a tenant whose decisions are all at or before a place in the log."""
     return scoped(CHUNK, tenant, "DELETE FROM chunk WHERE tenant = ? AND id <= ?", (through,))
 
 
@@ -286,7 +286,7 @@ def forget_subject(tenant: str, external_id: str) -> Statement:
 
 
 def remove_empty_counts(tenant: str) -> Statement:
-    """Remove the counts of AML cases that have come to nothing, which name an officer still."""
+    """Remove the counts of AML cases that are now 0, which still name an officer."""
     return scoped(AML_CASE_COUNT, tenant, "DELETE FROM aml_case_count WHERE tenant = ? AND cases = 0")
 
 

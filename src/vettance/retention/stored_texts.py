@@ -1,6 +1,6 @@
-"""Places: every column of the store in which a text can stand, and what an erasure does there.
+"""Every column of the store that can hold a text, and what an erasure does there.
 
-A test holds these tables against the schema: whoever adds a column says here what becomes of it.
+A test compares these tables with the schema, so a new column is listed here with what becomes of it.
 """
 
 from typing import Final, NamedTuple
@@ -21,7 +21,7 @@ class TextColumns(NamedTuple):
 
     @property
     def start(self) -> tuple[int | str, ...]:
-        """What stands before the keys of every row."""
+        """A key that sorts before those of every row."""
         return tuple(-1 if self.has_numbers or key in _NUMBERS else "" for key in self.keys)
 
 

@@ -1,4 +1,4 @@
-"""Delete: remove a tenant with everything that is stored of it, in small commits beside running servers."""
+"""Removes a tenant with everything that is stored of it, in small commits while servers run."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -22,14 +22,14 @@ _CHUNKS: Final = 4
 _TERMS: Final = 100
 #: First what workers would go on with, then what names it, which a repeated deletion still needs.
 _FIRST: Final = ("job", "import_run")
-#: Removed with the tenant itself: servers are told by one, and the others keep it from being used.
+#: Removed with the tenant itself: one notifies servers, and the others keep it from being used.
 _LAST: Final = ("change", "api_key", "quota_use")
 
 
 class TenantDeleter:
-    """Deletes a tenant. What was begun and interrupted is ended by deleting again: the tenant goes last.
+    """Deletes a tenant. Deleting again completes an interrupted deletion: the tenant goes last.
 
-    `clear` removes what stands outside of the store.
+    `clear` removes what is kept outside of the store.
     """
 
     def __init__(

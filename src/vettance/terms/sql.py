@@ -16,7 +16,7 @@ _ROWS: Final = (64, 8, 1)
 _OF_TENANT: Final = "tenant || '' = ?"
 
 # A look into the index for each text. For a list, PostgreSQL reads all terms of the tenant as long as it has
-# not counted them; whoever lays out the history then costs more than storing it.
+# not counted them; compaction then costs more than storing the decisions.
 _LOOK_UP_TERMS: Final = (
     "SELECT found.id, found.value, found.fields FROM unnest(?::TEXT[]) AS wanted (value) CROSS JOIN LATERAL "
     "(SELECT id, value, fields FROM term WHERE tenant = ? "

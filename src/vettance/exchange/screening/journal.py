@@ -30,9 +30,9 @@ _DONE = b'"done"\n'
 
 
 class Journal:
-    """A file beside the results; the first line says of which run it is, and every other one is a row.
+    """A file next to the results; its first line names the run, and every other line is a row.
 
-    Rows are on disk when `append` returns, before the store is told that they are done.
+    Rows are on disk when `append` returns, before the store records that they are done.
     """
 
     def __init__(self, path: Path, name: str) -> None:
