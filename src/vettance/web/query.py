@@ -11,6 +11,8 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 from msgspec import inspect
 
+from vettance.wire.body import fold, must_be_one_of
+from vettance.wire.declared import unwrap
 from vettance.wire.numbers import is_decimal, read_whole
 from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults
 from vettance.wire.suggestions import UnknownName, unknown_parameters
@@ -136,27 +138,12 @@ def parameters_of(shape: type[msgspec.Struct]) -> tuple[QueryParameter, ...]:
 
 
 def _parameter(field: inspect.Field) -> QueryParameter:
-    kind, description, extra = _unwrap(field.type)
+    kind, _, description, extra = unwrap(field.type)
     read, schema = _reader(kind, extra, field.encode_name)
     if field.default is not msgspec.NODEFAULT and field.default is not None:
         default = field.default
         schema["default"] = default.value if isinstance(default, enum.Enum) else default
     return QueryParameter(field.encode_name, field.name, field.required, schema, description, read)
-
-
-def _unwrap(kind: inspect.Type) -> tuple[inspect.Type, str, JSON]:
-    """Strip None and annotations off a declared type; return what is left, its description and its extras."""
-    description = ""
-    extra: JSON = {}
-    while True:
-        if isinstance(kind, inspect.Metadata):
-            description = description or (kind.extra_json_schema or {}).get("description", "")
-            extra = {**(kind.extra or {}), **extra}
-            kind = kind.type
-        elif isinstance(kind, inspect.UnionType):
-            (kind,) = (part for part in kind.types if not isinstance(part, inspect.NoneType))
-        else:
-            return kind, description, extra
 
 
 def _reader(kind: inspect.Type, extra: JSON, name: str) -> tuple[Callable[[str], Any], JSON]:
@@ -182,7 +169,7 @@ def _choice_reader(choices: type[enum.Enum], extra: JSON) -> tuple[Callable[[str
     if not extra.get("any_case"):
         return functools.partial(_read_choice, known), {"type": "string", "enum": list(known)}
     known.update({alias: choices(value) for alias, value in extra["aliases"].items()})
-    folded = {text.lower(): member for text, member in known.items()}
+    folded = fold(known)
     # An `enum` would say that other spellings are refused, so the values stand in a pattern that takes all.
     spellings = "|".join(
         "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else re.escape(letter) for letter in text)
@@ -216,10 +203,9 @@ def _read_text(longest: int, text: str) -> str | None:
 def _read_choice(known: dict[str, Any], text: str) -> Any:
     value = known.get(text)
     if value is None:
-        raise _Fault("must be one of " + ", ".join(known))
+        raise _Fault(must_be_one_of(known))
     return value
 
 
 def _read_choice_any_case(folded: dict[str, Any], text: str) -> Any:
-    # Outside ASCII there are letters whose lower case is an ASCII one, such as the Kelvin sign.
     return _read_choice(folded, text.lower() if text.isascii() else "")

@@ -3,7 +3,7 @@
 import functools
 import heapq
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec import inspect
@@ -31,6 +31,34 @@ class Declared(msgspec.Struct, frozen=True):
     is_free: bool = False
 
 
+class Unwrapped(NamedTuple):
+    """A declared type without None and annotations, and what those said."""
+
+    kind: inspect.Type
+    nullable: bool
+    description: str
+    extra: JSON
+
+
+def unwrap(kind: inspect.Type) -> Unwrapped:
+    """Strip None and annotations off a declared type. Of what is said twice, the outermost counts."""
+    nullable, description = False, ""
+    extra: JSON = {}
+    while True:
+        if isinstance(kind, inspect.Metadata):
+            description = description or (kind.extra_json_schema or {}).get("description", "")
+            extra = {**(kind.extra or {}), **extra}
+            kind = kind.type
+            continue
+        if isinstance(kind, inspect.UnionType):
+            parts = tuple(part for part in kind.types if not isinstance(part, inspect.NoneType))
+            if len(parts) < len(kind.types):
+                nullable = True
+                kind = parts[0] if len(parts) == 1 else inspect.UnionType(parts)
+                continue
+        return Unwrapped(kind, nullable, description, extra)
+
+
 @functools.cache
 def declared(shape: type) -> Mapping[str, Declared]:
     """Return what a struct declares, by the names on the wire."""
@@ -43,11 +71,7 @@ def _members_of(kind: inspect.Type) -> Mapping[str, Declared]:
 
 
 def _declared(kind: inspect.Type) -> Declared:
-    if isinstance(kind, inspect.Metadata):
-        return _declared(kind.type)
-    if isinstance(kind, inspect.UnionType):
-        found = [_declared(part) for part in kind.types if not isinstance(part, inspect.NoneType)]
-        return found[0] if len(found) == 1 else Declared()
+    kind = unwrap(kind).kind
     if isinstance(kind, inspect.StructType):
         return Declared(members=_members_of(kind))
     return Declared(is_free=isinstance(kind, inspect.DictType | inspect.AnyType))

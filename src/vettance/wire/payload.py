@@ -5,7 +5,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -62,8 +62,18 @@ class Faults:
         """Raise 400 when the shape is wrong, else 422 when the meaning is; return when neither is."""
         if self.shape:
             raise Invalid("The request is not well-formed; see details.", {**self.meaning, **self.shape})
-        if self.meaning:
-            raise Unprocessable("The request cannot be processed; see details.", self.meaning)
+        self.raise_unprocessable()
+
+    def raise_unprocessable(self) -> None:
+        """Raise 422 when anything is wrong, be it of shape or of meaning; return when nothing is."""
+        if self.shape or self.meaning:
+            details = {**self.meaning, **self.shape}
+            raise Unprocessable("The request cannot be processed; see details.", details)
+
+
+def put_first(faults: dict[str, str], paths: Iterable[str]) -> dict[str, str]:
+    """Return faults with those of `paths` first, in their order, and the others as they were found."""
+    return {path: faults[path] for path in paths if path in faults} | faults
 
 
 _TOO_MANY_BRACKETS: Final = f"must not hold more than {BODY_BRACKETS_MAX:,} arrays and objects"
