@@ -7,21 +7,21 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 
 from vettance.aml.transfer import NO_TRANSFER, Transfer, read_transfer
-from vettance.errors import Unprocessable
-from vettance.events.event import (
-    AHEAD_MS_MAX,
-    BACK_MS_MAX,
-    CustomerBody,
-    DeviceBody,
-    FreeForm,
-    Text,
-    object_member,
-    text_member,
-)
+from vettance.events.event import AHEAD_MS_MAX, BACK_MS_MAX, CustomerBody, DeviceBody
 from vettance.events.ip_address import canonical_ip
 from vettance.reference.jurisdictions import iso_code
+from vettance.wire.body import FreeForm, Text, how, read_fitting, too_long
 from vettance.wire.declared import declared, hold_bounds
-from vettance.wire.payload import JSON, Faults, Wire, encode, is_within_bounds, read_moment
+from vettance.wire.payload import (
+    JSON,
+    STRING_CHARS_MAX,
+    Faults,
+    Wire,
+    encode,
+    is_within_bounds,
+    put_first,
+    read_moment,
+)
 
 
 class AmlCategory(enum.StrEnum):
@@ -137,7 +137,7 @@ class AmlEventBody(Wire, frozen=True):
     external_event_id: Annotated[
         str, msgspec.Meta(min_length=1, max_length=1024, description="The caller's id, unique per tenant.")
     ]
-    event_category: AmlCategory | None = None
+    event_category: Annotated[AmlCategory | None, how(value_is_422=True)] = None
     customer: CustomerBody | None = None
     device: DeviceBody | None = None
     ip: Text | None = None
@@ -147,9 +147,12 @@ class AmlEventBody(Wire, frozen=True):
     source_reported_at: Annotated[
         str | float | None,
         msgspec.Meta(description="ISO 8601 or Unix seconds; the time of receipt if left out."),
+        how(as_sent=True),
     ] = None
     timestamp: Annotated[
-        float | None, msgspec.Meta(description="Legacy: Unix seconds; `sourceReportedAt` is preferred.")
+        float | None,
+        msgspec.Meta(description="Legacy: Unix seconds; `sourceReportedAt` is preferred."),
+        how(as_sent=True),
     ] = None
     reference: Text | None = None
     location: Annotated[Any, msgspec.Meta(description="Coordinates or the context of the place.")] = None
@@ -161,12 +164,19 @@ class AmlEventBody(Wire, frozen=True):
 
 
 _KNOWN: Final = frozenset((*declared(AmlEventBody), "tenantId", "occurredAt"))
-_CATEGORIES: Final = {category.value: category for category in AmlCategory}
 _IN_REACH: Final = "at most 5 minutes ahead and 400 days back"
 _BAD_MOMENT: Final = f"must be an ISO 8601 time or Unix seconds, {_IN_REACH}"
 _BAD_SECONDS: Final = f"must be Unix seconds, {_IN_REACH}; `sourceReportedAt` also takes ISO 8601"
 #: Where an event may name its time, the first of them that does counts.
 MOMENTS: Final = ("sourceReportedAt", "timestamp", "occurredAt")
+_INNER: Final = ("customer.metadata", "device.metadata")
+#: The faults that are named first, in this order; the others come as the members are declared.
+_NAMED_FIRST: Final = (
+    *("eventName", "externalEventId", "customer", "device", "metadata", "custom_fields", "payload"),
+    *("country", "ip"),
+)
+_NOBODY: Final = CustomerBody()
+_NO_DEVICE: Final = DeviceBody()
 
 
 def read_aml_event(body: JSON, sent: bytes, now_ms: int) -> AmlEvent:
@@ -179,7 +189,7 @@ def read_aml_event(body: JSON, sent: bytes, now_ms: int) -> AmlEvent:
     if not is_within_bounds(sent):
         hold_bounds(body, AmlEventBody, faults)
     event = _read(body, now_ms, faults)
-    raise_all(faults)
+    faults.raise_unprocessable()
     return event
 
 
@@ -190,73 +200,61 @@ def read_taken_aml_event(body: JSON, received_at_ms: int) -> AmlEvent:
     """
     faults = Faults()
     event = _read(body, received_at_ms, faults)
-    raise_all(faults)
+    faults.raise_unprocessable()
     return event
 
 
-def raise_all(faults: Faults) -> None:
-    """Raise every fault, of shape or of meaning, as 422; return when there is none."""
-    if faults.shape or faults.meaning:
-        details = {**faults.meaning, **faults.shape}
-        raise Unprocessable("The request cannot be processed; see details.", details)
-
-
 def _read(body: JSON, now_ms: int, faults: Faults) -> AmlEvent:
-    name = text_member(body, "eventName", "eventName", faults, required=True)
-    external_id = text_member(body, "externalEventId", "externalEventId", faults, required=True)
-    category = None
-    if (sent := body.get("eventCategory")) is not None:
-        category = _CATEGORIES.get(sent) if type(sent) is str else None
-        if category is None:
-            faults.meaning["eventCategory"] = "must be one of " + ", ".join(_CATEGORIES)
-    customer = object_member(body, "customer", faults)
-    device = object_member(body, "device", faults)
-    metadata = object_member(body, "metadata", faults)
-    custom_fields = object_member(body, "custom_fields", faults)
-    payload = object_member(body, "payload", faults)
-    _check_inner(customer, device, faults)
-    country = text_member(body, "country", "country", faults)
-    if country is not None and (country := iso_code(country.strip())) is None:
-        faults.meaning["country"] = "must be an ISO 3166-1 alpha-2 or alpha-3 code"
-    ip = text_member(body, "ip", "ip", faults)
+    said = _read_members(body, faults)
+    customer, device = said.customer or _NOBODY, said.device or _NO_DEVICE
+    country = _read_country(said.country, faults) if said.country else None
     occurred_at_ms = _read_occurred_at(body, now_ms, faults)
-    customer_id = text_member(customer, "externalId", "customer.externalId", faults)
-    email = text_member(customer, "email", "customer.email", faults)
+    email, ip, category = customer.email, said.ip, said.event_category
+    metadata, payload = said.metadata or {}, said.payload or {}
     if payload:
         metadata = {**metadata, "payload": payload}
-    inner = customer.get("metadata")
     return AmlEvent(
-        name=name or "",
-        external_id=external_id or "",
+        name=said.event_name,
+        external_id=said.external_event_id,
         category=category,
-        customer_id=customer_id,
+        customer_id=customer.external_id or None,
         email=email.strip().lower() if email else None,
-        device_id=text_member(device, "externalId", "device.externalId", faults),
-        fingerprint=text_member(device, "fingerprint", "device.fingerprint", faults),
+        device_id=device.external_id or None,
+        fingerprint=device.fingerprint or None,
         ip=(canonical_ip(ip) or ip) if ip else None,
-        user_agent=text_member(body, "userAgent", "userAgent", faults),
+        user_agent=said.user_agent or None,
         country=country,
-        session_id=text_member(body, "sessionId", "sessionId", faults),
-        reference=text_member(body, "reference", "reference", faults),
-        location=body.get("location"),
-        customer=customer,
-        device=device,
+        session_id=said.session_id or None,
+        reference=said.reference or None,
+        location=said.location,
+        customer=body["customer"] if said.customer else {},
+        device=body["device"] if said.device else {},
         metadata=metadata,
-        custom_fields=custom_fields,
+        custom_fields=said.custom_fields or {},
         extra={key: value for key, value in body.items() if key not in _KNOWN},
         received_at_ms=now_ms,
         occurred_at_ms=occurred_at_ms,
         transfer=read_transfer(
-            name or "", category, metadata, payload, inner if type(inner) is dict else {}, occurred_at_ms
+            said.event_name or "", category, metadata, payload, customer.metadata or {}, occurred_at_ms
         ),
     )
 
 
-def _check_inner(customer: JSON, device: JSON, faults: Faults) -> None:
-    for path, holder in (("customer.metadata", customer), ("device.metadata", device)):
-        inner = holder.get("metadata")
-        if inner is not None and type(inner) is not dict:
-            faults.meaning[path] = "must be an object"
+def _read_members(body: JSON, faults: Faults) -> AmlEventBody:
+    said = read_fitting(body, AmlEventBody, faults)
+    if faults.shape:
+        faults.meaning |= {path: faults.shape.pop(path) for path in _INNER if path in faults.shape}
+        faults.shape = put_first(faults.shape, _NAMED_FIRST)
+    return said
+
+
+def _read_country(sent: str, faults: Faults) -> str | None:
+    if len(sent) > STRING_CHARS_MAX:
+        faults.shape["country"] = too_long(STRING_CHARS_MAX)
+        return None
+    if (code := iso_code(sent.strip())) is None:
+        faults.meaning["country"] = "must be an ISO 3166-1 alpha-2 or alpha-3 code"
+    return code
 
 
 def _read_occurred_at(body: JSON, now_ms: int, faults: Faults) -> int:

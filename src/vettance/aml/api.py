@@ -7,7 +7,7 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import case_list_sql, sql
-from vettance.aml.aml_event import AmlEventBody, payload_digest, raise_all, read_aml_event
+from vettance.aml.aml_event import AmlEventBody, payload_digest, read_aml_event
 from vettance.aml.answers import (
     AlertPage,
     AlertQuery,
@@ -26,8 +26,8 @@ from vettance.aml.answers import (
     alert_answer,
     case_answer,
     parse_body,
+    read_case_body,
 )
-from vettance.aml.case import NOTE_CHARS_MAX, OFFICER_CHARS_MAX, Resolution
 from vettance.aml.case_report import POLICY, report_page
 from vettance.aml.case_review import Reviewer
 from vettance.aml.monitor import Monitor
@@ -36,12 +36,11 @@ from vettance.db.engine import Row, Statement, Store
 from vettance.errors import NotFound
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Route, RouteReply
-from vettance.wire.payload import JSON, Faults, kept, timestamp
+from vettance.wire.payload import kept, timestamp
 from vettance.wire.suggestions import NO_NAMES
 
 _TAG: Final = "AML"
 _PRODUCT: Final = "aml"
-_RESOLUTIONS: Final = {resolution.value: resolution for resolution in Resolution}
 
 
 class AmlDoors:
@@ -203,46 +202,42 @@ class AmlDoors:
 
     async def resolve(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/resolve."""
-        body, faults = parse_body(call), Faults()
-        sent = body.get("resolution")
-        resolution = _RESOLUTIONS.get(sent) if type(sent) is str else None
-        if resolution is None:
-            faults.meaning["resolution"] = "must be one of " + ", ".join(_RESOLUTIONS)
-        notes = _read_text(body, "notes", NOTE_CHARS_MAX, faults)
-        officer = _read_officer(call, body, faults)
-        raise_all(faults)
-        assert resolution is not None
+        said = read_case_body(call, ResolveBody)
         return await self._answer(
             self._reviewer.resolve(
-                call.tenant.id, call.path["id"], resolution, notes or "", officer, call.key.id
+                call.tenant.id,
+                call.path["id"],
+                said.resolution,
+                said.notes or "",
+                _officer(call, said.officer),
+                call.key.id,
             )
         )
 
     async def reject(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/reject."""
-        body, faults = parse_body(call), Faults()
-        notes = _read_text(body, "notes", NOTE_CHARS_MAX, faults)
-        officer = _read_officer(call, body, faults)
-        raise_all(faults)
+        said = read_case_body(call, RejectBody)
         return await self._answer(
-            self._reviewer.reject(call.tenant.id, call.path["id"], notes or "", officer)
+            self._reviewer.reject(
+                call.tenant.id, call.path["id"], said.notes or "", _officer(call, said.officer)
+            )
         )
 
     async def note(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/notes."""
-        body, faults = parse_body(call), Faults()
-        notes = _read_text(body, "notes", NOTE_CHARS_MAX, faults, required=True)
-        officer = _read_officer(call, body, faults)
-        raise_all(faults)
-        return await self._answer(self._reviewer.note(call.tenant.id, call.path["id"], notes or "", officer))
+        said = read_case_body(call, NoteBody)
+        return await self._answer(
+            self._reviewer.note(call.tenant.id, call.path["id"], said.notes, _officer(call, said.officer))
+        )
 
     async def assign(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/assign."""
-        body, faults = parse_body(call), Faults()
-        assignee = _read_text(body, "assignee", OFFICER_CHARS_MAX, faults)
-        officer = _read_officer(call, body, faults)
-        raise_all(faults)
-        return await self._answer(self._reviewer.assign(call.tenant.id, call.path["id"], assignee, officer))
+        said = read_case_body(call, AssignBody)
+        return await self._answer(
+            self._reviewer.assign(
+                call.tenant.id, call.path["id"], said.assignee, _officer(call, said.officer)
+            )
+        )
 
     async def _answer(self, act: Awaitable[Any]) -> RouteReply:
         return RouteReply(case_answer(await act))
@@ -286,22 +281,6 @@ def _event_answer(stored: sql.StoredEvent) -> AmlEventAnswer:
     )
 
 
-def _read_text(body: JSON, name: str, longest: int, faults: Faults, *, required: bool = False) -> str | None:
-    """Read a text; an absent, null, empty or refused one is None."""
-    value = body.get(name)
-    if value is None or value == "":
-        if required:
-            faults.meaning[name] = "is required"
-        return None
-    if type(value) is not str:
-        faults.meaning[name] = "must be a string"
-    elif len(value) > longest:
-        faults.meaning[name] = f"must not be longer than {longest} characters"
-    else:
-        return value
-    return None
-
-
-def _read_officer(call: Call, body: JSON, faults: Faults) -> str:
-    """Read who acts; an API key speaks for its holder when no officer is named."""
-    return _read_text(body, "officer", OFFICER_CHARS_MAX, faults) or call.key.id
+def _officer(call: Call, named: str | None) -> str:
+    """Return who acts; an API key speaks for its holder when no officer is named."""
+    return named or call.key.id

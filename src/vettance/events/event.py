@@ -6,15 +6,20 @@ from typing import Annotated, Any, ClassVar, Final
 import msgspec
 
 from vettance.events.ip_address import canonical_ip
+from vettance.wire.body import FreeForm, Text, how, read_fitting
 from vettance.wire.declared import declared, hold_bounds
-from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire, is_within_bounds, read_moment
+from vettance.wire.payload import (
+    JSON,
+    STRING_CHARS_MAX,
+    Faults,
+    Wire,
+    is_within_bounds,
+    put_first,
+    read_moment,
+)
 
 AHEAD_MS_MAX: Final = 5 * 60 * 1000
 BACK_MS_MAX: Final = 400 * 86_400 * 1000
-Text = Annotated[str, msgspec.Meta(max_length=STRING_CHARS_MAX)]
-FreeForm = Annotated[
-    dict[str, Any], msgspec.Meta(description="At most 10 levels, 500 keys in all and 32 KiB as JSON.")
-]
 
 
 class Category(enum.StrEnum):
@@ -117,46 +122,23 @@ class EventBody(Wire, frozen=True):
     occurred_at: Annotated[
         str | float | None,
         msgspec.Meta(description="ISO 8601 or Unix seconds; the time of receipt if left out."),
+        how(as_sent=True),
     ] = None
     metadata: FreeForm | None = None
     custom_fields: FreeForm | None = msgspec.field(default=None, name="custom_fields")
     payload: FreeForm | None = None
 
 
+_NOBODY: Final = CustomerBody()
+_NO_DEVICE: Final = DeviceBody()
 _KNOWN: Final = frozenset((*declared(EventBody), "tenantId"))
-_CATEGORIES: Final = {category.value: category for category in Category}
 _MOMENTS: Final = frozenset(("occurredAt", "occurred_at"))  # in `metadata`
-_NOT_TEXT: Final = "must be a string"
-_NOT_OBJECT: Final = "must be an object"
-_TOO_LONG: Final = f"must not be longer than {STRING_CHARS_MAX} characters"
 _BAD_MOMENT: Final = "must be an ISO 8601 time or Unix seconds, at most 5 minutes ahead and 400 days back"
-
-
-def text_member(body: JSON, name: str, path: str, faults: Faults, *, required: bool = False) -> str | None:
-    """Read an optional (or required) short text; an absent, null or refused one is None."""
-    value = body.get(name)
-    if value is None or value == "":
-        if required:
-            faults.shape[path] = "is required"
-        return None
-    if type(value) is not str:
-        faults.shape[path] = _NOT_TEXT
-        return None
-    if len(value) > STRING_CHARS_MAX:
-        faults.shape[path] = _TOO_LONG
-        return None
-    return value
-
-
-def object_member(body: JSON, name: str, faults: Faults) -> JSON:
-    """Read an optional object; an absent, null or refused one is empty."""
-    value = body.get(name)
-    if value is None:
-        return {}
-    if type(value) is not dict:
-        faults.shape[name] = _NOT_OBJECT
-        return {}
-    return value
+#: The faults that are named first, in this order; the others come as the members are declared.
+_NAMED_FIRST: Final = (
+    *("eventName", "eventCategory", "customer", "device", "metadata", "custom_fields", "payload"),
+    *("customer.metadata", "device.metadata", "customer.email", "ip", "sessionId"),
+)
 
 
 def read_event(body: JSON, sent: bytes, now_ms: int) -> Event:
@@ -210,54 +192,41 @@ def with_session_signals(event: Event, signals: JSON) -> Event:
 
 
 def _read(body: JSON, now_ms: int, faults: Faults) -> Event:
-    name = text_member(body, "eventName", "eventName", faults, required=True)
-    category = Category.OTHER
-    if (sent := body.get("eventCategory")) is not None:
-        if type(sent) is not str or sent not in _CATEGORIES:
-            faults.shape["eventCategory"] = "must be one of " + ", ".join(_CATEGORIES)
-        else:
-            category = _CATEGORIES[sent]
-    customer = object_member(body, "customer", faults)
-    device = object_member(body, "device", faults)
-    metadata = object_member(body, "metadata", faults)
-    custom_fields = object_member(body, "custom_fields", faults)
-    payload = object_member(body, "payload", faults)
-    for path, holder in (("customer.metadata", customer), ("device.metadata", device)):
-        inner = holder.get("metadata")
-        if inner is not None and type(inner) is not dict:
-            faults.shape[path] = _NOT_OBJECT
-    email = text_member(customer, "email", "customer.email", faults)
-    ip = text_member(body, "ip", "ip", faults)
-    session_id = text_member(body, "sessionId", "sessionId", faults)
-    if session_id is None and type(inner := metadata.get("sessionId")) is str:
-        session_id = inner if 0 < len(inner) <= STRING_CHARS_MAX else None
-    extra = {key: value for key, value in body.items() if key not in _KNOWN}
+    said = read_fitting(body, EventBody, faults)
+    if faults.shape:
+        faults.shape = put_first(faults.shape, _NAMED_FIRST)
+    customer, device = said.customer or _NOBODY, said.device or _NO_DEVICE
+    metadata = said.metadata or {}
+    session_id = said.session_id
+    if not session_id and type(inner := metadata.get("sessionId")) is str:
+        session_id = inner if len(inner) <= STRING_CHARS_MAX else None
+    email, ip = customer.email, said.ip
     return Event(
-        name=name or "",
-        category=category,
-        customer_id=text_member(customer, "externalId", "customer.externalId", faults),
+        name=said.event_name,
+        category=said.event_category or Category.OTHER,
+        customer_id=customer.external_id or None,
         email=email.strip().lower() if email else None,
-        device_id=text_member(device, "externalId", "device.externalId", faults),
-        fingerprint=text_member(device, "fingerprint", "device.fingerprint", faults),
+        device_id=device.external_id or None,
+        fingerprint=device.fingerprint or None,
         ip=(canonical_ip(ip) or ip) if ip else None,
-        user_agent=text_member(body, "userAgent", "userAgent", faults),
-        country=text_member(body, "country", "country", faults),
-        session_id=session_id,
-        location=_read_location(body.get("location")) or _read_location(metadata.get("location")),
-        customer=customer,
-        device=device,
+        user_agent=said.user_agent or None,
+        country=said.country or None,
+        session_id=session_id or None,
+        location=_read_location(said.location) or _read_location(metadata.get("location")),
+        customer=body["customer"] if said.customer else {},
+        device=body["device"] if said.device else {},
         metadata=metadata,
-        custom_fields=custom_fields,
-        payload=payload,
-        extra=extra,
+        custom_fields=said.custom_fields or {},
+        payload=said.payload or {},
+        extra={} if _KNOWN.issuperset(body) else {key: body[key] for key in body if key not in _KNOWN},
         received_at_ms=now_ms,
-        occurred_at_ms=_read_occurred_at(body, metadata, now_ms, faults),
+        occurred_at_ms=_read_occurred_at(said.occurred_at, metadata, now_ms, faults),
     )
 
 
-def _read_occurred_at(body: JSON, metadata: JSON, now_ms: int, faults: Faults) -> int:
+def _read_occurred_at(stated: Any, metadata: JSON, now_ms: int, faults: Faults) -> int:
     for path, value in (
-        ("occurredAt", body.get("occurredAt")),
+        ("occurredAt", stated),
         ("metadata.occurredAt", metadata.get("occurredAt", metadata.get("occurred_at"))),
     ):
         if value is None:

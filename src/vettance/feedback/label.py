@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from vettance.events.event import text_member
+from vettance.wire.body import NOT_TEXT, how, read_body
 from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire
 
 NOTES_CHARS_MAX: Final = 4_000
@@ -58,7 +58,7 @@ class FeedbackBody(Wire, frozen=True):
 
     EXAMPLE: ClassVar[JSON] = {"label": "FRAUD", "notes": "The card was stolen.", "externalCaseId": "case-5"}
 
-    label: Label
+    label: Annotated[Label, how(wrong_type=NOT_TEXT, value_is_422=True)]
     notes: (
         Annotated[
             str,
@@ -66,6 +66,7 @@ class FeedbackBody(Wire, frozen=True):
                 max_length=NOTES_CHARS_MAX,
                 description="What was found out; without secrets or personal data that is not needed.",
             ),
+            how(keeps_empty=True, value_is_422=True),
         ]
         | None
     ) = None
@@ -75,36 +76,9 @@ class FeedbackBody(Wire, frozen=True):
     ) = None
 
 
-class Said(msgspec.Struct, frozen=True):
-    """What a feedback body says."""
-
-    label: Label
-    notes: str | None
-    external_case_id: str | None
-
-
-def read_feedback(body: JSON) -> Said:
+def read_feedback(body: JSON) -> FeedbackBody:
     """Read a parsed feedback body. Raises `Invalid` (400) or `Unprocessable` (422) naming every fault."""
     faults = Faults()
-    label = _read_label(body.get("label"), faults)
-    notes = body.get("notes")
-    if notes is not None and type(notes) is not str:
-        faults.shape["notes"] = "must be a string"
-    elif notes is not None and len(notes) > NOTES_CHARS_MAX:
-        faults.meaning["notes"] = f"must not be longer than {NOTES_CHARS_MAX} characters"
-    external_case_id = text_member(body, "externalCaseId", "externalCaseId", faults)
+    said = read_body(body, FeedbackBody, faults)
     faults.raise_any()
-    assert label is not None, "a missing label was refused"
-    return Said(label, notes, external_case_id)
-
-
-def _read_label(sent: object, faults: Faults) -> Label | None:
-    if sent is None or sent == "":
-        faults.shape["label"] = "is required"
-    elif type(sent) is not str:
-        faults.shape["label"] = "must be a string"
-    elif sent not in Label.__members__:
-        faults.meaning["label"] = "must be one of " + ", ".join(Label)
-    else:
-        return Label(sent)
-    return None
+    return said

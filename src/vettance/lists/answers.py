@@ -1,67 +1,11 @@
-"""What the list endpoints take and answer."""
-
-from typing import Annotated, ClassVar
+"""What the list endpoints answer."""
 
 import msgspec
 
-from vettance.lists.entry import VALUE_CHARS_MAX, EntryType, ListEntry, ListType
+from vettance.lists.entry import EntryType, ListEntry, ListType
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To
 from vettance.wire.payload import JSON, Wire, timestamp
-
-Confirm = Annotated[
-    bool,
-    msgspec.Meta(
-        description="A block of every address there is (`0.0.0.0/0`, `::/0`) is 422 unless this is true."
-    ),
-]
-
-
-class EntryBody(Wire, frozen=True):
-    """A new list entry. `valueType` is taken for `type`, in any letter case."""
-
-    EXAMPLE: ClassVar[JSON] = {
-        "type": "IP",
-        "value": "203.0.113.9",
-        "listType": "block",
-        "reason": "Card testing.",
-    }
-
-    type: EntryType
-    value: Annotated[str, msgspec.Meta(max_length=VALUE_CHARS_MAX)]
-    list_type: ListType
-    reason: str | None = None
-    expires_at: Annotated[str | None, msgspec.Meta(description="ISO 8601, in the future.")] = None
-    confirm: Confirm = False
-
-
-class CustomerEntryBody(Wire, frozen=True):
-    """What the add of a customer takes; the e-mail address stands in the path."""
-
-    EXAMPLE: ClassVar[JSON] = {"listType": "block", "reason": "Chargebacks."}
-
-    list_type: ListType = ListType.BLOCK
-    reason: str | None = None
-    expires_at: str | None = None
-
-
-class DeviceEntryBody(CustomerEntryBody, frozen=True):
-    """What the add of a device takes: `fingerprint`, or `value` for it."""
-
-    EXAMPLE: ClassVar[JSON] = {"fingerprint": "fp-77", "listType": "block", "reason": "Card testing."}
-
-    fingerprint: str | None = None
-    value: str | None = None
-
-
-class IpBody(CustomerEntryBody, frozen=True):
-    """What the add of an IP address or CIDR range takes: `ip`, or `value` for it."""
-
-    EXAMPLE: ClassVar[JSON] = {"ip": "198.51.100.7", "listType": "block", "reason": "Card testing."}
-
-    ip: str | None = None
-    value: str | None = None
-    confirm: Confirm = False
 
 
 class EntryAnswer(Wire, frozen=True, omit_defaults=True):

@@ -6,64 +6,44 @@ from typing import Any, Final
 from vettance import clock
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Conflict, NotFound
-from vettance.events.event import text_member
 from vettance.fairness.skipped_rows import Skipped
 from vettance.ids import IdSource, is_id
 from vettance.lists import sql
 from vettance.lists.answers import (
-    CustomerEntryBody,
-    DeviceEntryBody,
     EntryAnswer,
-    EntryBody,
     EntryPage,
     EntryQuery,
     EntryRemoved,
-    IpBody,
     ScopeQuery,
     answer,
     told_of_added,
     told_of_removed,
 )
-from vettance.lists.entry import (
-    VALUE_CHARS_MAX,
-    EntryType,
-    HostBits,
-    ListBook,
-    ListEntry,
-    ListType,
-    canonical_value,
+from vettance.lists.entry import ListBook, ListEntry, ListType
+from vettance.lists.entry_bodies import (
+    SCOPES,
+    EntryBody,
+    NewEntry,
+    Scope,
+    read_entry,
+    read_scoped_entry,
+    read_value,
 )
 from vettance.outbox import MessageType, enqueue
 from vettance.telemetry.meters import Rows
 from vettance.tenants.sql import note_change
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Route, RouteReply
-from vettance.wire.payload import JSON, Faults, encode, read_timestamp
+from vettance.wire.payload import encode
 
 _TAG: Final = "Lists"
 _LOADED: Final = 5_000  # Entries read at a time at the start.
-_VALUE_FAULTS: Final = {
-    EntryType.IP: "must be an IPv4 or IPv6 address, or a CIDR range",
-    EntryType.EMAIL: "must be an e-mail address",
-    EntryType.DEVICE: "must be a device fingerprint: printable text without white space around it",
+_ADDED: Final[dict[str, Any]] = {
+    "answers": EntryAnswer,
+    "status": 201,
+    "refusals": (409, 422),
+    "idempotent": True,
 }
-_HOST_BITS: Final = (
-    "must be the first address of its range: bits beyond the prefix length are set; leave the length out if "
-    "one address is meant"
-)
-#: Ranges that would block everybody, whom few mean to block; `confirm` says that it is meant.
-_EVERY_ADDRESS: Final = {
-    network: f'would block every {family} address there is (2^{bits}); add "confirm": true if that is meant'
-    for network, family, bits in (("0.0.0.0/0", "IPv4", 32), ("::/0", "IPv6", 128))
-}
-# What a scoped add takes, and the members of its body that may hold the value; a customer's is in the path.
-_SCOPED: Final[dict[EntryType, tuple[type, tuple[str, ...]]]] = {
-    EntryType.IP: (IpBody, ("ip", "value")),
-    EntryType.DEVICE: (DeviceEntryBody, ("fingerprint", "value")),
-    EntryType.EMAIL: (CustomerEntryBody, ()),
-}
-_ENTRY_TYPES: Final = {kind.value: kind for kind in EntryType}
-_LIST_TYPES: Final = {kind.value: kind for kind in ListType}
 
 
 class ListDoors:
@@ -86,12 +66,6 @@ class ListDoors:
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
         root = "/api/v1/lists"
-        added: dict[str, Any] = {
-            "answers": EntryAnswer,
-            "status": 201,
-            "refusals": (409, 422),
-            "idempotent": True,
-        }
         return (
             Route(
                 "GET",
@@ -102,7 +76,7 @@ class ListDoors:
                 query=EntryQuery,
                 answers=EntryPage,
             ),
-            Route("POST", root, self.add, "Add an entry", _TAG, takes=EntryBody, **added),
+            Route("POST", root, self.add, "Add an entry", _TAG, takes=EntryBody, **_ADDED),
             Route(
                 "DELETE",
                 f"{root}/{{id}}",
@@ -112,18 +86,8 @@ class ListDoors:
                 answers=EntryRemoved,
                 refusals=(404,),
             ),
-            self._scoped_add(
-                f"{root}/customer/{{email}}", EntryType.EMAIL, "Add a customer's e-mail address"
-            ),
-            self._scoped_add(f"{root}/device", EntryType.DEVICE, "Add a device fingerprint"),
-            self._scoped_add(f"{root}/ip", EntryType.IP, "Add an IP address or CIDR range"),
-            self._scoped_remove(
-                f"{root}/customer/{{email}}", EntryType.EMAIL, "Remove a customer's e-mail address"
-            ),
-            self._scoped_remove(
-                f"{root}/device/{{fingerprint}}", EntryType.DEVICE, "Remove a device fingerprint"
-            ),
-            self._scoped_remove(f"{root}/ip/{{ip}}", EntryType.IP, "Remove an IP address or CIDR range"),
+            *(self._scoped_add(root, scope) for scope in SCOPES),
+            *(self._scoped_remove(root, scope) for scope in SCOPES),
         )
 
     async def load(self) -> None:
@@ -166,11 +130,8 @@ class ListDoors:
 
     async def add(self, call: Call) -> RouteReply:
         """POST /lists."""
-        body, faults = call.json(), Faults()
-        entry_type = _read_type(body, faults)
-        list_type = _read_list_type(body, faults, default=None)
-        value, path = _read_value(body, ("value",), faults)
-        return await self._insert(call, body, faults, entry_type, list_type, value, path)
+        now_ms = self._now_ms()
+        return await self._insert(call, read_entry(call.json(), now_ms), now_ms)
 
     async def remove(self, call: Call) -> RouteReply:
         """DELETE /lists/{id}."""
@@ -183,43 +144,31 @@ class ListDoors:
             raise NotFound
         return await self._delete(call, entries)
 
-    def _scoped_add(self, path: str, entry_type: EntryType, summary: str) -> Route:
-        takes, names = _SCOPED[entry_type]
-
+    def _scoped_add(self, root: str, scope: Scope) -> Route:
         async def add(call: Call) -> RouteReply:
-            body, faults = call.json() if call.body else {}, Faults()
-            list_type = _read_list_type(body, faults, default=ListType.BLOCK)
-            if entry_type is EntryType.EMAIL:
-                value: str | None = call.path["email"]
-                path = "email"
-            else:
-                value, path = _read_value(body, names, faults)
-            return await self._insert(call, body, faults, entry_type, list_type, value, path)
+            now_ms, body = self._now_ms(), call.json() if call.body else {}
+            return await self._insert(call, read_scoped_entry(scope, call.path, body, now_ms), now_ms)
 
         return Route(
             "POST",
-            path,
+            f"{root}/{scope.add}",
             add,
-            summary,
+            f"Add {scope.what}",
             _TAG,
-            takes=takes,
-            may_lack_body=entry_type is EntryType.EMAIL,
-            answers=EntryAnswer,
-            status=201,
-            refusals=(409, 422),
-            idempotent=True,
+            takes=scope.takes,
+            may_lack_body=not scope.members,
+            **_ADDED,
         )
 
-    def _scoped_remove(self, path: str, entry_type: EntryType, summary: str) -> Route:
-        name = path.rpartition("{")[2].rstrip("}")
-
+    def _scoped_remove(self, root: str, scope: Scope) -> Route:
         async def remove(call: Call) -> RouteReply:
             query = read_query(call.query_string, ScopeQuery)
-            value, fault = _canonical(entry_type, call.path[name])
+            (sent,) = call.path.values()
+            value, fault = read_value(scope.entry_type, sent)
             if value is None or fault is not None:
                 raise NotFound
             rows = await self._store.read(
-                sql.select_by_value(call.tenant.id, entry_type, value, self._now_ms())
+                sql.select_by_value(call.tenant.id, scope.entry_type, value, self._now_ms())
             )
             entries = [
                 entry for entry in map(sql.entry_of, rows) if query.list_type in (None, entry.list_type)
@@ -229,43 +178,23 @@ class ListDoors:
             return await self._delete(call, entries)
 
         return Route(
-            "DELETE", path, remove, summary, _TAG, query=ScopeQuery, answers=EntryRemoved, refusals=(404,)
+            "DELETE",
+            f"{root}/{scope.remove}",
+            remove,
+            f"Remove {scope.what}",
+            _TAG,
+            query=ScopeQuery,
+            answers=EntryRemoved,
+            refusals=(404,),
         )
 
-    async def _insert(
-        self,
-        call: Call,
-        body: JSON,
-        faults: Faults,
-        entry_type: EntryType | None,
-        list_type: ListType | None,
-        value: str | None,
-        value_path: str,
-    ) -> RouteReply:
-        now_ms = self._now_ms()
-        canonical = None
-        if entry_type is not None and value is not None:
-            canonical, fault = _canonical(entry_type, value)
-            if fault is None and list_type is ListType.BLOCK and body.get("confirm") is not True:
-                fault = _EVERY_ADDRESS.get(canonical or "")
-            if fault is not None:
-                faults.meaning[value_path] = fault
-        reason = text_member(body, "reason", "reason", faults)
-        expires_at_ms = _read_expiry(body, faults, now_ms)
-        faults.raise_any()
-        assert entry_type is not None, "a missing type was refused"
-        assert list_type is not None, "a missing list type was refused"
-        assert canonical is not None, "a value without canonical form was refused"
+    async def _insert(self, call: Call, new: NewEntry, now_ms: int) -> RouteReply:
         entry = ListEntry(
             id=self._ids.make("lst", now_ms),
             tenant=call.tenant.id,
-            type=entry_type,
-            value=canonical,
-            list_type=list_type,
-            reason=reason,
-            expires_at_ms=expires_at_ms,
             created_at_ms=now_ms,
             updated_at_ms=now_ms,
+            **new._asdict(),
         )
         cleared = await self._make_room(call, entry, now_ms)
         statements: list[Statement] = [*cleared, *sql.insert_entry(entry), self._change(entry, now_ms)]
@@ -332,67 +261,3 @@ class ListDoors:
 
     def _change(self, entry: ListEntry, now_ms: int) -> Statement:
         return note_change(sql.AREA, entry.tenant, entry.id, now_ms)
-
-
-def _canonical(entry_type: EntryType, value: str) -> tuple[str | None, str | None]:
-    """Return the form in which a value is stored, and what is wrong with it if anything is."""
-    try:
-        canonical = canonical_value(entry_type, value) if len(value) <= VALUE_CHARS_MAX else None
-    except HostBits:
-        return None, _HOST_BITS
-    return canonical, _VALUE_FAULTS[entry_type] if canonical is None else None
-
-
-def _read_type(body: JSON, faults: Faults) -> EntryType | None:
-    name = "type" if body.get("type") is not None else "valueType"
-    value = body.get(name)
-    if value is None or value == "":
-        faults.shape["type"] = "is required"
-    elif type(value) is not str:
-        faults.shape[name] = "must be a string"
-    elif (known := _ENTRY_TYPES.get(value.upper() if value.isascii() else value)) is None:
-        faults.shape[name] = "must be one of " + ", ".join(_ENTRY_TYPES)
-    else:
-        return known
-    return None
-
-
-def _read_list_type(body: JSON, faults: Faults, default: ListType | None) -> ListType | None:
-    value = body.get("listType")
-    if value is None or value == "":
-        if default is None:
-            faults.shape["listType"] = "is required"
-        return default
-    if type(value) is not str:
-        faults.shape["listType"] = "must be a string"
-    elif value not in _LIST_TYPES:
-        faults.shape["listType"] = "must be one of " + ", ".join(_LIST_TYPES)
-    else:
-        return _LIST_TYPES[value]
-    return None
-
-
-def _read_value(body: JSON, names: tuple[str, ...], faults: Faults) -> tuple[str | None, str]:
-    """Return the value and the name under which it was sent: the first of `names` that is given."""
-    given = [name for name in names if body.get(name) not in (None, "")]
-    for name in given:
-        if type(body[name]) is not str:
-            faults.shape[name] = "must be a string"
-        elif len(body[name]) > VALUE_CHARS_MAX:
-            faults.shape[name] = f"must not be longer than {VALUE_CHARS_MAX} characters"
-    if not given:
-        faults.shape[names[0]] = "is required"
-        return None, names[0]
-    return (None if given[0] in faults.shape else body[given[0]]), given[0]
-
-
-def _read_expiry(body: JSON, faults: Faults, now_ms: int) -> int | None:
-    text = text_member(body, "expiresAt", "expiresAt", faults)
-    if text is None:
-        return None
-    moment = read_timestamp(text)
-    if moment is None:
-        faults.meaning["expiresAt"] = "must be an ISO 8601 time"
-    elif moment <= now_ms:
-        faults.meaning["expiresAt"] = "must be in the future"
-    return moment

@@ -3,7 +3,8 @@
 import enum
 import ipaddress
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -55,20 +56,8 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         return self.expires_at_ms is None or self.expires_at_ms > now_ms
 
 
-def canonical_value(entry_type: EntryType, value: str) -> str | None:
-    """Return the form in which a value is stored and matched, or None when it is no such value.
-
-    E-mail addresses are lower-cased, IP addresses and CIDR ranges brought to canonical form (the IPv4-mapped
-    form of an IPv6 address is its IPv4); fingerprints stay as they are. Raises `HostBits` for a range that is
-    written with an address inside it.
-    """
-    if entry_type is EntryType.IP:
-        return canonical_ip(value) or _canonical_network(value)
-    if entry_type is EntryType.EMAIL:
-        address = value.strip().lower()
-        good = _EMAIL.fullmatch(address) and len(address.rpartition("@")[2]) <= _DOMAIN_CHARS_MAX
-        return address if good else None
-    return value if value.isprintable() and value == value.strip() and value else None
+def _canonical_address(value: str) -> str | None:
+    return canonical_ip(value) or _canonical_network(value)
 
 
 def _canonical_network(value: str) -> str | None:
@@ -86,6 +75,51 @@ def _canonical_network(value: str) -> str | None:
     if network.network_address.packed != packed:
         raise HostBits
     return str(network.network_address) if network.prefixlen == network.max_prefixlen else str(network)
+
+
+def _canonical_fingerprint(value: str) -> str | None:
+    return value if value.isprintable() and value == value.strip() and value else None
+
+
+def _canonical_email(value: str) -> str | None:
+    address = value.strip().lower()
+    good = _EMAIL.fullmatch(address) and len(address.rpartition("@")[2]) <= _DOMAIN_CHARS_MAX
+    return address if good else None
+
+
+class EntryKind(NamedTuple):
+    """A type of value: its canonical form, what is said of a text without one, and where events hold it."""
+
+    canonical: Callable[[str], str | None]
+    fault: str
+    values_of: Callable[[Event], Iterable[str | None]]
+
+
+#: E-mail addresses are lower-cased, IP addresses and CIDR ranges brought to canonical form (the IPv4-mapped
+#: form of an IPv6 address is its IPv4); fingerprints stay as they are.
+#: Matches of an event come in this order.
+ENTRY_KINDS: Final = {
+    EntryType.EMAIL: EntryKind(_canonical_email, "must be an e-mail address", lambda event: (event.email,)),
+    # An entry that is the fingerprint and the external id of one device is one match.
+    EntryType.DEVICE: EntryKind(
+        _canonical_fingerprint,
+        "must be a device fingerprint: printable text without white space around it",
+        lambda event: {event.fingerprint, event.device_id},
+    ),
+    EntryType.IP: EntryKind(
+        _canonical_address,
+        "must be an IPv4 or IPv6 address, or a CIDR range",
+        lambda event: (event.ip,),
+    ),
+}
+
+
+def canonical_value(entry_type: EntryType, value: str) -> str | None:
+    """Return the form in which a value is stored and matched, or None when it is no such value.
+
+    Raises `HostBits` for a range that is written with an address inside it.
+    """
+    return ENTRY_KINDS[entry_type].canonical(value)
 
 
 class ListBook:
@@ -143,16 +177,11 @@ class ListBook:
         return tuple(entry for entry in self._candidates(event) if entry.live(now_ms))
 
     def _candidates(self, event: Event) -> Iterator[ListEntry]:
-        if event.email is not None:
-            yield from self._exact.get((EntryType.EMAIL, event.email), {}).values()
-        # An entry that is the fingerprint and the external id of one device is one match.
-        for device in {event.fingerprint, event.device_id}:
-            if device is not None:
-                yield from self._exact.get((EntryType.DEVICE, device), {}).values()
-        if event.ip is None:
-            return
-        yield from self._exact.get((EntryType.IP, event.ip), {}).values()
-        if self._networks and (packed := packed_ip(event.ip)) is not None:
+        for entry_type, kind in ENTRY_KINDS.items():
+            for value in kind.values_of(event):
+                if value is not None:
+                    yield from self._exact.get((entry_type, value), {}).values()
+        if self._networks and event.ip is not None and (packed := packed_ip(event.ip)) is not None:
             number, size = int.from_bytes(packed), len(packed)
             for (network_size, bits), slots in self._networks.items():
                 if network_size == size:

@@ -1,29 +1,15 @@
-"""What the webhook endpoints take and answer."""
+"""What the webhook endpoints answer."""
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, ClassVar
 
 import msgspec
 
 from vettance.outbox import MessageType
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To
-from vettance.webhooks.receiver_address import URL_CHARS_MAX
 from vettance.webhooks.sql import Attempt, Delivery
 from vettance.webhooks.webhook import DeliveryState, Subscription
-from vettance.wire.payload import JSON, Wire, timestamp
-
-
-class SubscriptionBody(Wire, frozen=True):
-    """Where to tell of what."""
-
-    EXAMPLE: ClassVar[JSON] = {
-        "url": "https://hooks.example.com/vettance",
-        "eventTypes": ["EVENT_RISK_EVALUATED"],
-    }
-
-    url: Annotated[str, msgspec.Meta(max_length=URL_CHARS_MAX, description="An https URL.")]
-    event_types: Annotated[list[MessageType], msgspec.Meta(min_length=1)]
+from vettance.wire.payload import Wire, timestamp
 
 
 class SubscriptionAnswer(Wire, frozen=True, kw_only=True):
@@ -96,34 +82,12 @@ class SubscriptionRemoved(Wire, frozen=True):
     message: str
 
 
-class RotationBody(Wire, frozen=True):
-    """`prepare` makes a new secret, `promote` puts it in force."""
-
-    EXAMPLE: ClassVar[JSON] = {"phase": "prepare"}
-
-    phase: Annotated[str, msgspec.Meta(pattern="^(prepare|promote)$")]
-
-
 class Rotated(Wire, frozen=True, omit_defaults=True):
     """`signingSecret` is the new secret, shown once, when preparing; the other the end of the old one."""
 
     phase: str
     signing_secret: str | None = None
     former_secret_expires_at: str | None = None
-
-
-class ReplayBody(Wire, frozen=True):
-    """Which deliveries to send again; without a state, all that did not arrive."""
-
-    EXAMPLE: ClassVar[JSON] = {"since": "2026-01-31T12:00:00Z"}
-
-    since: Annotated[
-        str | float | None, msgspec.Meta(description="Made at or after: ISO 8601 or Unix seconds.")
-    ] = None
-    until: Annotated[
-        str | float | None, msgspec.Meta(description="Made before: ISO 8601 or Unix seconds.")
-    ] = None
-    state: DeliveryState | None = None
 
 
 class Replayed(Wire, frozen=True):

@@ -22,11 +22,8 @@ from vettance.webhooks.answers import (
     DeliveryAnswer,
     DeliveryPage,
     DeliveryQuery,
-    ReplayBody,
     Replayed,
     Rotated,
-    RotationBody,
-    SubscriptionBody,
     SubscriptionDetail,
     SubscriptionList,
     SubscriptionMade,
@@ -38,7 +35,14 @@ from vettance.webhooks.answers import (
 )
 from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.receiver_address import AddressForbidden
-from vettance.webhooks.requests import read_phase, read_replay, read_subscription
+from vettance.webhooks.requests import (
+    ReplayBody,
+    RotationBody,
+    SubscriptionBody,
+    read_phase,
+    read_replay,
+    read_subscription,
+)
 from vettance.webhooks.resolve import Unresolved
 from vettance.webhooks.retry_policy import TEST_S_MAX
 from vettance.webhooks.webhook import (

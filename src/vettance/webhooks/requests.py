@@ -1,98 +1,91 @@
 """What tenants send about webhooks, read and checked: every fault is found, not only the first."""
 
-from typing import Any, Final
+from typing import Annotated, ClassVar, Final
+
+import msgspec
 
 from vettance.outbox import MessageType
 from vettance.webhooks.receiver_address import URL_CHARS_MAX, AddressForbidden, read_target
 from vettance.webhooks.webhook import DeliveryState
-from vettance.wire.payload import JSON, Faults, read_moment
+from vettance.wire.body import how, one_of, read_body
+from vettance.wire.payload import JSON, Faults, Wire, read_moment
 
-_TYPES: Final = {kind.value: kind for kind in MessageType}
-_STATES: Final = {state.value: state for state in DeliveryState}
 _PHASES: Final = ("prepare", "promote")
 _LATEST_MS: Final = 2**53
 
 Span = tuple[int, int]
 
 
+def _readable(moment: str | float) -> str | float | None:
+    return moment if read_moment(moment) is not None else None
+
+
+_MOMENT: Final = how(check=_readable, message="must be an ISO 8601 time or Unix seconds")
+
+
+class SubscriptionBody(Wire, frozen=True):
+    """Where to tell of what."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "url": "https://hooks.example.com/vettance",
+        "eventTypes": ["EVENT_RISK_EVALUATED"],
+    }
+
+    url: Annotated[str, msgspec.Meta(max_length=URL_CHARS_MAX, description="An https URL.")]
+    event_types: Annotated[list[MessageType], msgspec.Meta(min_length=1)]
+
+
+class RotationBody(Wire, frozen=True):
+    """`prepare` makes a new secret, `promote` puts it in force."""
+
+    EXAMPLE: ClassVar[JSON] = {"phase": "prepare"}
+
+    phase: Annotated[str, msgspec.Meta(pattern=f"^({'|'.join(_PHASES)})$"), one_of(_PHASES)]
+
+
+class ReplayBody(Wire, frozen=True):
+    """Which deliveries to send again; without a state, all that did not arrive."""
+
+    EXAMPLE: ClassVar[JSON] = {"since": "2026-01-31T12:00:00Z"}
+
+    since: Annotated[
+        str | float | None, msgspec.Meta(description="Made at or after: ISO 8601 or Unix seconds."), _MOMENT
+    ] = None
+    until: Annotated[
+        str | float | None, msgspec.Meta(description="Made before: ISO 8601 or Unix seconds."), _MOMENT
+    ] = None
+    state: DeliveryState | None = None
+
+
 def read_subscription(body: JSON, *, unsafe: bool) -> tuple[str, tuple[MessageType, ...]]:
     """Read (url, event types) of a new subscription. Raises `Invalid` (400) or `Unprocessable` (422)."""
     faults = Faults()
-    url = _read_url(body.get("url"), faults, unsafe=unsafe)
-    types = _read_types(body.get("eventTypes"), faults)
-    faults.raise_any()
-    return url, types
-
-
-def _read_url(value: Any, faults: Faults, *, unsafe: bool) -> str:
-    if value is None or value == "":
-        faults.shape["url"] = "is required"
-    elif type(value) is not str:
-        faults.shape["url"] = "must be a string"
-    elif len(value) > URL_CHARS_MAX:
-        faults.shape["url"] = f"must not be longer than {URL_CHARS_MAX} characters"
-    else:
+    asked = read_body(body, SubscriptionBody, faults)
+    if asked.url:
         try:
-            read_target(value, unsafe=unsafe)
+            read_target(asked.url, unsafe=unsafe)
         except AddressForbidden as forbidden:
             faults.meaning["url"] = str(forbidden)
-        return value
-    return ""
-
-
-def _read_types(value: Any, faults: Faults) -> tuple[MessageType, ...]:
-    if value is None or value == []:
-        faults.shape["eventTypes"] = "is required"
-        return ()
-    if type(value) is not list:
-        faults.shape["eventTypes"] = "must be an array"
-        return ()
-    types: dict[MessageType, None] = {}
-    for index, name in enumerate(value):
-        known = _TYPES.get(name) if type(name) is str else None
-        if known is None:
-            faults.shape[f"eventTypes.{index}"] = "must be one of " + ", ".join(_TYPES)
-        else:
-            types[known] = None
-    return tuple(types)
+    faults.raise_any()
+    return asked.url, tuple(dict.fromkeys(asked.event_types))
 
 
 def read_phase(body: JSON) -> str:
     """Read which step of a rotation is asked for. Raises `Invalid` (400)."""
     faults = Faults()
-    phase = body.get("phase")
-    if phase is None or phase == "":
-        faults.shape["phase"] = "is required"
-    elif phase not in _PHASES:
-        faults.shape["phase"] = "must be one of " + ", ".join(_PHASES)
+    asked = read_body(body, RotationBody, faults)
     faults.raise_any()
-    return str(phase)
+    return asked.phase
 
 
 def read_replay(body: JSON) -> tuple[Span, DeliveryState | None]:
     """Read (span in Unix milliseconds, state) of a replay in bulk. Raises `Invalid` or `Unprocessable`."""
     faults = Faults()
-    since = _read_moment(body, "since", faults, 0)
-    until = _read_moment(body, "until", faults, _LATEST_MS)
-    if since > until:
-        faults.shape["since"] = "must not be later than `until`"
-    name = body.get("state")
-    state = _STATES.get(name) if type(name) is str else None
-    if name is not None and state is None:
-        faults.shape["state"] = "must be one of " + ", ".join(_STATES)
+    asked = read_body(body, ReplayBody, faults)
+    since = read_moment(asked.since) if asked.since is not None else None
+    until = read_moment(asked.until) if asked.until is not None else None
+    span = since if since is not None else 0, until if until is not None else _LATEST_MS
+    if span[0] > span[1]:
+        faults.shape = {"since": "must not be later than `until`", **faults.shape}
     faults.raise_any()
-    return (since, until), state
-
-
-def _read_moment(body: JSON, name: str, faults: Faults, default: int) -> int:
-    value = body.get(name)
-    if value is None or value == "":
-        return default
-    if type(value) not in (str, int, float):
-        faults.shape[name] = "must be a string or a number"
-        return default
-    moment = read_moment(value)
-    if moment is None:
-        faults.meaning[name] = "must be an ISO 8601 time or Unix seconds"
-        return default
-    return moment
+    return span, asked.state

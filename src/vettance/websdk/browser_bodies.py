@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
-from vettance.events.event import FreeForm, Text, object_member, text_member
 from vettance.tenants.browser_token import TokenClaims, normal_origin
-from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire, check_object
+from vettance.wire.body import FreeForm, Text, how, read_body
+from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire, put_first
 
 SCHEMA_VERSION: Final = "websdk.v1"
 
@@ -30,6 +30,7 @@ class CollectCategory(enum.StrEnum):
     OTHER = "OTHER"
 
 
+Bounded = Annotated[FreeForm | None, how(is_bounded=True)]
 Needed = Annotated[str, msgspec.Meta(min_length=1, max_length=STRING_CHARS_MAX)]
 
 
@@ -45,7 +46,10 @@ class TokenBody(Wire, frozen=True):
 
     sdk_session_id: Text | None = None
     tenant_session_id: Text | None = None
-    origin: Text | None = None
+    origin: Annotated[
+        Text | None,
+        how(check=normal_origin, message="must be an origin such as https://shop.example, without a path"),
+    ] = None
     flow: Text | None = None
     user_external_id: Text | None = None
 
@@ -72,8 +76,8 @@ class CollectBody(Wire, frozen=True):
     category: CollectCategory
     customer_id: Text | None = None
     device_id: Text | None = None
-    payload: FreeForm | None = None
-    sdk_signals: FreeForm | None = None
+    payload: Bounded = None
+    sdk_signals: Bounded = None
 
 
 class CollectAnswer(Wire, frozen=True):
@@ -110,15 +114,19 @@ class SignalsBody(Wire, frozen=True):
         "signals": {"mouseMoves": 214, "keystrokeIntervals": [143.2, 98.1, 201.7], "timezoneOffset": -60},
     }
 
-    schema_version: Annotated[str, msgspec.Meta(min_length=1, description="`websdk.v1`.")]
+    schema_version: Annotated[
+        str,
+        msgspec.Meta(min_length=1, description="`websdk.v1`."),
+        how(check={SCHEMA_VERSION: SCHEMA_VERSION}.get, message=f"must be {SCHEMA_VERSION}"),
+    ]
     batch_id: Needed
-    sent_at: int
+    sent_at: Annotated[int, how(wrong_type="must be an integer, Unix milliseconds")]
     sdk_session_id: Needed
     tenant_session_id: Text | None = None
     anonymous_id: Text | None = None
     identity: Identity | None = None
     page: PageBody | None = None
-    signals: FreeForm | None = None
+    signals: Bounded = None
 
 
 class SignalsAnswer(Wire, frozen=True):
@@ -160,18 +168,10 @@ def _header_text(value: bytes | None, longest: int) -> str | None:
 def read_mint(body: JSON) -> TokenBody:
     """Read the body of a request for a token. Raises `Invalid` (400) or `Unprocessable` (422)."""
     faults = Faults()
-    origin = text_member(body, "origin", "origin", faults)
-    if origin is not None and (origin := normal_origin(origin)) is None:
-        faults.meaning["origin"] = "must be an origin such as https://shop.example, without a path"
-    minted = TokenBody(
-        sdk_session_id=text_member(body, "sdkSessionId", "sdkSessionId", faults),
-        tenant_session_id=text_member(body, "tenantSessionId", "tenantSessionId", faults),
-        origin=origin,
-        flow=text_member(body, "flow", "flow", faults),
-        user_external_id=text_member(body, "userExternalId", "userExternalId", faults),
-    )
+    asked = read_body(body, TokenBody, faults)
+    faults.shape = put_first(faults.shape, ("origin",))
     faults.raise_any()
-    return minted
+    return asked
 
 
 def _same_session(path: str, session: str | None, claims: TokenClaims | None, faults: Faults) -> None:
@@ -186,27 +186,21 @@ def read_collect(body: JSON, claims: TokenClaims | None, sender: BrowserSender) 
     by every replay, so everything that a rule may ask stands in it. Raises `Invalid` or `Unprocessable`.
     """
     faults = Faults()
-    session = text_member(body, "sessionId", "sessionId", faults, required=True)
-    category = body.get("category")
-    if category is None or category == "":
-        faults.shape["category"] = "is required"
-    elif type(category) is not str or category not in list(CollectCategory):
-        faults.shape["category"] = "must be one of " + ", ".join(CollectCategory)
-    customer = text_member(body, "customerId", "customerId", faults)
-    device = text_member(body, "deviceId", "deviceId", faults)
-    payload = object_member(body, "payload", faults)
-    signals = object_member(body, "sdkSignals", faults)
-    for path, value in (("payload", payload), ("sdkSignals", signals)):
-        if value:
-            check_object(value, path, faults)
-    _same_session("sessionId", session, claims, faults)
+    asked = read_body(body, CollectBody, faults)
+    _same_session("sessionId", asked.session_id, claims, faults)
     faults.raise_any()
-    event: JSON = {"eventName": _event_name(payload), "eventCategory": category, "sessionId": session}
+    payload, signals = asked.payload or {}, asked.sdk_signals or {}
+    event: JSON = {
+        "eventName": _event_name(payload),
+        "eventCategory": asked.category.value,
+        "sessionId": asked.session_id,
+    }
+    customer = asked.customer_id
     if customer is None and claims is not None:
         customer = claims.user
     _add(event, "customer", {"externalId": customer} if customer else None)
     fingerprint = _short_text(signals.get("fingerprint"))
-    seen = {"externalId": device, "fingerprint": fingerprint}
+    seen = {"externalId": asked.device_id, "fingerprint": fingerprint}
     _add(event, "device", {name: value for name, value in seen.items() if value})
     _add(event, "ip", sender.address)
     _add(event, "userAgent", sender.user_agent)
@@ -248,38 +242,21 @@ class SignalBatch(msgspec.Struct, frozen=True):
 def read_batch(body: JSON, claims: TokenClaims, sender: BrowserSender, now_ms: int) -> SignalBatch:
     """Read a batch. Raises `Invalid` or `Unprocessable`; a clock that is wrong is left to the caller."""
     faults = Faults()
-    version = text_member(body, "schemaVersion", "schemaVersion", faults, required=True)
-    if version is not None and version != SCHEMA_VERSION:
-        faults.meaning["schemaVersion"] = f"must be {SCHEMA_VERSION}"
-    batch_id = text_member(body, "batchId", "batchId", faults, required=True)
-    sent_at = body.get("sentAt")
-    if sent_at is None:
-        faults.shape["sentAt"] = "is required"
-    elif type(sent_at) is not int:
-        faults.shape["sentAt"] = "must be an integer, Unix milliseconds"
-    session = text_member(body, "sdkSessionId", "sdkSessionId", faults, required=True)
-    tenant_session = text_member(body, "tenantSessionId", "tenantSessionId", faults)
-    anonymous = text_member(body, "anonymousId", "anonymousId", faults)
-    identity = object_member(body, "identity", faults)
-    user = text_member(identity, "userExternalId", "identity.userExternalId", faults)
-    page = object_member(body, "page", faults)
-    shown = {name: text_member(page, name, f"page.{name}", faults) for name in ("url", "referrer")}
-    signals = object_member(body, "signals", faults)
-    if signals:
-        check_object(signals, "signals", faults)
-    _same_session("sdkSessionId", session, claims, faults)
+    sent = read_body(body, SignalsBody, faults)
+    _same_session("sdkSessionId", sent.sdk_session_id, claims, faults)
     faults.raise_any()
-    known: JSON = {**signals, **_server_seen(sender)}
-    _add(known, "anonymousId", anonymous)
-    _add(known, "userExternalId", user)
-    _add(known, "tenantSessionId", tenant_session)
-    _add(known, "page", {name: value for name, value in shown.items() if value})
+    page = {"url": sent.page.url, "referrer": sent.page.referrer} if sent.page is not None else {}
+    known: JSON = {**(sent.signals or {}), **_server_seen(sender)}
+    _add(known, "anonymousId", sent.anonymous_id)
+    _add(known, "userExternalId", sent.identity.user_external_id if sent.identity is not None else None)
+    _add(known, "tenantSessionId", sent.tenant_session_id)
+    _add(known, "page", {name: value for name, value in page.items() if value})
     return SignalBatch(
-        id=batch_id or "",
+        id=sent.batch_id,
         sdk_session=claims.sdk_session,
         # A page must not speak for another session of its tenant: what its body names is kept with the
         # batch and joins nothing, unless the tenant's server has put the same into the token.
         tenant_session=claims.tenant_session,
-        skew_ms=(sent_at or 0) - now_ms,
+        skew_ms=sent.sent_at - now_ms,
         signals=known,
     )

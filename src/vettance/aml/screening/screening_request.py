@@ -2,17 +2,16 @@
 
 import datetime as dt
 import re
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 
-from vettance.aml.aml_event import raise_all
-from vettance.events.event import text_member
 from vettance.reference.jurisdictions import iso_code
 from vettance.watchlists.entity import BirthDate, Document, EntityType, document_kind
 from vettance.watchlists.match import Subject
 from vettance.watchlists.subject_screening import Profile
-from vettance.wire.payload import JSON, Faults, Wire, encode
+from vettance.wire.body import ALL_422, how, one_of, read_body
+from vettance.wire.payload import JSON, Faults, Wire, encode, put_first
 
 #: As long as any text of a body may be. The longest name on any list that is read has 350 characters.
 NAME_CHARS_MAX: Final = 1_024
@@ -23,8 +22,46 @@ ALIASES_CHARS_MAX: Final = 4_096
 DOCUMENTS_MAX: Final = 50
 DOCUMENT_CHARS_MAX: Final = 1_024
 
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_CHARS_MAX)]
-_DocumentText = Annotated[str, msgspec.Meta(min_length=1, max_length=DOCUMENT_CHARS_MAX)]
+_TYPES: Final = {
+    kind.value: kind
+    for kind in (EntityType.INDIVIDUAL, EntityType.ORGANIZATION, EntityType.VESSEL, EntityType.AIRCRAFT)
+}
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
+
+def _name(text: str) -> str | None:
+    """Refuse a name without letters and digits: it would match nobody, and clear whom it is meant for."""
+    return text if any(letter.isalnum() for letter in text) else None
+
+
+def _date(text: str) -> str | None:
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return None
+    return text
+
+
+def _country(text: str) -> str | None:
+    return iso_code(text) if len(text) == 2 else None
+
+
+_TOO_MANY_CHARS: Final = f"must not hold more than {ALIASES_CHARS_MAX} characters in all"
+
+
+def _within_bounds(aliases: list[str]) -> list[str] | None:
+    return aliases if sum(map(len, aliases)) <= ALIASES_CHARS_MAX else None
+
+
+_Name = Annotated[
+    str,
+    msgspec.Meta(min_length=1, max_length=NAME_CHARS_MAX),
+    how(check=_name, message="must hold letters or digits"),
+    ALL_422,
+]
+_DocumentText = Annotated[str, msgspec.Meta(min_length=1, max_length=DOCUMENT_CHARS_MAX), ALL_422]
 
 
 class DocumentBody(Wire, frozen=True):
@@ -52,13 +89,36 @@ class ScreenBody(Wire, frozen=True):
     entity_type: Annotated[
         str | None,
         msgspec.Meta(description="`INDIVIDUAL`, `ORGANIZATION`, `VESSEL` or `AIRCRAFT`."),
+        one_of(_TYPES),
+        ALL_422,
     ] = None
-    input_dob: Annotated[str | None, msgspec.Meta(description="ISO 8601 date, `yyyy-mm-dd`.")] = None
-    input_nationality: Annotated[str | None, msgspec.Meta(description="ISO 3166-1 alpha-2.")] = None
-    input_aliases: Annotated[list[_Name], msgspec.Meta(max_length=ALIASES_MAX)] | None = None
-    input_id_documents: Annotated[list[DocumentBody], msgspec.Meta(max_length=DOCUMENTS_MAX)] | None = None
+    input_dob: Annotated[
+        str | None,
+        msgspec.Meta(description="ISO 8601 date, `yyyy-mm-dd`."),
+        how(parse=_date, message="must be a date such as 1969-10-11"),
+        ALL_422,
+    ] = None
+    input_nationality: Annotated[
+        str | None,
+        msgspec.Meta(description="ISO 3166-1 alpha-2."),
+        how(parse=_country, message="must be an ISO 3166-1 alpha-2 code"),
+        ALL_422,
+    ] = None
+    input_aliases: (
+        Annotated[
+            list[_Name],
+            msgspec.Meta(max_length=ALIASES_MAX),
+            how(check=_within_bounds, message=_TOO_MANY_CHARS),
+            ALL_422,
+        ]
+        | None
+    ) = None
+    input_id_documents: (
+        Annotated[list[Annotated[DocumentBody, ALL_422]], msgspec.Meta(max_length=DOCUMENTS_MAX), ALL_422]
+        | None
+    ) = None
     sensitivity_profile: Annotated[
-        Profile | None, msgspec.Meta(description="The tenant's own when left out.")
+        Profile | None, msgspec.Meta(description="The tenant's own when left out."), ALL_422
     ] = None
 
 
@@ -77,40 +137,22 @@ class ScreenRequest(msgspec.Struct, frozen=True):
     trigger: str | None = None
 
 
-_TYPES: Final = {
-    kind.value: kind
-    for kind in (EntityType.INDIVIDUAL, EntityType.ORGANIZATION, EntityType.VESSEL, EntityType.AIRCRAFT)
-}
-_PROFILES: Final = {profile.value: profile for profile in Profile}
-_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_BAD_DATE: Final = "must be a date such as 1969-10-11"
-
-
 def read_screen_request(body: JSON) -> ScreenRequest:
     """Make a request of a parsed body. Raises `Unprocessable` (422) naming every fault by its field path."""
     faults = Faults()
-    external_id = text_member(body, "externalId", "externalId", faults, required=True)
-    if body.get("inputName") in (None, ""):
-        faults.meaning["inputName"] = "is required"
-    name = _read_name(body.get("inputName"), "inputName", faults)
-    sent = _read_word(body, "entityType")
-    kind = _TYPES.get(sent) if sent is not None else None
-    if sent is not None and kind is None:
-        faults.meaning["entityType"] = "must be one of " + ", ".join(_TYPES)
-    sent = _read_word(body, "sensitivityProfile")
-    profile = _PROFILES.get(sent) if sent is not None else None
-    if sent is not None and profile is None:
-        faults.meaning["sensitivityProfile"] = "must be one of " + ", ".join(_PROFILES)
+    asked = read_body(body, ScreenBody, faults)
+    faults.meaning = put_first(faults.meaning, ("inputName", "entityType", "sensitivityProfile"))
+    faults.raise_unprocessable()
+    documents = [Document(document_kind(one.type), one.value) for one in asked.input_id_documents or ()]
     subject = Subject(
-        name=name or "",
-        type=kind,
-        birth=_read_birth(body, faults),
-        countries=_read_countries(body, faults),
-        aliases=_read_aliases(body, faults),
-        documents=_read_documents(body, faults),
+        name=asked.input_name,
+        type=_TYPES[asked.entity_type] if asked.entity_type is not None else None,
+        birth=BirthDate(asked.input_dob) if asked.input_dob is not None else None,
+        countries=(asked.input_nationality,) if asked.input_nationality is not None else (),
+        aliases=tuple(dict.fromkeys(asked.input_aliases or ())),
+        documents=tuple(dict.fromkeys(documents)),
     )
-    raise_all(faults)
-    return ScreenRequest(external_id or "", subject, profile)
+    return ScreenRequest(asked.external_id, subject, asked.sensitivity_profile)
 
 
 def party_request(
@@ -127,10 +169,10 @@ def party_request(
     `customer` is whose case an alert would go into, `birth` a date `yyyy-mm-dd` and `country` ISO 3166-1
     alpha-2; of these two, what is not well-formed is left out.
     """
-    if not name or len(name) > NAME_CHARS_MAX or not any(letter.isalnum() for letter in name):
+    if len(name) > NAME_CHARS_MAX or _name(name) is None:
         return None
-    born = _birth_of(birth) if birth is not None else None
-    code = iso_code(country) if country is not None and len(country) == 2 else None
+    born = BirthDate(birth) if birth is not None and _date(birth) is not None else None
+    code = _country(country) if country is not None else None
     subject = Subject(name=name, type=kind, birth=born, countries=(code,) if code is not None else ())
     role = f"counterparty {' '.join(name.casefold().split())}" if counterparty else ""
     return ScreenRequest(customer, subject, None, role, "EVENT")
@@ -153,110 +195,3 @@ def sent_of(request: ScreenRequest) -> bytes:
         "sensitivityProfile": request.profile.value if request.profile is not None else None,
     }
     return encode({name: value for name, value in members.items() if value is not None})
-
-
-def _read_word(body: JSON, member: str) -> str | None:
-    """Read an optional text; null is absent. What is no text stands for no word of any table."""
-    value = body.get(member)
-    if value is None:
-        return None
-    return value if type(value) is str else ""
-
-
-def _read_name(value: Any, path: str, faults: Faults) -> str | None:
-    if value is None or value == "":
-        return None
-    if type(value) is not str:
-        faults.meaning[path] = "must be a string"
-    elif len(value) > NAME_CHARS_MAX:
-        faults.meaning[path] = f"must not be longer than {NAME_CHARS_MAX} characters"
-    elif not any(letter.isalnum() for letter in value):
-        # It would match nobody, and clear whoever is meant by it.
-        faults.meaning[path] = "must hold letters or digits"
-    else:
-        return value
-    return None
-
-
-def _read_birth(body: JSON, faults: Faults) -> BirthDate | None:
-    value = body.get("inputDob")
-    if value is None:
-        return None
-    birth = _birth_of(value) if type(value) is str else None
-    if birth is None:
-        faults.meaning["inputDob"] = _BAD_DATE
-    return birth
-
-
-def _birth_of(text: str) -> BirthDate | None:
-    if not _DATE.fullmatch(text):
-        return None
-    try:
-        dt.date.fromisoformat(text)
-    except ValueError:
-        return None
-    return BirthDate(text)
-
-
-def _read_countries(body: JSON, faults: Faults) -> tuple[str, ...]:
-    value = body.get("inputNationality")
-    if value is None:
-        return ()
-    code = iso_code(value) if type(value) is str and len(value) == 2 else None
-    if code is None:
-        faults.meaning["inputNationality"] = "must be an ISO 3166-1 alpha-2 code"
-        return ()
-    return (code,)
-
-
-def _read_list(body: JSON, member: str, longest: int, faults: Faults) -> list[Any]:
-    value = body.get(member)
-    if value is None:
-        return []
-    if type(value) is not list:
-        faults.meaning[member] = "must be an array"
-        return []
-    if len(value) > longest:
-        faults.meaning[member] = f"must not hold more than {longest} elements"
-        return []
-    return value
-
-
-def _read_aliases(body: JSON, faults: Faults) -> tuple[str, ...]:
-    aliases: list[str] = []
-    for number, value in enumerate(_read_list(body, "inputAliases", ALIASES_MAX, faults)):
-        path = f"inputAliases.{number}"
-        alias = _read_name(value, path, faults)
-        if alias is None:
-            faults.meaning.setdefault(path, "must not be empty")
-        else:
-            aliases.append(alias)
-    if sum(map(len, aliases)) > ALIASES_CHARS_MAX:
-        faults.meaning["inputAliases"] = f"must not hold more than {ALIASES_CHARS_MAX} characters in all"
-    return tuple(dict.fromkeys(aliases))
-
-
-def _read_documents(body: JSON, faults: Faults) -> tuple[Document, ...]:
-    documents: list[Document] = []
-    for number, value in enumerate(_read_list(body, "inputIdDocuments", DOCUMENTS_MAX, faults)):
-        path = f"inputIdDocuments.{number}"
-        if type(value) is not dict:
-            faults.meaning[path] = "must be an object"
-            continue
-        texts = [_read_document_text(value, member, path, faults) for member in ("type", "value")]
-        if texts[0] and texts[1]:
-            documents.append(Document(document_kind(texts[0]), texts[1]))
-    return tuple(dict.fromkeys(documents))
-
-
-def _read_document_text(holder: JSON, member: str, path: str, faults: Faults) -> str | None:
-    value = holder.get(member)
-    if value is None or value == "":
-        faults.meaning[f"{path}.{member}"] = "is required"
-    elif type(value) is not str:
-        faults.meaning[f"{path}.{member}"] = "must be a string"
-    elif len(value) > DOCUMENT_CHARS_MAX:
-        faults.meaning[f"{path}.{member}"] = f"must not be longer than {DOCUMENT_CHARS_MAX} characters"
-    else:
-        return value
-    return None
