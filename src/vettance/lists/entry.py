@@ -87,7 +87,7 @@ def _canonical_email(value: str) -> str | None:
     return address if good else None
 
 
-class EntryKind(NamedTuple):
+class ValueKind(NamedTuple):
     """A type of value: its canonical form, what is said of a text without one, and where events hold it."""
 
     canonical: Callable[[str], str | None]
@@ -98,15 +98,15 @@ class EntryKind(NamedTuple):
 #: E-mail addresses are lower-cased, IP addresses and CIDR ranges brought to canonical form (the IPv4-mapped
 #: form of an IPv6 address is its IPv4); fingerprints stay as they are.
 #: Matches of an event come in this order.
-ENTRY_KINDS: Final = {
-    EntryType.EMAIL: EntryKind(_canonical_email, "must be an e-mail address", lambda event: (event.email,)),
+VALUE_KINDS: Final = {
+    EntryType.EMAIL: ValueKind(_canonical_email, "must be an e-mail address", lambda event: (event.email,)),
     # An entry that is the fingerprint and the external id of one device is one match.
-    EntryType.DEVICE: EntryKind(
+    EntryType.DEVICE: ValueKind(
         _canonical_fingerprint,
         "must be a device fingerprint: printable text without white space around it",
         lambda event: {event.fingerprint, event.device_id},
     ),
-    EntryType.IP: EntryKind(
+    EntryType.IP: ValueKind(
         _canonical_address,
         "must be an IPv4 or IPv6 address, or a CIDR range",
         lambda event: (event.ip,),
@@ -119,7 +119,7 @@ def canonical_value(entry_type: EntryType, value: str) -> str | None:
 
     Raises `HostBits` for a range that is written with an address inside it.
     """
-    return ENTRY_KINDS[entry_type].canonical(value)
+    return VALUE_KINDS[entry_type].canonical(value)
 
 
 class ListBook:
@@ -177,7 +177,7 @@ class ListBook:
         return tuple(entry for entry in self._candidates(event) if entry.live(now_ms))
 
     def _candidates(self, event: Event) -> Iterator[ListEntry]:
-        for entry_type, kind in ENTRY_KINDS.items():
+        for entry_type, kind in VALUE_KINDS.items():
             for value in kind.values_of(event):
                 if value is not None:
                     yield from self._exact.get((entry_type, value), {}).values()

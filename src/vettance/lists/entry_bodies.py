@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Final, NamedTuple
 
 import msgspec
 
-from vettance.lists.entry import ENTRY_KINDS, VALUE_CHARS_MAX, EntryType, HostBits, ListType
+from vettance.lists.entry import VALUE_KINDS, VALUE_CHARS_MAX, EntryType, HostBits, ListType
 from vettance.wire.body import NOT_TEXT, BodyStruct, how, read_body
 from vettance.wire.payload import JSON, Faults, Wire, put_first, read_timestamp
 
@@ -175,7 +175,7 @@ def _read_value(
 
 def read_value(entry_type: EntryType, value: str) -> tuple[str | None, str | None]:
     """Return the form in which a value is stored, and what is wrong with it if anything is."""
-    kind = ENTRY_KINDS[entry_type]
+    kind = VALUE_KINDS[entry_type]
     try:
         canonical = kind.canonical(value) if len(value) <= VALUE_CHARS_MAX else None
     except HostBits:

@@ -31,7 +31,7 @@ class Declared(msgspec.Struct, frozen=True):
     is_free: bool = False
 
 
-class Unwrapped(NamedTuple):
+class PlainType(NamedTuple):
     """A declared type without None and annotations, and what those said."""
 
     kind: inspect.Type
@@ -40,7 +40,7 @@ class Unwrapped(NamedTuple):
     extra: JSON
 
 
-def unwrap(kind: inspect.Type) -> Unwrapped:
+def unwrap(kind: inspect.Type) -> PlainType:
     """Strip None and annotations off a declared type. Of what is said twice, the outermost counts."""
     nullable, description = False, ""
     extra: JSON = {}
@@ -56,7 +56,7 @@ def unwrap(kind: inspect.Type) -> Unwrapped:
                 nullable = True
                 kind = parts[0] if len(parts) == 1 else inspect.UnionType(parts)
                 continue
-        return Unwrapped(kind, nullable, description, extra)
+        return PlainType(kind, nullable, description, extra)
 
 
 @functools.cache
