@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Final, NamedTuple
 
 import msgspec
 
-from vettance.lists.entry import VALUE_KINDS, VALUE_CHARS_MAX, EntryType, HostBits, ListType
+from vettance.lists.entry import VALUE_CHARS_MAX, VALUE_KINDS, EntryType, HostBits, ListType
 from vettance.wire.body import NOT_TEXT, BodyStruct, how, read_body
 from vettance.wire.payload import JSON, Faults, Wire, put_first, read_timestamp
 
