@@ -17,7 +17,7 @@ from tests.live import Caller, Service
 from vettance.db.engine import Row, Statement
 from vettance.db.sqlite import SqliteStore
 from vettance.errors import Unavailable
-from vettance.history.decision_search import ChunksChanged, DecisionFinder, begun_again
+from vettance.history.decision_search import ChunksChanged, DecisionFinder, retry_on_change
 from vettance.history.entity_links import EntityLinker
 from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
@@ -147,7 +147,7 @@ def test_a_list_is_true_when_retention_removes_its_chunks_meanwhile(archive: Arc
 async def test_an_answer_whose_chunks_change_every_time_is_503() -> None:
     begun = 0
 
-    @begun_again
+    @retry_on_change
     async def read() -> None:
         nonlocal begun
         begun += 1

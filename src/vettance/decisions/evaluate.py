@@ -194,7 +194,7 @@ class Evaluator:
         )
         statements = _rows_of(tenant, evaluated, record, source, sent, signals)
         if tell and tenant in self._subscribed:
-            told = decision_payload(
+            payload = decision_payload(
                 event_id,
                 event,
                 evaluated.decision,
@@ -204,7 +204,12 @@ class Evaluator:
                 evaluated.evaluated_at_ms,
             )
             statements += enqueue(
-                tenant, MessageType.EVENT_RISK_EVALUATED, event_id, event_id, evaluated.evaluated_at_ms, told
+                tenant,
+                MessageType.EVENT_RISK_EVALUATED,
+                event_id,
+                event_id,
+                evaluated.evaluated_at_ms,
+                payload,
             )
         if also is not None:
             statements += also(evaluated)

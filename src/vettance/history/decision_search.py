@@ -59,7 +59,7 @@ class ChunksChanged(Exception):
     """Retention or an erasure has removed chunks, or made them anew, while they were being read."""
 
 
-def begun_again(read: Callable[Asked, Awaitable[Result]]) -> Callable[Asked, Coroutine[Any, Any, Result]]:
+def retry_on_change(read: Callable[Asked, Awaitable[Result]]) -> Callable[Asked, Coroutine[Any, Any, Result]]:
     """Have what reads chunks begin again, a few times, when it raises that they were changed meanwhile.
 
     It raises `Unavailable` (503) when they were changed every time.
@@ -97,22 +97,22 @@ class DecisionFinder:
     What has to be looked into decision by decision is read `at_once` rows at a time.
     """
 
-    def __init__(self, store: Store, shelf: ColumnCache | None = None, *, at_once: int = AT_ONCE) -> None:
+    def __init__(self, store: Store, cache: ColumnCache | None = None, *, at_once: int = AT_ONCE) -> None:
         self._store = store
         self._at_once = at_once
-        self._shelf = shelf or ColumnCache()
+        self._cache = cache or ColumnCache()
         self._loading: dict[tuple[str, str], asyncio.Lock] = {}
 
     @property
     def usage(self) -> Usage:
         """Return how much of columns is remembered, for the metrics."""
-        return self._shelf.usage
+        return self._cache.usage
 
     def forget(self, tenant: str) -> None:
         """Read a tenant's columns anew from now on."""
-        self._shelf.drop(tenant)
+        self._cache.drop(tenant)
 
-    @begun_again
+    @retry_on_change
     async def find(
         self,
         tenant: str,
@@ -136,18 +136,18 @@ class DecisionFinder:
         tail = await self._tail(tenant, layout, wanted, order)
         mark = await self._mark(tenant, layout, after, descending=descending) if after else None
 
-        def think() -> tuple[int, list[PageRow]]:
+        def compute() -> tuple[int, list[PageRow]]:
             mask = mask_of(wanted, lookup, layout.size, columns)
             keys = columns[key_name] if key_name else None
             if order is Order.OUTCOME and keys is not None:
                 keys = keys & np.uint8(OUTCOME_MASK)
-            pool = ResultSet(layout.size, mask, tail.seqs, keys, tail.keys)
-            return pool.total, page_of(pool, offset, limit + 1, mark, descending=descending)
+            matches = ResultSet(layout.size, mask, tail.seqs, keys, tail.keys)
+            return matches.total, page_of(matches, offset, limit + 1, mark, descending=descending)
 
-        total, picked = await think_aside(think, layout.size)
-        page = picked[:limit]
+        total, rows = await compute_in_thread(compute, layout.size)
+        page = rows[:limit]
         seqs = await self._seqs(tenant, layout, page)
-        more = len(picked) > limit
+        more = len(rows) > limit
         return FoundPage(total, seqs, more, PageEnd(page[-1].key, seqs[-1]) if more else None)
 
     async def _tail(
@@ -177,7 +177,7 @@ class DecisionFinder:
         """Return one column of all chunks, from memory as far as it is there. Raises `ChunksChanged`."""
         lock = self._loading.setdefault((tenant, name), asyncio.Lock())
         async with lock:
-            column = self._shelf.take(tenant, name, layout)
+            column = self._cache.take(tenant, name, layout)
             while column.through < layout.through:
                 statement = sql.select_column(tenant, name, column.through, layout.through, _READ_CHUNKS)
                 rows = await self._store.read(statement)
@@ -187,7 +187,7 @@ class DecisionFinder:
                     column.add(chunk_id, size, data)
             if not column.begins(layout.ids, layout.starts):
                 raise ChunksChanged
-            self._shelf.grown(tenant, name, column)
+            self._cache.grown(tenant, name, column)
             values = column.values
         if name == REASONS:
             return values[: np.searchsorted(values["place"], layout.size)]
@@ -262,7 +262,7 @@ class DecisionFinder:
             if len(hits) <= _HITS:
                 return await self.places(tenant, layout, np.unique(np.array(hits, np.int64)))
         high, low = [await self.column(tenant, name, layout) for name in ("high", "low")]
-        return await think_aside(lambda: holds(high, low, digits), layout.size)
+        return await compute_in_thread(lambda: holds(high, low, digits), layout.size)
 
     async def places(self, tenant: str, layout: SegmentOffsets, seqs: Array) -> Array:
         """Return the places of some decisions, without those of other tenants and those in no chunk."""
@@ -290,18 +290,18 @@ class DecisionFinder:
         seq = after.seq if descending else after.seq + 1
         return PageCursor(after.key, after.seq, await self._before(tenant, layout, seq))
 
-    async def _seqs(self, tenant: str, layout: SegmentOffsets, picked: Sequence[PageRow]) -> list[int]:
-        places = np.array([one.place for one in picked if one.place >= 0], np.int64)
+    async def _seqs(self, tenant: str, layout: SegmentOffsets, rows: Sequence[PageRow]) -> list[int]:
+        places = np.array([one.place for one in rows if one.place >= 0], np.int64)
         indexes = layout.chunks_of_places(places)
-        torn = [index for index in np.unique(indexes).tolist() if not layout.gapless[index]]
-        parts = await self.parts(tenant, "seq", layout, torn)
+        gapped = [index for index in np.unique(indexes).tolist() if not layout.gapless[index]]
+        parts = await self.parts(tenant, "seq", layout, gapped)
         seqs: dict[int, int] = {}
         for place, index in zip(places.tolist(), indexes.tolist(), strict=True):
             offset = place - int(layout.starts[index])
             seqs[place] = (
                 int(layout.firsts[index]) + offset if layout.gapless[index] else int(parts[index][offset])
             )
-        return [one.seq if one.place < 0 else seqs[one.place] for one in picked]
+        return [one.seq if one.place < 0 else seqs[one.place] for one in rows]
 
 
 class _Tail(NamedTuple):
@@ -328,6 +328,6 @@ def _key(row: DecisionRow, order: Order) -> int:
     return row.received_at_ms if order is Order.RECEIVED else 0
 
 
-async def think_aside(think: Callable[[], Result], size: int) -> Result:
+async def compute_in_thread(compute: Callable[[], Result], size: int) -> Result:
     """Think in a thread when it takes long; the arithmetic of arrays lets others run meanwhile."""
-    return think() if size < _INLINE else await asyncio.to_thread(think)
+    return compute() if size < _INLINE else await asyncio.to_thread(compute)

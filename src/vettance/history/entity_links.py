@@ -10,7 +10,7 @@ from vettance.db.engine import Store
 from vettance.decisions.searchable_fields import ENTITIES
 from vettance.history import sql
 from vettance.history.column_cache import SegmentOffsets
-from vettance.history.decision_search import DecisionFinder, begun_again, think_aside
+from vettance.history.decision_search import DecisionFinder, compute_in_thread, retry_on_change
 from vettance.history.segment import COUNTED_ENTITIES, TERM, Array, DecisionRow, entity_terms, row_of
 from vettance.terms import sql as terms_sql
 
@@ -34,7 +34,7 @@ class EntityLinker:
         self._store = store
         self._finder = finder
 
-    @begun_again
+    @retry_on_change
     async def links(self, tenant: str, entities: Mapping[str, str]) -> dict[str, EntityLink]:
         """Tell how some entities (kind → what it is known by) were seen; each was, at least once."""
         layout = await self._finder.layout(tenant)
@@ -54,19 +54,21 @@ class EntityLinker:
         newer = {
             kind: [row for row in rows if known_by(row, kind) == value] for kind, value in entities.items()
         }
-        thoughts = {
+        queries = {
             kind: _LinkQuery(layout, columns, terms, kind, terms.get(value), newer[kind])
             for kind, value in entities.items()
         }
-        stands = await think_aside(lambda: {kind: think() for kind, think in thoughts.items()}, layout.size)
-        await self._find_ends(tenant, layout, [stand.ends for stand in stands.values()])
-        return {kind: _link(value, newer[kind], stands[kind]) for kind, value in entities.items()}
+        links = await compute_in_thread(
+            lambda: {kind: query() for kind, query in queries.items()}, layout.size
+        )
+        await self._find_ends(tenant, layout, [link.ends for link in links.values()])
+        return {kind: _link(value, newer[kind], links[kind]) for kind, value in entities.items()}
 
-    async def _find_ends(self, tenant: str, layout: SegmentOffsets, sought: Sequence["_TimeBounds"]) -> None:
+    async def _find_ends(self, tenant: str, layout: SegmentOffsets, bounds: Sequence["_TimeBounds"]) -> None:
         """Read the chunks that tell when entities were seen first and last, those of all of them at once."""
-        while wanted := set[int]().union(*(ends.wants() for ends in sought)):
+        while wanted := set[int]().union(*(ends.wants() for ends in bounds)):
             parts = await self._finder.parts(tenant, "occurred_at_ms", layout, sorted(wanted))
-            for ends in sought:
+            for ends in bounds:
                 for index in ends.wants():
                     ends.take(index, parts[index])
 
@@ -117,9 +119,9 @@ class _SegmentLinks(NamedTuple):
     ends: _TimeBounds
 
 
-def _link(value: str, newer: Sequence[DecisionRow], stand: _SegmentLinks) -> EntityLink:
-    moments = [*stand.ends.moments, *(row.occurred_at_ms for row in newer)]
-    return EntityLink(value, len(newer) + stand.events, stand.others, min(moments), max(moments))
+def _link(value: str, newer: Sequence[DecisionRow], link: _SegmentLinks) -> EntityLink:
+    moments = [*link.ends.moments, *(row.occurred_at_ms for row in newer)]
+    return EntityLink(value, len(newer) + link.events, link.others, min(moments), max(moments))
 
 
 class _LinkQuery(msgspec.Struct, frozen=True):

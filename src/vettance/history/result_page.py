@@ -140,27 +140,27 @@ class _Group(NamedTuple):
 
 
 def page_of(
-    pool: ResultSet, offset: int, limit: int, after: PageCursor | None = None, *, descending: bool
+    matches: ResultSet, offset: int, limit: int, after: PageCursor | None = None, *, descending: bool
 ) -> list[PageRow]:
     """Return one page, of those beyond `after` when it is given."""
-    if pool.keys is not None and pool.keys.itemsize > 1:
-        return _page_by_moment(pool, offset, limit, after, descending=descending)
+    if matches.keys is not None and matches.keys.itemsize > 1:
+        return _page_by_moment(matches, offset, limit, after, descending=descending)
     found: list[PageRow] = []
-    for group in _groups(pool, descending=descending):
-        bounds, compacted, tail = (0, pool.size), group.compacted, group.tail
+    for group in _groups(matches, descending=descending):
+        bounds, compacted, tail = (0, matches.size), group.compacted, group.tail
         mask = None
         if after is not None and group.key != after.key and (group.key > after.key) == descending:
             continue
         if after is not None and group.key == after.key:
-            bounds = (0, after.cut) if descending else (after.cut, pool.size)
+            bounds = (0, after.cut) if descending else (after.cut, matches.size)
             tail = tail[tail < after.seq] if descending else tail[tail > after.seq]
-            mask = _mask_of(pool, group.key)
+            mask = _mask_of(matches, group.key)
             compacted = _count(mask, bounds)
         if offset >= compacted + len(tail):
             offset -= compacted + len(tail)
             continue
         if mask is None:
-            mask = _mask_of(pool, group.key)
+            mask = _mask_of(matches, group.key)
         room = limit - len(found)
         first = len(tail) if descending else compacted
         # The chunks hold the older part of a group, the tail the newer one.
@@ -183,26 +183,26 @@ def page_of(
     return found
 
 
-def _groups(pool: ResultSet, *, descending: bool) -> list[_Group]:
-    """Split a pool by its keys (bytes), in the order of the list."""
-    if pool.keys is None:
-        return [_Group(0, _count(pool.mask, (0, pool.size)), pool.tail)]
-    counts = np.bincount(pool.keys if pool.mask is None else pool.keys[pool.mask], minlength=256)
+def _groups(matches: ResultSet, *, descending: bool) -> list[_Group]:
+    """Split a result set by its keys (bytes), in the order of the list."""
+    if matches.keys is None:
+        return [_Group(0, _count(matches.mask, (0, matches.size)), matches.tail)]
+    counts = np.bincount(matches.keys if matches.mask is None else matches.keys[matches.mask], minlength=256)
     present = sorted(
-        {*np.flatnonzero(counts).tolist(), *np.unique(pool.tail_keys).tolist()}, reverse=descending
+        {*np.flatnonzero(counts).tolist(), *np.unique(matches.tail_keys).tolist()}, reverse=descending
     )
-    return [_Group(key, int(counts[key]), pool.tail[pool.tail_keys == key]) for key in present]
+    return [_Group(key, int(counts[key]), matches.tail[matches.tail_keys == key]) for key in present]
 
 
 def _newer(tail: Array, offset: int, limit: int, key: int) -> list[PageRow]:
     return [PageRow(-1, seq, key) for seq in tail[offset : offset + limit].tolist()]
 
 
-def _mask_of(pool: ResultSet, key: int) -> Array | None:
-    if pool.keys is None:
-        return pool.mask
-    same: Array = pool.keys == key
-    return same if pool.mask is None else same & pool.mask
+def _mask_of(matches: ResultSet, key: int) -> Array | None:
+    if matches.keys is None:
+        return matches.mask
+    same: Array = matches.keys == key
+    return same if matches.mask is None else same & matches.mask
 
 
 def _count(mask: Array | None, bounds: tuple[int, int]) -> int:
@@ -211,14 +211,14 @@ def _count(mask: Array | None, bounds: tuple[int, int]) -> int:
 
 
 def _page_by_moment(
-    pool: ResultSet, offset: int, limit: int, after: PageCursor | None, *, descending: bool
+    matches: ResultSet, offset: int, limit: int, after: PageCursor | None, *, descending: bool
 ) -> list[PageRow]:
     """Sort by a key of many values. Moments come nearly sorted, which the stable sort makes use of."""
-    assert pool.keys is not None, "a list by moments has moments"
-    places = np.arange(pool.size) if pool.mask is None else np.flatnonzero(pool.mask)
-    keys = np.concatenate((pool.keys[places], pool.tail_keys))
-    seqs = np.concatenate((np.full(len(places), -1), pool.tail))
-    places = np.concatenate((places, np.full(len(pool.tail), -1)))
+    assert matches.keys is not None, "a list by moments has moments"
+    places = np.arange(matches.size) if matches.mask is None else np.flatnonzero(matches.mask)
+    keys = np.concatenate((matches.keys[places], matches.tail_keys))
+    seqs = np.concatenate((np.full(len(places), -1), matches.tail))
+    places = np.concatenate((places, np.full(len(matches.tail), -1)))
     if after is not None:
         compacted = seqs < 0
         if descending:

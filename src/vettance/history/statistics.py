@@ -13,7 +13,7 @@ from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, Newest
 from vettance.decisions.sql import select_newest_sent
 from vettance.history import sql
 from vettance.history.column_cache import SegmentOffsets
-from vettance.history.decision_search import ChunksChanged, DecisionFinder, begun_again
+from vettance.history.decision_search import ChunksChanged, DecisionFinder, retry_on_change
 from vettance.history.rollup import END_MS, Edge, SpanCounts, bucket_width, split, split_days
 from vettance.history.segment import COUNTED_COLUMNS, COUNTED_ENTITIES, TERM, TYPES, Array, keys_of
 from vettance.terms import sql as terms_sql
@@ -68,7 +68,7 @@ class DecisionCounter:
         self._days: OrderedDict[tuple[str, int, int], _DayRosters] = OrderedDict()
         self._covered: OrderedDict[str, tuple[int, Coverage]] = OrderedDict()
 
-    @begun_again
+    @retry_on_change
     async def count(self, tenant: str, from_ms: int | None, to_ms: int | None) -> SpanCounts:
         """Count the decisions of [from, to); without a bound, from the first or to the last."""
         return await self._count(tenant, from_ms, to_ms)
@@ -135,7 +135,7 @@ class DecisionCounter:
             raise ChunksChanged
         return list(found.values())
 
-    @begun_again
+    @retry_on_change
     async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[SpanCounts, Uniques]:
         """Count the decisions of [from, to), and the different customers and devices, but no codes."""
         layout = await self._finder.layout(tenant)

@@ -6,8 +6,7 @@ from typing import Any
 import msgspec
 
 from vettance.db.engine import Clash, Row, Store, still_asked
-from vettance.history.decision_search import DecisionFinder
-from vettance.history.decision_search import PageEnd as Found
+from vettance.history.decision_search import DecisionFinder, PageEnd
 from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
 from vettance.lists.sql import AREA as LISTS_CHANGED
@@ -116,7 +115,7 @@ class Eraser:
         As the indexes know them, which an interrupted erasure may have left behind the log.
         """
         found: list[int] = []
-        after: Found | None = None
+        after: PageEnd | None = None
         while True:
             page = await self._finder.find(
                 tenant, criteria(customer=name), Order.EVALUATED, 0, _PAGE, after, descending=False
