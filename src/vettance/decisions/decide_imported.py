@@ -1,4 +1,4 @@
-"""Backfill: decide imported history as of its own time, by a memory filled from the log in that order."""
+"""Backfill: decides imported history as of its own time, by a memory filled from the log in that order."""
 
 from typing import Final
 
@@ -18,9 +18,9 @@ _CHUNK: Final = 128
 class Backfill:
     """The memory by which one import is decided: it sees the log as of the time of each event.
 
-    Of other events it holds those that stood in the log when the import began, whatever door they came in
-    by, and of its own those that come before. It is a function of the log alone, so that an import which was
-    interrupted goes on with the same answers, and a backtest gives them again.
+    Of other events it holds those that were in the log when the import began, from any source,
+    and of its own those that come before. It is a function of the log alone, so that an import which was
+    interrupted continues with the same answers, and a backtest repeats them.
     """
 
     def __init__(

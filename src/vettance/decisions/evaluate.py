@@ -1,4 +1,4 @@
-"""Evaluate: read, think, write once, answer. The one flow behind every door that takes fraud events."""
+"""Evaluates an event: read, think, write once, answer. The one flow of every door that takes fraud events."""
 
 import asyncio
 import time
@@ -138,15 +138,15 @@ class Evaluator:
         return self.rules.keys()
 
     def needs_rebuild(self) -> Collection[str]:
-        """Return the tenants whose memory is not what the log says, and is to be filled anew."""
+        """Return the tenants whose memory differs from the log, and has to be rebuilt."""
         return self.astray
 
     def request_rebuild(self, tenant: str) -> None:
-        """Have a tenant's memory filled anew from the log."""
+        """Request that a tenant's memory be rebuilt from the log."""
         self.astray.add(tenant)
 
     def forget(self, tenant: str) -> None:
-        """Let go of everything of a tenant that is being deleted."""
+        """Drop everything of a tenant that is being deleted."""
         for held in (self.rules, self.lists, self.impaired, self.decided, self._decided_since_start):
             held.pop(tenant, None)
         self.astray.discard(tenant)
@@ -221,7 +221,7 @@ class Evaluator:
         """Decide imported events by a memory of their past, and store them in one commit, without messages.
 
         The live memory records them as well, for the windows of later events. Raises as `evaluate` does; then
-        `past` has seen what the log does not hold, and is to be made anew.
+        `past` has seen what the log does not hold, and has to be rebuilt.
         """
         questions = []
         for one in history:
@@ -340,7 +340,7 @@ class Evaluator:
 
     async def _wait_for_rules(self, tenant: str) -> None:
         try:
-            # Not `wait_for`, which goes on a turn of the loop later: the next one may hold it back by then.
+            # Not `wait_for`, which resumes a turn of the loop later, when the next change may block it.
             async with asyncio.timeout(_RULE_CHANGE_WAIT_S):
                 # The key of a new tenant may be known a moment before its rules are.
                 while tenant not in self.rules:  # noqa: ASYNC110 - only for tenants that are new

@@ -1,4 +1,4 @@
-"""Load: the rule set of a tenant that is in force, or the last one before it that can be compiled."""
+"""Loads the rule set of a tenant that is in force, or the last one before it that can be compiled."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _log = logger()
 
 
 class RuleLoader:
-    """Compiles the rule sets of one kind that are to be put into force.
+    """Compiles the rule sets of one kind before they are put into force.
 
     `impaired` are the tenants whose answers are not by what the store says, and the class of the error.
     """

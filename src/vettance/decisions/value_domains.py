@@ -45,5 +45,5 @@ ADDRESS: Final = Domain(fold=Fold("in canonical form", _address, str.lower))
 MOMENT: Final = Domain(low=946_684_800_000, closed=False, note="it counts milliseconds, not seconds")
 LATITUDE: Final = Domain(low=-90, high=90)
 LONGITUDE: Final = Domain(low=-180, high=180)
-#: What pages send of themselves is measured, and so not below 0; nobody holds them to it.
+#: What pages send is measured, and so should not be below 0; nothing enforces it.
 MEASURED: Final = Domain(low=0, closed=False)

@@ -50,7 +50,7 @@ _members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 def counts_since(now_ms: int) -> int:
     """Return the moment since which batches count at another one, both in Unix milliseconds.
 
-    It moves once an hour, so that a session is not merged anew for each batch that becomes too old.
+    It moves once an hour, so that a session is not merged again for each batch that becomes too old.
     """
     return (now_ms // HOUR_MS + 1) * HOUR_MS - BATCH_MS
 
@@ -108,8 +108,8 @@ def merge(signals: bytes, batches: Iterable[JSON]) -> bytes:
     """Return the signals of a session, as JSON, after more batches.
 
     Flags stay set once they were, numbers whose name ends in `Count`, `Moves` or `Clicks` add up, lists of
-    numbers go on (the newest 512), lists of texts collect, and of anything else the newest wins. The session
-    stays within the bounds of a single object: names beyond them are not taken up.
+    numbers are appended to (the newest 512 stay), lists of texts are united, and of anything else the newest
+    wins. The session stays within the bounds of a single object: names beyond them are left out.
     """
     merging = _SignalMerge(signals)
     for batch in batches:
@@ -118,7 +118,7 @@ def merge(signals: bytes, batches: Iterable[JSON]) -> bytes:
 
 
 def _merge_value(name: str, old: bytes, new: Any) -> bytes:
-    """Merge a value into one that is known as JSON; numbers that go on are not parsed again."""
+    """Merge a value into one that is known as JSON; a list of numbers is not parsed to append to it."""
     text = encode(new)
     if type(new) is bool:
         return _TRUE if old == _TRUE and text in _FLAGS else text
@@ -183,7 +183,7 @@ class _SessionBatches:
         self.newest_ms = max(self.newest_ms, at_ms)
 
     def drop_before(self, since_ms: int) -> None:
-        """Let go of the batches received before a moment; what is left is to be merged again."""
+        """Drop the batches received before a moment; what is left has to be merged again."""
         if self.oldest_ms >= since_ms:
             return
         left = [
@@ -278,11 +278,11 @@ class SessionIndex:
         return kept.signals
 
     def drop(self, tenant: str) -> None:
-        """Let go of every session of a tenant."""
+        """Drop every session of a tenant."""
         self._sessions.drop(tenant)
 
     def forget(self, now_ms: int) -> None:
-        """Let go of the sessions that are over."""
+        """Drop the sessions that are over."""
         since_ms = counts_since(now_ms)
         for tenant, name, kept in self._sessions.oldest():
             if kept.newest_ms < since_ms:

@@ -130,7 +130,7 @@ def is_aml(row: Mapping[str, Any]) -> bool:
 def read_aml_row(row: Mapping[str, Any], now_ms: int) -> tuple[AmlEvent, bytes]:
     """Make an event of AML of a row, as `read_row` does one of fraud; return it with its body.
 
-    It has no label: what became of its alerts is said of their case.
+    It has no label: the outcome of its alerts is recorded in their case.
     """
     whole = row.get(_WHOLE_OBJECT)
     body = _body_of(row) if whole not in (None, "", {}) else _unflatten(row, _NO_PART_OF_AML, {})

@@ -1,4 +1,4 @@
-"""Take: decide imported events of one kind, by what was known at their time."""
+"""Decides imported events of one kind, by what was known at their time."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
@@ -33,7 +33,7 @@ class ImportKind(Protocol[Past]):
         """Return the place of the newest event of all in the log."""
 
     async def open(self, tenant: str, run: ImportRun, past: Past | None) -> Past | None:
-        """Return the memory of an import by the rules in force: the one there is, or one made anew.
+        """Return the memory of an import by the rules in force: the existing one, or a new one.
 
         None while a tenant cannot be served.
         """
@@ -68,9 +68,9 @@ class FraudKind:
         return rows[0][0] if rows else 0
 
     async def open(self, tenant: str, run: ImportRun, past: Backfill | None) -> Backfill | None:
-        """Return the memory of an import; None while the tenant's own memory is made anew."""
+        """Return the memory of an import; None while the tenant's own memory is rebuilt."""
         active = self._evaluator.rules.get(tenant)
-        # An erasure has it made anew, too, and what is remembered here is then of former names.
+        # An erasure has it rebuilt, too, and what is remembered here then has former names.
         if active is None or tenant in self._evaluator.astray:
             return None
         if past is None or past.active is not active:

@@ -1,4 +1,4 @@
-"""Refused: the rows of an import that are no events, written to a file and counted by reason."""
+"""The rows of an import that are no events, written to a file and counted by reason."""
 
 from collections import Counter
 from pathlib import Path

@@ -158,7 +158,7 @@ def rows_of(file_format: str, path: Path) -> Iterator[tuple[int, Mapping[str, An
 
 
 def count_rows(file_format: str, path: Path) -> int:
-    """Return about how many rows a file has, for somebody who watches; a row may have several lines."""
+    """Return about how many rows a file has, for a progress bar; a row may have several lines."""
     if file_format == "parquet":
         arrow, parquet = _arrow()
         try:

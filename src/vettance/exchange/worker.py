@@ -51,7 +51,7 @@ class Importer:
         self._idle.set()
 
     async def run(self) -> None:
-        """Have decided whatever was imported, for ever."""
+        """Decide imported events until stopped."""
         while not self._stopping:
             self._idle.clear()
             with contextlib.suppress(StoreDown):
@@ -114,7 +114,7 @@ class Importer:
         return True
 
     async def _begin(self, waiting: sql.WaitingImport, kind: ImportKind[Any]) -> ImportRun:
-        """Say what an import sees of the log, unless that was said before an interruption."""
+        """Record what an import sees of the log, unless that was done before an interruption."""
         base = waiting.base
         if base is None:
             base = await kind.newest()

@@ -1,4 +1,4 @@
-"""Backtest: decide the events of the log anew by other rules, and count what would have been different."""
+"""Backtest: decides the events of the log again by other rules, and counts what would differ."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Find: the page of a list, its total and where it goes on, over the chunks and what is newer."""
+"""Finds the page of a list, its total and where the next page begins, in the chunks and newer rows."""
 
 import asyncio
 import contextlib
@@ -56,13 +56,13 @@ Result = TypeVar("Result")
 
 
 class ChunksChanged(Exception):
-    """Retention or an erasure has removed chunks, or made them anew, while they were being read."""
+    """Retention or an erasure has removed chunks, or replaced them, while they were being read."""
 
 
 def retry_on_change(read: Callable[Asked, Awaitable[Result]]) -> Callable[Asked, Coroutine[Any, Any, Result]]:
-    """Have what reads chunks begin again, a few times, when it raises that they were changed meanwhile.
+    """Repeat a read of chunks, a few times, when it raises `ChunksChanged`.
 
-    It raises `Unavailable` (503) when they were changed every time.
+    Raises `Unavailable` (503) when they were changed every time.
     """
 
     @functools.wraps(read)
@@ -329,5 +329,5 @@ def _key(row: DecisionRow, order: Order) -> int:
 
 
 async def compute_in_thread(compute: Callable[[], Result], size: int) -> Result:
-    """Think in a thread when it takes long; the arithmetic of arrays lets others run meanwhile."""
+    """Compute in a thread when it takes long; the arithmetic of arrays releases the interpreter."""
     return compute() if size < _INLINE else await asyncio.to_thread(compute)

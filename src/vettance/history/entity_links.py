@@ -1,4 +1,4 @@
-"""Relate: how often an entity was seen, with whom and since when, over the chunks and what is newer."""
+"""Counts how often an entity was seen, with whom and since when, in the chunks and newer rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -28,7 +28,7 @@ class EntityLink(msgspec.Struct, frozen=True):
 
 
 class EntityLinker:
-    """Answers for entities from the columns of the history; nothing is kept for it alone."""
+    """Finds links of entities in the columns of the history; it needs no index of its own."""
 
     def __init__(self, store: Store, finder: DecisionFinder) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class EntityLinker:
 
     @retry_on_change
     async def links(self, tenant: str, entities: Mapping[str, str]) -> dict[str, EntityLink]:
-        """Tell how some entities (kind → what it is known by) were seen; each was, at least once."""
+        """Return how some entities (kind → id) were seen; each was, at least once."""
         layout = await self._finder.layout(tenant)
         rows = [
             row_of(row)
@@ -65,7 +65,7 @@ class EntityLinker:
         return {kind: _link(value, newer[kind], links[kind]) for kind, value in entities.items()}
 
     async def _find_ends(self, tenant: str, layout: SegmentOffsets, bounds: Sequence["_TimeBounds"]) -> None:
-        """Read the chunks that tell when entities were seen first and last, those of all of them at once."""
+        """Read the chunks that hold the first and last times of some entities, for all of them at once."""
         while wanted := set[int]().union(*(ends.wants() for ends in bounds)):
             parts = await self._finder.parts(tenant, "occurred_at_ms", layout, sorted(wanted))
             for ends in bounds:

@@ -1,4 +1,4 @@
-"""Explain: read a stored decision back and give every number in it its name."""
+"""Reads a stored decision back and gives every number in it its name."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -147,7 +147,7 @@ class Explainer:
         return Explanation(stored, sent, active, decision, features, unknown, inexact, links, feedback)
 
     async def feedback(self, tenant: str, event_ids: Sequence[str]) -> list[Feedback]:
-        """Return what was said about some events, oldest first for each."""
+        """Return the feedback about some events, oldest first for each."""
         if not event_ids:
             return []
         rows = await self._store.read(feedback_sql.select_feedback(tenant, event_ids))

@@ -94,7 +94,7 @@ def select_newer_keys(tenant: str, after: int, from_ms: int, to_ms: int) -> Stat
 
 
 def select_tail(tenant: str, after: int, wanted: SearchCriteria, limit: int) -> Statement:
-    """The next few decisions after a place in the log that a list asks for, but for what it searches."""
+    """The next few decisions after a place in the log that match the filters of a list, not its search."""
     return _span(tenant, after, END, limit, *_conditions(wanted))
 
 

@@ -37,7 +37,7 @@ class Uniques(NamedTuple):
 
 
 class _RecentTerms(NamedTuple):
-    """The terms of texts that were asked for lately; removing or renaming terms raises the epoch."""
+    """The terms of texts that were read recently; removing or renaming terms raises the epoch."""
 
     tenant: str
     epoch: int
@@ -200,7 +200,7 @@ class DecisionCounter:
         return known.seen
 
     async def _numbers(self, tenant: str, texts: set[str], epoch: int) -> dict[str, int]:
-        """Return the terms of some texts, those asked for lately from memory."""
+        """Return the terms of some texts, recent ones from memory."""
         if self._lately[:2] != (tenant, epoch) or len(self._lately.numbers) > _LATELY_MAX:
             self._lately = _RecentTerms(tenant, epoch, {})
         known = self._lately.numbers

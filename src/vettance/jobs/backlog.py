@@ -6,7 +6,7 @@ from typing import Final
 BACKLOG_MAX: Final = 100_000
 #: When a caller who is turned away may try again: tens of thousands are decided by then.
 RETRY_AFTER_S: Final = 10
-#: How long a count is believed; what is accepted meanwhile is added to it.
+#: How long a count is used; what is accepted in that time is added to it.
 COUNT_S: Final = 1.0
 
 
@@ -18,11 +18,11 @@ class Backlog:
         self._counts: dict[str, tuple[float, int]] = {}
 
     def is_stale(self, tenant: str, now_s: float) -> bool:
-        """Tell whether a tenant has to be counted before anything is said of it."""
+        """Tell whether the jobs of a tenant have to be counted again first."""
         return now_s - self._counts.get(tenant, (float("-inf"), 0))[0] >= COUNT_S
 
     def counted(self, tenant: str, now_s: float, waiting: int) -> None:
-        """Take over what the store says now."""
+        """Note what the store has counted now."""
         self._counts[tenant] = now_s, waiting
 
     def take(self, tenant: str) -> bool:

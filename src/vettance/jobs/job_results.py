@@ -1,4 +1,4 @@
-"""Settle: what goes into the commit of a job's event, so that each is decided exactly once."""
+"""What goes into the commit of a job's event, so that each is decided exactly once."""
 
 from collections.abc import Iterable
 

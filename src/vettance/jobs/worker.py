@@ -30,7 +30,7 @@ WINDOW: Final = 256
 TURN: Final = 12
 STOP_S_MAX: Final = 3.0
 #: While so many events come in each second that they keep the process busy, accepting them goes before
-#: deciding them, until one has waited this long. Fewer are decided meanwhile: that takes an eighth of a core.
+#: deciding them, until one has waited this long. At lower rates both go on, which takes an eighth of a core.
 BURST_PER_S: Final = 1_000
 PATIENCE_MS: Final = 30_000
 _NAP_S: Final = 0.001
@@ -81,12 +81,12 @@ class Worker:
         self._waking.set()
 
     def is_bursting(self) -> bool:
-        """Whether events come in faster than they should be decided meanwhile."""
+        """Whether events come in so fast that deciding them has to wait."""
         recent = int(time.monotonic() / _SLOT_S) - self._slot <= 1
         return recent and max(self._in_slot, self._in_last_slot) > BURST_PER_S * _SLOT_S
 
     async def run(self) -> None:
-        """Decide whatever is accepted, for ever."""
+        """Decide accepted events until stopped."""
         while not self._stopping:
             self._waking.clear()
             self._idle.clear()
@@ -111,7 +111,7 @@ class Worker:
             _log.warning("jobs_still_under_way", jobs=len(self.under_way))
 
     async def drain(self) -> None:
-        """Decide every job that is accepted now, but for tenants who cannot be served at the moment."""
+        """Decide every job that is accepted now, except for tenants who cannot be served at the moment."""
         reached: dict[str, int] = {}
         held: set[str] = set()
         pending: set[asyncio.Task[None]] = set()

@@ -1,4 +1,4 @@
-"""Erase: put pseudonyms in the place of a customer's names, everywhere, and tell what is kept and why."""
+"""Replaces a customer's names by pseudonyms everywhere, and reports what is kept and why."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
@@ -89,7 +89,7 @@ class Eraser:
         await self._renamer.rename(tenant, sorted({*mine, *seqs}), names.replaced)
         await self._renamer.rename(tenant, others, own.replaced)
         kept = await self._kept(tenant, names, also)
-        # Running services let go of the names that they remember.
+        # Running services drop the names that they remember.
         changed = [
             sql.DONE,
             *([sql.DONE_AML] if AML in also else []),
@@ -126,7 +126,7 @@ class Eraser:
             after = page.end
 
     async def _emails(self, tenant: str, external_id: str, given: Collection[str]) -> "_Emails":
-        """Return the addresses seen with a customer: those of nobody else, and those of others too."""
+        """Return the addresses seen with a customer: those of this customer alone, and the shared ones."""
         ids = Names({external_id: ""})
         found = set(given)
         after = -1
@@ -274,7 +274,7 @@ def _renamed_event(one: sql.NamedEvent, names: Names, *, is_own: bool = False) -
 
 
 def _changed(place: TextColumns, columns: Row, names: Names) -> dict[str, Any]:
-    """Return the columns of a row that name the customer, as they are to be."""
+    """Return the columns of a row that name the customer, with their new values."""
     pairs = (
         (name, content, renamed_content(content, names))
         for name, content in zip(place.columns, columns, strict=True)

@@ -21,7 +21,7 @@ _TRIES = 20
 
 
 class Retainer:
-    """Removes old data. What was counted of removed events stays in the statistics, which name nobody."""
+    """Removes old data. Counts of removed events stay in the statistics, which name no customer."""
 
     def __init__(self, store: Store, policy: Policy, now_ms: Callable[[], int]) -> None:
         self._store = store
@@ -91,7 +91,7 @@ class Retainer:
         return total
 
     async def _chunks(self, tenant: str, through: int) -> None:
-        """Remove the chunks of removed events; one that holds others too is laid out anew."""
+        """Remove the chunks of removed events; one that holds others too is replaced."""
         await self._store.write(sql.remove_chunks(tenant, through))
         for chunk in (await self._finder.layout(tenant)).chunks:
             if chunk.first_seq <= through:

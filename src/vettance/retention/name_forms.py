@@ -1,4 +1,4 @@
-"""Names: a customer's id and e-mail addresses found in texts, in whatever form, and replaced.
+"""A customer's id and e-mail addresses found in texts, in whatever form, and replaced.
 
 Texts are compared as they are read: escapes of URLs and of JSON undone, each letter decomposed for
 compatibility and in full case folding (Unicode 15.0, sections 3.11 and 3.13). So `STRASSE`, `straße`,
@@ -18,14 +18,14 @@ from vettance.decisions.email import email_facts
 INSIDE_CHARS_MIN: Final = 5
 INSIDE_DIGITS_MIN: Final = 6
 
-# What goes on before or behind a name makes it another one: `c-10012` is not `c-1001`, and the address of
+# A name that continues before or after is another one: `c-10012` is not `c-1001`, and the address of
 # `no.anna@…` is not that of `anna@…`.
 _BEFORE: Final = r"(?<![^\W_])"
 _BEFORE_ADDRESS: Final = r"(?<![^\W_])(?<![.+-])"
 _BEHIND: Final = r"(?![^\W_])"
 
 _ESCAPES: Final = re.compile(r"(?:%[0-9a-fA-F]{2})+|(?:\\u[0-9a-fA-F]{4})+")
-#: The dot over the small i that case folding leaves of a capital İ, and that nobody types.
+#: The dot over the small i that case folding leaves of a capital İ, and that no keyboard types.
 _DOT: Final = "\u0307"
 
 

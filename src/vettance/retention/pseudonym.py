@@ -13,9 +13,9 @@ _HEAD: Final = "erased_"
 
 
 def pseudonym(secret: bytes, tenant: str, value: str, erased_at_ms: int) -> str:
-    """Make the name that stands for another one: keyed BLAKE2b, so that nobody can try names against it.
+    """Make the pseudonym of a name: keyed BLAKE2b, so that names cannot be tried against it.
 
-    The moment of the erasure goes into it: what is known of a customer who comes back stays apart.
+    The moment of the erasure goes into it: data of a customer who comes back stays separate.
     """
     text = f"{tenant}\x00{value}\x00{erased_at_ms}".encode()
     return _HEAD + hashlib.blake2b(text, key=secret, digest_size=_DIGITS // 2).hexdigest()

@@ -20,7 +20,7 @@ _TRIES: Final = 20
 
 
 class Renamer:
-    """Renames terms that only these decisions use; where others use one too, chunks are made anew."""
+    """Renames terms that only these decisions use; where others use one too, chunks are replaced."""
 
     def __init__(self, store: Store, finder: DecisionFinder) -> None:
         self._store = store
@@ -30,8 +30,8 @@ class Renamer:
     async def rename(self, tenant: str, seqs: Sequence[int], renamed: Callable[[str], str]) -> None:
         """Bring the chunks in line with decisions (by their places) whose own texts are rewritten already.
 
-        Safe to be done again after an interruption: what is to be renamed is read off the chunks. Raises
-        `Lost` when the history is being laid out all the time.
+        Safe to repeat after an interruption: what has to be renamed is read from the chunks. Raises `Lost`
+        when compaction interferes every time.
         """
         for _ in range(_TRIES):
             epoch = (await self._store.read(terms_sql.select_epoch()))[0][0]
@@ -81,7 +81,7 @@ class Renamer:
     async def _compact_again(
         self, tenant: str, layout: SegmentOffsets, places: Array, orphans: Sequence[terms_sql.Term]
     ) -> None:
-        """Make the chunks of some decisions anew, then the rosters of their days; remove terms left over."""
+        """Replace the chunks of some decisions, then the rosters of their days; remove terms left over."""
         indexes = np.unique(layout.chunks_of_places(places)).tolist()
         days: set[int] = set()
         for index in indexes:

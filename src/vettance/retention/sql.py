@@ -123,9 +123,9 @@ def remove_term(tenant: str, term_id: int) -> Statement:
 
 
 def raise_epoch(tenant: str, epoch: int, newest_chunk: int) -> Statement:
-    """Have every chunk that is being laid out now laid out anew.
+    """Have every compaction that is under way begin again.
 
-    `Lost` when another one was stored since `epoch` and the tenant's newest chunk were looked at.
+    `Lost` when another one was stored since `epoch` and the tenant's newest chunk were read.
     """
     return Statement(
         "UPDATE term_epoch SET epoch = epoch + 1 WHERE id = 1 AND epoch = ? "
@@ -199,7 +199,7 @@ def named_event_of(row: Row) -> NamedEvent:
 
 
 def rewrite_event(tenant: str, event: NamedEvent) -> list[Statement]:
-    """Store an event and its decision with what they are named by now."""
+    """Store an event and its decision under their new names."""
     texts = ", ".join(f"{name} = ?" for name in COLUMNS)
     return [
         Statement(
@@ -252,7 +252,7 @@ def select_place(tenant: str, place: TextColumns, after: Sequence[Any]) -> State
 def rewrite_row(
     tenant: str, place: TextColumns, keys: Sequence[Any], changed: Mapping[str, Any]
 ) -> Statement:
-    """Store some columns of a row of a place anew."""
+    """Replace some columns of a row."""
     texts = ", ".join(f"{name} = ?" for name in changed)
     return Statement(
         f"UPDATE {place.table} SET {texts} WHERE {_whose(place)} AND {_row_of(place)}",

@@ -79,7 +79,7 @@ class TenantDeleter:
             *(deletion_sql.remove_of_tenant(tenant, table, sql.STEP) for table in last),
             deletion_sql.remove_failing_of(tenant),
             deletion_sql.remove_tenant(tenant),
-            # Of nobody by name: everything of the tenant has gone.
+            # Without its name: everything of the tenant has gone.
             note_change(tenants_sql.AREA, EVERYBODY, "", self._now_ms()),
         )
         # A counter that was being saved in that moment.

@@ -76,7 +76,7 @@ def _folded(value: str) -> str | None:
 
 
 def widen_term(tenant: str, term: Term) -> Statement:
-    """Note that a term was seen in more fields; those that others have noted meanwhile stay."""
+    """Note that a term was seen in more fields; those that others note at the same time stay."""
     return Statement(
         "UPDATE term SET fields = fields | ? WHERE tenant = ? AND id = ?",
         (term.fields, tenant, term.id),
@@ -109,7 +109,7 @@ def insert_id_search(decisions: Iterable[tuple[int, str]]) -> Iterator[Statement
 
 def delete_id_search(decisions: Iterable[tuple[int, str]]) -> Iterator[Statement]:
     """Make decisions unfindable that `insert_id_search` made findable; takes the same (seq, id)."""
-    # The index of SQLite keeps no texts: what is taken out of it must be said again, and must be in it.
+    # The index of SQLite keeps no texts: what is removed from it must be given again, and must be in it.
     for group in _grouped([(seq, name.rpartition("_")[2]) for seq, name in decisions]):
         places, seqs = in_list([seq for seq, _ in group])
         yield Statement(

@@ -60,7 +60,7 @@ _PATH: Final = click.Path(path_type=Path, dir_okay=False)
 
 
 class _Row(msgspec.Struct, frozen=True):
-    """A row of the file: who is asked about, or why nobody is."""
+    """A row of the file: the subject to screen, or why there is none."""
 
     number: int
     line: int
@@ -134,7 +134,7 @@ def screen_file(
 
 
 class _FileBatch:
-    """One file of one tenant, or of nobody."""
+    """One file of one tenant, or without a tenant."""
 
     def __init__(
         self, store: Store, settings: Settings, tenant: str | None, profile: str | None, file: Path

@@ -1,4 +1,4 @@
-"""The journal of a batch: what is done, row by row, so that a run that was cut off goes on where it stood."""
+"""The journal of a batch: what is done, row by row, so that an interrupted run continues where it stopped."""
 
 import fcntl
 import os
@@ -55,7 +55,7 @@ class Journal:
                 if raw == _DONE:
                     self.is_done = True
                 if raw == _DONE or not raw.endswith(b"\n"):
-                    break  # What a crash has cut off was never told to the store.
+                    break  # What a crash has cut off was never recorded in the store.
                 self.rows += 1
                 self._end += len(raw)
         else:
@@ -99,7 +99,7 @@ class Journal:
         self._file.seek(0, os.SEEK_END)
 
     def close(self, *, remove: bool = False) -> None:
-        """Let go of the file, and of its content."""
+        """Close the file; with `remove`, delete it."""
         if remove:
             self._path.unlink(missing_ok=True)
         self._file.close()
