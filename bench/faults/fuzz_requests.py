@@ -30,7 +30,7 @@ from bench.client.blocking import Caller
 from bench.fixtures.extreme_bodies import JSON, Extremes
 from bench.fixtures.processes import processes_of
 from vettance.demo.demo_client import request
-from vettance.demo.launch import Launched, LaunchFault, command, make_fresh, serving
+from vettance.demo.launch import LaunchFault, RunningService, command, make_fresh, serving
 from vettance.rules.packs import load_pack_text
 
 POSTGRES = os.environ.get("VETTANCE_TEST_POSTGRES", "postgresql://postgres@127.0.0.1:5432/postgres")
@@ -65,7 +65,7 @@ class Ledger:
 class Sender(threading.Thread):
     """One connection that asks one thing after the other."""
 
-    def __init__(self, service: Launched, ledger: Ledger, seed: int, count: int) -> None:
+    def __init__(self, service: RunningService, ledger: Ledger, seed: int, count: int) -> None:
         super().__init__(daemon=True)
         self._rng = random.Random(seed)
         self._draw = Extremes(self._rng, self._rng.choice((0.1, 0.3, 0.6)))
@@ -156,7 +156,7 @@ def store_of(kind: str) -> Iterator[None]:
         asyncio.run(ask(f"DROP DATABASE {name} WITH (FORCE)"))
 
 
-def end(service: Launched, number: int) -> None:
+def end(service: RunningService, number: int) -> None:
     """End the service: as an operator does, or as a crash does."""
     if number % 2:
         for pid in processes_of(service.process.pid):

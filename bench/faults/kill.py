@@ -29,7 +29,7 @@ from bench.fixtures.processes import processes_of, say
 from vettance.db.connection import STORE_FILE
 from vettance.demo.demo_client import HttpAnswer, request
 from vettance.demo.drive import PATH
-from vettance.demo.launch import Launched, LaunchFault, command, make_fresh, serving
+from vettance.demo.launch import LaunchFault, RunningService, command, make_fresh, serving
 
 CONNECTIONS = 32
 BODIES = 20_000
@@ -65,7 +65,9 @@ class Acknowledged:
         self.outcomes[decided["correlationIds"]["eventId"]] = decided["decision"]
 
 
-def load_and_kill(service: Launched, requests: list[bytes], rng: random.Random) -> tuple[Acknowledged, float]:
+def load_and_kill(
+    service: RunningService, requests: list[bytes], rng: random.Random
+) -> tuple[Acknowledged, float]:
     """Send requests until every process of the service is dead; returns what it acknowledged and its rate."""
     acknowledged = Acknowledged()
     run = Run(requests, LOAD_S_MAX, observe=acknowledged.observe)
@@ -88,7 +90,7 @@ def load_and_kill(service: Launched, requests: list[bytes], rng: random.Random) 
     return acknowledged, rate
 
 
-def check(service: Launched, acknowledged: Acknowledged) -> tuple[int, int]:
+def check(service: RunningService, acknowledged: Acknowledged) -> tuple[int, int]:
     """Ask for every acknowledged decision; returns how many are not there, and how many are not the same."""
     found: dict[str, str] = {}
 

@@ -22,7 +22,7 @@ from bench.fixtures.processes import cpu_s, machine, processes_of, resident_mb, 
 from bench.load.bare_handler import bare_server
 from bench.parts import inside
 from vettance.demo.drive import PATH
-from vettance.demo.launch import Launched, LaunchFault, launched, make_fresh
+from vettance.demo.launch import LaunchFault, RunningService, launched, make_fresh
 
 CONNECTIONS = (1, 32, 128)
 BODIES = 50_000
@@ -57,12 +57,12 @@ def measure(
         return _report(best, connections, service)
 
 
-def _cpu_s(service: Launched) -> float:
+def _cpu_s(service: RunningService) -> float:
     """Return the processor seconds of the web process, or of all of a crew and its children."""
     return sum(cpu_s(pid) for pid in _weighed(service))
 
 
-def _weighed(service: Launched) -> list[int]:
+def _weighed(service: RunningService) -> list[int]:
     # With the embedded store its writer is not counted, nor are the workers of a web process.
     family = processes_of(service.process.pid)
     crew = [pid for pid in family if b"--seat" in Path(f"/proc/{pid}/cmdline").read_bytes()]
@@ -70,7 +70,7 @@ def _weighed(service: Launched) -> list[int]:
 
 
 def _report(
-    best: dict[tuple[str, int], tuple[Result, float]], connections: tuple[int, ...], service: Launched
+    best: dict[tuple[str, int], tuple[Result, float]], connections: tuple[int, ...], service: RunningService
 ) -> dict[str, Any]:
     rows = []
     for count in connections:

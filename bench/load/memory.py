@@ -22,7 +22,7 @@ import uvloop
 from bench.fixtures.processes import machine, processes_of, proportional_mb, resident_mb, say
 from vettance.demo.drive import drive
 from vettance.demo.feed import Sample, generated
-from vettance.demo.launch import Launched, LaunchFault, launched, make_fresh, serving
+from vettance.demo.launch import LaunchFault, RunningService, launched, make_fresh, serving
 
 CONNECTIONS = 32
 EVENTS_PER_CUSTOMER_DAY = 1.6  # A little under what the generator makes, so that the days asked for suffice.
@@ -72,7 +72,7 @@ def _part(samples: Iterator[Sample], count: int) -> Iterator[Sample]:
     return islice(samples, count)
 
 
-def _weigh(service: Launched, events: int) -> dict[str, float]:
+def _weigh(service: RunningService, events: int) -> dict[str, float]:
     family = processes_of(service.process.pid)
     web = resident_mb(service.process.pid)
     return {"events": events, "web": web, "all": sum(proportional_mb(pid) for pid in family)}

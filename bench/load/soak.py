@@ -34,7 +34,7 @@ from bench.fixtures.processes import kind_of, machine, processes_of, say
 from bench.fixtures.webhook_receivers import OK
 from bench.load.soak_traffic import MIX, Traffic
 from vettance.db.connection import STORE_FILE
-from vettance.demo.launch import Launched, LaunchFault, command, launched, make_fresh
+from vettance.demo.launch import LaunchFault, RunningService, command, launched, make_fresh
 
 SAMPLE_S = 5.0
 MINUTE_S = 60.0
@@ -148,7 +148,12 @@ def slope(samples: list[Sample], field: str, warm_s: float) -> Slope | None:
 
 
 async def drive(
-    service: Launched, folder: Path, rate: float, minutes: float, warm: float, without: Sequence[str] = ()
+    service: RunningService,
+    folder: Path,
+    rate: float,
+    minutes: float,
+    warm: float,
+    without: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Send the traffic and watch; returns what was found."""
     receiver = await asyncio.get_running_loop().create_server(Receiver, "127.0.0.1", 0)

@@ -35,7 +35,7 @@ from vettance import clock
 from vettance.db.connection import STORE_FILE
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.demo.demo_client import request
-from vettance.demo.launch import Launched, serving
+from vettance.demo.launch import RunningService, serving
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
 from vettance.rules.packs import load_pack_text
@@ -110,7 +110,7 @@ def stage(
 class Events:
     """Sends events at a steady rate, each key in turn, and notes when each was answered."""
 
-    def __init__(self, service: Launched, keys: Sequence[str]) -> None:
+    def __init__(self, service: RunningService, keys: Sequence[str]) -> None:
         self._pool = OpenLoop(service.target.host, service.target.port, connections=48)
         self._keys = keys
         #: event id → (Unix seconds of the answer, which key)
@@ -221,7 +221,7 @@ def throughput(seconds: float, rate: float, fan: int) -> dict[str, Any]:
     }
 
 
-def usage(service: Launched) -> dict[str, float]:
+def usage(service: RunningService) -> dict[str, float]:
     """Processor seconds used so far by the processes of the service, by what they are."""
     return {kind_of(pid): cpu_s(pid) for pid in processes_of(service.process.pid)}
 
@@ -276,7 +276,7 @@ def kill(rounds: int) -> dict[str, Any]:
             with serving(folder, *tenants[0]) as service:
                 events = Events(service, [key for _, key in tenants])
 
-                async def whole(events: Events = events, service: Launched = service) -> None:
+                async def whole(events: Events = events, service: RunningService = service) -> None:
                     delay = rng.uniform(0.3, 1.5)
                     asyncio.get_running_loop().call_later(delay, service.process.send_signal, signal.SIGKILL)
                     await events.run(300, delay + 0.2)

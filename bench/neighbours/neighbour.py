@@ -42,7 +42,7 @@ from bench.neighbours import misbehave
 from vettance import clock
 from vettance.demo.demo_client import request
 from vettance.demo.drive import PATH
-from vettance.demo.launch import Launched, LaunchFault, command, launched, make_fresh
+from vettance.demo.launch import LaunchFault, RunningService, command, launched, make_fresh
 from vettance.deployment.connect import connect_store
 from vettance.ids import IdSource
 from vettance.outbox import MessageType
@@ -65,7 +65,7 @@ DEAD = ("hang", "drip", "failing", "refuse")
 class Quiet:
     """The tenant that behaves: its latencies, its webhooks, and what it was promised."""
 
-    def __init__(self, service: Launched, file: Path, receivers: Receivers) -> None:
+    def __init__(self, service: RunningService, file: Path, receivers: Receivers) -> None:
         self._service = service
         self._bodies = file.read_bytes().splitlines()
         self._receivers = receivers
@@ -149,7 +149,9 @@ def newcomer(folder: Path, way: str, dead: Receivers) -> str:
 
 
 @contextlib.contextmanager
-def neighbour(service: Launched, file: Path, key: str, way: str, seconds: float) -> Iterator[Counter[str]]:
+def neighbour(
+    service: RunningService, file: Path, key: str, way: str, seconds: float
+) -> Iterator[Counter[str]]:
     """Have another process misbehave while the block lasts; what it was answered is there when it ends."""
     base = service.target.base_url
     said: Counter[str] = Counter()
@@ -206,7 +208,7 @@ def shared_stores() -> Iterator[None]:
 class Scene(NamedTuple):
     """A service with the quiet tenant, and the key of the one that will misbehave."""
 
-    service: Launched
+    service: RunningService
     quiet: Quiet
     loud_bodies: Path
     loud_key: str

@@ -12,7 +12,7 @@ import timeit
 from collections.abc import Callable
 from typing import Any
 
-from vettance.rules.compiler import Compiled, compile_rules
+from vettance.rules.compiler import CompiledRules, compile_rules
 from vettance.rules.language import check
 from vettance.rules.schema import Field, Namespace, Schema, Type
 
@@ -94,7 +94,7 @@ def texts_of(count: int) -> list[str]:
     return texts
 
 
-def compiled_set(count: int) -> tuple[Compiled, float]:
+def compiled_set(count: int) -> tuple[CompiledRules, float]:
     """Return a rule set and the milliseconds it took to check and compile it."""
     texts = texts_of(count)
     started = time.perf_counter()
@@ -102,7 +102,7 @@ def compiled_set(count: int) -> tuple[Compiled, float]:
     return compiled, (time.perf_counter() - started) * 1000
 
 
-def steps_of(compiled: Compiled) -> dict[str, Callable[[], Any]]:
+def steps_of(compiled: CompiledRules) -> dict[str, Callable[[], Any]]:
     """Return what is measured."""
     event = Event()
     facts = compiled.facts(event)

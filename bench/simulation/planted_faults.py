@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from vettance.db.engine import Statement
 from vettance.webhooks import deliver, delivery_queue
-from vettance.webhooks.attempt_results import Settler
+from vettance.webhooks.attempt_results import AttemptRecorder
 
 
 class Fault(NamedTuple):
@@ -41,7 +41,7 @@ def _forgetful(_release_all: Callable[[], Statement]) -> Callable[[], Statement]
 FAULTS = {
     "none": (),
     "claim regardless": (Fault(delivery_queue, "claim", _greedy),),
-    "retry early": (Fault(Settler, "_judge", _sooner),),
+    "retry early": (Fault(AttemptRecorder, "_judge", _sooner),),
     "forget leases": (
         Fault(delivery_queue, "release_all", _forgetful),
         Fault(deliver, "LEASE_MS", lambda _lease_ms: 10**12),

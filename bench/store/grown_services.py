@@ -18,7 +18,7 @@ from bench.store.grown_rows import Setting, fill_postgres, fill_sqlite
 from vettance import clock
 from vettance.db.engine import Store
 from vettance.db.sqlite import store_path
-from vettance.demo.launch import QUOTA, THROTTLE, Launched, command, serving
+from vettance.demo.launch import QUOTA, THROTTLE, RunningService, command, serving
 from vettance.deployment.connect import connect_store
 from vettance.history.compaction import Compactor
 from vettance.history.segment import CHUNK
@@ -38,7 +38,7 @@ class Grown(NamedTuple):
     """A running service, and how many rows of each kind its store held before it started."""
 
     rows: int
-    service: Launched
+    service: RunningService
     postgres: Postgres | None
 
     def cpu_s(self) -> float:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.fixtures.extreme_bodies import NUMBERS, Extremes
 from vettance.aml.aml_event import read_aml_event
 from vettance.aml.aml_memory import AmlMemory
-from vettance.aml.evidence import Teller
+from vettance.aml.evidence import EvidenceWriter
 from vettance.aml.features import aml_schema
 from vettance.aml.findings import judge
 from vettance.aml.party_screening import requests_of
@@ -23,7 +23,7 @@ from vettance.decisions.features import fraud_schema
 from vettance.errors import Refusal
 from vettance.events.browser_session import merge
 from vettance.events.event import Event, read_event, with_session_signals
-from vettance.rules.compiler import Compiled
+from vettance.rules.compiler import CompiledRules
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
 from vettance.rules.ruleset import compile_ruleset
@@ -39,7 +39,7 @@ FRAUD, AML = fraud_schema(), aml_schema()
 CLASSES = {Type.NUMBER: (int, float), Type.TEXT: (str,), Type.BOOL: (bool,), Type.LIST: (list,)}
 
 
-def every_rule_of(pack: str, schema: Schema) -> Compiled:
+def every_rule_of(pack: str, schema: Schema) -> CompiledRules:
     """The pack, and beside its rules the sum, mean and extremes of every number that is a field."""
     ruleset = load_pack(pack)
     numbers = [name for name, field in schema.fields.items() if field.type is Type.NUMBER]
@@ -112,7 +112,7 @@ def test_every_transfer_is_watched_and_remembered_alike_after_a_restart(seed: in
     memory, copy = AmlMemory(MemoryVelocity(MODULUS)), AmlMemory(MemoryVelocity(MODULUS))
     memory.install("t", WATCHING.plan)
     memory.known["t"] = UsedIds()
-    teller, ruleset = Teller(AML), load_pack("aml")
+    teller, ruleset = EvidenceWriter(AML), load_pack("aml")
     for number in range(24):
         body = parse_object(encode(draw.aml_event(number, NOW_MS / 1000)))
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.live import run_cli
-from vettance.ops.doctor.check import DoctorFinding, DoctorLevel, Patient
+from vettance.ops.doctor.check import DoctorContext, DoctorFinding, DoctorLevel
 from vettance.ops.doctor.doctor import examine
 from vettance.ops.doctor.machine_checks import check_data_folder
 from vettance.settings.settings import read_settings
@@ -31,8 +31,8 @@ def data() -> Iterator[Path]:
         yield folder
 
 
-def patient(data: Path) -> Patient:
-    return Patient(
+def patient(data: Path) -> DoctorContext:
+    return DoctorContext(
         settings=read_settings({}, data=str(data)),
         host="127.0.0.1",
         port=0,

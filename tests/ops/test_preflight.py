@@ -6,7 +6,7 @@ import pytest
 
 from tests.live import run_cli
 from tests.redis_link.redis_server import PrivateRedis
-from vettance.ops.doctor.check import DoctorLevel, Patient
+from vettance.ops.doctor.check import DoctorContext, DoctorLevel
 from vettance.ops.doctor.shared_stores import check_redis
 from vettance.ops.preflight import probe_redis
 from vettance.settings.settings import SettingsError, read_settings
@@ -17,7 +17,7 @@ def assert_refused(url: str, said: str, mend: str) -> None:
     settings = read_settings(environ)
     with pytest.raises(SettingsError, match="VETTANCE_REDIS_URL: ") as refusal:
         probe_redis(settings)
-    patient = Patient(settings=settings, host="127.0.0.1", port=1, environ=environ, now_ms=0)
+    patient = DoctorContext(settings=settings, host="127.0.0.1", port=1, environ=environ, now_ms=0)
     [found] = check_redis(patient)
     assert found.level is DoctorLevel.FAULT
     for one in (str(refusal.value), f"{found.found}. {found.mend}"):

@@ -4,13 +4,13 @@ import asyncio
 
 from structlog.testing import capture_logs
 
-from vettance.ops.start_progress import StartProgress, telling
+from vettance.ops.start_progress import StartProgress, reporting
 
 
 async def test_a_long_start_tells_its_step_and_how_far_it_is() -> None:
     progress = StartProgress()
     with capture_logs() as lines:
-        async with telling(progress, every_s=0.02):
+        async with reporting(progress, every_s=0.02):
             progress.begin("opening the store")
             await asyncio.sleep(0.05)
             progress.begin("reading events")
@@ -26,6 +26,6 @@ async def test_a_long_start_tells_its_step_and_how_far_it_is() -> None:
 
 async def test_a_short_start_says_nothing() -> None:
     with capture_logs() as lines:
-        async with telling(StartProgress()):
+        async with reporting(StartProgress()):
             pass
     assert lines == []

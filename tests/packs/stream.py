@@ -7,7 +7,7 @@ from typing import Any
 from vettance.decisions.decision import decide
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import Event, read_taken_event
-from vettance.rules.compiler import Compiled
+from vettance.rules.compiler import CompiledRules
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import RuleSet, compile_ruleset
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
@@ -40,10 +40,10 @@ def ruleset() -> RuleSet:
     return load_pack("fraud")
 
 
-_compiled: list[Compiled] = []
+_compiled: list[CompiledRules] = []
 
 
-def compiled() -> Compiled:
+def compiled() -> CompiledRules:
     """Return the pack compiled, once for all tests."""
     if not _compiled:
         _compiled.append(compile_ruleset(ruleset(), fraud_schema()))

@@ -17,7 +17,7 @@ from tests.webhooks.sink import Sink, sinking
 from vettance.retention.stored_texts import ANSWERS, KEPT, LOG, REWRITTEN, TextColumns
 from vettance.settings.secret_key import load_secret
 from vettance.settings.settings import read_settings
-from vettance.tenants.vault import Sealed, Vault
+from vettance.tenants.vault import UnsealFailure, Vault
 
 NAME, EMAIL = "İpek-Straße-77", "straße.müller+shop@bücher.example"
 FORMS = (
@@ -240,7 +240,7 @@ def opened(secret: bytes, row: Any) -> bytes:
     tenant, path, key, _, content, *_ = row
     try:
         return Vault(secret).open(bytes(content), "answer", tenant, path, key)
-    except Sealed:
+    except UnsealFailure:
         raise AssertionError(f"{path} {key} does not open") from None
 
 

@@ -7,7 +7,7 @@ from vettance.aml.rule_trial import Trial
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_taken_event
 from vettance.rules.extension import Pack
-from vettance.rules.gate import Context, Examined, examine
+from vettance.rules.gate import Context, GateResult, examine
 from vettance.rules.packs import default_pack, load_pack
 from vettance.rules.rule import RuleSetRefused
 from vettance.rules.ruleset import read_ruleset, write_ruleset
@@ -35,7 +35,7 @@ rules:
 """
 
 
-def found(document: str, pack: Pack | None = PACK) -> Examined:
+def found(document: str, pack: Pack | None = PACK) -> GateResult:
     return examine(document, Context(fraud_schema(), read_taken_event, MemoryVelocity, pack))
 
 

@@ -5,7 +5,7 @@ import pytest
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_taken_event
 from vettance.rules.document import position_in, read_document
-from vettance.rules.gate import Context, Examined, examine
+from vettance.rules.gate import Context, GateResult, examine
 from vettance.rules.rule import RuleSetRefused
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
@@ -28,7 +28,7 @@ def rule(when: str, more: str = "", name: str = "r") -> str:
 """
 
 
-def found(document: str) -> Examined:
+def found(document: str) -> GateResult:
     return examine(document, CONTEXT)
 
 

@@ -14,7 +14,7 @@ from vettance.errors import Invalid
 from vettance.rules.difference import RuleChange, diff
 from vettance.rules.document import DocumentFault, read_document
 from vettance.rules.gate import Context, examine
-from vettance.rules.rule import Given, Levels, Thresholds
+from vettance.rules.rule import EarlierEvents, Levels, Thresholds
 from vettance.rules.ruleset import (
     Rule,
     RuleSet,
@@ -95,7 +95,7 @@ def test_a_document_is_read_as_it_is_written() -> None:
     first, second = ruleset.rules
     assert first.action == "STEP_UP_MFA"
     assert first.tests[0].given == (
-        Given(
+        EarlierEvents(
             event={"event_name": "user.login_failed", "ip": "10.0.0.1", "customer.external_id": "c{i}"},
             at_ms=-300_000,
             repeat=5,
@@ -195,7 +195,7 @@ def test_a_rule_set_that_costs_too_much_is_refused() -> None:
 
 
 def test_a_rule_set_whose_tests_run_too_long_is_refused_before_they_run() -> None:
-    crowd = tuple(Given(event={}, repeat=1000) for _ in range(50))
+    crowd = tuple(EarlierEvents(event={}, repeat=1000) for _ in range(50))
     rule = Rule(
         id="r",
         name="n",
@@ -357,7 +357,7 @@ events = st.dictionaries(
     texts.filter(lambda name: name not in ("at", "repeat", "every")), json_values, max_size=3
 )
 givens = st.builds(
-    Given,
+    EarlierEvents,
     event=events,
     at_ms=st.integers(-400 * 86_400, -400).map(lambda s: s * 1000),
     repeat=st.integers(1, 4),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from vettance.rules.compiler import Compiled, compile_rules
+from vettance.rules.compiler import CompiledRules, compile_rules
 from vettance.rules.language import check
 from vettance.rules.schema import Field, Namespace, Schema, Type
 
@@ -40,7 +40,7 @@ def small_schema() -> Schema:
 SCHEMA = small_schema()
 
 
-def compile_texts(*texts: str) -> Compiled:
+def compile_texts(*texts: str) -> CompiledRules:
     """Compile texts; rule i has the id `ri`."""
     return compile_rules([(f"r{index}", check(text, SCHEMA)) for index, text in enumerate(texts)], SCHEMA)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.tenants.vault import Sealed, Vault
+from vettance.tenants.vault import UnsealFailure, Vault
 
 KEY = b"k" * 32
 
@@ -20,7 +20,7 @@ def test_what_is_sealed_opens_in_its_own_place_only(content: bytes, tenant: str,
         (Vault(KEY), (tenant, row, "")),
         (Vault(b"other" * 7), (tenant, row)),
     ):
-        with pytest.raises(Sealed):
+        with pytest.raises(UnsealFailure):
             vault.open(sealed, *place)
 
 
@@ -28,7 +28,7 @@ def test_what_is_sealed_opens_in_its_own_place_only(content: bytes, tenant: str,
 def test_a_changed_byte_is_noticed(at: int) -> None:
     sealed = bytearray(Vault(KEY).seal(b"whsec_x", "ten_1", "whs_1"))
     sealed[at % len(sealed)] ^= 1
-    with pytest.raises(Sealed):
+    with pytest.raises(UnsealFailure):
         Vault(KEY).open(bytes(sealed), "ten_1", "whs_1")
 
 
@@ -38,7 +38,7 @@ def test_sealing_twice_gives_different_bytes_and_opening_twice_the_same_text() -
     assert one != two
     assert vault.open_again(one, "t", "w") == vault.open_again(one, "t", "w") == "s"
     assert vault.open_again(two, "t", "w") == "s"
-    with pytest.raises(Sealed):
+    with pytest.raises(UnsealFailure):
         vault.open_again(one, "t", "x")
-    with pytest.raises(Sealed):
+    with pytest.raises(UnsealFailure):
         vault.open(b"", "t", "w")

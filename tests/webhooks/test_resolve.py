@@ -10,7 +10,7 @@ from tests.webhooks.names import NameServer, name_server
 from tests.webhooks.receivers import receiving
 from vettance.webhooks import resolve
 from vettance.webhooks.http_client import WebhookClient
-from vettance.webhooks.resolve import Resolver, Unresolved
+from vettance.webhooks.resolve import ResolutionFailure, Resolver
 from vettance.webhooks.webhook import AttemptFailure
 
 
@@ -62,11 +62,11 @@ async def test_a_failure_is_remembered_for_some_seconds_and_then_asked_for_anew(
     monkeypatch.setattr(resolve, "RESOLVE_S_MAX", 0.2)
     monkeypatch.setattr(resolve, "FAILED_S", 0.3)
     for _ in range(3):
-        with pytest.raises(Unresolved):
+        with pytest.raises(ResolutionFailure):
             await resolver.find(name, 443)
     asked = server.asked[name]
     await asyncio.sleep(0.31)
-    with pytest.raises(Unresolved):
+    with pytest.raises(ResolutionFailure):
         await resolver.find(name, 443)
     assert server.asked[name] > asked > 0
 

@@ -3,7 +3,13 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.webhooks.subscription_queue import LIMIT_MAX, LIMIT_START, READY_MAX, Lanes, SubscriptionQueue
+from vettance.webhooks.subscription_queue import (
+    LIMIT_MAX,
+    LIMIT_START,
+    READY_MAX,
+    SubscriptionQueue,
+    SubscriptionQueues,
+)
 
 NOW = 1_000_000
 TENANT = "ten_1"
@@ -14,7 +20,7 @@ def seqs(taken: list[tuple[SubscriptionQueue, int]]) -> list[int]:
 
 
 def test_a_lane_sends_as_many_at_once_as_its_limit_allows_and_goes_on_as_they_end() -> None:
-    lanes = Lanes()
+    lanes = SubscriptionQueues()
     for seq in range(20):
         lanes.add(lanes.lane(TENANT, "a"), seq, NOW, NOW)
     taken = lanes.take(NOW)
@@ -26,7 +32,7 @@ def test_a_lane_sends_as_many_at_once_as_its_limit_allows_and_goes_on_as_they_en
 
 
 def test_the_lanes_of_a_tenant_take_turns() -> None:
-    lanes = Lanes(in_flight_max=12)
+    lanes = SubscriptionQueues(in_flight_max=12)
     for seq in range(100):
         lanes.add(lanes.lane(TENANT, "busy"), seq, NOW, NOW)
     lanes.add(lanes.lane(TENANT, "quiet"), 100, NOW, NOW)
@@ -35,7 +41,7 @@ def test_the_lanes_of_a_tenant_take_turns() -> None:
 
 
 def test_a_retry_waits_for_its_moment_and_then_goes_before_what_is_fresh() -> None:
-    lanes = Lanes()
+    lanes = SubscriptionQueues()
     lanes.add(lanes.lane(TENANT, "a"), 1, NOW + 50, NOW)
     lanes.add(lanes.lane(TENANT, "a"), 2, NOW, NOW)
     assert lanes.next_due_at_ms() == NOW + 50
@@ -46,7 +52,7 @@ def test_a_retry_waits_for_its_moment_and_then_goes_before_what_is_fresh() -> No
 
 
 def test_receivers_that_hang_leave_half_of_all_slots_to_the_others() -> None:
-    lanes = Lanes(in_flight_max=8)
+    lanes = SubscriptionQueues(in_flight_max=8)
     for number in range(20):
         lane = lanes.lane(f"ten_{number}", f"hanging-{number}")
         for _ in range(5):
@@ -71,7 +77,7 @@ def test_the_limit_grows_with_quick_answers_and_halves_with_slow_ones() -> None:
 
 
 def test_what_does_not_fit_is_left_to_the_store_and_asked_for_later() -> None:
-    lanes = Lanes(in_flight_max=10 * READY_MAX)
+    lanes = SubscriptionQueues(in_flight_max=10 * READY_MAX)
     lane = lanes.lane(TENANT, "a")
     lane.limit = READY_MAX
     for seq in range(READY_MAX + 1):
@@ -83,7 +89,7 @@ def test_what_does_not_fit_is_left_to_the_store_and_asked_for_later() -> None:
 
 
 def test_a_dropped_lane_forgets_what_waits_but_not_what_is_under_way() -> None:
-    lanes = Lanes()
+    lanes = SubscriptionQueues()
     for seq in range(6):
         lanes.add(lanes.lane(TENANT, "a"), seq, NOW, NOW)
     taken = lanes.take(NOW)
@@ -101,7 +107,7 @@ def test_a_dropped_lane_forgets_what_waits_but_not_what_is_under_way() -> None:
 def test_each_delivery_goes_once_at_a_time_never_early_and_none_is_lost(
     added: list[tuple[str, int, int]], steps: list[tuple[int, bool]]
 ) -> None:
-    lanes, now_ms = Lanes(in_flight_max=5), NOW
+    lanes, now_ms = SubscriptionQueues(in_flight_max=5), NOW
     due: dict[tuple[str, int], int] = {}
     for name, seq, offset in added:
         if (name, seq) not in due:
@@ -125,14 +131,14 @@ def test_each_delivery_goes_once_at_a_time_never_early_and_none_is_lost(
 
 
 def test_a_retry_that_a_wrong_clock_put_a_day_ahead_goes_once_the_clock_is_right() -> None:
-    lanes = Lanes()
+    lanes = SubscriptionQueues()
     lanes.add(lanes.lane(TENANT, "a"), 1, NOW + 86_401_000, NOW + 86_400_000)
     lanes.add(lanes.lane(TENANT, "a"), 2, NOW + 86_401_000, NOW)
     assert sorted(seqs(lanes.take(NOW))) == [1, 2]
 
 
 def test_a_lane_that_is_held_sends_nothing_until_its_moment_and_holds_up_nobody_else() -> None:
-    lanes = Lanes()
+    lanes = SubscriptionQueues()
     lanes.add(lanes.lane(TENANT, "held"), 1, NOW, NOW)
     lanes.add(lanes.lane(TENANT, "held"), 2, NOW + 50, NOW)
     lanes.add(lanes.lane(TENANT, "other"), 3, NOW, NOW)
@@ -143,7 +149,7 @@ def test_a_lane_that_is_held_sends_nothing_until_its_moment_and_holds_up_nobody_
 
 
 def test_tenants_take_turns_however_many_subscriptions_one_has() -> None:
-    lanes = Lanes(in_flight_max=12)
+    lanes = SubscriptionQueues(in_flight_max=12)
     for seq in range(50):
         lanes.add(lanes.lane("many", f"many-{seq}"), seq, NOW, NOW)
     for seq in range(100, 103):
@@ -152,7 +158,7 @@ def test_tenants_take_turns_however_many_subscriptions_one_has() -> None:
 
 
 def test_a_tenant_whose_receivers_all_hang_leaves_room_for_whoever_comes_next() -> None:
-    lanes = Lanes(in_flight_max=16)
+    lanes = SubscriptionQueues(in_flight_max=16)
     for seq in range(100):
         lanes.add(lanes.lane("hanging", f"hanging-{seq}"), seq, NOW, NOW)
     assert len(lanes.take(NOW)) == 8
@@ -163,7 +169,7 @@ def test_a_tenant_whose_receivers_all_hang_leaves_room_for_whoever_comes_next() 
 
 
 def test_one_tenants_slow_receivers_leave_slots_to_the_slow_ones_of_others() -> None:
-    lanes = Lanes(in_flight_max=16)
+    lanes = SubscriptionQueues(in_flight_max=16)
 
     def wait_for(tenant: str, number: int) -> None:
         lane = lanes.lane(tenant, f"{tenant}-{number}")
@@ -179,7 +185,7 @@ def test_one_tenants_slow_receivers_leave_slots_to_the_slow_ones_of_others() -> 
 
 
 def test_what_goes_in_one_commit_is_shared_by_turns_and_the_rest_goes_next():
-    lanes = Lanes()
+    lanes = SubscriptionQueues()
     for number in range(50):
         for at in range(4):
             lanes.add(lanes.lane("loud", f"loud-{number}"), 1000 + 10 * number + at, NOW, NOW)

@@ -17,7 +17,7 @@ from tests.webhooks.office import Office
 from tests.webhooks.receivers import Received, receiving
 from vettance.webhooks.retry_policy import RetryPolicy
 from vettance.webhooks.webhook import (
-    Unverified,
+    SignatureInvalid,
     free_slot,
     make_secret,
     plain_signature,
@@ -58,14 +58,14 @@ def test_what_is_signed_verifies_and_anything_else_does_not(body: bytes, attempt
         {**headers, "webhook-signature": "v1,AAAA"},
         {},
     ):
-        with pytest.raises(Unverified):
+        with pytest.raises(SignatureInvalid):
             verify(secret, broken, body, now_s)
     for late_s in (-301, 301):
-        with pytest.raises(Unverified):
+        with pytest.raises(SignatureInvalid):
             verify(secret, headers, body, now_s + late_s)
-    with pytest.raises(Unverified):
+    with pytest.raises(SignatureInvalid):
         verify(secret, headers, body + b" ", now_s)
-    with pytest.raises(Unverified):
+    with pytest.raises(SignatureInvalid):
         verify(make_secret(), headers, body, now_s)
 
 

@@ -25,7 +25,7 @@ from vettance.settings.settings import SettingsError, read_settings
 from vettance.web.paging import PageNumber
 from vettance.web.query import UnixSeconds, read_query
 from vettance.webhooks.api import _read_cursor
-from vettance.webhooks.webhook import Unverified, verify
+from vettance.webhooks.webhook import SignatureInvalid, verify
 from vettance.wire.numbers import is_decimal, read_whole
 from vettance.wire.payload import read_timestamp
 
@@ -130,7 +130,7 @@ WHOLE_NUMBERS: dict[str, tuple[Callable[[str], Any], str, type[Exception]]] = {
     "option": (option(Whole(0, 100)), "10", click.BadParameter),
     "line of a label": (label_line, "10", FormatFault),
     "cursor of deliveries": (_read_cursor, "10", Refusal),
-    "webhook-timestamp": (signed_at, "-", Unverified),
+    "webhook-timestamp": (signed_at, "-", SignatureInvalid),
     "prefix of a list entry": (
         found(lambda text: canonical_value(EntryType.IP, f"10.0.0.0/{text}")), "8", ValueError,
     ),

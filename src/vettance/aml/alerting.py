@@ -18,10 +18,10 @@ from vettance.aml.case import (
     open_case,
     with_alert,
 )
-from vettance.aml.evidence import Figures, Teller
+from vettance.aml.evidence import EvidenceWriter, Figures
 from vettance.aml.findings import AmlFinding
 from vettance.aml.party_screening import NamedParty
-from vettance.aml.screening.screen import Screener, Weighed
+from vettance.aml.screening.screen import Screener, ScreeningAssessment
 from vettance.clock import DAY_MS
 from vettance.db.engine import Statement
 from vettance.decisions.active_rulesets import ActiveRules
@@ -44,7 +44,7 @@ class RaisedAlert(msgspec.Struct, rename="camel", frozen=True):
     created_at: str
 
 
-class Thought(msgspec.Struct, frozen=True):
+class EventAssessment(msgspec.Struct, frozen=True):
     """One event after thinking: everything that is stored of it, and what was found."""
 
     event: AmlEvent
@@ -62,15 +62,15 @@ class Thought(msgspec.Struct, frozen=True):
         return list(dict.fromkeys([*found, *(named.request.external_id for named in self.named)]))
 
 
-class Desk:
+class AlertBuilder:
     """The alerts of one event about one subject, as they come together."""
 
     def __init__(
         self,
         ids: IdSource,
-        teller: Teller,
+        teller: EvidenceWriter,
         tenant: str,
-        thought: Thought,
+        thought: EventAssessment,
         known: list[Alert],
         before: Case | None,
         now_ms: int,
@@ -112,7 +112,7 @@ class Desk:
         self._statements.append(sql.insert_alert(self._tenant, alert))
         self._tell(_answer(alert), rule_id)
 
-    def place_name(self, weighed: Weighed, screener: Screener) -> None:
+    def place_name(self, weighed: ScreeningAssessment, screener: Screener) -> None:
         """Make an alert of a party that is on a list, or repeat one, in the case of the customer."""
         if not weighed.alerts:
             return

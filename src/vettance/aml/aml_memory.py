@@ -8,12 +8,12 @@ import msgspec
 
 from vettance.aml.aml_event import AmlEvent, TransferHistory, read_taken_aml_event
 from vettance.aml.aml_snapshot import read_snapshot, write_snapshot
-from vettance.aml.parties import Book
+from vettance.aml.parties import Parties
 from vettance.aml.used_ids import UsedIds
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.decisions.active_rulesets import ask
 from vettance.fairness.skipped_rows import Skipped
-from vettance.rules.compiler import Compiled, Facts
+from vettance.rules.compiler import CompiledRules, Facts
 from vettance.rules.unknowns import Failure, failures_of, message_of
 from vettance.telemetry.meters import Rows
 from vettance.velocity import port
@@ -62,13 +62,13 @@ class AmlMemory:
     def __init__(self, velocity: SnapshotVelocity, skipped: Skipped | None = None) -> None:
         self._skipped = skipped or Skipped()
         self._velocity = velocity
-        self._books: dict[str, Book] = {}
+        self._books: dict[str, Parties] = {}
         self.known: dict[str, UsedIds] = {}
 
     def install(self, tenant: str, plan: Plan) -> None:
         """Give a tenant an empty memory for a plan; what was remembered for it before is dropped."""
         self._velocity.install(tenant, plan)
-        self._books[tenant] = Book()
+        self._books[tenant] = Parties()
 
     def uninstall(self, tenant: str) -> None:
         """Drop everything remembered for a tenant; one without a memory is left as it is."""
@@ -107,7 +107,7 @@ class AmlMemory:
         return self._velocity.observe(tenant, event_id, at_ms, seen)
 
     def replay(
-        self, tenant: str, compiled: Compiled, event_id: str, received_at_ms: int, sent: bytes
+        self, tenant: str, compiled: CompiledRules, event_id: str, received_at_ms: int, sent: bytes
     ) -> None:
         """Take up an event of the log, as it was taken up when it was watched; one that cannot be read again
         (the bounds were narrowed since, or it is damaged) stays in the log only.
@@ -119,7 +119,7 @@ class AmlMemory:
             return
         self.take(tenant, compiled, event_id, event)
 
-    def take(self, tenant: str, compiled: Compiled, event_id: str, event: AmlEvent) -> WatchedEvent:
+    def take(self, tenant: str, compiled: CompiledRules, event_id: str, event: AmlEvent) -> WatchedEvent:
         """Follow the money of an event, read its facts, ask about it and record it.
 
         What cannot be computed is unknown, live and in replay alike.
@@ -145,7 +145,7 @@ class AmlMemory:
         return msgspec.structs.replace(event, trail=_follow(book, event))
 
 
-def _follow(book: Book, event: AmlEvent) -> TransferHistory:
+def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
     transfer = event.transfer
     party = _learn(book, event)
     counterparty = _other_side(book, event)
@@ -204,7 +204,7 @@ def _follow(book: Book, event: AmlEvent) -> TransferHistory:
     )
 
 
-def _learn(book: Book, event: AmlEvent) -> str | None:
+def _learn(book: Parties, event: AmlEvent) -> str | None:
     """Name the party of an event, and remember that its account is one of its names."""
     who, account = event.customer_id or event.email, event.transfer.account
     if who is None:
@@ -222,7 +222,7 @@ def _learn(book: Book, event: AmlEvent) -> str | None:
     return party
 
 
-def _other_side(book: Book, event: AmlEvent) -> str | None:
+def _other_side(book: Parties, event: AmlEvent) -> str | None:
     account, who = event.transfer.counterparty_account, event.transfer.counterparty_id
     if account is not None and (known := book.alias.get(f"a:{account}")) is not None:
         return known
@@ -240,7 +240,7 @@ def _other_side(book: Book, event: AmlEvent) -> str | None:
 
 
 def _activity(
-    book: Book, party: str, event: AmlEvent, watched: float
+    book: Parties, party: str, event: AmlEvent, watched: float
 ) -> tuple[float | None, float | None, float | None]:
     """Return (idle days, hours since coming back, chi-square of first digits), and note the event."""
     own = book.customer(party)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from vettance.aml.graph import GraphNode
-from vettance.aml.parties import Book, Held, Own
+from vettance.aml.parties import OwnCustomer, Parties, PartiesState
 from vettance.aml.used_ids import UsedIds
 from vettance.velocity.memory.snapshot_format import SnapshotRefused, sealed, unsealed
 
@@ -25,13 +25,13 @@ _VELOCITY: Final = b"v"
 _AT_ONCE: Final = 1_000  # Parties in one frame: a millisecond or two of the thread that decides.
 
 _nodes_of = msgspec.msgpack.Decoder(list[tuple[str, GraphNode]])
-_own_of = msgspec.msgpack.Decoder(list[tuple[str, Own]])
+_own_of = msgspec.msgpack.Decoder(list[tuple[str, OwnCustomer]])
 _alias_of = msgspec.msgpack.Decoder(list[tuple[str, str]])
 _encode = msgspec.msgpack.Encoder().encode
 
 
 def write_snapshot(
-    held: Held, known: list[tuple[int, int, bytes]], velocity: Iterator[bytes]
+    held: PartiesState, known: list[tuple[int, int, bytes]], velocity: Iterator[bytes]
 ) -> Iterator[bytes]:
     """Give the pieces of a snapshot of a book, of the ids used, and of the velocity engine's own snapshot."""
     book = sealed(_book_payloads(held, known))
@@ -40,7 +40,7 @@ def write_snapshot(
             yield _PIECE.pack(letter, len(piece)) + piece
 
 
-def _book_payloads(held: Held, known: list[tuple[int, int, bytes]]) -> Iterator[Any]:
+def _book_payloads(held: PartiesState, known: list[tuple[int, int, bytes]]) -> Iterator[Any]:
     yield _MAGIC, VERSION, held.first_ms, held.high_ms
     for layer in known:
         yield "known", layer
@@ -52,7 +52,7 @@ def _book_payloads(held: Held, known: list[tuple[int, int, bytes]]) -> Iterator[
     yield "end", len(held.alias) + len(held.own) + len(held.nodes)
 
 
-def read_snapshot(chunks: Iterable[bytes]) -> tuple[Book, UsedIds, Iterator[bytes]]:
+def read_snapshot(chunks: Iterable[bytes]) -> tuple[Parties, UsedIds, Iterator[bytes]]:
     """Read a book and the ids used from a snapshot, cut into whatever pieces; what is left is the velocity
     engine's. Raises `SnapshotRefused`.
     """
@@ -90,11 +90,11 @@ def _pieces(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
         raise SnapshotRefused("The snapshot is cut short.")
 
 
-def _read_book(payloads: Iterator[Any]) -> tuple[Book, UsedIds]:
+def _read_book(payloads: Iterator[Any]) -> tuple[Parties, UsedIds]:
     magic, version, first_ms, high_ms = next(payloads, ("", 0, 0, 0))
     if magic != _MAGIC or version != VERSION:
         raise SnapshotRefused("The snapshot is of another version.")
-    book, layers = Book(), []
+    book, layers = Parties(), []
     book.first_ms, book.high_ms = first_ms, high_ms
     for kind, payload in payloads:
         if kind == "known":

@@ -8,7 +8,7 @@ from vettance.aml.aml_memory import AmlMemory, SnapshotVelocity
 from vettance.aml.aml_rebuild import AmlRebuilder
 from vettance.aml.api import AmlDoors
 from vettance.aml.case_review import Reviewer
-from vettance.aml.evidence import Teller
+from vettance.aml.evidence import EvidenceWriter
 from vettance.aml.features import aml_schema
 from vettance.aml.monitor import Monitor
 from vettance.aml.party_screening import InlineScreener
@@ -59,7 +59,7 @@ def assemble(
     schema = aml_schema(jurisdictions)
     memory = AmlMemory(velocity, Skipped(meters))
     names = InlineScreener(screener)
-    monitor = Monitor(store, memory, ids, Teller(schema), names, meters=meters)
+    monitor = Monitor(store, memory, ids, EvidenceWriter(schema), names, meters=meters)
     cache = RuleCache(lambda document: compile_document(document, schema))
     share = SerializedWatch(store, turns, memory, monitor) if turns is not None else None
     reach = share.reach if share is not None else None

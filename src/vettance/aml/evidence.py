@@ -7,9 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from vettance.aml.aml_event import AmlEvent
-from vettance.rules.compiler import Compiled
-from vettance.rules.expression import Expression, Remembered
-from vettance.rules.language import Checked, check
+from vettance.rules.compiler import CompiledRules
+from vettance.rules.expression import AggregateExpression, Expression
+from vettance.rules.language import CheckedText, check
 from vettance.rules.rule import Rule
 from vettance.rules.schema import Schema
 from vettance.velocity.aggregates import AGGREGATES
@@ -56,15 +56,20 @@ class Figures(msgspec.Struct, rename="camel", frozen=True):
     with_rules: tuple[str, ...] = ()
 
 
-class Teller:
+class EvidenceWriter:
     """Tells what rules counted. Keeps the checked texts of rules, of which there are few."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
-        self._checked: dict[str, Checked] = {}
+        self._checked: dict[str, CheckedText] = {}
 
     def tell(
-        self, rule: Rule, compiled: Compiled, facts: Sequence[Any], answers: Sequence[Value], event: AmlEvent
+        self,
+        rule: Rule,
+        compiled: CompiledRules,
+        facts: Sequence[Any],
+        answers: Sequence[Value],
+        event: AmlEvent,
     ) -> tuple[str, dict[str, Any]]:
         """Return the summary of an alert in plain words, and every value its rule read, by name."""
         checked = self._checked.get(rule.when)
@@ -102,7 +107,7 @@ def _name(party: str) -> str:
     return party.partition(":")[2]
 
 
-def _said(found: Remembered, value: Value) -> str | None:
+def _said(found: AggregateExpression, value: Value) -> str | None:
     """Say one aggregate in words; what counted nothing says nothing."""
     pattern = AGGREGATES[found.kind].phrase
     if pattern is None or type(value) not in (int, float) or not value:

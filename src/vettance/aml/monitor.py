@@ -7,11 +7,11 @@ from typing import Final, Protocol
 
 from vettance import clock
 from vettance.aml import sql
-from vettance.aml.alerting import QUIET_MS, Desk, RaisedAlert, Thought
+from vettance.aml.alerting import QUIET_MS, AlertBuilder, EventAssessment, RaisedAlert
 from vettance.aml.aml_event import AmlEvent
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.case import OfficerSettings
-from vettance.aml.evidence import Teller
+from vettance.aml.evidence import EvidenceWriter
 from vettance.aml.findings import judge
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.log_position import LogPosition
@@ -54,7 +54,7 @@ class Monitor:
         store: Store,
         memory: AmlMemory,
         ids: IdSource,
-        teller: Teller,
+        teller: EvidenceWriter,
         names: InlineScreener | None = None,
         now_ms: Callable[[], int] = clock.now_ms,
         meters: Meters | None = None,
@@ -211,7 +211,7 @@ class Monitor:
         sent: bytes,
         named: list[NamedParty],
         past: AmlBackfill | None = None,
-    ) -> Thought:
+    ) -> EventAssessment:
         """Ask the memory about an event, record it there, and judge what the rules say of it.
 
         What was known of an imported one at its time says its `past`; the memory records it all the same.
@@ -238,14 +238,14 @@ class Monitor:
         stored = sql.StoredEvent(event_id, event.external_id, event.received_at_ms, digest, "CLEAR", b"[]")
         if past is not None:
             stored = stored._replace(import_id=past.run.id)
-        return Thought(event, stored, sent, record, active, findings, named)
+        return EventAssessment(event, stored, sent, record, active, findings, named)
 
     def _drop_lock(self, tenant: str, subject: str) -> None:
         lock = self._customers.get((tenant, subject))
         if lock is not None and not getattr(lock, "_waiters", None):
             self._customers.pop((tenant, subject), None)
 
-    async def _alert(self, tenant: str, thought: Thought) -> sql.StoredEvent:
+    async def _alert(self, tenant: str, thought: EventAssessment) -> sql.StoredEvent:
         """Store an event with its alerts; try again when another process changed a case in between."""
         for _ in range(_TRIES - 1):
             stored, statements = await self.raise_alerts(tenant, thought, self._store.read)
@@ -259,7 +259,7 @@ class Monitor:
         return await self._write(tenant, thought, stored, statements)
 
     async def _write(
-        self, tenant: str, thought: Thought, stored: sql.StoredEvent, more: Sequence[Statement]
+        self, tenant: str, thought: EventAssessment, stored: sql.StoredEvent, more: Sequence[Statement]
     ) -> sql.StoredEvent:
         try:
             await self._store.write(
@@ -277,7 +277,7 @@ class Monitor:
         return stored
 
     async def raise_alerts(
-        self, tenant: str, thought: Thought, read: Read
+        self, tenant: str, thought: EventAssessment, read: Read
     ) -> tuple[sql.StoredEvent, list[Statement]]:
         """Decide, with the store at hand, which findings are new alerts, and which repeat one."""
         now_ms = self._now_ms()
@@ -290,7 +290,7 @@ class Monitor:
             )
             before = sql.case_of(rows[0]) if rows else None
             known = [sql.alert_of(row) for row in alerts]
-            desk = Desk(self._ids, self._teller, tenant, thought, known, before, now_ms)
+            desk = AlertBuilder(self._ids, self._teller, tenant, thought, known, before, now_ms)
             for finding in thought.findings:
                 if finding.subject == subject:
                     desk.place(finding)

@@ -13,7 +13,7 @@ OWN_MS: Final = 400 * DAY_MS  # A customer who was silent for so long is forgott
 _SWEEP: Final = 2
 
 
-class Own(msgspec.Struct, array_like=True, gc=False):
+class OwnCustomer(msgspec.Struct, array_like=True, gc=False):
     """What is remembered of a party as the tenant's own customer: digits, moments, segment.
 
     Without a transfer so far `last_ms` is 0. `age` is that of the book, as with `graph.Node`.
@@ -26,35 +26,37 @@ class Own(msgspec.Struct, array_like=True, gc=False):
     segment: str | None = None
 
 
-class Book:
+class Parties:
     """The parties of one tenant: names, own customers and the graph."""
 
     def __init__(self) -> None:
         self.graph = Graph()
-        self.own: dict[str, Own] = {}
+        self.own: dict[str, OwnCustomer] = {}
         self.alias: dict[str, str] = {}
         self.first_ms: int | None = None
         self.high_ms = 0
         self._age = 0
         self._round: list[str] = []
 
-    def hold(self) -> "Held":
+    def hold(self) -> "PartiesState":
         """Return everything as it is now; from now on it is copied before it changes."""
         self._age += 1
-        return Held(self.first_ms, self.high_ms, self.alias.copy(), self.own.copy(), self.graph.hold())
+        return PartiesState(
+            self.first_ms, self.high_ms, self.alias.copy(), self.own.copy(), self.graph.hold()
+        )
 
-    def customer(self, party: str) -> Own:
+    def customer(self, party: str) -> OwnCustomer:
         """Return what is remembered of an own customer, to be changed; made when there is nothing."""
         found = self.own.get(party)
         if found is None:
-            found = self.own[party] = Own([0] * 10, age=self._age)
+            found = self.own[party] = OwnCustomer([0] * 10, age=self._age)
         elif found.age != self._age:
-            found = self.own[party] = Own(
+            found = self.own[party] = OwnCustomer(
                 found.digits.copy(), found.last_ms, found.woke_ms, self._age, found.segment
             )
         return found
 
-    def put(self, party: str, own: Own) -> None:
+    def put(self, party: str, own: OwnCustomer) -> None:
         """Give an own customer what a snapshot remembers of it."""
         own.age = self._age
         self.own[party] = own
@@ -73,11 +75,11 @@ class Book:
                 del self.own[key]
 
 
-class Held(NamedTuple):
+class PartiesState(NamedTuple):
     """A book as it was at one moment."""
 
     first_ms: int | None
     high_ms: int
     alias: dict[str, str]
-    own: dict[str, Own]
+    own: dict[str, OwnCustomer]
     nodes: dict[str, GraphNode]

@@ -10,7 +10,7 @@ from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
 from vettance.events import sql as events_sql
 from vettance.events.event import Event, read_taken_event, with_session_signals
-from vettance.rules.compiler import Compiled, Facts
+from vettance.rules.compiler import CompiledRules, Facts
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.sql import document_digest
 from vettance.rules.unknowns import Failure, failures_of, message_of
@@ -45,7 +45,7 @@ class ActiveRules(msgspec.Struct, frozen=True):
     version: int
     digest: str
     ruleset: RuleSet
-    compiled: Compiled
+    compiled: CompiledRules
     quiet: Decision  # What is decided when no rule fires and no list entry matches: most of all decisions.
 
 
@@ -61,10 +61,12 @@ class RuleInputs(NamedTuple):
 class RuleCache:
     """Compiles documents, and keeps what it compiled last: most tenants share a few rule sets."""
 
-    def __init__(self, compile_document: Callable[[str], tuple[RuleSet, Compiled]], size: int = 256) -> None:
+    def __init__(
+        self, compile_document: Callable[[str], tuple[RuleSet, CompiledRules]], size: int = 256
+    ) -> None:
         self._compile = compile_document
         self._size = size
-        self._ready: dict[str, tuple[RuleSet, Compiled]] = {}
+        self._ready: dict[str, tuple[RuleSet, CompiledRules]] = {}
 
     def active(self, version: int, document: str) -> ActiveRules:
         """Return a version ready to run. Raises `RuleSetRefused` when this code no longer accepts it."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from vettance.demo.drive import DemoRun
-    from vettance.demo.launch import Launched
+    from vettance.demo.launch import RunningService
 
 _PLAIN_EVERY_S = 2.0
 _SEED = 2  # The first whose traffic has every kind of attack at the default size.
@@ -103,7 +103,7 @@ def demo(
             console.print(f"It listens on {to.target.base_url}. Now come {feed.about}.")
             run = _run(console, feed, to, connections)
             show_run(console, run)
-            _say_next(console, to, folder, stay=stay)
+            _print_next_steps(console, to, folder, stay=stay)
             if as_json:
                 click.echo(encode(run_record(run) | _whose(to, folder)).decode())
             if stay:
@@ -116,7 +116,7 @@ def demo(
         raise click.ClickException("not every event was decided")
 
 
-def _whose(to: Launched, folder: Path) -> JSON:
+def _whose(to: RunningService, folder: Path) -> JSON:
     """Tell how to go on with what the demo made."""
     return {"data": str(folder), "tenantId": to.tenant_id, "apiKey": to.target.api_key}
 
@@ -144,7 +144,7 @@ def _watch_money(
         return money_record(outcome, took_s) | _whose(to, folder)
 
 
-def _run(console: Console, feed: Feed, to: Launched, connections: int) -> DemoRun:
+def _run(console: Console, feed: Feed, to: RunningService, connections: int) -> DemoRun:
     from vettance.demo.drive import drive
 
     with _progress(console, feed.expected) as advance:
@@ -175,7 +175,7 @@ def _progress(console: Console, expected: int) -> Iterator[Callable[[int], None]
     yield tell
 
 
-def _say_next(console: Console, to: Launched, folder: Path, *, stay: bool) -> None:
+def _print_next_steps(console: Console, to: RunningService, folder: Path, *, stay: bool) -> None:
     from vettance.demo.report import curl_line
 
     console.print("\n[bold]Try it yourself[/]" + ("" if stay else ", after starting the service again:"))
@@ -194,7 +194,7 @@ def start_line(folder: Path) -> str:
     return f"{name} serve --data {folder} --port 8080"
 
 
-def _serve_on(console: Console, to: Launched) -> None:
+def _serve_on(console: Console, to: RunningService) -> None:
     """Keep serving until Ctrl-C, or until the service itself ends."""
     from vettance.demo.launch import LaunchFault
     from vettance.demo.shop import open_shop

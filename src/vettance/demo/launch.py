@@ -29,7 +29,7 @@ class LaunchFault(Exception):
     """The service could not be set up or started; the message says why."""
 
 
-class Launched(NamedTuple):
+class RunningService(NamedTuple):
     """A running service: how to ask it, whose the key is, and its process."""
 
     target: DemoTarget
@@ -64,7 +64,7 @@ def command(folder: Path, *arguments: str) -> Any:
 
 
 @contextlib.contextmanager
-def launched(folder: Path, port: int = 0, workers: int = 1) -> Iterator[Launched]:
+def launched(folder: Path, port: int = 0, workers: int = 1) -> Iterator[RunningService]:
     """Make a tenant and a key in the folder and run the service on it until the block ends.
 
     Raises `LaunchFault`.
@@ -79,7 +79,7 @@ def launched(folder: Path, port: int = 0, workers: int = 1) -> Iterator[Launched
 @contextlib.contextmanager
 def serving(
     folder: Path, tenant_id: str, api_key: str, port: int = 0, workers: int = 1
-) -> Iterator[Launched]:
+) -> Iterator[RunningService]:
     """Run the service on a folder that is set up, until the block ends. Raises `LaunchFault`.
 
     The child stays in our process group: whatever ends a terminal session ends both.
@@ -89,7 +89,7 @@ def serving(
         try:
             host, taken = _wait_listening(process, folder / LOG_FILE)
             _wait_ready(process, host, taken)
-            yield Launched(DemoTarget(host, taken, api_key), tenant_id, process)
+            yield RunningService(DemoTarget(host, taken, api_key), tenant_id, process)
         finally:
             stop(process)
 

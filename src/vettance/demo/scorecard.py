@@ -11,7 +11,7 @@ from vettance.generate.generated_event import ORDINARY
 DECISIONS = ("approve", "review", "deny")
 
 
-class Caught(NamedTuple):
+class ScenarioResult(NamedTuple):
     """How one scenario came out: events and cases there were, and what was stopped of them."""
 
     scenario: str
@@ -62,14 +62,14 @@ class Scorecard:
             if outcome == decision and (scenario != ORDINARY) == fraud
         )
 
-    def caught(self) -> list[Caught]:
+    def caught(self) -> list[ScenarioResult]:
         """Return how each scenario came out, the largest first."""
         found = []
         for scenario, cases in self._cases.items():
             reviewed, blocked = self.counts[scenario, "review"], self.counts[scenario, "deny"]
             events = reviewed + blocked + self.counts[scenario, "approve"]
             stopped = sum(cases.values())
-            found.append(Caught(scenario, events, reviewed + blocked, blocked, len(cases), stopped))
+            found.append(ScenarioResult(scenario, events, reviewed + blocked, blocked, len(cases), stopped))
         return sorted(found, key=lambda row: -row.events)
 
     def precision(self, *, blocked_only: bool) -> float | None:

@@ -31,7 +31,7 @@ def answer(feedback: Feedback) -> FeedbackAnswer:
     )
 
 
-def told_of_feedback(feedback: Feedback) -> bytes:
+def feedback_payload(feedback: Feedback) -> bytes:
     """Write the `data` of `EVENT_FEEDBACK_SUBMITTED` as JSON; `id` is there to deduplicate on."""
     said = {
         "label": feedback.label.value,

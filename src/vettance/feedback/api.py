@@ -8,7 +8,7 @@ from vettance.db.engine import Store
 from vettance.errors import NotFound, Unprocessable
 from vettance.events.sql import exists_event
 from vettance.feedback import sql
-from vettance.feedback.answers import FeedbackAnswer, answer, told_of_feedback
+from vettance.feedback.answers import FeedbackAnswer, answer, feedback_payload
 from vettance.feedback.label import Feedback, FeedbackBody, FeedbackTarget, read_feedback
 from vettance.ids import IdSource, is_id
 from vettance.outbox import MessageType, enqueue
@@ -79,7 +79,7 @@ class FeedbackDoors:
                     feedback.id,
                     feedback.id,
                     now_ms,
-                    told_of_feedback(feedback),
+                    feedback_payload(feedback),
                 ),
                 *call.keep(reply),
             )

@@ -61,13 +61,13 @@ def answer(entry: ListEntry) -> EntryAnswer:
     )
 
 
-def told_of_added(entry: ListEntry) -> JSON:
+def added_payload(entry: ListEntry) -> JSON:
     """Write the `data` of `BLOCKLIST_ENTRY_ADDED`."""
     told = {"id": entry.id, "type": entry.type, "value": entry.value, "listType": entry.list_type}
     return {**told, "reason": entry.reason, "createdAt": timestamp(entry.created_at_ms)}
 
 
-def told_of_removed(entry: ListEntry, now_ms: int) -> JSON:
+def removed_payload(entry: ListEntry, now_ms: int) -> JSON:
     """Write the `data` of `BLOCKLIST_ENTRY_REMOVED`."""
     told = {"id": entry.id, "type": entry.type, "value": entry.value, "listType": entry.list_type}
     return {**told, "deletedAt": timestamp(now_ms)}

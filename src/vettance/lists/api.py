@@ -15,9 +15,9 @@ from vettance.lists.answers import (
     EntryQuery,
     EntryRemoved,
     ScopeQuery,
+    added_payload,
     answer,
-    told_of_added,
-    told_of_removed,
+    removed_payload,
 )
 from vettance.lists.entry import ListBook, ListEntry, ListType
 from vettance.lists.entry_bodies import (
@@ -205,7 +205,7 @@ class ListDoors:
                 self._ids.make("msg", now_ms),
                 entry.id,
                 now_ms,
-                encode(told_of_added(entry)),
+                encode(added_payload(entry)),
             )
         reply = RouteReply(answer(entry), 201)
         try:
@@ -245,7 +245,7 @@ class ListDoors:
         for entry in entries:
             statements += [sql.delete_entry(entry.tenant, entry.id), self._change(entry, now_ms)]
             if entry.list_type is ListType.BLOCK:
-                removed = encode(told_of_removed(entry, now_ms))
+                removed = encode(removed_payload(entry, now_ms))
                 kind, message_id = MessageType.BLOCKLIST_ENTRY_REMOVED, self._ids.make("msg", now_ms)
                 statements += enqueue(entry.tenant, kind, message_id, entry.id, now_ms, removed)
         try:

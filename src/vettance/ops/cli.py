@@ -149,10 +149,10 @@ def _show(backup: Path, manifest: Manifest, folder: Path, text: str, *, as_json:
             "`vettance doctor` tells the mend.",
             err=True,
         )
-    show({**_told(backup, manifest), "missing": missing}, text, as_json=as_json)
+    show({**_backup_details(backup, manifest), "missing": missing}, text, as_json=as_json)
 
 
-def _told(folder: Path, manifest: Manifest) -> dict[str, object]:
+def _backup_details(folder: Path, manifest: Manifest) -> dict[str, object]:
     return {
         "backup": str(folder),
         "madeAt": manifest.made_at,
@@ -191,13 +191,13 @@ def doctor(host: str, port: int, strict: bool, as_json: bool, data: str | None) 
 
     Example: vettance doctor --data ./vettance-data
     """
-    from vettance.ops.doctor.check import DoctorFinding, DoctorLevel, Patient
+    from vettance.ops.doctor.check import DoctorContext, DoctorFinding, DoctorLevel
     from vettance.ops.doctor.doctor import examine
 
     now_ms = clock.now_ms()
     try:
         settings = read_settings(data=data)
-        patient = Patient(settings=settings, host=host, port=port, environ=os.environ, now_ms=now_ms)
+        patient = DoctorContext(settings=settings, host=host, port=port, environ=os.environ, now_ms=now_ms)
         findings = examine(patient)
     except SettingsError as error:
         mend = "Correct it, or unset it for its default (docs/settings.md)."

@@ -202,13 +202,13 @@ class Measurer:
         return {name: list(figures.items()) for name, figures in sums.items()}
 
 
-class Busy(Protocol):
+class RequestLoad(Protocol):
     """Knows how many requests are at work."""
 
     in_flight: int
 
 
-class Searching(Protocol):
+class SearchLoad(Protocol):
     """Knows the searches of this process."""
 
     @property
@@ -220,7 +220,7 @@ class Searching(Protocol):
         """The ids of the processes that make them."""
 
 
-class Following(Protocol):
+class FeedStatus(Protocol):
     """Knows why it cannot follow the configuration, or None."""
 
     @property
@@ -236,12 +236,12 @@ class Cache(Protocol):
         """Bytes in all, bytes of the tenant with the most, and evictions so far."""
 
 
-async def keep_telling(
+async def keep_reporting(
     meters: Meters,
-    edge: Busy,
-    refresher: Following,
+    edge: RequestLoad,
+    refresher: FeedStatus,
     astray: Collection[str],
-    searching: Searching,
+    searching: SearchLoad,
     caches: Mapping[str, Cache],
 ) -> None:
     """Note for ever how this process stands, for whoever answers for all of them."""

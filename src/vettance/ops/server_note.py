@@ -14,7 +14,7 @@ FILE: Final = "server.json"
 _NOTE_BYTES_MAX: Final = 4096
 
 
-class Served(msgspec.Struct, frozen=True, rename="camel"):
+class ServerNote(msgspec.Struct, frozen=True, rename="camel"):
     """A server: its process, where it answers ("" for one that answers nobody), its version, since when."""
 
     pid: int
@@ -36,7 +36,7 @@ class Served(msgspec.Struct, frozen=True, rename="camel"):
 
 def note_server(folder: Path, url: str) -> None:
     """Leave a note that this process serves a data folder. Where that cannot be written, there is none."""
-    note = Served(os.getpid(), url, __version__, timestamp(clock.now_ms()))
+    note = ServerNote(os.getpid(), url, __version__, timestamp(clock.now_ms()))
     draft = folder / f"{FILE}.draft"
     with contextlib.suppress(OSError):
         with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
@@ -52,10 +52,10 @@ def remove_note(folder: Path) -> None:
             (folder / FILE).unlink()
 
 
-def read_note(folder: Path) -> Served | None:
+def read_note(folder: Path) -> ServerNote | None:
     """Return the note of a data folder; None when there is none that can be read."""
     try:
         with (folder / FILE).open("rb") as file:
-            return msgspec.json.decode(file.read(_NOTE_BYTES_MAX), type=Served)
+            return msgspec.json.decode(file.read(_NOTE_BYTES_MAX), type=ServerNote)
     except (OSError, msgspec.MsgspecError):
         return None

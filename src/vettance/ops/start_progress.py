@@ -39,7 +39,7 @@ class StartProgress:
 
 
 @contextlib.asynccontextmanager
-async def telling(progress: StartProgress, every_s: float = TELL_S) -> AsyncIterator[None]:
+async def reporting(progress: StartProgress, every_s: float = TELL_S) -> AsyncIterator[None]:
     """Tell of a start's progress while the block runs."""
     task = asyncio.create_task(progress.tell(every_s))
     try:

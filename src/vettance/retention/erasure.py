@@ -25,7 +25,7 @@ from vettance.retention.stored_texts import (
     TextColumns,
 )
 from vettance.tenants.sql import note_change
-from vettance.tenants.vault import Sealed, Vault
+from vettance.tenants.vault import UnsealFailure, Vault
 
 _PAGE = 100
 #: The place that the answers kept for retries are sealed for, as `replays` names it.
@@ -214,7 +214,7 @@ class Eraser:
                 told = " ".join(keys) + headers.decode(errors="replace")
                 try:
                     content = self._vault.open(sealed, *place)
-                except Sealed:
+                except UnsealFailure:
                     # Its path is known by a digest only: whom it names can no longer be determined.
                     statements.append(sql.remove_row(tenant, ANSWERS, keys))
                     continue

@@ -6,13 +6,13 @@ from typing import Any, Final
 import msgspec
 
 from vettance.rules.expression import (
+    AggregateExpression,
     Apply,
     Default,
     Expression,
     Items,
     Literal,
     PresenceTest,
-    Remembered,
     cast,
     children,
     literal,
@@ -255,7 +255,7 @@ def _remembered(
     value: Expression | None,
     keys: tuple[Expression, ...],
     window_ms: int,
-) -> Remembered:
+) -> AggregateExpression:
     by = keys[0].text if len(keys) == 1 else "(" + ", ".join(key.text for key in keys) + ")"
     parts = [f"by={by}", f'within="{window_text(window_ms)}"']
     if value is not None:
@@ -264,7 +264,7 @@ def _remembered(
             parts.append(f"where={condition.text}")
     elif condition is not None:
         parts.insert(0, condition.text)
-    found = Remembered(
+    found = AggregateExpression(
         type=Type(word.result),
         text=f"{word.name}({', '.join(parts)})",
         kind=word.name,

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from vettance.rules.expression import (
     NUMBER_MAX,
+    AggregateExpression,
     Apply,
     Arithmetic,
     Cast,
@@ -27,7 +28,6 @@ from vettance.rules.expression import (
     Member,
     Not,
     PresenceTest,
-    Remembered,
 )
 from vettance.rules.schema import Type
 
@@ -46,7 +46,7 @@ _CLASSES: Final = {
 #: What the written source may name besides its own locals and globals.
 BUILTINS: Final = {"__builtins__": {}, "int": int, "float": float, "str": str, "bool": bool, "list": list}
 
-_VALUED: Final = (Fact, Remembered, Cast, Apply, Default, Conditional)
+_VALUED: Final = (Fact, AggregateExpression, Cast, Apply, Default, Conditional)
 _WAITING: Final = object()
 
 Key = tuple[str, Type, str]
@@ -130,7 +130,7 @@ class ExpressionWriter:
     def _shared(self, expression: Expression, form: str) -> str:
         if isinstance(expression, Literal):
             return self._write(expression, form)
-        if isinstance(expression, Fact | Remembered) and form == "value":
+        if isinstance(expression, Fact | AggregateExpression) and form == "value":
             names = self._facts if isinstance(expression, Fact) else self._answers
             return names[expression.text]
         if isinstance(expression, _VALUED) and form != "value":

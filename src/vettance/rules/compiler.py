@@ -14,7 +14,7 @@ import msgspec
 from vettance.rules.codegen import BUILTINS, ExpressionWriter
 from vettance.rules.expression import Expression, facts_in
 from vettance.rules.key_text import composite_key, digest_key, scalar, single_key
-from vettance.rules.language import Checked
+from vettance.rules.language import CheckedText
 from vettance.rules.plan_builder import Memory, read_memory
 from vettance.rules.schema import Schema, Type
 from vettance.rules.unknowns import Failure, PartialFacts, PartialObservation, message_of
@@ -27,7 +27,7 @@ Fired = tuple[list[int], list[tuple[int, str]]]
 _KEY_CHARS_MAX: Final = 256
 
 
-class Compiled(msgspec.Struct, frozen=True):
+class CompiledRules(msgspec.Struct, frozen=True):
     """A rule set ready to run. Indexes of rules are positions in the sequence that was compiled.
 
     `facts(event)` extracts every field that any rule reads, in the order of `fact_names`. `observe(facts)`
@@ -50,7 +50,7 @@ class Compiled(msgspec.Struct, frozen=True):
     source: str  # the Python that was made, for people
 
 
-def compile_rules(rules: Sequence[tuple[str, Checked]], schema: Schema) -> Compiled:
+def compile_rules(rules: Sequence[tuple[str, CheckedText]], schema: Schema) -> CompiledRules:
     """Compile rules, each an id and its checked text, against the schema they were checked with."""
     fact_names = tuple(dict.fromkeys(name for _, checked in rules for name in checked.names))
     memory = read_memory([checked for _, checked in rules])
@@ -58,7 +58,7 @@ def compile_rules(rules: Sequence[tuple[str, Checked]], schema: Schema) -> Compi
     observe_source, observe = _compile_observe(fact_names, memory)
     numbered = [(index, checked.expression) for index, (_, checked) in enumerate(rules)]
     run_source, run = _compile_run(fact_names, memory.plan, numbered)
-    return Compiled(
+    return CompiledRules(
         plan=memory.plan,
         fact_names=fact_names,
         rule_ids=tuple(rule_id for rule_id, _ in rules),

@@ -73,7 +73,7 @@ def change_lines(changes: Sequence[RuleChange]) -> list[str]:
     for change in changes:
         name = (change.rule or _RULE_SET).ljust(width)
         if change.kind == "changed":
-            short, long = _told(change)
+            short, long = _change_lines(change)
             lines.append(f"~ {name}  {'; '.join(short)}".rstrip())
             lines += long
         else:
@@ -84,14 +84,14 @@ def change_lines(changes: Sequence[RuleChange]) -> list[str]:
     return lines
 
 
-def _told(change: RuleChange) -> tuple[list[str], list[str]]:
+def _change_lines(change: RuleChange) -> tuple[list[str], list[str]]:
     """Return what changed in few words, and the texts for which that is no way."""
     short: list[str] = []
     long: list[str] = []
     for member, new in change.after.items():
         old = change.before[member]
         if isinstance(old, dict) and isinstance(new, dict):
-            short += _members_told(member, old, new)
+            short += _member_lines(member, old, new)
         elif isinstance(old, list | tuple):
             short.append(f"{member} {len(old)} → {len(new)}" if len(old) != len(new) else f"{member} changed")
         elif max(len(str(old)), len(str(new))) <= _SHORT_CHARS_MAX:
@@ -102,7 +102,7 @@ def _told(change: RuleChange) -> tuple[list[str], list[str]]:
     return short, long
 
 
-def _members_told(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def _member_lines(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     names = dict.fromkeys((*old, *new))
     return [
         f"{name}.{one} {_shown(old.get(one))} → {_shown(new.get(one))}"

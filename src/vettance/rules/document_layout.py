@@ -9,8 +9,8 @@ from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.document import DocumentFault, Node, plain, read_document
 from vettance.rules.rule import (
     JSON,
+    EarlierEvents,
     Fault,
-    Given,
     Levels,
     Rule,
     RuleSet,
@@ -303,10 +303,10 @@ class _Layout:
             return {}
         return value
 
-    def given(self, place: Node, where: str) -> Given:
+    def given(self, place: Node, where: str) -> EarlierEvents:
         event = self.event(place, where)
         members: dict[str, Node] = place.value if isinstance(place.value, dict) else {}
-        given = Given(
+        given = EarlierEvents(
             event={name: value for name, value in event.items() if name not in _GIVEN_CONTROLS},
             at_ms=self.span_ms(members.get("at"), f"{where}.at", -60_000, back=True),
             repeat=self.integer(members.get("repeat"), f"{where}.repeat", 1, REPEAT_MAX, 1),

@@ -117,7 +117,7 @@ class Apply(Expression, frozen=True, kw_only=True):
     total: bool  # gives a value whenever all its arguments are known
 
 
-class Remembered(Expression, frozen=True, kw_only=True):
+class AggregateExpression(Expression, frozen=True, kw_only=True):
     """An aggregate over the events before this one. `upkeep` is its cost, however many rules read it."""
 
     kind: str
@@ -171,7 +171,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
             parts = (expression.inner, expression.fallback)
         case Apply():
             parts = expression.arguments
-        case Remembered():
+        case AggregateExpression():
             parts = (*expression.keys, expression.condition, expression.value)
         case _:
             parts = ()

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from vettance.rules.compiler import Compiled, compile_rules
+from vettance.rules.compiler import CompiledRules, compile_rules
 from vettance.rules.document import DOCUMENT_BYTES_MAX, DocumentFault, Node, position_in, read_document
 from vettance.rules.document_layout import FAULTS_MAX, DocumentLayout, SourceMarks, read_layout, read_ruleset
 from vettance.rules.extension import Pack, extend
 from vettance.rules.fault import RuleFault, pointed
-from vettance.rules.language import Checked, check
+from vettance.rules.language import CheckedText, check
 from vettance.rules.plan_builder import TooManyAggregates
 from vettance.rules.rule import Fault, Rule, RuleSet, RuleSetRefused
 from vettance.rules.schema import Schema
@@ -40,7 +40,7 @@ class TestResult(NamedTuple):
     miss: FailedTest | None
 
 
-class Examined(NamedTuple):
+class GateResult(NamedTuple):
     """What the gate found. `compiled` has the running rules, or is None when they cannot run together.
 
     `faults` holds errors and warnings in the order of the document. `extends` is the pack that the document
@@ -48,7 +48,7 @@ class Examined(NamedTuple):
     """
 
     ruleset: RuleSet
-    compiled: Compiled | None
+    compiled: CompiledRules | None
     faults: tuple[Fault, ...]
     extends: str | None = None
     results: tuple[TestResult, ...] = ()
@@ -58,14 +58,14 @@ class Examined(NamedTuple):
         """Those faults for which the rule set is refused."""
         return tuple(fault for fault in self.faults if not fault.warning)
 
-    def passed(self) -> Compiled:
+    def passed(self) -> CompiledRules:
         """Return the running rules, compiled. Raises `RuleSetRefused` naming every fault."""
         if self.errors or self.compiled is None:
             raise RuleSetRefused(self.faults)
         return self.compiled
 
 
-def examine(document: str, context: Context) -> Examined:
+def examine(document: str, context: Context) -> GateResult:
     """Check, compile and try a document: its shape, the texts of its rules, their tests, their cost.
 
     An active rule needs a test in which it fires and one in which it does not.
@@ -73,7 +73,7 @@ def examine(document: str, context: Context) -> Examined:
     try:
         root = read_document(document)
     except DocumentFault as fault:
-        return Examined(RuleSet(name=""), None, (Fault("document", fault.message, fault.line),))
+        return GateResult(RuleSet(name=""), None, (Fault("document", fault.message, fault.line),))
     extension = extend(root, context.pack)
     layout = read_layout(extension.root)
     layout.faults[:0] = extension.faults
@@ -83,7 +83,7 @@ def examine(document: str, context: Context) -> Examined:
 
 def admit(
     ruleset: RuleSet, schema: Schema, parse_event: Parse, make_velocity: Callable[[], Velocity]
-) -> Compiled:
+) -> CompiledRules:
     """Pass a rule set that no document says through the gate. Raises `RuleSetRefused` naming every fault."""
     bare = Node(None, 0)
     marks = tuple(SourceMarks(bare, None, (), sound=True) for _ in ruleset.rules)
@@ -103,12 +103,12 @@ def read_extended(document: str, pack: Pack | None) -> RuleSet:
     return layout.ruleset
 
 
-def compile_ruleset(ruleset: RuleSet, schema: Schema) -> Compiled:
+def compile_ruleset(ruleset: RuleSet, schema: Schema) -> CompiledRules:
     """Compile the running rules of a rule set that passed the gate before.
 
     Its tests are not run again, and what later became doubtful is left as it was: it must go on deciding.
     """
-    checked: dict[str, Checked] = {}
+    checked: dict[str, CheckedText] = {}
     faults: list[Fault] = []
     for rule in ruleset.rules:
         try:
@@ -124,15 +124,15 @@ def compile_ruleset(ruleset: RuleSet, schema: Schema) -> Compiled:
     return compiled
 
 
-def compile_document(document: str, schema: Schema) -> tuple[RuleSet, Compiled]:
+def compile_document(document: str, schema: Schema) -> tuple[RuleSet, CompiledRules]:
     """Read and compile a document that passed the gate before. Raises `RuleSetRefused`."""
     ruleset = read_ruleset(document)
     return ruleset, compile_ruleset(ruleset, schema)
 
 
-def _examine(layout: DocumentLayout, document: str, context: Context) -> Examined:
+def _examine(layout: DocumentLayout, document: str, context: Context) -> GateResult:
     faults = layout.faults
-    good: list[tuple[Rule, Checked, SourceMarks]] = []
+    good: list[tuple[Rule, CheckedText, SourceMarks]] = []
     for rule, marks in zip(layout.ruleset.rules, layout.marks, strict=True):
         checked = _check(rule, marks, document, context.schema, faults) if rule.when else None
         if marks.sound:
@@ -149,12 +149,12 @@ def _examine(layout: DocumentLayout, document: str, context: Context) -> Examine
     elif compiled is not None:
         results = _try(good, compiled, context, faults)
     faults.sort(key=lambda fault: (fault.line or 0, fault.column or 0))
-    return Examined(layout.ruleset, compiled, tuple(_first(faults)), results=tuple(results))
+    return GateResult(layout.ruleset, compiled, tuple(_first(faults)), results=tuple(results))
 
 
 def _check(
     rule: Rule, marks: SourceMarks, document: str, schema: Schema, faults: list[Fault]
-) -> Checked | None:
+) -> CheckedText | None:
     try:
         checked = check(rule.when, schema)
     except RuleFault as fault:
@@ -196,7 +196,9 @@ def _missing_tests(rule: Rule, marks: SourceMarks) -> list[Fault]:
     return [Fault(where, message, line, column, warning=True, test="")]
 
 
-def _compile(rules: Sequence[tuple[str, Checked]], schema: Schema, faults: list[Fault]) -> Compiled | None:
+def _compile(
+    rules: Sequence[tuple[str, CheckedText]], schema: Schema, faults: list[Fault]
+) -> CompiledRules | None:
     try:
         compiled = compile_rules(rules, schema)
     except TooManyAggregates as error:
@@ -210,7 +212,10 @@ def _compile(rules: Sequence[tuple[str, Checked]], schema: Schema, faults: list[
 
 
 def _try(
-    good: list[tuple[Rule, Checked, SourceMarks]], compiled: Compiled, context: Context, faults: list[Fault]
+    good: list[tuple[Rule, CheckedText, SourceMarks]],
+    compiled: CompiledRules,
+    context: Context,
+    faults: list[Fault],
 ) -> list[TestResult]:
     velocity = context.make_velocity()
     results: list[TestResult] = []
@@ -241,7 +246,7 @@ __all__ = [
     "DOCUMENT_BYTES_MAX",
     "TRIAL_EVENTS_MAX",
     "Context",
-    "Examined",
+    "GateResult",
     "TestResult",
     "admit",
     "compile_document",

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from vettance.rules.calls import call
-from vettance.rules.expression import Expression, Fact, Items, Literal, Remembered, literal
+from vettance.rules.expression import AggregateExpression, Expression, Fact, Items, Literal, literal
 from vettance.rules.fault import RuleFault
 from vettance.rules.functions import WORDS
 from vettance.rules.operators import NUMBER_MAX, arithmetic, choice, comparison, logic_of, unary
@@ -19,7 +19,7 @@ from vettance.rules.scanner import STRING_CHARS_MAX
 from vettance.rules.schema import Schema, Type
 from vettance.velocity.aggregates import AGGREGATES
 
-__all__ = ["Checked", "RuleFault", "check"]
+__all__ = ["CheckedText", "RuleFault", "check"]
 
 PATH_PARTS_MAX: Final = 12  # A free-form object is at most 10 deep; its own name has one or two parts.
 COST_MAX: Final = 20_000  # Of one rule, in units of about 20 ns.
@@ -28,18 +28,18 @@ _ENTITIES: Final = {"true": True, "false": False}
 _NULLS: Final = ("null", "none", "nil", "undefined")
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckedText(msgspec.Struct, frozen=True):
     """A rule text that has been found good. `cost` is in units of about 20 ns, when nothing is shared."""
 
     text: str
     expression: Expression
     cost: int
     names: tuple[str, ...]  # the fields it reads, in order of first use
-    aggregates: tuple[Remembered, ...]
+    aggregates: tuple[AggregateExpression, ...]
     doubts: tuple[RuleFault, ...] = ()  # comparisons that no event, or every event, fulfils
 
 
-def check(text: str, schema: Schema) -> Checked:
+def check(text: str, schema: Schema) -> CheckedText:
     """Check a rule text against the names of a schema. Raises `RuleFault` for the first fault of several."""
     reading = Reading(text.replace("\r\n", "\n"), schema, _READERS)
     expression = reading.want(reading.parse(), Type.BOOL, "a rule")
@@ -51,7 +51,9 @@ def check(text: str, schema: Schema) -> Checked:
     cost = expression.cost + sum(found.upkeep for found in aggregates)
     if cost > COST_MAX:
         raise RuleFault("this rule costs too much to run", reading.text, 1, 1, hint="split it into several")
-    return Checked(reading.text, expression, cost, tuple(reading.names), aggregates, tuple(reading.doubts))
+    return CheckedText(
+        reading.text, expression, cost, tuple(reading.names), aggregates, tuple(reading.doubts)
+    )
 
 
 def constant(reading: Reading, node: ast.Constant) -> Expression:

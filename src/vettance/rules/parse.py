@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from vettance.rules.domain import Doubt
-from vettance.rules.expression import Expression, Literal, Remembered, cast
+from vettance.rules.expression import AggregateExpression, Expression, Literal, cast
 from vettance.rules.fault import RuleFault
 from vettance.rules.scanner import NESTING_MAX, Token, fault_at, scan
 from vettance.rules.schema import Schema, Type
@@ -35,7 +35,7 @@ class Reading:
         self.text = text
         self.schema = schema
         self.inside: str | None = None  # the aggregate whose brackets are being read
-        self.aggregates: dict[str, Remembered] = {}
+        self.aggregates: dict[str, AggregateExpression] = {}
         self.names: dict[str, None] = {}
         self.faults: list[RuleFault] = []  # those of parts that were left out
         self.doubts: list[RuleFault] = []  # comparisons that no event fulfils, or every event

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from vettance.rules.expression import Expression, Remembered
-from vettance.rules.language import Checked
+from vettance.rules.expression import AggregateExpression, Expression
+from vettance.rules.language import CheckedText
 from vettance.rules.schema import Type
 from vettance.velocity.aggregates import AGGREGATES
 from vettance.velocity.port import Aggregate, Plan, Series
@@ -26,9 +26,9 @@ class Memory(NamedTuple):
     upkeep: int  # what all aggregates cost for each event, in units of about 20 ns
 
 
-def read_memory(rules: Sequence[Checked]) -> Memory:
+def read_memory(rules: Sequence[CheckedText]) -> Memory:
     """Gather the aggregates of all rules. Those of one condition, key and value share a series."""
-    aggregates: dict[str, Remembered] = {}
+    aggregates: dict[str, AggregateExpression] = {}
     for checked in rules:
         for found in checked.aggregates:
             aggregates.setdefault(found.text, found)
@@ -70,7 +70,7 @@ def read_memory(rules: Sequence[Checked]) -> Memory:
     )
 
 
-def _series_name(found: Remembered, kind: str) -> str:
+def _series_name(found: AggregateExpression, kind: str) -> str:
     parts = [f"by={found.key_text}"]
     if found.value is not None:
         parts.insert(0, found.value.text)

@@ -16,7 +16,7 @@ JSON = dict[str, Any]
 _SHOWN_CHARS_MAX: Final = 200  # Of a value that a test shows; a longer one is not read anyway.
 
 
-class Given(msgspec.Struct, frozen=True, kw_only=True):
+class EarlierEvents(msgspec.Struct, frozen=True, kw_only=True):
     """Events that happen before the tested one: `repeat` of them, `every_ms` apart, from `at_ms` on.
 
     `at_ms` is negative: milliseconds before the tested event. `{i}` in any text of `event` is replaced by the
@@ -35,7 +35,7 @@ class RuleTest(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     event: JSON
     fires: bool
-    given: tuple[Given, ...] = ()
+    given: tuple[EarlierEvents, ...] = ()
     now_ms: int | None = None
 
 

@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple, NoReturn
 import click
 
 from vettance.commands import counted, data_option, fail, json_option, show, write_document
-from vettance.rules.compiler import Compiled
+from vettance.rules.compiler import CompiledRules
 from vettance.rules.document import DOCUMENT_BYTES_MAX
-from vettance.rules.gate import Context, Examined, TestResult, examine
+from vettance.rules.gate import Context, GateResult, TestResult, examine
 from vettance.rules.packs import PackUnknown, load_pack_text
 from vettance.rules.rule import Fault, RuleSet, shown_value
 from vettance.rules.ruleset import write_ruleset
@@ -21,7 +21,7 @@ file_argument = click.argument("file", type=click.Path(exists=True, dir_okay=Fal
 _SEVERITIES: Final = {False: "error", True: "warning"}
 
 
-class Admitted(NamedTuple):
+class CheckedRuleFile(NamedTuple):
     """A file that passed the gate: its text, and what it comes to with the pack that it builds on.
 
     `document` is what is stored to be run: the text itself, or one that no longer needs the pack.
@@ -31,7 +31,7 @@ class Admitted(NamedTuple):
     document: str
     extends: str | None
     ruleset: RuleSet
-    compiled: Compiled
+    compiled: CompiledRules
     warnings: tuple[Fault, ...]
 
 
@@ -80,7 +80,7 @@ def warn(faults: Iterable[Fault]) -> None:
         click.echo(f"{fault}\n", err=True)
 
 
-def admit_file(file: Path, context: Context) -> Admitted:
+def admit_file(file: Path, context: Context) -> CheckedRuleFile:
     """Pass a file through the gate. Everything wrong is shown, and any error ends the command."""
     text = read_rules(file)
     found = examine(text, context)
@@ -94,7 +94,7 @@ def admit_file(file: Path, context: Context) -> Admitted:
     if found.errors or found.compiled is None:
         refuse(file, found.faults)
     warn(found.faults)
-    return Admitted(text, document, found.extends, found.ruleset, found.compiled, found.faults)
+    return CheckedRuleFile(text, document, found.extends, found.ruleset, found.compiled, found.faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class RuleFiles:
             write_document(document, {"pack": name}, None, as_json=as_json)
 
 
-def _show_results(found: Examined, results: Sequence[TestResult], *, as_json: bool) -> None:
+def _show_results(found: GateResult, results: Sequence[TestResult], *, as_json: bool) -> None:
     rows: list[dict[str, Any]] = [
         {
             "rule": one.rule,

@@ -8,7 +8,7 @@ from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.difference import RuleChange, diff
 from vettance.rules.document_layout import read_ruleset
 from vettance.rules.gate import admit, compile_document, compile_ruleset
-from vettance.rules.rule import JSON, Fault, Given, Rule, RuleSet, RuleSetRefused, RuleTest
+from vettance.rules.rule import JSON, EarlierEvents, Fault, Rule, RuleSet, RuleSetRefused, RuleTest
 from vettance.wire.payload import timestamp
 
 __all__ = [
@@ -85,7 +85,7 @@ def _test_out(test: RuleTest) -> JSON:
     return members | {"event": _Inline(test.event), "fires": test.fires}
 
 
-def _given_out(given: Given) -> JSON:
+def _given_out(given: EarlierEvents) -> JSON:
     members = _Inline(given.event)
     members["at"] = _span(given.at_ms)
     if given.repeat != 1:

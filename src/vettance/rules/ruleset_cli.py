@@ -33,7 +33,7 @@ from vettance.tenants.sql import note_change
 from vettance.wire.payload import JSON, timestamp
 
 if TYPE_CHECKING:
-    from vettance.rules.rule_file import Admitted
+    from vettance.rules.rule_file import CheckedRuleFile
 
 tenant_option = click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose rules.")
 
@@ -128,7 +128,12 @@ class Versions(RuleFiles):
             )
 
     def _save(
-        self, data: str | None, tenant_id: str, before: StoredRuleSet | None, admitted: Admitted, note: str
+        self,
+        data: str | None,
+        tenant_id: str,
+        before: StoredRuleSet | None,
+        admitted: CheckedRuleFile,
+        note: str,
     ) -> int:
         """Store what passed the gate as the version after the one it was compared with."""
         version = 1 if before is None or before.version is None else before.version + 1

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.errors import Refusal
-from vettance.rules.compiler import Compiled, Facts
-from vettance.rules.language import Checked
-from vettance.rules.rule import JSON, Given, RuleTest
+from vettance.rules.compiler import CompiledRules, Facts
+from vettance.rules.language import CheckedText
+from vettance.rules.rule import JSON, RuleTest
 from vettance.velocity.port import Velocity
 
 #: The moment of a tested event when its test names none: an ordinary Thursday at noon.
@@ -25,7 +25,12 @@ class FailedTest(NamedTuple):
 
 
 def try_rule(
-    compiled: Compiled, index: int, checked: Checked, test: RuleTest, parse: Parse, velocity: Velocity
+    compiled: CompiledRules,
+    index: int,
+    checked: CheckedText,
+    test: RuleTest,
+    parse: Parse,
+    velocity: Velocity,
 ) -> FailedTest | None:
     """Run one test of rule `index`, whose text is `checked`. Return None when it passes."""
     now_ms = NOW_MS if test.now_ms is None else test.now_ms
@@ -57,7 +62,7 @@ def try_rule(
 
 
 def _seen_by(
-    checked: Checked, compiled: Compiled, facts: Facts, answers: Sequence[Any]
+    checked: CheckedText, compiled: CompiledRules, facts: Facts, answers: Sequence[Any]
 ) -> tuple[tuple[str, Any], ...]:
     names = dict(zip(compiled.fact_names, facts, strict=True))
     aggregates = dict(zip(compiled.plan.aggregate_names, answers, strict=True))
@@ -83,4 +88,4 @@ def events_of(test: RuleTest) -> int:
     return 1 + sum(given.repeat for given in test.given)
 
 
-__all__ = ["NOW_MS", "FailedTest", "Given", "Parse", "events_of", "numbered", "try_rule"]
+__all__ = ["NOW_MS", "FailedTest", "Parse", "events_of", "numbered", "try_rule"]

@@ -22,6 +22,7 @@ from vettance.rules.domain import (
     union,
 )
 from vettance.rules.expression import (
+    AggregateExpression,
     Apply,
     Arithmetic,
     Compare,
@@ -31,7 +32,6 @@ from vettance.rules.expression import (
     Fact,
     Literal,
     Member,
-    Remembered,
 )
 from vettance.rules.functions import WORDS
 from vettance.rules.parse import Reading, clip
@@ -77,7 +77,7 @@ def _apply(found: Apply, fields: Fields) -> Domain:
     return given(*(domain_of(argument, fields) for argument in found.arguments))
 
 
-def _remembered(found: Remembered, fields: Fields) -> Domain:
+def _remembered(found: AggregateExpression, fields: Fields) -> Domain:
     inner = domain_of(found.value, fields) if found.value is not None else ANYTHING
     match AGGREGATES[found.kind].range:
         case Range.COUNT:
@@ -106,7 +106,7 @@ _DOMAINS: Final[dict[type[Expression], Callable[[Any, Fields], Domain]]] = {
     Conditional: _choice,
     Arithmetic: _arithmetic,
     Apply: _apply,
-    Remembered: _remembered,
+    AggregateExpression: _remembered,
 }
 
 

@@ -37,7 +37,7 @@ from vettance.limits.quota import QUOTA_WINDOW_S
 from vettance.limits.quota_usage import keep_saving
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
-from vettance.ops.gauges import Cache, Measurer, keep_noting, keep_telling
+from vettance.ops.gauges import Cache, Measurer, keep_noting, keep_reporting
 from vettance.ops.start_progress import StartProgress
 from vettance.processes.malloc import give_back
 from vettance.redis_link.down import StateDown
@@ -237,7 +237,7 @@ class Service:
             asyncio.create_task(self.aml.preserver.run()),
             asyncio.create_task(keep_saving(self.tally)),
             asyncio.create_task(keep_recording(self.store, self.keys)),
-            asyncio.create_task(keep_telling(self.meters, *standing)),
+            asyncio.create_task(keep_reporting(self.meters, *standing)),
             asyncio.create_task(keep_noting(self.store)),
             asyncio.create_task(record_when_proven(self.store, self.secret, self.keys)),
         ]

@@ -51,7 +51,7 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
     import uvloop
 
     from vettance.server.stop_times import STOP_S_MAX
-    from vettance.server.web_process import REFUSALS, serve_until_told
+    from vettance.server.web_process import REFUSALS, serve_until_stopped
 
     give_back_early()
     settings = msgspec.structs.replace(settings_of(data, make=True), role=Role(role))
@@ -59,18 +59,18 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
     if seat is not None:
         _serve_as_child(settings, Child(seat))
         return
-    _insist_on_sharing(settings, workers)
+    _check_sharing(settings, workers)
     if settings.unsafe_webhooks:
         _warn_of_unsafe_webhooks()
     try:
         listener = None if settings.role is Role.WORKER else _listen(host, port)
-        _insist_on_means(settings)
-        say = partial(_say_it_works if listener is None else partial(_say_where, listener), settings.data)
+        _check_options(settings)
+        say = partial(_print_ready if listener is None else partial(_print_address, listener), settings.data)
         if listener is None or workers == 1:
-            uvloop.run(serve_until_told(settings, listener, say, _say_it_waits))
+            uvloop.run(serve_until_stopped(settings, listener, say, _print_waiting))
         else:
             arguments = ("--data", str(settings.data))
-            pool = WorkerPool(listener, workers, settings.role, arguments, say, _say_it_waits, STOP_S_MAX)
+            pool = WorkerPool(listener, workers, settings.role, arguments, say, _print_waiting, STOP_S_MAX)
             sys.exit(pool.run())
     except REFUSALS as error:
         fail(_reason(error))
@@ -82,10 +82,10 @@ def _serve_as_child(settings: Settings, child: Child) -> None:
     """Serve as one of several processes. The parent says where, why not yet, and why not."""
     import uvloop
 
-    from vettance.server.web_process import REFUSALS, serve_until_told
+    from vettance.server.web_process import REFUSALS, serve_until_stopped
 
     try:
-        uvloop.run(serve_until_told(settings, child.listener, child.ready, child.wait, child.link))
+        uvloop.run(serve_until_stopped(settings, child.listener, child.ready, child.wait, child.link))
     except REFUSALS as error:
         child.refuse(_reason(error))
         sys.exit(1)
@@ -96,7 +96,7 @@ def _reason(error: Exception) -> str:
     return f"VETTANCE_REDIS_URL: {reason}" if isinstance(error, StateDown) else reason
 
 
-def _insist_on_means(settings: Settings) -> None:
+def _check_options(settings: Settings) -> None:
     """Refuse what can be seen before anything is started or any process forked. Raises `SettingsError`."""
     check_secret(settings)
     probe_addresses(settings)
@@ -104,7 +104,7 @@ def _insist_on_means(settings: Settings) -> None:
     probe_redis(settings)
 
 
-def _insist_on_sharing(settings: Settings, workers: int) -> None:
+def _check_sharing(settings: Settings, workers: int) -> None:
     """Refuse what would have several processes where only one can be."""
     if workers == 1 and settings.role is Role.ALL:
         return
@@ -145,7 +145,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _say_where(listener: socket.socket, data: Path) -> None:
+def _print_address(listener: socket.socket, data: Path) -> None:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{port}"
@@ -153,10 +153,10 @@ def _say_where(listener: socket.socket, data: Path) -> None:
     click.echo(f"Vettance {__version__} listens on {address} (API page: {address}/docs)", err=True)
 
 
-def _say_it_works(data: Path) -> None:
+def _print_ready(data: Path) -> None:
     note_server(data, "")
     click.echo(f"Vettance {__version__} works in the background", err=True)
 
 
-def _say_it_waits(reason: str) -> None:
+def _print_waiting(reason: str) -> None:
     click.echo(f"Vettance {__version__} cannot start yet: {reason}", err=True)

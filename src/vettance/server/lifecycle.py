@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vettance.deployment.connect import connect_store
 from vettance.ops.metrics_server import MetricsDoor
-from vettance.ops.start_progress import StartProgress, telling
+from vettance.ops.start_progress import StartProgress, reporting
 from vettance.server.application import Service
 from vettance.settings.settings import Role, Settings
 from vettance.telemetry.logs import logger
@@ -26,7 +26,7 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
     place = take_place("worker" if settings.role is Role.WORKER else "web")
     tracing = _open_tracing(settings)
     progress = StartProgress()
-    async with telling(progress):
+    async with reporting(progress):
         progress.begin("opening the store")
         store = await connect_store(settings, writer="process", meters=place.meters)
         try:

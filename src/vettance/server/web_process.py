@@ -76,7 +76,7 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def serve_until_told(
+async def serve_until_stopped(
     settings: Settings,
     listener: socket.socket | None,
     say: Callable[[], None],

@@ -33,7 +33,7 @@ def read_database_url(text: str) -> str:
     # Several hosts may stand in one URL; a path among them is that of a socket.
     named = [*hosts.split(","), *options.get("host", "").split(",")]
     ports = [_port_of(host) for host in named if not host.startswith("/")]
-    _insist_on_ports([*ports, *options.get("port", "").split(",")])
+    _check_ports([*ports, *options.get("port", "").split(",")])
     return text
 
 
@@ -73,7 +73,7 @@ def read_redis_url(text: str) -> str:
             raise ValueError("must name a socket, as in unix:///run/redis.sock?db=0")
     else:
         host = parts.netloc.rpartition("@")[2]
-        _insist_on_ports([_port_of(host)])
+        _check_ports([_port_of(host)])
         if not parts.hostname:
             raise ValueError("must name a host, as in redis://redis.internal:6379/0")
         number = number or parts.path
@@ -87,7 +87,7 @@ def read_collector_url(text: str) -> str:
     parts = _parts(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("must be a URL such as http://127.0.0.1:4318")
-    _insist_on_ports([_port_of(parts.netloc.rpartition("@")[2])])
+    _check_ports([_port_of(parts.netloc.rpartition("@")[2])])
     return text
 
 
@@ -98,7 +98,7 @@ def read_name_servers(text: str) -> str:
         parts = _NAME_SERVER.fullmatch(server)
         try:
             ip_address((parts[1] or parts[2]) if parts else server)
-            _insist_on_ports([(parts[3] if parts else None) or ""])
+            _check_ports([(parts[3] if parts else None) or ""])
         except ValueError:
             raise ValueError(
                 "must list IP addresses, each with or without a port, such as 10.0.0.53 or [fd00::53]:5353"
@@ -120,7 +120,7 @@ def _port_of(host: str) -> str:
     return host.rpartition("]")[2].partition(":")[2]
 
 
-def _insist_on_ports(ports: list[str]) -> None:
+def _check_ports(ports: list[str]) -> None:
     for port in ports:
         if port and read_whole(port, 1, _PORT_MAX) is None:
             raise ValueError(f"must name a port from 1 to {_PORT_MAX} ({_ESCAPES})")

@@ -72,6 +72,6 @@ def attach(environ: Mapping[str, str] = os.environ) -> tuple[SharedBoard, int]:
     return SharedBoard.shared(), 0
 
 
-def beside(slot: int) -> int:
+def companion_slot(slot: int) -> int:
     """Return the slot of the process that a web process keeps beside it (see `webhooks.supervise`)."""
     return slot + SLOTS // 2

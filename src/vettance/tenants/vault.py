@@ -15,7 +15,7 @@ _NONCE_BYTES: Final = 12
 _OPENED_MAX: Final = 10_000
 
 
-class Sealed(Exception):
+class UnsealFailure(Exception):
     """Something sealed does not open: another key sealed it, or it was moved to another row."""
 
 
@@ -43,14 +43,14 @@ class Vault:
         return _VERSION + nonce + self._cipher.encrypt(nonce, content, _bound(place))
 
     def open(self, sealed: bytes, *place: str) -> bytes:
-        """Decrypt what was sealed for this place. Raises `Sealed`."""
+        """Decrypt what was sealed for this place. Raises `UnsealFailure`."""
         if sealed[:1] != _VERSION or len(sealed) <= 1 + _NONCE_BYTES:
-            raise Sealed("what is stored has an unknown form")
+            raise UnsealFailure("what is stored has an unknown form")
         nonce, content = sealed[1 : 1 + _NONCE_BYTES], sealed[1 + _NONCE_BYTES :]
         try:
             return self._cipher.decrypt(nonce, content, _bound(place))
         except self._refused:
-            raise Sealed("what is stored does not open with this deployment's key") from None
+            raise UnsealFailure("what is stored does not open with this deployment's key") from None
 
     def open_again(self, sealed: bytes, *place: str) -> str:
         """The same for a short text that is wanted often: it is kept once it was opened."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from vettance.settings.settings import Settings
     from vettance.watchlists.index import Index
     from vettance.watchlists.list_store import Version
-    from vettance.watchlists.refresh import Imported, Progress
+    from vettance.watchlists.refresh import ImportResult, Progress
 
 _files = click.argument(
     "paths", nargs=-1, metavar="FILE…", type=click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -86,7 +86,7 @@ def _run(
         fail(str(error))
 
 
-def _told(done: Imported) -> dict[str, Any]:
+def _import_details(done: ImportResult) -> dict[str, Any]:
     version = done.version
     return {
         "source": version.source,
@@ -98,7 +98,7 @@ def _told(done: Imported) -> dict[str, Any]:
     }
 
 
-def _words(done: Imported) -> str:
+def _words(done: ImportResult) -> str:
     version = done.version
     text = (
         f"{SOURCES[version.source].title}: {version.entities:,} entities with {version.names:,} names, "
@@ -158,7 +158,7 @@ def import_files(
         fail("name the files of the list")
     with _progress(as_json=as_json) as progress:
 
-        async def work(store: Store, settings: Settings) -> Imported:
+        async def work(store: Store, settings: Settings) -> ImportResult:
             name, owner = await _owned(store, source, tenant)
             now_ms = clock.now_ms()
             return await import_list(
@@ -166,7 +166,7 @@ def import_files(
             )
 
         done = _run(data, work, make=True)
-    show(_told(done), _words(done), as_json=as_json)
+    show(_import_details(done), _words(done), as_json=as_json)
 
 
 @watchlist.command("remove")
@@ -216,7 +216,7 @@ def refresh(
     faults: list[str] = []
     with _progress(as_json=as_json) as progress:
 
-        async def work(store: Store, settings: Settings) -> list[Imported]:
+        async def work(store: Store, settings: Settings) -> list[ImportResult]:
             current = [sql.version_of(row) for row in await store.read(sql.select_current())]
             known = [stored.version.source for stored in current]
             wanted = sources or tuple(name for name in known if SOURCES[name].urls)
@@ -235,7 +235,7 @@ def refresh(
             return done
 
         finished = _run(data, work, make=True)
-    show([_told(one) for one in finished], "\n".join(map(_words, finished)), as_json=as_json)
+    show([_import_details(one) for one in finished], "\n".join(map(_words, finished)), as_json=as_json)
     if faults:
         fail("; ".join(faults))
 

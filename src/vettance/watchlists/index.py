@@ -51,7 +51,7 @@ class IndexFault(Exception):
     """The index cannot be used: not there, of another format, or damaged. It must be built again."""
 
 
-class _Sought(NamedTuple):
+class _QueryWord(NamedTuple):
     """One word of a query, or several run together: its weight, and the listed words it may be."""
 
     weight: float
@@ -289,12 +289,12 @@ class Index:
             shared += weight * np.logical_or.reduceat(firsts == ord(letter), offsets)
         return shared
 
-    def _sought(self, asked: Name, weights: Sequence[float]) -> list[_Sought]:
+    def _sought(self, asked: Name, weights: Sequence[float]) -> list[_QueryWord]:
         sought = []
         only = [word.kind in SEARCHED for word in asked.words]
         for word, weight, searched in zip(asked.words, weights, only, strict=True):
             if searched or not any(only):
-                sought.append(_Sought(weight, *self._similar(word)))
+                sought.append(_QueryWord(weight, *self._similar(word)))
         if len(asked.words) > 1:
             for places, joined in runs(asked):
                 if len(places) <= 3 and len(joined) <= 24:
@@ -302,16 +302,16 @@ class Index:
                     if asked.words[places[0]].syllables is not None:
                         parts = [asked.words[place].syllables for place in places]
                         word = word._replace(syllables=joined_syllables(parts))
-                    found = _Sought(self.rarity(word), *self._similar(word, joined=True))
+                    found = _QueryWord(self.rarity(word), *self._similar(word, joined=True))
                     if any(asked.words[place].kind is TokenKind.INITIAL for place in places):
                         # "O Brien" is O'Brien, but "W. Haddad" is no misspelt Haddad.
                         sure = found.similarities >= _INITIAL_JOINED_MIN
-                        found = _Sought(found.weight, found.words[sure], found.similarities[sure])
+                        found = _QueryWord(found.weight, found.words[sure], found.similarities[sure])
                     if len(found.words):
                         sought.append(found)
         return sought
 
-    def _names_of(self, sought: _Sought) -> tuple[_Array, _Array]:
+    def _names_of(self, sought: _QueryWord) -> tuple[_Array, _Array]:
         if not len(sought.words):
             return sought.words, sought.similarities
         starts, stops = self._post_ends[sought.words], self._post_ends[sought.words + 1]

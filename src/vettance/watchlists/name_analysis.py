@@ -167,7 +167,7 @@ def _person(parts: Sequence[_NamePart]) -> list[NameToken]:
 
 
 #: Kinds that a name may have beside its syllables.
-_BESIDE = frozenset({TokenKind.INITIAL, TokenKind.TITLE})
+_UNVOICED = frozenset({TokenKind.INITIAL, TokenKind.TITLE})
 #: Particles that may begin a name of nothing but syllables: Bin Ali.
 _SONS = frozenset({"bin", "ben"})
 
@@ -178,7 +178,7 @@ def _syllabic(words: list[NameToken]) -> list[NameToken]:
     He, Ho and Pan are family names then and no titles, nor is Lo a particle where the name begins or ends.
     """
     places = [
-        place for place, word in enumerate(words) if word.kind not in _BESIDE or is_syllables(word.text)
+        place for place, word in enumerate(words) if word.kind not in _UNVOICED or is_syllables(word.text)
     ]
     syllables = syllables_of([words[place].text for place in places])
     if syllables is None:

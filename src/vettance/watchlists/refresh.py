@@ -76,7 +76,7 @@ class ListRefused(Exception):
     """A list that is not taken over; the message says why. The version before stays the current one."""
 
 
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
+class ImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """What an import did. `index` is the name of the index over all current lists."""
 
     version: Version
@@ -95,7 +95,7 @@ async def import_list(
     smaller: bool = False,
     progress: Progress = _silent,
     owner: str = EVERYBODY,
-) -> Imported:
+) -> ImportResult:
     """Read the files of a list, keep them as a version, and build the index over all current lists.
 
     One commit makes the version current, names the index and tells every running process. `smaller` takes a
@@ -127,7 +127,7 @@ async def import_list(
             now_ms,
             lambda step: progress(f"indexing {step}", version.entities),
         )
-    return Imported(
+    return ImportResult(
         version=version,
         changed=before is None or before.version.version != version.version,
         entities_before=entities_before,
@@ -197,7 +197,7 @@ async def refresh_list(
     smaller: bool = False,
     progress: Progress = _silent,
     trust: ssl.SSLContext | None = None,
-) -> Imported:
+) -> ImportResult:
     """Fetch a list from its publisher (or from `urls`) and import it. Raises as `import_list` does."""
     addresses = urls or SOURCES[source].urls
     if not addresses:

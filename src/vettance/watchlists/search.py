@@ -20,7 +20,7 @@ from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
 from vettance.watchlists.match import EntityMatch, Subject
 from vettance.watchlists.search_processes import SearchFault
-from vettance.watchlists.search_protocol import INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
+from vettance.watchlists.search_protocol import INDEX_GONE, LATE, LENGTH_BYTES, SearchCall, framed
 
 #: Requests that a process holds at a time: the next one is there when it has answered the last.
 LEAD: Final = 2
@@ -89,7 +89,7 @@ class Searchers:
         cannot be opened; `SearchFault` when the search failed, or one process more than there are places
         ended under it: all there were may have been killed at once.
         """
-        asking = Asking(time.monotonic() + deadline_s, [str(folder) for folder in folders], subject)
+        asking = SearchCall(time.monotonic() + deadline_s, [str(folder) for folder in folders], subject)
         request = _Request(framed(_encode(asking)))
         self._queue.append(request)
         self.give_out()
@@ -209,7 +209,7 @@ class _SearcherSlot(asyncio.Protocol):
     def _answered(self, answer: bytes) -> None:
         if self.transport is None:
             if not answer and (folder := self._searchers.warming) is not None:
-                asking = Asking(time.monotonic() + _WARMING_S_MAX, [str(folder)], _ANYBODY)
+                asking = SearchCall(time.monotonic() + _WARMING_S_MAX, [str(folder)], _ANYBODY)
                 assert self._way is not None
                 self._way.write(framed(_encode(asking)))
             else:

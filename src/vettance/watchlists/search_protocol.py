@@ -16,7 +16,7 @@ INDEX_GONE: Final = "index gone"
 FAILED: Final = "the search failed"
 
 
-class Asking(msgspec.Struct, frozen=True, array_like=True):
+class SearchCall(msgspec.Struct, frozen=True, array_like=True):
     """A search that somebody waits for until `deadline` (of `time.monotonic`, which processes share).
 
     The first of the folders holds the index whose word counts matter.

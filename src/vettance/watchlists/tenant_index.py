@@ -8,7 +8,7 @@ from typing import Protocol
 from vettance.watchlists.match import EntityMatch, Subject
 
 
-class _Searched(Protocol):
+class _SearchableIndex(Protocol):
     folder: Path
     versions: Mapping[str, str]
 
@@ -18,7 +18,7 @@ class _Searched(Protocol):
 class Reach:
     """The index of everybody and that of a tenant's own list, or one of them. Safe between threads."""
 
-    def __init__(self, indexes: Sequence[_Searched]) -> None:
+    def __init__(self, indexes: Sequence[_SearchableIndex]) -> None:
         self._indexes = tuple(indexes)
         self.versions: Mapping[str, str] = {
             name: version for index in indexes for name, version in index.versions.items()

@@ -12,7 +12,7 @@ folders; `changes` an index of what is new between two sets of list versions (JS
 first. The first message tells how many entities are searched. `BASE` is the index whose word counts matter
 (`-`: each its own).
 
-`answer` answers one `Asking` after the other over the socket that it inherits under that number: the matches,
+`answer` answers one `SearchCall` after the other over the socket that it inherits: the matches,
 or in a word why there are none. An empty message says that it is ready.
 """
 
@@ -32,7 +32,7 @@ import msgspec
 
 from vettance.watchlists.index import Index, IndexFault
 from vettance.watchlists.match import EntityMatch, Subject
-from vettance.watchlists.search_protocol import FAILED, INDEX_GONE, LATE, LENGTH_BYTES, Asking, framed
+from vettance.watchlists.search_protocol import FAILED, INDEX_GONE, LATE, LENGTH_BYTES, SearchCall, framed
 from vettance.watchlists.tenant_index import Reach
 
 #: An index keeps the words that it has met: those of lists that were replaced are let go.
@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     counted = Index(Path(base)) if base != "-" else None
     if task == "answer":
-        _Answering(int(least)).run(int(rest[0]))
+        _SearchServer(int(least)).run(int(rest[0]))
         return
     if task == "changes":
         from vettance.watchlists.delta_index import index_of_changes  # It brings all readers of lists.
@@ -87,11 +87,11 @@ def _search(reach: Reach, subject: Subject, least: int) -> list[EntityMatch] | N
         return None
 
 
-class _Late(Exception):
+class _SearchTimeout(Exception):
     """The time of a search is up."""
 
 
-class _Answering:
+class _SearchServer:
     """Answers searches one after the other, with the indexes that they name."""
 
     def __init__(self, least: int) -> None:
@@ -102,7 +102,7 @@ class _Answering:
     def run(self, descriptor: int) -> None:
         """Answer until the other end of the socket is closed."""
         signal.signal(signal.SIGALRM, self._on_alarm)
-        decode = msgspec.msgpack.Decoder(Asking).decode
+        decode = msgspec.msgpack.Decoder(SearchCall).decode
         encode = msgspec.msgpack.Encoder().encode
         _keep_still()
         try:
@@ -118,7 +118,7 @@ class _Answering:
         except ConnectionError:
             return  # Whoever asked is gone.
 
-    def _answer(self, asking: Asking) -> list[EntityMatch] | str:
+    def _answer(self, asking: SearchCall) -> list[EntityMatch] | str:
         try:
             left_s = asking.deadline - time.monotonic()
             if left_s <= 0:
@@ -131,7 +131,7 @@ class _Answering:
             finally:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 self._searching = False
-        except _Late:
+        except _SearchTimeout:
             return LATE
         except IndexFault:
             return INDEX_GONE
@@ -141,7 +141,7 @@ class _Answering:
 
     def _on_alarm(self, _number: int, _frame: object) -> None:
         if self._searching:
-            raise _Late
+            raise _SearchTimeout
 
     def _reach(self, folders: Sequence[str]) -> Reach:
         first, *others = folders

@@ -6,7 +6,7 @@ from vettance.web.routing import Call, Route
 from vettance.wire.suggestions import header_text, unknown_members
 
 
-def is_told(call: Call) -> bool:
+def wants_hints(call: Call) -> bool:
     """Tell whether the caller wants hints: as its tenant is set, and if it is not, with a test key."""
     tells = call.tenant.tell_unknown
     return call.key.is_test if tells is None else tells
@@ -17,7 +17,7 @@ def hints_of(call: Call) -> tuple[Header, ...]:
     the caller wants it. It is part of the answer: whoever is answered from memory gets it too.
     """
     if call.hints is None:
-        call.hints = _unknown(call.route, call) if call.route is not None and is_told(call) else ()
+        call.hints = _unknown(call.route, call) if call.route is not None and wants_hints(call) else ()
     return call.hints
 
 

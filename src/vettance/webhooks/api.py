@@ -13,7 +13,7 @@ from vettance.ids import IdSource, is_id
 from vettance.limits.shares import DynamicShares
 from vettance.outbox import envelope
 from vettance.tenants.sql import note_change
-from vettance.tenants.vault import Sealed, Vault
+from vettance.tenants.vault import UnsealFailure, Vault
 from vettance.web.paging import bad_cursor
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Route, RouteReply
@@ -43,7 +43,7 @@ from vettance.webhooks.requests import (
     read_replay,
     read_subscription,
 )
-from vettance.webhooks.resolve import Unresolved
+from vettance.webhooks.resolve import ResolutionFailure
 from vettance.webhooks.retry_policy import TEST_S_MAX
 from vettance.webhooks.webhook import (
     OLD_SECRET_MS,
@@ -204,7 +204,7 @@ class WebhookDoors:
         try:
             async with asyncio.timeout(_RESOLVE_S_MAX):
                 await self._postman.find(url)
-        except (Unresolved, TimeoutError):
+        except (ResolutionFailure, TimeoutError):
             return
         except AddressForbidden as forbidden:
             raise Unprocessable(
@@ -257,7 +257,7 @@ class WebhookDoors:
         body = envelope(kind, now_ms, encode({"id": test_id, "test": True}))
         try:
             keys = await self._secrets(found)
-        except Sealed:
+        except UnsealFailure:
             return RouteReply(
                 Tried(success=False, status_code=0, message="The signing secret does not open.")
             )

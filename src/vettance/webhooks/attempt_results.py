@@ -22,11 +22,11 @@ STORE_PAUSE_S: Final = 0.25
 _log = logger()
 
 
-class Sent(NamedTuple):
+class AttemptResult(NamedTuple):
     """An attempt that has ended and is to be settled."""
 
     lane: SubscriptionQueue
-    one: delivery_queue.Claimed
+    one: delivery_queue.ClaimedDelivery
     lease: str
     outcome: AttemptOutcome
 
@@ -35,7 +35,7 @@ class Sent(NamedTuple):
 Verdict = tuple[DeliveryState, int]
 
 
-class Settler:
+class AttemptRecorder:
     """Records attempts. One that cannot be recorded keeps no other from it.
 
     `on_settled` is called once for each attempt that is over, with when its delivery is due again; with None
@@ -47,18 +47,18 @@ class Settler:
         store: Store,
         policy: RetryPolicy,
         meters: Meters,
-        on_settled: Callable[[Sent, int | None], None],
+        on_settled: Callable[[AttemptResult, int | None], None],
     ) -> None:
         self._store = store
         self._policy = policy
         self._meters = meters
         self._on_settled = on_settled
-        self._sent: list[Sent] = []
+        self._sent: list[AttemptResult] = []
         self._wake = asyncio.Event()
         self._is_ending = False
         self._isolation = Isolation("webhook_settlement", lambda: asyncio.get_running_loop().time())
 
-    def note(self, sent: Sent) -> None:
+    def note(self, sent: AttemptResult) -> None:
         """Take in an attempt that has ended."""
         self._sent.append(sent)
         self._wake.set()
@@ -92,14 +92,14 @@ class Settler:
                 self._wake.set()
             await asyncio.sleep(ROUND_S)
 
-    async def _settle(self, batch: list[Sent]) -> list[Sent]:
+    async def _settle(self, batch: list[AttemptResult]) -> list[AttemptResult]:
         """Record attempts, all in one commit; return those that the store did not take."""
         judged = [(sent, self._judge(sent)) for sent in batch]
         writes = [
             self._store.write(*delivery_queue.settle(sent.one, sent.lease, sent.outcome, state, due_at_ms))
             for sent, (state, due_at_ms) in judged
         ]
-        notes = [self._store.write(delivery_queue.note_health(tally)) for tally in tallies(batch)]
+        notes = [self._store.write(delivery_queue.note_health(tally)) for tally in queue_progress(batch)]
         results = await asyncio.gather(*writes, *notes, return_exceptions=True)
         failed = []
         for (sent, verdict), result in zip(judged, results, strict=False):
@@ -109,7 +109,7 @@ class Settler:
                 self._conclude(sent, verdict, result)
         return failed
 
-    def _conclude(self, sent: Sent, verdict: Verdict, result: object) -> None:
+    def _conclude(self, sent: AttemptResult, verdict: Verdict, result: object) -> None:
         state, due_at_ms = verdict
         is_recorded = not isinstance(result, BaseException)
         is_due_again = is_recorded and state is DeliveryState.PENDING
@@ -130,7 +130,7 @@ class Settler:
                 failure=sent.outcome.failure,
             )
 
-    def _judge(self, sent: Sent) -> Verdict:
+    def _judge(self, sent: AttemptResult) -> Verdict:
         """Tell what an attempt makes of its delivery, and when it is due again."""
         if sent.outcome.failure is None:
             return DeliveryState.DELIVERED, sent.outcome.ended_at_ms
@@ -140,11 +140,11 @@ class Settler:
         return DeliveryState.PENDING, due_at_ms
 
 
-def _key(sent: Sent) -> str:
+def _key(sent: AttemptResult) -> str:
     return f"{sent.one.tenant}:{sent.one.id}"
 
 
-def tallies(batch: Iterable[Sent]) -> list[delivery_queue.QueueProgress]:
+def queue_progress(batch: Iterable[AttemptResult]) -> list[delivery_queue.QueueProgress]:
     """Sum up, for each subscription, how its attempts went, in the order in which they ended."""
     found: dict[str, delivery_queue.QueueProgress] = {}
     for sent in sorted(batch, key=lambda sent: sent.outcome.ended_at_ms):

@@ -24,7 +24,7 @@ from vettance.settings.settings import Environment, Settings
 from vettance.tenants.sql import note_change
 from vettance.webhooks import sql
 from vettance.webhooks.listening import hindrance, unheard
-from vettance.webhooks.webhook import Subscription, Unverified, free_slot, make_secret, verify
+from vettance.webhooks.webhook import SignatureInvalid, Subscription, free_slot, make_secret, verify
 from vettance.wire.numbers import read_whole
 from vettance.wire.payload import BODY_BYTES_MAX, decode, encode, timestamp
 
@@ -93,7 +93,7 @@ def listen(
             with _bound(port) as listener:
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
                 async with _subscribed(store, settings, tenant_id, url, types) as (made, secret):
-                    _say_hello(url, secret, forward_to, as_json=as_json)
+                    _print_start(url, secret, forward_to, as_json=as_json)
                     for line in unheard(types, tuple(MessageType), forward_to):
                         click.echo(f"Not received here: {line}", err=True)
                     watching = asyncio.create_task(_watch(store, tenant_id, made))
@@ -117,7 +117,7 @@ def _bound(port: int) -> socket.socket:
     return listener
 
 
-def _say_hello(url: str, secret: str, forward_to: str | None, *, as_json: bool) -> None:
+def _print_start(url: str, secret: str, forward_to: str | None, *, as_json: bool) -> None:
     if as_json:
         click.echo(encode({"url": url, "signingSecret": secret, "forwardTo": forward_to}).decode())
     else:
@@ -175,7 +175,7 @@ async def _watch(store: Store, tenant: str, subscription_id: str) -> None:
         said = why
 
 
-class _Received(msgspec.Struct, frozen=True, rename="camel"):
+class _ReceivedRequest(msgspec.Struct, frozen=True, rename="camel"):
     """One request that came in, as --json prints it; `status` is what it was answered with."""
 
     received_at: str
@@ -208,7 +208,7 @@ async def _serve(listener: socket.socket, secret: str, forward_to: str | None, *
         loop.add_signal_handler(number, stopped.set)
     faults: list[OSError] = []
 
-    def tell(received: _Received) -> None:
+    def tell(received: _ReceivedRequest) -> None:
         try:
             click.echo(encode(received).decode() if as_json else received.line())
         except OSError as fault:  # Nobody reads any more, or what is written to is full.
@@ -236,7 +236,7 @@ async def _serve(listener: socket.socket, secret: str, forward_to: str | None, *
 
 
 def _receiver(
-    postman: WebhookClient, secret: str, forward_to: str | None, tell: Callable[[_Received], None]
+    postman: WebhookClient, secret: str, forward_to: str | None, tell: Callable[[_ReceivedRequest], None]
 ) -> Any:
     """Return an ASGI application that verifies, prints and forwards what it gets."""
 
@@ -258,13 +258,13 @@ def _receiver(
 
 async def _handle(
     postman: WebhookClient, secret: str, forward_to: str | None, headers: dict[str, str], body: bytes
-) -> _Received:
+) -> _ReceivedRequest:
     """Verify a delivery and pass it on."""
     received_at = timestamp(clock.now_ms())
     try:
         verify(secret, headers, body, int(time.time()))
-    except Unverified as unverified:
-        return _Received(received_at, 401, str(unverified), verified=False)
+    except SignatureInvalid as unverified:
+        return _ReceivedRequest(received_at, 401, str(unverified), verified=False)
     status, fault = 200, None
     attempt = headers.get("x-webhook-attempt", "")
     if forward_to is not None:
@@ -277,7 +277,7 @@ async def _handle(
         status = outcome.status or 502
         if not outcome.status and outcome.failure is not None:
             fault = outcome.failure.value
-    return _Received(
+    return _ReceivedRequest(
         received_at,
         status,
         fault,
@@ -318,7 +318,7 @@ def verify_command(secret: str, headers: tuple[str, ...], any_time: bool, file: 
     now_s = sent_s if sent_s is not None else int(time.time())
     try:
         verify(secret, received, body, now_s)
-    except Unverified as unverified:
+    except SignatureInvalid as unverified:
         fail(f"not verified: {unverified}")
     except ValueError:
         fail("the secret is not one of ours: whsec_ and base64")

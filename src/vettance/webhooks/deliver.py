@@ -13,16 +13,16 @@ from vettance.fairness.isolation import Isolation
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
 from vettance.tenants import sql as tenants_sql
-from vettance.tenants.vault import Sealed, Vault
+from vettance.tenants.vault import UnsealFailure, Vault
 from vettance.webhooks import delivery_queue
-from vettance.webhooks.attempt_results import ROUND_S, STORE_PAUSE_S, Sent, Settler
+from vettance.webhooks.attempt_results import ROUND_S, STORE_PAUSE_S, AttemptRecorder, AttemptResult
 from vettance.webhooks.backlog_limit import bound_backlogs
-from vettance.webhooks.delivery_queue import Claimed
+from vettance.webhooks.delivery_queue import ClaimedDelivery
 from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.retry_policy import DRAIN_S_MAX, LEASE_MS, SETTLE_S_MAX, RetryPolicy
 from vettance.webhooks.sql import AREA, unseal
-from vettance.webhooks.subscription_queue import READY_MAX, Lanes, SubscriptionQueue
-from vettance.webhooks.takeover import Members, Succession
+from vettance.webhooks.subscription_queue import READY_MAX, SubscriptionQueue, SubscriptionQueues
+from vettance.webhooks.takeover import DelivererTakeover, Members
 from vettance.webhooks.webhook import AttemptFailure, AttemptOutcome, DeliveryState, signed_headers
 
 # New deliveries are looked for this often. Half of it is what a delivery waits on average; a look costs a
@@ -70,11 +70,11 @@ class Deliverer:
         self._policy = policy or RetryPolicy()
         self._alone = alone
         self._owner = 0 if members is None else members.number
-        self._succession = None if members is None else Succession(store, members)
+        self._succession = None if members is None else DelivererTakeover(store, members)
         self._keep_ms = keep_ms
         self._now_ms = now_ms
-        self._lanes = Lanes(ahead_ms_max=self._policy.ahead_ms_max)
-        self._settler = Settler(store, self._policy, self._meters, self._settled)
+        self._lanes = SubscriptionQueues(ahead_ms_max=self._policy.ahead_ms_max)
+        self._settler = AttemptRecorder(store, self._policy, self._meters, self._settled)
         self._fed_through = 0
         self._changes_seen = 0
         #: Subscriptions that somebody changed and that are still to be looked at, with their tenants.
@@ -273,10 +273,10 @@ class Deliverer:
                     self._begin(lane, seq, lease, claimed)
         return bool(taken)
 
-    async def _claim(self, chunk: Sequence[Queued], lease: str) -> dict[int, Claimed | None]:
+    async def _claim(self, chunk: Sequence[Queued], lease: str) -> dict[int, ClaimedDelivery | None]:
         """Take the leases of some deliveries; return those that were got, None for what cannot be read."""
         numbers = [seq for _, seq in chunk]
-        claimed: dict[int, Claimed | None] = {}
+        claimed: dict[int, ClaimedDelivery | None] = {}
         taken = len(numbers)  # For all that is known until the store has answered.
         try:
             claim = delivery_queue.claim(numbers, lease, self._now_ms(), LEASE_MS, self._policy.ahead_ms_max)
@@ -294,7 +294,7 @@ class Deliverer:
         return claimed
 
     def _begin(
-        self, lane: SubscriptionQueue, seq: int, lease: str, claimed: Mapping[int, Claimed | None]
+        self, lane: SubscriptionQueue, seq: int, lease: str, claimed: Mapping[int, ClaimedDelivery | None]
     ) -> None:
         """Start sending a delivery that was claimed."""
         one = claimed.get(seq)
@@ -320,7 +320,7 @@ class Deliverer:
         now_ms = self._now_ms()
         self._lanes.add(lane, seq, now_ms + self._policy.fault_pause_ms, now_ms)
 
-    async def _attempt(self, lane: SubscriptionQueue, one: Claimed, lease: str) -> None:
+    async def _attempt(self, lane: SubscriptionQueue, one: ClaimedDelivery, lease: str) -> None:
         started_at_ms = self._now_ms()
         try:
             sealed = one.secrets.signing(started_at_ms)
@@ -328,7 +328,7 @@ class Deliverer:
             sent_at_s = started_at_ms // 1000
             headers = signed_headers(one.type, one.id, one.attempts + 1, sent_at_s, one.body, keys)
             outcome = await self._postman.post(one.url, headers, one.body, self._policy.attempt_s_max)
-        except Sealed:
+        except UnsealFailure:
             self._put_off(lane, one, lease)
             return
         except Exception:  # noqa: BLE001 - a bug here must not leave its delivery unsettled
@@ -338,9 +338,9 @@ class Deliverer:
         self._meters.attempted(outcome.failure or "delivered", outcome.duration_ms)
         unreached = outcome.failure in (AttemptFailure.TIMEOUT, AttemptFailure.DNS)
         lane.learn(outcome.duration_ms, unreached=unreached)
-        self._settler.note(Sent(lane, one, lease, outcome))
+        self._settler.note(AttemptResult(lane, one, lease, outcome))
 
-    def _put_off(self, lane: SubscriptionQueue, one: Claimed, lease: str) -> None:
+    def _put_off(self, lane: SubscriptionQueue, one: ClaimedDelivery, lease: str) -> None:
         """Keep what a secret that does not open could not sign, and try its lane again in a while.
 
         It is the fault of this deployment, not of the receiver, and costs the delivery no attempt.
@@ -354,7 +354,7 @@ class Deliverer:
         self._lanes.done(lane, one.seq)
         self._lanes.add(lane, one.seq, now_ms, now_ms)
 
-    def _settled(self, sent: Sent, due_at_ms: int | None) -> None:
+    def _settled(self, sent: AttemptResult, due_at_ms: int | None) -> None:
         """Make room for what comes after an attempt that is over."""
         self._lanes.done(sent.lane, sent.one.seq)
         if due_at_ms is not None:

@@ -9,7 +9,7 @@ from vettance.db.write_relay import Relay
 from vettance.processes.supervisor import Backoff, Supervisor, spawn
 from vettance.settings.settings import Settings
 from vettance.telemetry.meters import CounterSlot, take_place
-from vettance.telemetry.shared_counters import beside
+from vettance.telemetry.shared_counters import companion_slot
 from vettance.webhooks.retry_policy import STOP_S_MAX
 
 _BACKOFF: Final = Backoff(pause_s_min=0.2, pause_s_max=10.0, steady_s=30.0)
@@ -52,7 +52,10 @@ class WorkerProcess:
                     "vettance.server.deliverer",
                     *(str(self._settings.data), str(link.fileno())),
                     descriptors=(link.fileno(), *board.descriptors),
-                    environment={**_environment(self._settings), **board.place(beside(self._place.slot))},
+                    environment={
+                        **_environment(self._settings),
+                        **board.place(companion_slot(self._place.slot)),
+                    },
                 )
         except OSError:
             await relay.close()

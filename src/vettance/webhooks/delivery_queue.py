@@ -84,7 +84,7 @@ def claim(numbers: Sequence[int], lease: str, now_ms: int, lease_ms: int, ahead_
     )
 
 
-class Claimed(NamedTuple):
+class ClaimedDelivery(NamedTuple):
     """A delivery whose lease this worker holds, with everything that sending it takes."""
 
     seq: int
@@ -126,11 +126,11 @@ def select_claimed(numbers: Sequence[int], lease: str) -> Statement:
     return in_pieces(claimed._replace(postgres=in_pieces(apart)))
 
 
-def claimed_of(row: Row) -> Claimed:
+def claimed_of(row: Row) -> ClaimedDelivery:
     """Make a claimed delivery of a row. Raises `ValueError` for one that cannot be sent as it is."""
     if not row[7] or not all(type(count) is int for count in row[5:7]):
         raise ValueError("the row of a delivery is damaged")
-    return Claimed._make((*row[:9], Secrets._make(row[9:13])))
+    return ClaimedDelivery._make((*row[:9], Secrets._make(row[9:13])))
 
 
 _INSERT_ATTEMPT: Final = Insert(
@@ -139,7 +139,7 @@ _INSERT_ATTEMPT: Final = Insert(
 
 
 def settle(
-    one: Claimed, lease: str, outcome: AttemptOutcome, state: DeliveryState, due_at_ms: int
+    one: ClaimedDelivery, lease: str, outcome: AttemptOutcome, state: DeliveryState, due_at_ms: int
 ) -> tuple[Statement, Statement]:
     """Record an attempt and what follows from it; `Lost` when the lease is not held any more."""
     settled_at_ms = None if state is DeliveryState.PENDING else outcome.ended_at_ms

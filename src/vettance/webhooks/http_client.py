@@ -17,7 +17,7 @@ import httptools
 
 from vettance import clock
 from vettance.webhooks.receiver_address import AddressForbidden, ReceiverTarget, check_receiver, read_target
-from vettance.webhooks.resolve import Address, Resolver, Unresolved
+from vettance.webhooks.resolve import Address, ResolutionFailure, Resolver
 from vettance.webhooks.retry_policy import ATTEMPT_S_MAX
 from vettance.webhooks.webhook import ANSWER_BYTES_MAX, AttemptFailure, AttemptOutcome
 
@@ -184,7 +184,7 @@ class WebhookClient:
     async def find(self, url: str) -> list[Address]:
         """Return the addresses that a receiver may be connected to at.
 
-        Raises `Unresolved`, and `AddressForbidden` when one of them is none that webhooks go to.
+        Raises `ResolutionFailure`, and `AddressForbidden` when one of them is none that webhooks go to.
         """
         target = read_target(url, unsafe=self._unsafe)
         addresses = await self._resolver.find(target.host, target.port)
@@ -209,7 +209,7 @@ class WebhookClient:
             spent_s = time.monotonic() - began_s
         try:
             addresses = await self._resolver.find(target.host, target.port)
-        except Unresolved:
+        except ResolutionFailure:
             raise _Failed(AttemptFailure.DNS) from None
         async with asyncio.timeout(attempt_s_max - spent_s):
             return await self._exchange(target, await self._connect(target, addresses), request)

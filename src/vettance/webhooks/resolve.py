@@ -32,7 +32,7 @@ _TRIES: Final = 4
 Address = tuple[int, tuple[str, int]]
 
 
-class Unresolved(Exception):
+class ResolutionFailure(Exception):
     """A name has no address, or nobody answered for it in time."""
 
 
@@ -51,7 +51,7 @@ class Resolver:
         self._asked: dict[str, asyncio.Task[tuple[tuple[int, str], ...]]] = {}
 
     async def find(self, host: str, port: int) -> list[Address]:
-        """Return the addresses of a name or of a literal address, the best first. Raises `Unresolved`."""
+        """Return the addresses of a name or literal address, best first. Raises `ResolutionFailure`."""
         with contextlib.suppress(ValueError):
             literal = ip_address(host)
             return [(socket.AF_INET if literal.version == 4 else socket.AF_INET6, (host, port))]
@@ -64,7 +64,7 @@ class Resolver:
             # One of them giving up must not take the answer from the others.
             found = await asyncio.shield(asked)
         if not found:
-            raise Unresolved
+            raise ResolutionFailure
         return [(family, (address, port)) for family, address in found]
 
     async def _ask(self, host: str) -> tuple[tuple[int, str], ...]:

@@ -9,7 +9,7 @@ from vettance.settings.settings import Environment, Settings, SettingsError
 from vettance.telemetry.logs import logger
 from vettance.tenants import sql
 from vettance.tenants.keyring import KeyRing
-from vettance.tenants.vault import Sealed, Vault, secret_digest
+from vettance.tenants.vault import UnsealFailure, Vault, secret_digest
 from vettance.webhooks.sql import select_newest_sealed, unseal
 
 #: How many signing secrets are tried at most; some may have been sealed with a secret that was lost since.
@@ -31,19 +31,19 @@ async def prove_secret(store: Store, settings: Settings) -> bytes:
     has_keys = bool(await store.read(sql.select_any_key()))
     is_missing = known_secret(settings) is None and settings.environment is not Environment.PRODUCTION
     if is_missing and (digest is not None or has_keys):
-        raise SettingsError(_say_missing(settings))
+        raise SettingsError(_missing_message(settings))
     secret = load_secret(settings)
     if digest is None:
         sealed = await store.read(select_newest_sealed(_TRIED_MAX))
         vault = Vault(secret)
         if sealed and not any(_opens(vault, *row) for row in sealed):
-            raise SettingsError(_say_wrong(settings))
+            raise SettingsError(_wrong_message(settings))
         if has_keys and not sealed:
             return secret
         await store.write(sql.keep_secret_digest(secret_digest(secret)))
         digest = await _digest(store)  # Another process may have been first, with another secret.
     if digest != secret_digest(secret):
-        raise SettingsError(_say_wrong(settings))
+        raise SettingsError(_wrong_message(settings))
     return secret
 
 
@@ -70,19 +70,19 @@ async def _digest(store: Store) -> str | None:
 def _opens(vault: Vault, tenant: str, subscription: str, sealed: bytes) -> bool:
     try:
         unseal(vault, sealed, tenant, subscription)
-    except Sealed:
+    except UnsealFailure:
         return False
     return True
 
 
-def _say_missing(settings: Settings) -> str:
+def _missing_message(settings: Settings) -> str:
     return (
         f"{settings.data / SECRET_FILE} is gone, and the store was made with it: put the file back, "
         f"or set VETTANCE_SECRET to what stood in it{_LOST}"
     )
 
 
-def _say_wrong(settings: Settings) -> str:
+def _wrong_message(settings: Settings) -> str:
     where = "VETTANCE_SECRET" if settings.secret is not None else str(settings.data / SECRET_FILE)
     return (
         f"{where} is not the secret that this store was made with, and no API key would work: put the former "

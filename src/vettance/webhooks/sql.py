@@ -124,7 +124,7 @@ def seal(vault: Vault, secret: str, tenant: str, subscription_id: str) -> bytes:
 
 
 def unseal(vault: Vault, sealed: bytes, tenant: str, subscription_id: str) -> str:
-    """Open a signing secret. Raises `Sealed`."""
+    """Open a signing secret. Raises `UnsealFailure`."""
     return vault.open_again(sealed, _PLACE, tenant, subscription_id)
 
 

@@ -108,7 +108,7 @@ class SubscriptionQueue:
             self.limit = min(LIMIT_MAX, self.limit + 1 / self.limit)
 
 
-class Lanes:
+class SubscriptionQueues:
     """All lanes. Tenants take turns, and so do the lanes of each. Nothing waits here: time is an argument.
 
     What goes at once is shared by tenants (see `DynamicShares`), and so is its part for receivers that hang.

@@ -27,7 +27,7 @@ class Members(Protocol):
         """Be no more among them."""
 
 
-class Succession:
+class DelivererTakeover:
     """Takes over from deliverers that are gone. Run `keep` beside the work, after a first `look`."""
 
     def __init__(self, store: Store, members: Members) -> None:

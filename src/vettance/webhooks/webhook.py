@@ -161,30 +161,30 @@ def signed_headers(
     )
 
 
-class Unverified(Exception):
+class SignatureInvalid(Exception):
     """A delivery whose signature does not hold; the message says what is wrong."""
 
 
 def verify(secret: str, headers: dict[str, str], body: bytes, now_s: int) -> None:
-    """Check a received delivery against a secret; `headers` have lower-case names. Raises `Unverified`.
+    """Check a received delivery against a secret; `headers` have lower-case names. Raises `SignatureInvalid`.
 
     Every signature that is there must hold, and there must be one.
     """
     plain, standard = headers.get(SIGNATURE_HEADER.lower()), headers.get("webhook-signature")
     if plain is None and standard is None:
-        raise Unverified("there is no signature")
+        raise SignatureInvalid("there is no signature")
     if plain is not None and not _same(plain, plain_signature(secret, body)):
-        raise Unverified(f"{SIGNATURE_HEADER} does not belong to this body and secret")
+        raise SignatureInvalid(f"{SIGNATURE_HEADER} does not belong to this body and secret")
     if standard is None:
         return
     stamp = read_whole(headers.get("webhook-timestamp", ""), 0, _STAMP_S_MAX)
     if stamp is None:
-        raise Unverified("webhook-timestamp is missing or no number")
+        raise SignatureInvalid("webhook-timestamp is missing or no number")
     if abs(now_s - stamp) > TOLERANCE_S:
-        raise Unverified(f"webhook-timestamp is more than {TOLERANCE_S} seconds from now")
+        raise SignatureInvalid(f"webhook-timestamp is more than {TOLERANCE_S} seconds from now")
     expected = standard_signature(secret, headers.get("webhook-id", ""), stamp, body)
     if not any(_same(one, expected) for one in standard.split(" ")):
-        raise Unverified("webhook-signature does not belong to this body, id, timestamp and secret")
+        raise SignatureInvalid("webhook-signature does not belong to this body, id, timestamp and secret")
 
 
 def _same(given: str, expected: str) -> bool:

@@ -19,7 +19,7 @@ from vettance.aml.screening.screening_alert import (
     NO_HISTORY,
     AlertLink,
     History,
-    Raised,
+    NewAlert,
     entities_of,
     raise_alert,
     repeated,
@@ -72,7 +72,7 @@ class SearchResult(msgspec.Struct):
         return self.matches
 
 
-class Weighed(msgspec.Struct, frozen=True):
+class ScreeningAssessment(msgspec.Struct, frozen=True):
     """A search judged by the tenant's settings and by what its officers have said of the subject so far."""
 
     request: ScreenRequest
@@ -86,7 +86,7 @@ class Weighed(msgspec.Struct, frozen=True):
         return self.screening.decision is not ScreeningOutcome.AUTO_CLEAR
 
 
-class Placed(NamedTuple):
+class ScreeningWrite(NamedTuple):
     """A screening ready to be written: with its alert and its case, which are None when it found nothing.
 
     `alert` is None also where the screening repeats an open alert (`link` names that one). `statements` write
@@ -198,7 +198,7 @@ class Screener:
         request: ScreenRequest,
         found: SearchResult,
         read: Callable[[Statement], Awaitable[list[Row]]] | None = None,
-    ) -> Weighed:
+    ) -> ScreeningAssessment:
         """Judge what was found by what is stored at the moment; `read` asks another than the store itself."""
         read = read or self._store.read
         settings = sql.settings_of(await read(sql.select_settings(tenant)))
@@ -209,17 +209,17 @@ class Screener:
         screening = screen(
             found, request.subject, request.profile or settings.profile, settings.bounds, history.cleared
         )
-        return Weighed(request, screening, history, found.index_id)
+        return ScreeningAssessment(request, screening, history, found.index_id)
 
     def place(
         self,
         tenant: str,
-        weighed: Weighed,
+        weighed: ScreeningAssessment,
         case: Case | None,
         now_ms: int,
         sent: bytes | None = None,
         spent_ms: float = 0.0,
-    ) -> Placed:
+    ) -> ScreeningWrite:
         """Make the record of a screening, and put its alert into `case` (None: a new case) if it has one.
 
         `sent` is the body that asked for it; None writes one from the request.
@@ -228,7 +228,7 @@ class Screener:
         screening_id = self._ids.make("scr", now_ms)
         statements: list[Statement] = []
         link: AlertLink | None = None
-        raised: Raised | None = None
+        raised: NewAlert | None = None
         known = repeated(screening, weighed.history) if weighed.alerts else None
         if known is not None:
             link = AlertLink(known.id, known.case_id, case_created=False)
@@ -256,7 +256,7 @@ class Screener:
             answer,
             link,
         )
-        return Placed(
+        return ScreeningWrite(
             screening_id=screening_id,
             answer=answer,
             link=link,
@@ -272,7 +272,7 @@ class Screener:
             ),
         )
 
-    def remember(self, tenant: str, weighed: Weighed, now_ms: int) -> tuple[Statement, ...]:
+    def remember(self, tenant: str, weighed: ScreeningAssessment, now_ms: int) -> tuple[Statement, ...]:
         """Return what has a subject who was found on no list screened again when a list changes.
 
         Only for what came without a request of its own: it changes nothing of a subject that is known.
@@ -280,7 +280,7 @@ class Screener:
         return self._remembering(tenant, weighed, "", sent_of(weighed.request), now_ms)
 
     def _remembering(
-        self, tenant: str, weighed: Weighed, screening_id: str, sent: bytes, now_ms: int
+        self, tenant: str, weighed: ScreeningAssessment, screening_id: str, sent: bytes, now_ms: int
     ) -> tuple[Statement, ...]:
         request, versions = weighed.request, weighed.screening.versions
         if request.trigger == RESCREENING:
@@ -340,14 +340,14 @@ class Screener:
             del self._subjects[name]
             done.set()
 
-    async def _cases(self, tenant: str, weighed: Weighed) -> list[Row]:
+    async def _cases(self, tenant: str, weighed: ScreeningAssessment) -> list[Row]:
         """Read the open case of a subject where it is going to be needed."""
         if not weighed.alerts or repeated(weighed.screening, weighed.history) is not None:
             return []
         return await self._store.read(aml_sql.select_open_case(tenant, weighed.request.external_id))
 
 
-def saving(tenant: str, before: Case | None, placed: Placed) -> list[Statement]:
+def saving(tenant: str, before: Case | None, placed: ScreeningWrite) -> list[Statement]:
     """Return what writes the case of a new alert and its timeline."""
     if placed.alert is None or placed.case is None:
         return []

@@ -70,7 +70,7 @@ class AlertLink(NamedTuple):
         }
 
 
-class Raised(msgspec.Struct, frozen=True):
+class NewAlert(msgspec.Struct, frozen=True):
     """A new alert, its case before (None: a new case) and after, the lines it leaves, the entities behind."""
 
     alert: Alert
@@ -123,7 +123,7 @@ def raise_alert(
     ids: IdSource,
     now_ms: int,
     trigger: str | None = None,
-) -> Raised:
+) -> NewAlert:
     """Make the one alert of a screening, however many lists were hit, and put it into a case.
 
     `subject` is (external id, name); `before` is the subject's case that is not closed, if there is one.
@@ -152,7 +152,7 @@ def raise_alert(
         figures=encode(_figures(screening, screening_id, name, matches, trigger)),
     )
     step = with_alert(case, alert, now_ms)
-    return Raised(alert, before, step.case, (*entries, step.entry), entities_of(screening))
+    return NewAlert(alert, before, step.case, (*entries, step.entry), entities_of(screening))
 
 
 def summary_of(screening: Screening, name: str) -> str:

@@ -27,7 +27,7 @@ class DoctorFinding(msgspec.Struct, frozen=True, omit_defaults=True):
     mend: str = ""
 
 
-class Patient(msgspec.Struct, frozen=True, kw_only=True):
+class DoctorContext(msgspec.Struct, frozen=True, kw_only=True):
     """What is looked at: the settings, where the server would listen, the environment, the time."""
 
     settings: Settings
@@ -42,7 +42,7 @@ class Patient(msgspec.Struct, frozen=True, kw_only=True):
         return self.settings.data / STORE_FILE
 
 
-Check = Callable[[Patient], Iterator[DoctorFinding]]
+Check = Callable[[DoctorContext], Iterator[DoctorFinding]]
 
 
 def ok(check: str, found: str) -> DoctorFinding:

@@ -10,7 +10,7 @@ from vettance.ops.doctor import (
     shared_stores,
     store_checks,
 )
-from vettance.ops.doctor.check import Check, DoctorFinding, Patient, fault
+from vettance.ops.doctor.check import Check, DoctorContext, DoctorFinding, fault
 
 #: Every check, in the order in which faults are best mended.
 CHECKS: Final[tuple[Check, ...]] = (
@@ -38,7 +38,7 @@ CHECKS: Final[tuple[Check, ...]] = (
 )
 
 
-def examine(patient: Patient) -> list[DoctorFinding]:
+def examine(patient: DoctorContext) -> list[DoctorFinding]:
     """Run every check, in the order of the table."""
     findings: list[DoctorFinding] = []
     isolation = Isolation("doctor")

@@ -5,7 +5,7 @@ from typing import Final
 
 from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, NewestEvent, cover
 from vettance.decisions.sql import select_newest_sent
-from vettance.ops.doctor.check import DoctorFinding, Patient, ok, warning
+from vettance.ops.doctor.check import DoctorContext, DoctorFinding, ok, warning
 from vettance.ops.doctor.store_checks import ask
 from vettance.tenants.sql import select_tenants
 
@@ -19,7 +19,7 @@ _UNKNOWN_MIN: Final = 0.05
 _SHOWN_MAX: Final = 3
 
 
-def check_sent(patient: Patient) -> Iterator[DoctorFinding]:
+def check_sent(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look at what the newest events of each tenant lack, and at what they carry in vain."""
     rows = ask(patient, select_tenants()) or ()
     looked = 0
@@ -29,13 +29,13 @@ def check_sent(patient: Patient) -> Iterator[DoctorFinding]:
         if covered.events < _EVENTS_MIN:
             continue
         looked += 1
-        for told, mend in _told(covered):
+        for told, mend in _coverage_messages(covered):
             yield warning("events", f"{name} ({tenant}): {told}", mend)
     if looked:
         yield ok("events", f"looked at the newest {NEWEST} of {looked} tenants")
 
 
-def _told(covered: Coverage) -> Iterator[tuple[str, str]]:
+def _coverage_messages(covered: Coverage) -> Iterator[tuple[str, str]]:
     lacking = [
         f"{share:.0%} without {part}" for part, share in covered.without.items() if share > _WITHOUT_MAX
     ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from vettance.db.connection import STORE_FILE
-from vettance.ops.doctor.check import DoctorFinding, Patient, fault, ok, warning
+from vettance.ops.doctor.check import DoctorContext, DoctorFinding, fault, ok, warning
 from vettance.ops.preflight import probe_addresses, probe_metrics
 from vettance.ops.server_note import FILE as SERVER_FILE
 from vettance.ops.server_note import read_note
@@ -34,7 +34,7 @@ _WRITTEN: Final = (f"{STORE_FILE}*", "admitted*", "watchlists", "memory", f"{SER
 _ANSWER_BYTES_MAX: Final = 1024 * 1024
 
 
-def check_runtime(_patient: Patient) -> Iterator[DoctorFinding]:
+def check_runtime(_patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look at the interpreter, SQLite and the limits of the process."""
     name = "runtime"
     version = ".".join(map(str, sys.version_info[:3]))
@@ -55,7 +55,7 @@ def check_runtime(_patient: Patient) -> Iterator[DoctorFinding]:
         )
 
 
-def check_data_folder(patient: Patient) -> Iterator[DoctorFinding]:
+def check_data_folder(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look at the data folder and its rights."""
     name, folder = "data folder", patient.settings.data
     if not os.access(folder, os.F_OK) and may_use(folder, os.R_OK):
@@ -81,12 +81,12 @@ def check_data_folder(patient: Patient) -> Iterator[DoctorFinding]:
         yield ok(name, f"{folder}, for its owner only")
 
 
-def first_shut(patient: Patient) -> Path | None:
+def first_shut(patient: DoctorContext) -> Path | None:
     """Return what this user may not use of what a server makes in the data folder, folders first."""
     return next((path for path, wanted in _used(patient) if not may_use(path, wanted)), None)
 
 
-def _used(patient: Patient) -> Iterator[tuple[Path, int]]:
+def _used(patient: DoctorContext) -> Iterator[tuple[Path, int]]:
     both, folder = os.R_OK | os.W_OK, patient.settings.data
     yield folder, both
     if patient.settings.secret is None:
@@ -121,7 +121,7 @@ def _opening(folder: Path, shut: Path) -> str:
     )
 
 
-def check_disk(patient: Patient) -> Iterator[DoctorFinding]:
+def check_disk(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look at the free space."""
     name = "disk"
     folder = next(
@@ -138,7 +138,7 @@ def check_disk(patient: Patient) -> Iterator[DoctorFinding]:
         yield ok(name, found)
 
 
-def check_server(patient: Patient) -> Iterator[DoctorFinding]:
+def check_server(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Find the server that runs on the data folder, wherever it listens."""
     name, note = "server", read_note(patient.settings.data)
     if note is None or not note.runs:
@@ -161,7 +161,7 @@ def check_server(patient: Patient) -> Iterator[DoctorFinding]:
         )
 
 
-def check_port(patient: Patient) -> Iterator[DoctorFinding]:
+def check_port(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """See whether the port is free, or a server of ours has it."""
     name, where = "port", f"{patient.host}:{patient.port}"
     note = read_note(patient.settings.data)
@@ -183,7 +183,7 @@ def check_port(patient: Patient) -> Iterator[DoctorFinding]:
     yield ok(name, f"{where} is free")
 
 
-def check_metrics(patient: Patient) -> Iterator[DoctorFinding]:
+def check_metrics(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """See whether metrics can answer where they are to, or those of a server of ours do."""
     if patient.settings.metrics is None:
         return
@@ -201,7 +201,7 @@ def check_metrics(patient: Patient) -> Iterator[DoctorFinding]:
     yield ok(name, f"{host}:{port} is free")
 
 
-def check_addresses(patient: Patient) -> Iterator[DoctorFinding]:
+def check_addresses(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Open the files that know addresses, where some are named."""
     name = "GeoIP files"
     if patient.settings.geoip_country is None and patient.settings.geoip_asn is None:
@@ -223,7 +223,7 @@ def _is_ours(host: str, port: int, path: str, said: bytes) -> bool:
         return False
 
 
-def check_exposure(patient: Patient) -> Iterator[DoctorFinding]:
+def check_exposure(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Tell what is reachable and should not be."""
     if patient.settings.unsafe_webhooks:
         yield warning(

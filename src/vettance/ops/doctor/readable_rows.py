@@ -11,7 +11,7 @@ from vettance.db.engine import Row, Statement
 from vettance.decisions.active_rulesets import RuleCache, logged_event
 from vettance.decisions.features import fraud_schema
 from vettance.events import sql as events_sql
-from vettance.ops.doctor.check import DoctorFinding, Patient, ok, warning
+from vettance.ops.doctor.check import DoctorContext, DoctorFinding, ok, warning
 from vettance.ops.doctor.store_checks import ask
 from vettance.rules.ruleset import compile_document
 from vettance.rules.schema import Schema
@@ -29,7 +29,7 @@ _KINDS: Final[tuple[tuple[str, RuleSets, Callable[[], Schema]], ...]] = (
 )
 
 
-def check_rules(patient: Patient) -> Iterator[DoctorFinding]:
+def check_rules(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Compile the rule set of every tenant, as a start does."""
     for name, sets, schema_of in _KINDS:
         rows = ask(patient, sets.select_newest_of_all())
@@ -53,7 +53,7 @@ def check_rules(patient: Patient) -> Iterator[DoctorFinding]:
             yield ok(name, f"those of {len(rows)} tenants compile")
 
 
-def check_events(patient: Patient) -> Iterator[DoctorFinding]:
+def check_events(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Read the newest events of both logs, as a start does."""
     yield from _read_all(
         patient,
@@ -72,7 +72,7 @@ def check_events(patient: Patient) -> Iterator[DoctorFinding]:
 
 
 def _read_all(
-    patient: Patient,
+    patient: DoctorContext,
     name: str,
     last: Statement,
     after: Callable[[int], Statement],

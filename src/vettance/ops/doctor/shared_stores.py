@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from vettance import clock
 from vettance.db.engine import StoreDown
-from vettance.ops.doctor.check import DoctorFinding, Patient, fault, ok, warning
+from vettance.ops.doctor.check import DoctorContext, DoctorFinding, fault, ok, warning
 
 POSTGRES_MIN: Final = 150_000
 REDIS_MIN: Final = 7
@@ -18,7 +18,7 @@ _DATABASE: Final = "PostgreSQL"
 _REDIS: Final = "Redis"
 
 
-def check_database(patient: Patient) -> Iterator[DoctorFinding]:
+def check_database(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look at durability, the months to come and the clock of the database, where one is set."""
     if patient.settings.database_url is None:
         return
@@ -82,7 +82,7 @@ def judge_clock(whose: str, theirs_ms: int, asked_ms: int, answered_ms: int) -> 
         yield warning(whose, f"its clock is {abs(ahead_ms) / 1000:.0f} s {way} this one", mend)
 
 
-def check_redis(patient: Patient) -> Iterator[DoctorFinding]:
+def check_redis(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Ask Redis, where one is set."""
     url = patient.environ.get("VETTANCE_REDIS_URL")
     if not url:

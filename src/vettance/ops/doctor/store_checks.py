@@ -17,12 +17,12 @@ from vettance.db.migrate import SchemaRefused
 from vettance.db.migrate import check as pending_migrations
 from vettance.fairness.isolation import RETRY_S_MAX
 from vettance.ops import sql
-from vettance.ops.doctor.check import DoctorFinding, Patient, fault, ok, warning
+from vettance.ops.doctor.check import DoctorContext, DoctorFinding, fault, ok, warning
 from vettance.ops.doctor.machine_checks import first_shut, may_use
 from vettance.settings.secret_key import SECRET_FILE, known_secret
 from vettance.settings.settings import Environment, Settings, SettingsError
 from vettance.tenants import sql as tenants_sql
-from vettance.tenants.vault import Sealed, Vault, secret_digest
+from vettance.tenants.vault import UnsealFailure, Vault, secret_digest
 from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.list_store import EVERYBODY, shelf_path, version_path
 from vettance.watchlists.sources.source_table import SOURCES
@@ -47,7 +47,7 @@ _STORE_MEND: Final = (
 )
 
 
-def check_secret(patient: Patient) -> Iterator[DoctorFinding]:
+def check_secret(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look for the secret of the deployment."""
     name, path = "secret", patient.settings.data / SECRET_FILE
     if patient.settings.secret is None and not may_use(path, os.R_OK):
@@ -95,17 +95,17 @@ def check_secret(patient: Patient) -> Iterator[DoctorFinding]:
     yield ok(name, _where(patient))
 
 
-def _where(patient: Patient) -> str:
+def _where(patient: DoctorContext) -> str:
     settings = patient.settings
     return "VETTANCE_SECRET" if settings.secret is not None else str(settings.data / SECRET_FILE)
 
 
-def _hangs_on_a_secret(patient: Patient) -> bool:
+def _hangs_on_a_secret(patient: DoctorContext) -> bool:
     asked = (tenants_sql.select_any_key(), tenants_sql.select_secret_digest())
     return any(ask(patient, one) for one in asked)
 
 
-def check_clock(patient: Patient) -> Iterator[DoctorFinding]:
+def check_clock(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Hold the clock against what the store has seen."""
     name = "clock"
     mend = (
@@ -148,7 +148,7 @@ def _pending(name: str, pending: list[str]) -> DoctorFinding:
     )
 
 
-def ask(patient: Patient, statement: Statement) -> list[Row] | None:
+def ask(patient: DoctorContext, statement: Statement) -> list[Row] | None:
     """Ask the store; None when it is not there or cannot answer, which is told by its own check."""
     if patient.settings.database_url is not None:
         from vettance.db import postgres_examine
@@ -166,7 +166,7 @@ def ask(patient: Patient, statement: Statement) -> list[Row] | None:
         return None
 
 
-def check_store(patient: Patient) -> Iterator[DoctorFinding]:
+def check_store(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Open the embedded store and look at its schema and its log."""
     name, path = "store", patient.store
     if patient.settings.database_url is not None:
@@ -197,7 +197,7 @@ def check_store(patient: Patient) -> Iterator[DoctorFinding]:
     yield ok(name, f"{path}, {size / 1e6:,.0f} MB, newest schema")
 
 
-def check_sealed(patient: Patient) -> Iterator[DoctorFinding]:
+def check_sealed(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Tell whether the secret that is here is the one that this store was written with."""
     secret = _quietly(known_secret, patient.settings)
     rows = ask(patient, sql.select_any_sealed())
@@ -206,7 +206,7 @@ def check_sealed(patient: Patient) -> Iterator[DoctorFinding]:
     tenant, subscription, sealed = rows[0]
     try:
         unseal(Vault(secret), sealed, tenant, subscription)
-    except Sealed:
+    except UnsealFailure:
         yield fault(
             "webhook secrets",
             "they do not open: the secret that is here is not the one the store was written with",
@@ -223,7 +223,7 @@ def _quietly(read: Callable[[Settings], bytes | None], settings: Settings) -> by
         return None
 
 
-def check_queues(patient: Patient) -> Iterator[DoctorFinding]:
+def check_queues(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look for what has waited too long."""
     job = ask(patient, sql.select_oldest_job())
     deliveries = ask(patient, sql.count_waiting_deliveries())
@@ -263,7 +263,7 @@ _IMPORTS: Final = {
 }
 
 
-def check_imports(patient: Patient) -> Iterator[DoctorFinding]:
+def check_imports(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look for imports that stand still, which nobody else tells of."""
     for state, count, begun_at_ms in ask(patient, sql.select_waiting_imports()) or ():
         if patient.now_ms - begun_at_ms > _IMPORT_MS:
@@ -271,7 +271,7 @@ def check_imports(patient: Patient) -> Iterator[DoctorFinding]:
             yield warning("imports", f"{count:,} imports are {state}; the oldest {found}", mend)
 
 
-def check_work(patient: Patient) -> Iterator[DoctorFinding]:
+def check_work(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look for work of the server that fails for one tenant or row and is tried again and again."""
     since_ms = patient.now_ms - round(2 * RETRY_S_MAX * 1000)
     for work, subject, tries, error in ask(patient, sql.select_failing(since_ms, _SHOWN_MAX)) or ():
@@ -283,7 +283,7 @@ def check_work(patient: Patient) -> Iterator[DoctorFinding]:
         )
 
 
-def check_watchlists(patient: Patient) -> Iterator[DoctorFinding]:
+def check_watchlists(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Look at the lists, everybody's and those of single tenants: their files and their age."""
     name = "watchlists"
     if first_shut(patient) is not None:
