@@ -78,7 +78,7 @@ def counted(count: int, noun: str) -> str:
 def settings_of(data: str | None, *, make: bool = False) -> Settings:
     """Read the settings, or end the command. With `make`, the data folder is made where there is none.
 
-    Beside a database it is always made: what it holds there is found or made again.
+    With a database it is always made: what it holds there is found or made again.
     """
     try:
         settings = read_settings(data=data)
@@ -285,7 +285,7 @@ to_option: Final = _time_option("to", "The last event time, exclusive: ISO 8601 
 
 
 def confirm(said: str, *, as_json: bool, more: str = "", **details: Any) -> None:
-    """Ask whoever is at the terminal to agree to what cannot be undone; a script must have said so before."""
+    """Ask the user at the terminal to agree to what cannot be undone; a script must have said so before."""
     if as_json or not sys.stdin.isatty():
         fail(f"{said}; add --yes if that is meant", more=more, **details)
     if not click.confirm(f"{said[0].upper()}{said[1:]}. Go on?", err=True):

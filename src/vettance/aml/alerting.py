@@ -83,7 +83,7 @@ class AlertBuilder:
         self._known = known
         self._before = before
         self._case = before
-        # A case must be newer after every change, so that changes can be told apart.
+        # A case must be newer after every change, so that changes can be distinguished.
         self._now_ms = max(now_ms, before.updated_at_ms + 1) if before is not None else now_ms
         self._entries: list[CaseEntry] = []
         self._statements: list[Statement] = []

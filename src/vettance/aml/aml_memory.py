@@ -25,7 +25,7 @@ SILENCE_DAYS: Final = 30.0  # After so long a silence a party counts as coming b
 AWAKE_MS: Final = 30 * DAY_MS
 BENFORD_MIN: Final = 50
 
-#: Newcomb (1881), Benford (1938): how often each first digit stands in front of natural amounts.
+#: Newcomb (1881), Benford (1938): how often natural amounts begin with each first digit.
 _BENFORD: Final = tuple(math.log10(1 + 1 / digit) for digit in range(1, 10))
 
 

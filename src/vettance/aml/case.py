@@ -177,7 +177,7 @@ def resolve(
 ) -> CaseStep:
     """Resolve a case; with four eyes the first officer proposes, and another one who says the same closes it.
 
-    Who signs is told by the API key (`key` is its id): `actor` is a name that anybody could send. Raises
+    The signer is known by the API key (`key` is its id): `actor` is a name that anybody could send. Raises
     `Conflict`: `already_resolved`; `second_officer_needed` when the key that proposed confirms it, or when it
     is not known which did; `resolution_differs` when the second officer says otherwise (reject the proposal
     first).

@@ -52,7 +52,7 @@ class RowFilter(NamedTuple):
     def _count(self, table: Table, number: str, kept_by: Set[str], moment: str, tenant: str) -> Statement:
         """Add up what the store keeps count of; where it does not, count the rows."""
         where, args = self._where(moment)
-        # An empty text is what stands there for NULL.
+        # An empty text means NULL.
         chosen = {column if value != "" else "" for column, value in self.columns if value is not None}
         total = "COUNT(*)"
         if (self.since_ms, self.until_ms) == (None, None) and chosen <= kept_by:

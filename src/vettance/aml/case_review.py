@@ -107,7 +107,9 @@ class Reviewer:
     async def _move(self, tenant: str, case_id: str, act: Callable[[Case, int], CaseStep]) -> Case:
         for _ in range(_TRIES):
             before = await self.find(tenant, case_id)
-            now_ms = max(self._now_ms(), before.updated_at_ms + 1)  # So that every change can be told apart.
+            now_ms = max(
+                self._now_ms(), before.updated_at_ms + 1
+            )  # So that every change can be distinguished.
             step = act(before, now_ms)
             statements = [
                 sql.update_case(tenant, before, step.case),

@@ -43,8 +43,8 @@ LARGE_MIN: Final = 5_000
 class GraphEdge(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One transfer. `told` says who reported it: "in" the receiver, "out" the sender, "both" the two of them.
 
-    `path` names the parties of the chain that ends with this transfer, the first sender first: whoever hands
-    on what came in makes it one longer. It never changes, so that a snapshot may share it.
+    `path` names the parties of the chain that ends with this transfer, the first sender first: a party that
+    hands on what came in makes it one longer. It never changes, so that a snapshot may share it.
     """
 
     sender: str

@@ -13,7 +13,7 @@ class LogMatch(enum.Enum):
 
 
 class LogPosition:
-    """Where in the log of one tenant a memory stands.
+    """How far a memory has read the log of one tenant.
 
     `reached` is the number of the last event it has read there. `ahead` are the events it has taken since, in
     that order, because its own process watched them: they must be what comes next in the log. `changed` is

@@ -35,7 +35,7 @@ Read = Callable[[Statement], Awaitable[list[Row]]]
 
 
 class SerializedMonitor(Protocol):
-    """Whoever watches events together with other processes."""
+    """Watches events together with other processes."""
 
     async def watch(
         self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, past: AmlBackfill | None = None
@@ -75,7 +75,7 @@ class Monitor:
         self.impaired: dict[str, str] = {}
         #: How many events each tenant's memory has taken since its snapshot; `preserve` sets it back.
         self.decided: dict[str, int] = {}
-        #: Where in the log the memory of each tenant stands, for a crew.
+        #: How far the memory of each tenant has read the log, with several processes.
         self.places: dict[str, LogPosition] = {}
         #: Who watches the events where several processes do; None where this one is alone.
         self.crew: SerializedMonitor | None = None
@@ -103,7 +103,7 @@ class Monitor:
     async def take(
         self, tenant: str, event: AmlEvent, digest: bytes, sent: bytes, past: AmlBackfill | None = None
     ) -> sql.StoredEvent:
-        """Watch an event once, whoever sends it how often, and return what was answered the first time.
+        """Watch an event once, however often it is sent, and return what was answered the first time.
 
         An imported one is answered by a memory of its `past`, and its names are not looked up.
 

@@ -67,7 +67,7 @@ TYPOLOGY_RULES: Final = (
     ("New payment instrument, then a large transfer", ("new-instrument-large",)),
     ("Shared instruments", ("shared-instrument", "shared-account", "shared-device")),
 )
-#: The public rule catalogue of Tazama (https://github.com/tazama-lf, rules 001 to 091), and ours beside it.
+#: The public rule catalogue of Tazama (https://github.com/tazama-lf, rules 001 to 091), and ours in addition.
 CATALOGUE_RULES: Final = (
     ("001", "creditor account younger than a day", ("young-account",)),
     ("002, 016", "convergence on debtor or creditor, 5 or more in 24 hours", ("fan-in",)),

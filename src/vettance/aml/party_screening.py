@@ -17,7 +17,7 @@ from vettance.wire.payload import JSON
 #: How long an event waits for its names. One search takes some milliseconds; what is not done by then goes on
 #: behind the answer.
 WAIT_S: Final = 0.25
-#: Searches that may go on behind their answers; beyond, names are told in the log as not screened.
+#: Searches that may continue after their answers; beyond, the log says which names were not screened.
 LATE_MAX: Final = 1_000
 #: A counterparty is paid again and again: how long, and of how many names, an outcome is kept. So much later
 #: at the most a new version of a list is heeded.
@@ -172,5 +172,5 @@ def _text(holders: list[JSON], names: tuple[str, ...]) -> str:
 
 
 def _plain(request: ScreenRequest) -> ScreenRequest:
-    """Return what is searched for, whoever's customer or counterparty it is."""
+    """Return what is searched for, apart from the tenant and its customer."""
     return ScreenRequest("", request.subject, None)

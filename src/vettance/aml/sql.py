@@ -30,7 +30,7 @@ RULE_SETS: Final = RuleSets(AML_RULESET, AREA, "aml")
 
 
 class AmlRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
-    """What the rules said of an event: enough to explain it. Names stand in the rule set of this version."""
+    """What the rules said of an event: enough to explain it. Names are in the rule set of this version."""
 
     ruleset_version: int
     facts: tuple[Any, ...]
@@ -218,7 +218,7 @@ def _update(
     condition: Sequence[Any],
     rows: int | None = None,
 ) -> Statement:
-    """Build an UPDATE of a tenant's rows, whose tenant stands behind the new values."""
+    """Build an UPDATE of a tenant's rows, whose tenant follows the new values."""
     found = scoped(table, tenant, text, (*values, *condition), rows)
     return found._replace(args=(*values, tenant, *condition))
 

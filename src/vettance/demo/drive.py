@@ -128,7 +128,7 @@ async def drive(
 
     `advance` is called about ten times a second with the number of events decided so far.
     """
-    # Making the first sample may take a generator longer than a server lets a silent connection stand.
+    # Making the first sample may take a generator longer than a server keeps a silent connection.
     samples = itertools.chain(list(itertools.islice(samples, 1)), samples)
     driver = _Driver(samples, to, advance)
     began = time.perf_counter()

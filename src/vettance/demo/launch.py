@@ -18,7 +18,7 @@ READY_S_MAX: Final = 60.0
 STOP_S_MAX: Final = 15.0
 COMMAND_S_MAX: Final = 60.0
 LOG_FILE: Final = "service.log"
-# Wide enough never to stand in the way; the demo shows decisions, not limits.
+# Wide enough never to be reached; the demo shows decisions, not limits.
 THROTTLE: Final = 10_000_000
 QUOTA: Final = 100_000_000
 _MARKER: Final = ".vettance-demo"

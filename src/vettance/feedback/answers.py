@@ -1,4 +1,4 @@
-"""What the feedback endpoints answer, and what subscribers are told of feedback."""
+"""What the feedback endpoints answer, and what subscribers receive of feedback."""
 
 from vettance.feedback.label import Feedback
 from vettance.wire.payload import Wire, encode, timestamp

@@ -32,7 +32,7 @@ class _Scene:
         return [who for who in grown if self.bank.holders[who].opened_day < 0][:count]
 
     def at(self, days: float) -> float:
-        """Return a moment so many days after the beginning, in working hours or a little beside."""
+        """Return a moment so many days after the beginning, in working hours or a little outside them."""
         return (self.start_day + days) * DAY_MS + self.rng.uniform(0, 2) * HOUR_MS
 
     def pass_on(self, sender: str, receiver: str, amount: float, days: float, **more: Any) -> _Case:

@@ -14,7 +14,7 @@ from vettance.wire.numbers import read_whole
 
 VALUE_CHARS_MAX = 512
 
-# RFC 5321 allows 64 octets before the @ and 255 after it; what stands there is left to the mail system.
+# RFC 5321 allows 64 octets before the @ and 255 after it; what is there is left to the mail system.
 _EMAIL = re.compile(r"[^\s@\x00-\x1f\x7f]{1,64}@[^\s@\x00-\x1f\x7f.]+(?:\.[^\s@\x00-\x1f\x7f.]+)*")
 _DOMAIN_CHARS_MAX = 255
 

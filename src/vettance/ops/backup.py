@@ -74,7 +74,7 @@ def make_backup(
     """Make a backup of a data folder, be a server running or not.
 
     `secret` is the one that is here, if one is: a store knows its own by a digest. The backup is written
-    beside `target` and takes that name only when it is complete and was checked. Raises `BackupFault`,
+    next to `target` and takes that name only when it is complete and was checked. Raises `BackupFault`,
     `StoreDown` or `OSError`.
     """
     if target.exists():
@@ -186,7 +186,7 @@ def check_backup(backup: Path, progress: Progress) -> Manifest:
 
 
 def missing_lists(folder: Path, schema: int) -> list[str]:
-    """Name the files of lists that count in a store, whoever owns them, and that are not beside it."""
+    """Name the files of lists that count in a store, of every owner, and that are not next to it."""
     if schema < _OWNED:
         return []
     rows = _ask(folder / STORE_FILE, select_all_current())

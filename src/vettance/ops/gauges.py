@@ -71,7 +71,7 @@ Figures = list[tuple[str, float]]
 
 class Measurer:
     """Gathers every figure of one server. `levels` are figures that the process has at hand, by their names
-    in `GAUGES`; `writer_pid` is the process beside the embedded store, if there is one. `check_redis` says
+    in `GAUGES`; `writer_pid` is the writer process of the embedded store, if there is one. `check_redis` says
     why Redis cannot serve, where there is one."""
 
     def __init__(
@@ -244,7 +244,7 @@ async def keep_reporting(
     searching: SearchLoad,
     caches: Mapping[str, Cache],
 ) -> None:
-    """Note for ever how this process stands, for whoever answers for all of them."""
+    """Note for ever how this process does, for the process that answers for all of them."""
     while True:
         meters.stands(edge.in_flight, len(astray), stale=refresher.fault is not None)
         meters.searching(searching.searches, searching.searchers)

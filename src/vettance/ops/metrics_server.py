@@ -7,7 +7,7 @@ from typing import Final
 
 from vettance.telemetry.exposition import CONTENT_TYPE
 
-#: Whoever scrapes asks every few seconds and at once; more than this is a mistake.
+#: A scraper asks every few seconds, with one connection; more than this is a mistake.
 _CALLERS_MAX: Final = 16
 _HEAD_BYTES_MAX: Final = 16 * 1024
 _HEAD_S_MAX: Final = 5.0

@@ -34,7 +34,7 @@ def probe_metrics(settings: Settings) -> None:
 
 
 def probe_redis(settings: Settings) -> None:
-    """See that the Redis which answers can serve; one that is away is waited for. Raises `SettingsError`."""
+    """Check that a Redis which answers can serve; wait for one that does not. Raises `SettingsError`."""
     if settings.redis is None:
         return
     from vettance.redis_link.redis_connection import (  # redis-py is loaded only for those who ask for it.

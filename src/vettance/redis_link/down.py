@@ -1,4 +1,4 @@
-"""The error of a Redis that is away; apart, so that catching it does not load the client library."""
+"""The error of a Redis that does not answer; apart, so that catching it does not load the client library."""
 
 
 class StateDown(Exception):

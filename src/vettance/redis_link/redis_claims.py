@@ -1,4 +1,4 @@
-"""Claims in Redis: which of several processes is at work on a request that may have come to all of them."""
+"""Claims in Redis: which of several processes is at work on a request that any of them may have received."""
 
 import hashlib
 import secrets
@@ -7,7 +7,7 @@ from typing import Final
 from vettance.redis_link.redis_connection import LuaScript, RedisConnection
 
 PREFIX: Final = "vettance"
-#: How long a claim stands that nobody gives up: longer than a request takes, and no longer than its caller
+#: How long a claim lasts that nobody gives up: longer than a request takes, and no longer than its caller
 #: would wait behind a process that died.
 CLAIM_S: Final = 5.0
 
@@ -34,6 +34,6 @@ class SharedClaims:
         await self._line.run(LEASE, (self._key(tenant, name),), (holder, b"0"))
 
     def _key(self, tenant: str, name: str) -> bytes:
-        # Callers may have put names of persons into it, and none of those stands in Redis.
+        # Callers may have put names of persons into it, and none of those may be in Redis.
         told = hashlib.blake2b(name.encode(), digest_size=_NAME_BYTES, key=self._secret).hexdigest()
         return f"{PREFIX}:{{{tenant}}}:i:{told}".encode()

@@ -156,13 +156,13 @@ class RedisConnection:
         try:
             while self._waiting:
                 connection = self._connection or await self._connect()
-                # Whoever is ready to ask in this turn of the loop goes along.
+                # Callers that are ready to ask in this turn of the loop go along.
                 await asyncio.sleep(0)
                 batch, self._waiting = self._waiting, []
                 self._under_way.extend((asked_s, answer) for asked_s, _, answer in batch)
                 sent = b"".join(packed for _, packed, _ in batch)
                 await connection.send_packed_command(sent, check_health=False)
-        except Exception as error:  # noqa: BLE001  Whatever it is, those who wait are told at once.
+        except Exception as error:  # noqa: BLE001  Whatever it is, those who wait learn of it at once.
             await self._break(_said(error))
 
     async def _connect(self) -> AbstractConnection:
@@ -174,7 +174,7 @@ class RedisConnection:
             await _drop(connection)
             raise
         if self._server_id not in (None, server_id):
-            # What waits was asked of a server that is no more; whoever asks again learns of it.
+            # What waits was asked of a server that is no more; callers learn of it when they ask again.
             self._fail_waiting("Redis was started again")
         self._server_id = server_id
         self._connection = connection
@@ -198,7 +198,7 @@ class RedisConnection:
                     answer.set_result(found)
                 if isinstance(found, _DEMOTED):
                     raise found
-        except Exception as error:  # noqa: BLE001  Whatever it is, those who wait are told at once.
+        except Exception as error:  # noqa: BLE001  Whatever it is, those who wait learn of it at once.
             if connection is self._connection:
                 await self._break(_said(error))
 
@@ -257,7 +257,7 @@ def _said(error: Exception) -> str:
 
 
 async def try_line(url: str, patience_s: float = PATIENCE_S) -> None:
-    """Ask what a line asks first. Raises `Unfit`; a Redis that is away or refuses for now may yet serve."""
+    """Ask what a line asks first. Raises `Unfit`; a Redis that is silent or refuses for now may yet serve."""
     pool = ConnectionPool.from_url(url, socket_connect_timeout=patience_s, protocol=2)
     connection: AbstractConnection = pool.make_connection()  # type: ignore[no-untyped-call]
     try:

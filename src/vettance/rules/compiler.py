@@ -32,7 +32,7 @@ class CompiledRules(msgspec.Struct, frozen=True):
 
     `facts(event)` extracts every field that any rule reads, in the order of `fact_names`. `observe(facts)`
     says what the event means to the state engine. `run(facts, answers)` gives the rules that fire, in order,
-    and those that failed with a message; answers stand in the order of the plan's aggregates. `seen(event)`
+    and those that failed with a message; answers are in the order of the plan's aggregates. `seen(event)`
     is `observe(facts(event))` for replays, which want no other facts than those that the memory asks for.
 
     None of them raises: what cannot be computed is unknown, and `unknown.failures_of` names it.

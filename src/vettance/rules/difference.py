@@ -9,7 +9,7 @@ from vettance.rules.rule import Rule, RuleSet
 
 KINDS: Final = ("added", "changed", "removed")
 _RULE_SET: Final = "(the rule set)"
-_SHORT_CHARS_MAX: Final = 40  # Of a value that stands in one line with its successor.
+_SHORT_CHARS_MAX: Final = 40  # Of a value that is in one line with its successor.
 _OWN: Final = ("name", "levels", "thresholds", "actions")
 
 

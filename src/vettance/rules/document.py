@@ -33,7 +33,7 @@ class DocumentFault(Exception):
 
 
 class Node(NamedTuple):
-    """One value of a document: a mapping of Places, a list of Places, or a scalar, and where it stands.
+    """One value of a document: a mapping of Nodes, a list of Nodes, or a scalar, and where it is.
 
     `line` and `column` count from 1; `span` is where a text is written in the document, in characters.
     """

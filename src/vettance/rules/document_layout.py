@@ -39,7 +39,7 @@ _GIVEN_CONTROLS: Final = ("at", "repeat", "every")
 
 
 class SourceMarks(NamedTuple):
-    """Where a rule and its parts stand in the document, and whether its shape is sound."""
+    """Where a rule and its parts are in the document, and whether its shape is sound."""
 
     place: Node
     when: Node | None
@@ -198,7 +198,7 @@ class _Layout:
         )
 
     def mark(self, place: Node, *, sound: bool) -> None:
-        """Remember where the parts of a rule stand."""
+        """Remember where the parts of a rule are."""
         members = place.value if isinstance(place.value, dict) else {}
         tests = members["tests"].value if "tests" in members else None
         self.marks.append(

@@ -72,7 +72,7 @@ class Compare(Expression, frozen=True, kw_only=True):
 
 
 class Member(Expression, frozen=True, kw_only=True):
-    """Whether a value stands in a list of literals."""
+    """Whether a value is in a list of literals."""
 
     item: Expression
     items: Items
@@ -149,7 +149,7 @@ _OPEN: Final = (Logic, Not, Compare, Member, Conditional, Arithmetic)
 
 
 def enclosed(expression: Expression) -> str:
-    """Return the text of an expression so that it can stand beside any operator."""
+    """Return the text of an expression so that it can be an operand of any operator."""
     return f"({expression.text})" if isinstance(expression, _OPEN) else expression.text
 
 

@@ -40,7 +40,7 @@ def pointed(text: str, line: int, column: int, width: int) -> list[str]:
 
 
 def _cut(line: str, at: int) -> tuple[str, int]:
-    """Cut a long line around a position; return what is shown and where the position stands in it."""
+    """Cut a long line around a position; return what is shown and where the position is in it."""
     if len(line) <= _SHOWN_CHARS_MAX:
         return line, at
     first = max(0, at - _SHOWN_CHARS_MAX // 2)

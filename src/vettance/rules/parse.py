@@ -237,7 +237,7 @@ def alike(name: str, known: list[str]) -> str | None:
     group, dot, last = name[:64].rpartition(".")
     below = [word.removeprefix(group + ".") for word in known if dot and word.startswith(group + ".")]
     if below:
-        # The group is right, and alike in every name: only what stands below it tells them apart.
+        # The group is right, and alike in every name: only the parts below it differ.
         near = [word for word in below if word.startswith(last) or word.endswith("_" + last)]
         near = near or difflib.get_close_matches(last, below, 1, 0.6)
         if not near:

@@ -22,7 +22,7 @@ _SEVERITIES: Final = {False: "error", True: "warning"}
 
 
 class CheckedRuleFile(NamedTuple):
-    """A file that passed the gate: its text, and what it comes to with the pack that it builds on.
+    """A file that passed the gate: its text, and what it becomes with the pack that it builds on.
 
     `document` is what is stored to be run: the text itself, or one that no longer needs the pack.
     """
@@ -86,7 +86,7 @@ def admit_file(file: Path, context: Context) -> CheckedRuleFile:
     found = examine(text, context)
     document = text
     if found.extends is not None and not found.errors:
-        # The same file must come to the same document, whatever it is called.
+        # The same file must become the same document, whatever its name.
         document = f"# What was pushed came to this on {found.extends}.\n{write_ruleset(found.ruleset)}"
         if len(document.encode()) > DOCUMENT_BYTES_MAX:
             size = f"with its pack it is larger than {DOCUMENT_BYTES_MAX // 1024} KiB"

@@ -272,7 +272,7 @@ def _readable(before: StoredRuleSet) -> RuleSet:
 
 
 def _confirm_removal(changes: list[RuleChange], *, as_json: bool) -> None:
-    """Have whoever is at the terminal agree to the loss of rules; a script must have said so before."""
+    """Have the user at the terminal agree to the loss of rules; a script must have said so before."""
     removed = count_changes(changes)["removed"]
     if not removed:
         return

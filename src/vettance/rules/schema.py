@@ -1,4 +1,4 @@
-"""The schema: the names that rules may use, passed in by whoever knows what an event is."""
+"""The schema: the names that rules may use, passed in by a caller that knows what an event is."""
 
 import enum
 import keyword

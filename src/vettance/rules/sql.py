@@ -34,7 +34,7 @@ class RuleSets:
     ) -> Statement:
         """Store a new version; `Clash` when somebody else stored that number first.
 
-        `document` stands alone; `pushed` is the text it was made of, where that built on a pack.
+        `document` is complete by itself; `pushed` is the text it was made of, where that built on a pack.
         """
         values = (version, document, document_digest(document), note, now_ms, pushed)
         return insert(_insert_into(self.table), tenant, values)

@@ -165,7 +165,7 @@ def verdict(sign: str, left: Domain, right: Domain) -> bool | None:
 
 
 def question_member(reading: Reading, elements: list[ast.expr], found: Member) -> None:
-    """Note every item of a list that the value beside `in` never has."""
+    """Note every item of a list that the value before `in` never has."""
     domain = domain_of(found.item, reading.schema.fields)
     for element, value in zip(elements, found.items.values, strict=True):
         _note(reading, element, doubt_about(domain, clip(found.item.text), value))

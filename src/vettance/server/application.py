@@ -83,7 +83,7 @@ _log = logger()
 class Service:
     """One process of Vettance: everything it holds, in the order in which it is started and stopped."""
 
-    #: Tells why this process must not answer beside others at its database, where that is so.
+    #: Returns why this process must not answer together with others at its database, where that is so.
     misplaced: Callable[[], str | None] | None = None
 
     def __init__(self, settings: Settings, store: Store, place: CounterSlot | None = None) -> None:
@@ -172,7 +172,7 @@ class Service:
         return checks if self.counters.check is None else {**checks, "redis": self.counters.check}
 
     def _notices(self) -> dict[str, Check]:
-        """Return what readiness says beside, because somebody should see to it."""
+        """Return what readiness says in addition, because somebody should mend it."""
         return {"watchlists": self.screening.notice, "tenants": self._notice_impaired}
 
     def _reloads(self) -> dict[str, Reload]:

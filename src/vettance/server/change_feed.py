@@ -1,4 +1,4 @@
-"""Refresh: keep the mirrors of configuration equal to the store, whoever changed it."""
+"""The change feed: keeps the mirrors of configuration equal to the store, whichever process changed it."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ class ChangeFeed:
         self._store = store
         self._reloads = reloads
         self._seen = 0
-        # (area, tenant, subject), in the order of the changes; a dict for want of an ordered set.
+        # (area, tenant, subject), in the order of the changes; a dict because there is no ordered set.
         self._due: dict[tuple[str, str, str], None] = {}
         self._isolation = Isolation("configuration", now_s)
         self._fault: str | None = None
@@ -52,13 +52,13 @@ class ChangeFeed:
         return self._fault
 
     async def start(self) -> None:
-        """Remember where the changes stand; call before the mirrors are first filled."""
+        """Remember how far the changes go; call before the mirrors are first filled."""
         self._seen = (await self._store.read(sql.select_last_change()))[0][0]
 
     async def look(self) -> None:
         """Apply every change noted since the last look; what was read once for many changes is read once.
 
-        Keys come first: whoever revokes one wants it to be so at once, however much else has changed.
+        Keys come first: a revoked one must end at once, however much else has changed.
 
         What cannot be applied for one tenant is tried again later, and is no fault of the service. Raises the
         first of what went wrong with the keys of all, when everything else has been applied.

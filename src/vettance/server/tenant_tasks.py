@@ -1,4 +1,4 @@
-"""Attend: what takes long for a tenant is done beside the look for changes, which must not wait for it."""
+"""Tenant tasks: do what takes long for a tenant, so that the look for changes need not wait for it."""
 
 import asyncio
 import time
@@ -36,14 +36,14 @@ class TenantTasks:
         self._also = also
         self._after = after
         self._isolation = Isolation(name, now_s)
-        # In the order in which it was asked for; a dict for want of an ordered set.
+        # In the order in which it was asked for; a dict because there is no ordered set.
         self._wanted: dict[str, None] = {}
         self._wake = asyncio.Event()
         #: Why nobody's work is done, for readiness. What fails for one tenant is no fault of the service.
         self.fault: str | None = None
 
     async def ask(self, tenant: str, _subject: str = "") -> None:
-        """See to a tenant soon."""
+        """Work for a tenant soon."""
         self._wanted[tenant] = None
         self._isolation.hurry(tenant)
         self._wake.set()
@@ -52,7 +52,7 @@ class TenantTasks:
         """Do what is wanted now, but for those for whom it has just failed."""
         down = None
         for tenant in self._isolation.due(dict.fromkeys((*self._wanted, *self._also()))):
-            # Whoever asks from here on wants it done once more.
+            # A request from here on wants it done once more.
             self._wanted.pop(tenant, None)
             down = await self._try(tenant, self._work(tenant)) or down
             if not self._isolation.is_due(tenant):

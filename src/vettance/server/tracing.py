@@ -152,7 +152,7 @@ class TracedStore:
 
 
 class TracedPostman(WebhookClient):
-    """A postman with a span around each attempt. Receivers are not told of the trace."""
+    """A webhook client with a span around each attempt. Receivers do not see the trace."""
 
     def __init__(self, tracer: Tracer, *, unsafe: bool, name_servers: Sequence[str]) -> None:
         super().__init__(unsafe=unsafe, name_servers=name_servers)

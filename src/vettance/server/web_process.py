@@ -1,4 +1,4 @@
-"""Serving: how the server of a process is set up, and how it runs until it is told to stop."""
+"""Serving: how the server of a process is set up, and how it runs until it must stop."""
 
 import asyncio
 import os
@@ -83,7 +83,7 @@ async def serve_until_stopped(
     say_it_waits: Callable[[str], None],
     link: socket.socket | None = None,
 ) -> None:
-    """Run the service until it is told to stop; `say` is called when it has started."""
+    """Run the service until it must stop; `say` is called when it has started."""
 
     # Until the server takes the signals over, and after it has given them back (it raises them again, while
     # there is still the store to close), they are only remembered.

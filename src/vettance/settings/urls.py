@@ -1,4 +1,4 @@
-"""Endpoints: the URLs by which the settings name what stands beside the service, read strictly.
+"""URLs by which the settings name what the service connects to, read strictly.
 
 Each function returns the URL as it was given, or raises `ValueError` with what is wrong with it, in words
 that go on from the name of the setting. They repeat nothing of the URL, which may hold a password.
@@ -30,7 +30,7 @@ def read_database_url(text: str) -> str:
         raise ValueError("must name a host, as in postgresql://db.internal/vettance")
     if not (parts.path.strip("/") or options.get("dbname") or options.get("database")):
         raise ValueError("must name a database, as in postgresql://db.internal/vettance")
-    # Several hosts may stand in one URL; a path among them is that of a socket.
+    # Several hosts may be in one URL; a path among them is that of a socket.
     named = [*hosts.split(","), *options.get("host", "").split(",")]
     ports = [_port_of(host) for host in named if not host.startswith("/")]
     _check_ports([*ports, *options.get("port", "").split(",")])

@@ -2,7 +2,7 @@
 
 What is logged is chosen word by word where it happens: names of events, ids of ours, counts. What cannot be
 chosen are texts of others: an exception of a library may repeat what a caller sent, and so may a message that
-a library logs. Of those, only what stands in source code is written: the type of the exception, the places it
+a library logs. Of those, only what is in source code is written: the type of the exception, the places it
 came through, the message before anything was put into it.
 """
 

@@ -1,6 +1,6 @@
 """Meters: the table of everything that is counted while it happens, and the few calls that count it.
 
-Counting stands on the way of every decision, so the place of each number is worked out once and a call does
+Counting is on the way of every decision, so the place of each number is worked out once and a call does
 nothing but additions: about half a microsecond for a decision, a fifth of what the usual client library takes
 (docs/adr/0050-metrics-of-our-own-on-a-port-of-their-own.md).
 """
@@ -42,9 +42,9 @@ RESULTS: Final = (
 SEARCH_RESULTS: Final = ("answered", "late", "failed")
 #: What processes remember of tenants in one memory that those share (`tenant_cache.TenantCache`).
 CACHES: Final = ("sessions", "columns")
-#: What a process is; the number of its name stands in the slot.
+#: What a process is; the number of its name is in the slot.
 ROLES: Final = ("web", "webhooks", "worker")
-#: The processes that search for one process have no slot; their ids stand in its own.
+#: The processes that search for one process have no slot; their ids are in its own.
 SEARCH: Final = "search"
 
 
@@ -159,7 +159,7 @@ METERS: Final = (
     Meter("vettance_cache_evictions_total", "What gave way to something newer.", "cache", CACHES),
 )
 
-#: Where the ids of the processes stand that search for this one.
+#: Where the ids are of the processes that search for this one.
 _SEARCHERS: Final = slice(2, 2 + SEARCHERS_MAX)
 _PID, _ROLE, _FIRST = 0, 1, _SEARCHERS.stop
 
@@ -310,7 +310,7 @@ class Meters:
         self._words[_CONNECTIONS_AT] = connections
 
     def stands(self, in_flight: int, astray: int, *, stale: bool) -> None:
-        """Tell how this process stands; once a second is often enough."""
+        """Note how this process does; once a second is often enough."""
         words = self._words
         words[_IN_FLIGHT_AT], words[_ASTRAY_AT], words[_STALE_AT] = in_flight, astray, int(stale)
 

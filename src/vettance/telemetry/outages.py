@@ -1,6 +1,6 @@
-"""Outages: what is away is told to the log when it goes, now and then while it lasts, and when it is back.
+"""Outages: the log reports one when it begins, now and then while it lasts, and when it ends.
 
-Whoever asks it notes how each question ended; who has to wait for it, or to refuse its callers, says nothing.
+The code that asks a server notes how each question ended; code that waits for it, or refuses, logs nothing.
 """
 
 import os
@@ -10,7 +10,7 @@ from typing import Final
 
 from vettance.telemetry.logs import logger
 
-#: What stays away is told again after so long.
+#: An outage that lasts is logged again after so long.
 TELL_S: Final = 60.0
 #: What has answered for so long is back. One that answers every other question is not.
 SETTLED_S: Final = 3.0
@@ -27,7 +27,7 @@ class Outage:
         self._since_s = 0.0
         self._told_s = 0.0
         self._well_since_s: float | None = None
-        #: Whether it is away; it is until it has answered for some time.
+        #: Whether there is an outage; it lasts until there were answers for some time.
         self.is_down = False
 
     def down(self, reason: str) -> None:

@@ -1,7 +1,7 @@
 """The board: numbers that every process of one server counts up, in memory that they share.
 
 Each process has a slot of its own and nobody else writes to it, so counting takes no lock: an addition to a
-64-bit word. Whoever is asked for the figures adds the slots up. The memory is a file without a name (nothing
+64-bit word. Any process can add the slots up. The memory is a file without a name (nothing
 of it ever goes to a disk, where writing pages back would hold up a decision); a child inherits its
 descriptor, so its counts are kept when it dies and go on when it is started again.
 """
@@ -14,7 +14,7 @@ from typing import Final
 
 #: Processes of one server that count: more than there will be on any machine.
 SLOTS: Final = 64
-#: 64-bit words of a slot: one page of 8 KiB. `meters.py` says what stands where.
+#: 64-bit words of a slot: one page of 8 KiB. `meters.py` says what is where.
 WORDS: Final = 1024
 #: Processes that may search for one process; with more processors, several processes answer.
 SEARCHERS_MAX: Final = 16
@@ -73,5 +73,5 @@ def attach(environ: Mapping[str, str] = os.environ) -> tuple[SharedBoard, int]:
 
 
 def companion_slot(slot: int) -> int:
-    """Return the slot of the process that a web process keeps beside it (see `webhooks.supervise`)."""
+    """Return the slot of the companion process of a web process (see `webhooks.supervise`)."""
     return slot + SLOTS // 2

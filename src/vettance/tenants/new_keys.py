@@ -55,7 +55,7 @@ class NewKeys:
     async def find(self, api_key: str) -> bool:
         """Tell whether a key that the mirror does not know is good; it is in the mirror then.
 
-        False as well when too many have asked or the store is away.
+        False as well when too many have asked or the store does not answer.
         """
         if not is_key(api_key) or not self._take():
             return False

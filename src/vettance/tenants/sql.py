@@ -13,7 +13,7 @@ AREA = "tenant"
 #: What the change table calls the deletion of a tenant, when it begins.
 DELETED = "tenant_deleted"
 
-#: Settings with a column of their own; the others stand in one JSON object.
+#: Settings with a column of their own; the others are in one JSON object.
 _COLUMNS = ("aml", "throttle", "quota", "collect_key", "require_origin")
 _WITHOUT_COLUMN = tuple(name for name in SETTINGS if name not in _COLUMNS)
 _TENANT = ", ".join(("id", "name", *_COLUMNS, "settings"))
@@ -61,7 +61,7 @@ def tenant_of(row: Row) -> Tenant:
     """Make a tenant of a row of `select_tenant` or `select_tenants`."""
     tenant_id, name, *columns, others = row
     given = dict(zip(_COLUMNS, columns, strict=True)) | msgspec.json.decode(others)
-    # A setting that only another version knows is left out; it stands in the store until the next change.
+    # A setting that only another version knows is left out; it stays in the store until the next change.
     known: dict[str, Any] = {
         name: None if value is None else SETTINGS[name].kind(value)
         for name, value in given.items()

@@ -19,7 +19,7 @@ _TEST_HINT = "vtc_test_"
 
 THROTTLE_DEFAULT = 300  # requests in any 60 seconds, for each key
 QUOTA_DEFAULT = 10_000  # requests in an hour of the clock, for each tenant
-SUBSCRIPTIONS_DEFAULT = 25  # of webhooks; each one that listens is a row in the commit of what it is told
+SUBSCRIPTIONS_DEFAULT = 25  # of webhooks; each one that listens is a row in the commit of what it receives
 SUBSCRIPTIONS_MAX = 1_000  # what has been measured; a decision waits for the rows of all that listen
 #: Entries of both lists together: every process keeps all of them in memory, half a kilobyte each.
 LIST_ENTRIES_DEFAULT = 100_000

@@ -1,4 +1,4 @@
-"""The vault: what must not lie in the store in the clear, sealed, and bound to the row that it stands in."""
+"""The vault: encrypts what the store must not hold in the clear, bound to the row that holds it."""
 
 import hashlib
 import secrets

@@ -121,7 +121,7 @@ class EntityDraft:
         self._texts: dict[str, dict[str, None]] = {}
 
     def add_name(self, text: str, quality: NameQuality = NameQuality.STRONG) -> None:
-        """Add a name; of one that comes twice the better quality stands."""
+        """Add a name; of one that comes twice the better quality counts."""
         text = clean(text)
         if not any(letter.isalnum() for letter in text):
             return

@@ -15,7 +15,7 @@ from vettance.watchlists.vocabulary import (
     SCATTERED_FORMS,
 )
 
-#: Words of company forms that can be told from the end of another word, and from its beginning.
+#: Words of company forms that can be distinguished from the end of another word, and from its beginning.
 _FORM_ENDINGS = (
     *("corporation", "company", "limited", "incorporated", "aktiengesellschaft", "gesellschaft"),
     *("llc", "ltd", "gmbh", "ojsc", "cjsc", "pjsc", "jsc", "sdnbhd", "bhd", "pvt", "pty"),
@@ -25,7 +25,7 @@ _HEAD_MIN = 3
 
 
 def apart(text: str) -> tuple[str, ...]:
-    """Part a company form that is written on to the word beside it, or that is run together: "Pteltd"."""
+    """Part a company form that is attached to another word, or that is run together: "Pteltd"."""
     if (pair := FORM_PAIRS.get(text)) is not None:
         return pair
     if text in GENERIC_WORDS or text in ABBREVIATIONS:
@@ -40,7 +40,7 @@ def apart(text: str) -> tuple[str, ...]:
 
 
 def gathered(texts: Sequence[str]) -> list[int]:
-    """Return the places of a company form whose words stand apart: "Liability Company Quarry Limited"."""
+    """Return the places of a company form whose words are apart: "Liability Company Quarry Limited"."""
     if len(texts) < _GATHERED_MIN:
         return []
     for text in texts:

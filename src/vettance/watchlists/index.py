@@ -230,7 +230,7 @@ class Index:
             alignment = align_names(asked, listed, craft.type, self.rarity)
         else:
             alignment = align(asked, listed, self.rarity)
-        # A weak alias stands below its score, so only a better score needs a look at the entity.
+        # A weak alias counts below its score, so only a better score needs a look at the entity.
         if alignment.score < _NAME_MIN or (known is not None and known.standing >= alignment.score):
             return
         name = self.entity(entity).names[int(self._name_place[number])]
@@ -246,7 +246,7 @@ class Index:
         touched = []
         found = sorted((self._names_of(sought) for sought in self._sought(asked, weights)), key=_width)
         for place, (names, values) in enumerate(found):
-            # Within one word the most similar listed word stands last, and the last assignment holds.
+            # Within one word the most similar listed word is last, and the last assignment holds.
             scratch[names] = values
             total[names] += scratch[names]
             if not (place and place == len(found) - 1 and len(names) > _COMMON_NAMES):
@@ -261,7 +261,7 @@ class Index:
         names = np.unique(names)
         names = names[self._name_grammar[names] == int(asked.grammar)]
         mass = self._name_mass[names]
-        # Words run together were counted beside the words themselves.
+        # Words run together were counted in addition to the words themselves.
         shared = np.minimum(total[names], np.minimum(mass, own))
         share = shared / np.minimum(mass, own)
         if len(names) > ALIGNED_MAX:
@@ -320,7 +320,7 @@ class Index:
         return names, np.repeat(sought.similarities * sought.weight, lengths)
 
     def _joints(self, asked: Name, weights: Sequence[float], total: _Array) -> list[_Array]:
-        """Find names of which two or more words stand in the query as one."""
+        """Find names of which two or more words are one in the query."""
         found = []
         for word, weight in zip(asked.words, weights, strict=True):
             if len(word.text) < _JOINT_MIN and word.syllables is None:

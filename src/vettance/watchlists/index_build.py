@@ -143,7 +143,7 @@ class IndexBuilder:
         for identity, word in enumerate(words):
             sounds[word.folds[0]] = sounds.get(word.folds[0], 0) + int(counts[identity])
         heard = np.fromiter((sounds[word.folds[0]] for word in words), np.uint32, len(words))
-        # Analysed: whoever searches meets most words for the first time, and reads faster than it analyses.
+        # Analysed: a search meets most words for the first time, and reads faster than it analyses.
         blob, ends = bytearray(), array("Q", [0])
         for word in words:
             blob += self._encode(word)

@@ -3,7 +3,7 @@
     watchlists/<source>/<version>.jsonl.gz   the entities of one version, one JSON object a line
     watchlists/index/<id>/                   an index, mapped into memory by every process
     watchlists/changes.<…>/                  an index over what is new on the lists, while it is searched
-    watchlists/lock                          held by whoever imports, so that two imports never mix
+    watchlists/lock                          held by the importer, so that two imports never mix
     watchlists/tenants/<tenant>/             the same again, with the lists of one tenant
 
 A version is named by the first 16 hex digits of the SHA-256 of its entities, so the same list is the same
@@ -27,7 +27,7 @@ from vettance.watchlists.entity import Entity
 from vettance.watchlists.sources.formats import SourceFault
 
 FOLDER = "watchlists"
-#: Whose the lists are that everybody is screened against; what stands there else is a tenant's id.
+#: The owner of the lists that everybody is screened against; other owners are ids of tenants.
 EVERYBODY = "*"
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Entity)
@@ -51,7 +51,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shelf_path(data: Path, owner: str = EVERYBODY) -> Path:
-    """Return where an owner's watchlists stand in a data folder, be they there or not."""
+    """Return where an owner's watchlists belong in a data folder, be they there or not."""
     return data / FOLDER if owner == EVERYBODY else data / FOLDER / "tenants" / owner
 
 
@@ -64,7 +64,7 @@ def shelf_of(data: Path, owner: str = EVERYBODY) -> Path:
 
 @contextmanager
 def locked(shelf: Path) -> Iterator[None]:
-    """Hold the shelf against other importers, waiting for whoever holds it."""
+    """Lock the folder against other importers; waits for the one that has the lock."""
     with (shelf / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -181,7 +181,7 @@ def ensure_index(
 
 
 def drop_old_indexes(shelf: Path, current: str) -> None:
-    """Remove indexes that nobody opens any more; whoever has one mapped keeps it until it lets go."""
+    """Remove indexes that nobody opens any more; a process that has one mapped keeps it mapped."""
     folders = sorted(
         (path for path in (shelf / "index").iterdir() if path.is_dir() and path.name != current),
         key=lambda path: path.stat().st_mtime,

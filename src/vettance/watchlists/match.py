@@ -130,7 +130,7 @@ class NameMatch(msgspec.Struct, frozen=True):
 
     @property
     def standing(self) -> float:
-        """The score as far as the name may count by itself: a weak alias stands below its score."""
+        """The score as far as the name may count by itself: a weak alias counts below its score."""
         weak = self.listed_name.quality is NameQuality.WEAK
         return min(self.score, WEAK_ALIAS_MAX) if weak else self.score
 

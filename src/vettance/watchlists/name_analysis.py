@@ -97,7 +97,7 @@ def _without_acronym(text: str) -> str:
     return f"{head} {tail}" if (tail.casefold(),) in FORMS else text
 
 
-#: What stands between two names of one and the same, in the usage of registers, banks and ships' papers.
+#: Words between two names of one and the same, in the usage of registers, banks and ships' papers.
 _OTHERWISE = re.compile(
     r"[\s,;]*(?:\bt/a\b|\b[dfakn][/.]?[bk][/.]?a\b\.?|\btrading (?:as|under)\b|\bdoing business as\b"
     r"|\b(?:also|formerly|previously|now) known as\b|\bknown as\b|\balias\b"
@@ -133,7 +133,7 @@ def _split(text: str, *, dotted: bool) -> list[_NamePart]:
     for raw in _SEPARATORS.split(text):
         if not raw:
             continue
-        # The Arabic article is written together with its word; in Latin letters it stands apart.
+        # The Arabic article is written together with its word; in Latin letters it is apart.
         article = raw.startswith("ال") and len(raw) > 4
         if article:
             parts.append(_NamePart("al", WritingSystem.LATIN))
@@ -166,7 +166,7 @@ def _person(parts: Sequence[_NamePart]) -> list[NameToken]:
     return _syllabic(words)
 
 
-#: Kinds that a name may have beside its syllables.
+#: Kinds that a name may have besides its syllables.
 _UNVOICED = frozenset({TokenKind.INITIAL, TokenKind.TITLE})
 #: Particles that may begin a name of nothing but syllables: Bin Ali.
 _SONS = frozenset({"bin", "ben"})

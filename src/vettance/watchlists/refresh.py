@@ -59,7 +59,7 @@ def _silent(_step: str, _count: int) -> None:
 
 
 async def _quietly(work: Callable[[], Result]) -> Result:
-    """Work in a thread that leaves the processor to whoever else wants it: a service answers beside it.
+    """Work in a thread that leaves the processor to other work: a service answers at the same time.
 
     Only the thread gives way; what it makes is written at the usual pace, so that nobody waits for the store.
     """

@@ -72,7 +72,7 @@ class Searchers:
         return tuple(seat.supervisor.pid for seat in self._seats if seat.supervisor.lives)
 
     def ensure(self, folder: Path | None = None) -> bool:
-        """See to it that there are processes; tells whether one can be asked by now.
+        """Ensure that there are processes; returns whether one can be asked by now.
 
         A process that starts searches the index in `folder` once before it is asked, so that it has read
         what it needs of its files and of its own code.
@@ -108,7 +108,7 @@ class Searchers:
         raise SearchFault(answer)
 
     def give_out(self) -> None:
-        """Hand requests that wait to whoever has the least to do."""
+        """Hand waiting requests to the process that has the least to do."""
         while self._queue:
             free = [seat for seat in self._seats if seat.transport is not None and len(seat.running) < LEAD]
             if not free:

@@ -86,7 +86,7 @@ def select_current(owner: str = EVERYBODY) -> Statement:
 
 
 def select_all_current() -> Statement:
-    """The version of each list that counts, whoever owns it."""
+    """The version of each list that counts, of every owner."""
     return everyone(
         WATCHLIST_VERSION,
         f"SELECT {_COLUMNS} FROM watchlist_version WHERE current = 1 ORDER BY tenant, source",

@@ -1,6 +1,6 @@
 """Screening: a subject against an index by a profile, with a decision and the reasons for it.
 
-Nothing here waits and nothing is stored; whoever asks keeps the `Screening` and shows it.
+Nothing here waits and nothing is stored; the caller keeps the `Screening` and shows it.
 """
 
 import enum
@@ -134,7 +134,7 @@ def entity_digest(entity: Entity) -> str:
 
 
 def match_record(one: ScreenedMatch) -> dict[str, Any]:
-    """Shape a match for the wire: the specified members first, then additions for whoever reviews it."""
+    """Shape a match for the wire: the specified members first, then additions for its reviewer."""
     found, entity = one.match, one.match.entity
     return {
         "watchlistEntityId": entity.id,
@@ -162,7 +162,7 @@ def screening_record(
 ) -> dict[str, Any]:
     """Shape a screening for the wire, as it is answered, stored and answered again for ever.
 
-    Whoever opens or joins a case adds `caseId`, `alertId`, `caseCreated` and `reusedExistingCase`.
+    A caller that opens or joins a case adds `caseId`, `alertId`, `caseCreated` and `reusedExistingCase`.
     """
     return {
         "id": screening_id,

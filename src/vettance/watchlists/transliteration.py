@@ -160,7 +160,7 @@ def romanise(word: str) -> tuple[str, WritingSystem]:  # noqa: PLR0912
 
 
 def _is_whole_word(letter: str) -> bool:
-    """Tell whether a letter belongs to a script whose vowel signs stand apart (Indic, Thai …) or to kana."""
+    """Tell whether a letter belongs to a script whose vowel signs are separate (Indic, Thai …) or to kana."""
     return "\u0700" <= letter < "\u10a0" or "\u1200" <= letter < "\u1c80" or "\u3040" <= letter <= "\u30ff"
 
 

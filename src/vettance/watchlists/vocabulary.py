@@ -51,14 +51,14 @@ def _read_scattered() -> dict[str, tuple[tuple[str, ...], ...]]:
     found: dict[str, list[tuple[str, ...]]] = {}
     for phrase in sorted(FORMS, key=len, reverse=True):
         longest = max(map(len, phrase))
-        # Single letters that stand apart may be anything.
+        # Single letters that are apart may be anything.
         if len(phrase) > 1 and (longest >= _TELLING_MIN or (len(phrase) > 2 and longest > 1)):
             found.setdefault(max(phrase, key=len), []).append(phrase)
     return {word: tuple(phrases) for word, phrases in found.items()}
 
 
-#: The longest word of a company form of several words → such forms, the longest first: they are still told
-#: when their words stand apart.
+#: The longest word of a company form of several words → such forms, the longest first: they are still
+#: recognized when their words are apart.
 SCATTERED_FORMS = _read_scattered()
 
 _NUMBERS = (

@@ -1,4 +1,4 @@
-"""The process that searches beside the one that answers: many subjects, without a share in its interpreter.
+"""The process that searches for the one that answers: many subjects, without a share in its interpreter.
 
     python -m vettance.watchlists.worker NICENESS LEAST BASE search FOLDER…
     python -m vettance.watchlists.worker NICENESS LEAST BASE changes DATA TENANT OLD NEW
@@ -116,7 +116,7 @@ class _SearchServer:
                         return
                     answer = encode(self._answer(decode(body)))
         except ConnectionError:
-            return  # Whoever asked is gone.
+            return  # The caller is gone.
 
     def _answer(self, asking: SearchCall) -> list[EntityMatch] | str:
         try:

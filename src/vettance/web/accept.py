@@ -22,7 +22,7 @@ _log = logger()
 class Acceptor:
     """Accepts connections in the turn of the processes that hold fewer; uvicorn keeps it as a `Server`.
 
-    Else whoever wakes first takes everything that waits: of 32 clients that came at once, one of four
+    Else the process that wakes first takes all that waits: of 32 clients that came at once, one of four
     processes had 31, and kept them for as long as they asked.
 
     A process that holds more than the one that holds least leaves the next connection to it for `COURTESY_S`.

@@ -42,7 +42,7 @@ def is_preflight(method: str, headers: Mapping[bytes, bytes]) -> bool:
 
 
 def preflight_headers(allow: Sequence[str]) -> tuple[Header, ...]:
-    """Return what answers a preflight beside the sharing headers; `allow` lists the methods of the path."""
+    """Return what answers a preflight besides the sharing headers; `allow` lists the methods of the path."""
     return ((b"access-control-allow-methods", ", ".join(allow).encode()), *_ALLOWED)
 
 
@@ -50,7 +50,7 @@ def client_address(peer: Any, sent: Sequence[Header], proxies: int) -> str | Non
     """Return the address of the browser, or None when it is not known.
 
     `peer` is the ASGI `client` (host, port). Behind `proxies` proxies of ours it is what the outermost
-    of them wrote into `X-Forwarded-For`, counted from the right: whatever stands further left, the caller
+    of them wrote into `X-Forwarded-For`, counted from the right: whatever is further left, the caller
     wrote.
     """
     if proxies == 0:

@@ -59,7 +59,7 @@ _OVERLOAD: Final = 2
 UNREAD_BYTES_MAX: Final = 128 * 1024 * 1024
 SMALL_ANSWER_BYTES_MAX: Final = 64 * 1024
 
-#: Whoever is past a limit waits this long for the refusal (ADR 56): one who asks again at once then costs
+#: A caller past a limit waits this long for the refusal (ADR 56): one who asks again at once then costs
 #: everybody else next to nothing. One who heeds `Retry-After` waits ten times as long anyway.
 HOLD_S: Final = 0.1
 #: Refusals held back at one time; what is beyond is answered at once.
@@ -92,8 +92,8 @@ class Edge:
     """The ASGI application.
 
     While `draining` is set, and beyond `in_flight_max`, requests are answered 503; open routes still answer.
-    `log_error` is told of every exception that is no refusal, with the id of its request; of a store that is
-    away the store itself tells, once for all requests. `proxies` is how many proxies of ours stand in front.
+    `log_error` receives every exception that is no refusal, with the id of its request; outages of the store
+    are logged by the store, once for all requests. `proxies` is how many proxies of ours are in front.
     Of the requests `in_flight`, those `held` are refused already. `is_new_key` tells of an API key that the
     gate does not know whether it has just been made, and makes it known.
     """
@@ -180,7 +180,7 @@ class Edge:
             await self._hold()
         size = len(answer.content) if answer.pieces is None else STREAM_BYTES
         size = size if size > SMALL_ANSWER_BYTES_MAX else 0
-        # Whoever shows no key shares by address: pages such as the documentation are large too.
+        # Callers without a key share by address: pages such as the documentation are large too.
         holders = body.holders or (f"address {(scope.get('client') or ('unknown',))[0]}",) if size else ()
         if size and not self._unread.take(size, *holders):
             size, answer = 0, self._refuse(request_id, Unavailable(_UNREAD))
@@ -286,7 +286,7 @@ class Edge:
             raise refusal
 
     async def _refund(self, body: Body, answering: list[Header]) -> None:
-        """Take back what a request was charged that is refused for want of room."""
+        """Take back what a request was charged that is refused because there is no room."""
         if (admission := body.admission) is not None:
             limits = await self._gate.refund(admission)
             answering[:] = [header for header in answering if header not in admission.headers] + limits

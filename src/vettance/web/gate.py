@@ -172,7 +172,7 @@ def _check_origin(origin: bytes | None, claimed: str | None, tenant: Tenant) -> 
 
 
 def _limit_reached(message: str, verdict: Verdict, window_s: int) -> LimitReached:
-    # Rounded up: whoever comes back a fraction of a second early would be refused again.
+    # Rounded up: a caller that comes back a fraction of a second early would be refused again.
     return LimitReached(message, verdict.limit, window_s, max(1, math.ceil(verdict.retry_after_s)))
 
 

@@ -1,4 +1,4 @@
-"""Hints to whoever is just writing a client: what of a request nobody reads, and what was probably meant."""
+"""Hints to the author of a client: what of a request nobody reads, and what was probably meant."""
 
 from vettance.web.asgi import Header
 from vettance.web.query import names_beyond
@@ -14,7 +14,7 @@ def wants_hints(call: Call) -> bool:
 
 def hints_of(call: Call) -> tuple[Header, ...]:
     """Return the header that names unknown members and parameters, never what they hold, if there are any and
-    the caller wants it. It is part of the answer: whoever is answered from memory gets it too.
+    the caller wants it. It is part of the answer: a caller that is answered from memory gets it too.
     """
     if call.hints is None:
         call.hints = _unknown(call.route, call) if call.route is not None and wants_hints(call) else ()

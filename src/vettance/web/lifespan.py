@@ -25,7 +25,7 @@ async def live(lifespan: Lifespan | None, receive: Receive, send: Send, log_erro
                 started = True
                 await send({"type": "lifespan.startup.complete"})
                 await receive()
-        except Exception as error:  # noqa: BLE001  The server is told, and decides what to do.
+        except Exception as error:  # noqa: BLE001  The server receives it, and decides what to do.
             log_error("lifespan", error)
             kind = "shutdown" if started else "startup"
             await send({"type": f"lifespan.{kind}.failed", "message": type(error).__name__})

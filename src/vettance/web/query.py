@@ -170,7 +170,7 @@ def _choice_reader(choices: type[enum.Enum], extra: JSON) -> tuple[Callable[[str
         return functools.partial(_read_choice, known), {"type": "string", "enum": list(known)}
     known.update({alias: choices(value) for alias, value in extra["aliases"].items()})
     folded = fold(known)
-    # An `enum` would say that other spellings are refused, so the values stand in a pattern that takes all.
+    # An `enum` would say that other spellings are refused, so the values are in a pattern that takes all.
     spellings = "|".join(
         "".join(f"[{letter.upper()}{letter}]" if letter.isalpha() else re.escape(letter) for letter in text)
         for text in folded

@@ -28,7 +28,7 @@ HELD_BYTES_MAX: Final = 128 * 1024 * 1024
 SMALL_BYTES_MAX: Final = 64 * 1024
 
 # What is still read of a body after its refusal was sent. A socket closed with unread bytes resets the
-# connection, and the reset can overtake the answer; a client that is told so stops well before these bounds.
+# connection, and the reset can overtake the answer; clients that see it stop well before these bounds.
 _DRAIN_BYTES_MAX: Final = 8 * 1024 * 1024
 _DRAIN_S_MAX: Final = 2.0
 
@@ -133,7 +133,7 @@ class Body:
         self._held = 0
         #: Who holds the room that a large body takes, from the outermost inwards: a tenant, one of its keys.
         self.holders: tuple[str, ...] = ()
-        #: How its request was let in: what it was charged is given back where it is refused for want of room.
+        #: How its request was let in: its charge is given back where it is refused because there is no room.
         self.admission: Admission | None = None
         self.complete = False
 

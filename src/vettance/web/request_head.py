@@ -69,7 +69,7 @@ def _is_host(value: bytes) -> bool:
 class StrangeMethod:
     """A head with a method that the parser does not know, as it arrives.
 
-    The parser gives up at such a method, so the path is never seen, and nobody could be told which methods
+    The parser gives up at such a method, so the path is never seen, and no answer could say which methods
     it does take. A whole head is given to a new parser with a method in its place that it knows.
     """
 

@@ -111,7 +111,7 @@ class Call(msgspec.Struct, gc=False):
         return self.parsed
 
     def parse_ahead(self) -> None:
-        """Parse the body before the handler asks for it, which is told then what is wrong with it."""
+        """Parse the body before the handler asks for it; the handler then receives what is wrong with it."""
         try:
             self.json()
         except Refusal as refusal:

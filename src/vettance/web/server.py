@@ -27,12 +27,12 @@ from vettance.wire.payload import encode, error_body
 #: 16 KiB; a single read, which is bounded by the event loop, may hold more.
 HEAD_BYTES_MAX: Final = 64 * 1024
 
-#: Seconds between two looks at a connection. Whoever owes us bytes at two looks in a row has had at least
+#: Seconds between two looks at a connection. A client that owes bytes at two looks in a row has had at least
 #: this long, and at most twice as long, to send the rest of a head (or of a body that was refused early).
 LOOK_EVERY_S: Final = 10.0
 
-#: Whoever does not read an answer must take so many bytes of it between two looks: less than the slowest
-#: mobile networks carry. The system is told to hold back no more than this many either, so that what is
+#: A client that is slow to read must take so many bytes of an answer between two looks: less than the slowest
+#: mobile networks carry. The system is set to hold back no more than this many either, so that what is
 #: taken shows; it would otherwise gather megabytes before it says that a slow client reads at all.
 READ_BYTES_MIN: Final = 16 * 1024
 _UNSENT_BYTES_MAX: Final = READ_BYTES_MIN

@@ -10,7 +10,7 @@ from vettance.web.server import CLIENT_GONE
 
 #: What an answer holds while it is written: the item that is being read and the one that is being written.
 STREAM_BYTES: Final = 2 * 1024 * 1024
-#: Bytes handed to the server at once; what the client does not take of them stands in memory meanwhile.
+#: Bytes handed to the server at once; what the client does not take of them is in memory meanwhile.
 _PART_BYTES: Final = 64 * 1024
 
 _CLOSE: Final = (b"connection", b"close")

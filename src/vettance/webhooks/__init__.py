@@ -1,1 +1,1 @@
-"""Webhooks: what the tenant is told, by whom it is signed, and how it arrives."""
+"""Webhooks: what the tenant receives, how it is signed, and how it arrives."""

@@ -181,7 +181,7 @@ def delivery_answers(deliveries: Sequence[Delivery], attempts: Iterable[Attempt]
     """Write deliveries, each with those of the attempts that are its own.
 
     Attempts are read after their deliveries. One that ended in between is left to the next look, so that an
-    answer never shows an attempt beside the state from before it.
+    answer never shows an attempt with the state from before it.
     """
     noted = {one.seq: one.attempts_ever for one in deliveries}
     by_delivery: dict[int, list[AttemptAnswer]] = {seq: [] for seq in noted}

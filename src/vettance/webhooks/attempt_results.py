@@ -16,7 +16,7 @@ from vettance.webhooks.webhook import AttemptOutcome, DeliveryState
 #: Rounds of claims and of settlements are this far apart at least, so that a busy worker makes few large
 #: commits: every one keeps the decisions of the service from being written for its while.
 ROUND_S: Final = 0.01
-#: How long a store that is away is let alone.
+#: How long a store that does not answer is let alone.
 STORE_PAUSE_S: Final = 0.25
 
 _log = logger()
@@ -83,7 +83,7 @@ class AttemptRecorder:
                 for sent in batch:
                     self._on_settled(sent, None)
             if failed:
-                # What was sent must be recorded, however long the store is away; the lease guards the rest.
+                # What was sent must be recorded, however long that takes; the lease guards the rest.
                 self._sent += failed
                 await asyncio.sleep(STORE_PAUSE_S)
             elif self._is_ending and not self._sent:

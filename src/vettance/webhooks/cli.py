@@ -1,4 +1,4 @@
-"""The command line of webhooks, for whoever writes a receiver: listen to deliveries, verify one."""
+"""The command line of webhooks, for authors of receivers: listen to deliveries, verify one."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class WorkerProcess:
         )
         #: Begins to keep the process running.
         self.ensure = self._supervisor.ensure
-        #: Asks it to drain; to be called as soon as the service is told to stop.
+        #: Asks it to drain; to be called as soon as the service begins to stop.
         self.begin_stop = self._supervisor.begin_stop
         #: Waits until it has drained, as long as it has time for that.
         self.stop = self._supervisor.stop

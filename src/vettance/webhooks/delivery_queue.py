@@ -258,7 +258,7 @@ def note_health(tally: QueueProgress) -> Statement:
 #: What may wait for one tenant: some hundred thousand deliveries, minutes of the most that is sent at all.
 #: Beyond it the oldest is given up.
 BACKLOG_BYTES_MAX: Final = 256 * 1024 * 1024
-#: What a delivery takes beside its body: its row and its places in four indexes.
+#: What a delivery takes besides its body: its row and its places in four indexes.
 _ROW_BYTES: Final = 512
 
 

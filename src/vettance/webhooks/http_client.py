@@ -247,8 +247,8 @@ class WebhookClient:
         raise last
 
     async def _connect_to(self, target: ReceiverTarget, family: int, address: tuple[str, int]) -> _Connection:
-        """Connect to one address. The check stands here, on the socket itself, so that no name can be told
-        one thing when it is looked at and another when it is used (DNS rebinding)."""
+        """Connect to one address. The check is here, on the socket itself, so that no name can resolve
+        to one address when it is checked and to another when it is used (DNS rebinding)."""
         check_receiver(address[0], unsafe=self._unsafe)
         loop = asyncio.get_running_loop()
         sock = socket.socket(family, socket.SOCK_STREAM)

@@ -129,7 +129,7 @@ def unseal(vault: Vault, sealed: bytes, tenant: str, subscription_id: str) -> st
 
 
 def select_newest_sealed(limit: int) -> Statement:
-    """(tenant, subscription, its sealed secret) of the subscriptions made last, whoever has them."""
+    """(tenant, subscription, its sealed secret) of the subscriptions made last, of all tenants."""
     return everyone(
         SUBSCRIPTION,
         "SELECT tenant, id, secret FROM subscription ORDER BY created_at_ms DESC LIMIT ?",
@@ -149,7 +149,7 @@ def select_secrets(tenant: str, subscription_id: str) -> Statement:
 
 # What `scoped` builds begins with its tenant; an update that sets it to itself keeps that order.
 def prepare_secret(tenant: str, subscription_id: str, sealed: bytes, now_ms: int) -> Statement:
-    """Put a new secret beside the one in force; `Lost` when the subscription is gone."""
+    """Add a new secret to the one in force; `Lost` when the subscription is gone."""
     return scoped(
         SUBSCRIPTION,
         tenant,

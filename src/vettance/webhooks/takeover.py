@@ -28,7 +28,7 @@ class Members(Protocol):
 
 
 class DelivererTakeover:
-    """Takes over from deliverers that are gone. Run `keep` beside the work, after a first `look`."""
+    """Takes over from deliverers that are gone. Run `keep` along with the work, after a first `look`."""
 
     def __init__(self, store: Store, members: Members) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class DelivererTakeover:
                 with self._isolation.of(""):
                     await self.look()
             except StoreDown:
-                continue  # That the store is away is for others to say.
+                continue  # Others report that the store does not answer.
 
     async def leave(self) -> None:
         """Go oneself, everything claimed having been given back."""

@@ -90,7 +90,7 @@ class AttemptOutcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class Subscription(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a tenant wants to be told of what, and how that has gone so far. Secrets are not part of it."""
+    """Where a tenant receives which messages, and how that has gone so far. Secrets are not part of it."""
 
     id: str
     tenant: str

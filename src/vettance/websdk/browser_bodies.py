@@ -183,7 +183,7 @@ def read_collect(body: JSON, claims: TokenClaims | None, sender: BrowserSender) 
     """Make the event of a page's question, in the form in which products send events.
 
     `claims` is None when the caller came with an API key. The event is what the log keeps: it is read again
-    by every replay, so everything that a rule may ask stands in it. Raises `Invalid` or `Unprocessable`.
+    by every replay, so everything that a rule may ask is in it. Raises `Invalid` or `Unprocessable`.
     """
     faults = Faults()
     asked = read_body(body, CollectBody, faults)

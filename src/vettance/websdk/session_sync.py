@@ -1,4 +1,4 @@
-"""Follow: keep what is known of live sessions equal to the batches that the store took, whoever took them."""
+"""Session sync: keeps live sessions equal to the batches in the store, whichever process wrote them."""
 
 import asyncio
 import contextlib
@@ -147,7 +147,7 @@ class SessionSync:
             await asyncio.sleep(LOOK_S)  # Others want the writer too.
 
     async def run(self) -> None:
-        """Follow for ever; a store that is away is tried again."""
+        """Follow for ever; a store that does not answer is tried again."""
         tidy_at_s = time.monotonic() + _TIDY_S
         while True:
             await asyncio.sleep(LOOK_S)

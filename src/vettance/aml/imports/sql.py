@@ -27,6 +27,6 @@ def select_rows(tenant: str, seqs: Sequence[int]) -> Statement:
 
 
 def select_imported_log(tenant: str, import_id: str, after: int, limit: int) -> Statement:
-    """The same of what an import has brought behind a place of the log, as it stands there."""
+    """The same of what an import has brought after a position of the log, as it is there."""
     text = f"{_LOG}WHERE tenant = ? AND import_id = ? AND seq > ? ORDER BY seq LIMIT ?"
     return in_pieces(scoped(AML_EVENT, tenant, text, (import_id, after, limit)))

@@ -1,6 +1,6 @@
-"""Follow: screen again whoever was screened before when a list changes, against only what changed.
+"""Rescreening: screens earlier subjects again when a list changes, against only what changed.
 
-Every subject is stored with the set of list versions that it was last screened against. Whoever stands
+Every subject is stored with the set of list versions that it was last screened against. A subject
 under another set than the current one is still to be screened again, and moves to the current set in the
 very commit that keeps what was found. So the work goes on after a restart where it stood, and no subject is
 screened twice against one set, however many processes do this.
@@ -70,7 +70,7 @@ class Rescreener:
         """Screen again for ever: at once, whenever a list changes, and now and then."""
         try:
             while True:
-                # Where the store is away, it is gone on with when it is back.
+                # While the store is unreachable, this waits and continues when it answers again.
                 with contextlib.suppress(StoreDown), self._isolation.of(_LOOK):
                     await self.catch_up()
                 with contextlib.suppress(TimeoutError):
@@ -79,7 +79,7 @@ class Rescreener:
             await self._close()
 
     async def catch_up(self) -> None:
-        """Screen again every subject of every tenant that stands under another set than the current one."""
+        """Screen again every subject of every tenant that has another set than the current one."""
         try:
             for row in await self._store.read(select_tenants()):
                 tenant = tenant_of(row)
@@ -116,7 +116,7 @@ class Rescreener:
     async def _group(
         self, tenant: str, old: str, target: str, reach: Reach, subjects: Sequence[sql.StoredSubject]
     ) -> int:
-        """Screen subjects that all stand under one set; returns how many are done."""
+        """Screen subjects that all have one set; returns how many are done."""
         rows = await self._store.read(sql.select_list_set(old))
         before: Mapping[str, str] = msgspec.json.decode(rows[0][0], type=dict[str, str]) if rows else {}
         known = sql.insert_list_set(target, reach.versions)

@@ -45,7 +45,7 @@ from vettance.watchlists.subject_screening import (
 from vettance.watchlists.tenant_index import Reach, list_set_id
 from vettance.wire.payload import encode
 
-#: A search takes milliseconds; one that is not done by then stands in a queue that no caller waits for.
+#: A search takes milliseconds; one that is not done by then is in a queue that no caller waits for.
 DEADLINE_S: Final = 2.0
 #: Matching is bound by the interpreter's lock: more threads only share it, and none would block the loop.
 THREADS: Final = 2
@@ -53,7 +53,7 @@ THREADS: Final = 2
 WAITING_MAX: Final = 1_000
 #: The `trigger` of screenings that a change of the lists made.
 RESCREENING: Final = "LIST_CHANGE"
-#: Whoever runs the deployment can mend it, and is told how.
+#: Tells the operator of the deployment how to mend it.
 NO_LIST: Final = (
     "No watchlist is loaded, so nobody can be screened. Load one with `vettance watchlist import --source …`."
 )
@@ -90,8 +90,8 @@ class ScreeningWrite(NamedTuple):
     """A screening ready to be written: with its alert and its case, which are None when it found nothing.
 
     `alert` is None also where the screening repeats an open alert (`link` names that one). `statements` write
-    everything but the case and its timeline (`entries`), so that whoever changes a case by more than this
-    writes it once.
+    everything but the case and its timeline (`entries`), so that a caller that changes a case by more
+    than this writes it once.
     """
 
     screening_id: str
@@ -141,7 +141,7 @@ class Screener:
         return self._searchers.living if self._searchers is not None else ()
 
     def close(self) -> None:
-        """Let go of the threads; a search under way ends by itself. Whoever made `searchers` closes them."""
+        """Let go of the threads; a search under way ends by itself. The maker of `searchers` closes them."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def screen(self, tenant: str, request: ScreenRequest, sent: bytes) -> bytes:
@@ -172,7 +172,7 @@ class Screener:
         Raises `BadGateway` (502) while no index is loaded, `GatewayTimeout` (504) past the deadline and
         `Unavailable` (503) when too many wait.
 
-        Whoever writes a screening together with something else (an event that names a party) goes these four
+        A caller that writes a screening together with an event that names a party takes these four
         steps; the middle two are repeated when the write is `Lost` or a `Clash`:
 
             request = party_request(customer, name, counterparty=True)     # of `request.py`; None: no name
@@ -284,7 +284,7 @@ class Screener:
     ) -> tuple[Statement, ...]:
         request, versions = weighed.request, weighed.screening.versions
         if request.trigger == RESCREENING:
-            return ()  # Whoever screens again notes that in a way of its own.
+            return ()  # Rescreening notes that in a way of its own.
         list_set = list_set_id(versions)
         subject = sql.StoredSubject(request.external_id, request.role, list_set, screening_id, sent)
         return (

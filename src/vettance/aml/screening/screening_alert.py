@@ -134,7 +134,7 @@ def raise_alert(
     if case is None:
         case = open_case(ids.make("cas", now_ms), external_id, now_ms)
         entries.append(CaseEntry(now_ms, EntryKind.OPENED, BY_SERVICE, f"Opened for {external_id}."))
-    # A case must be newer after every change, so that changes can be told apart.
+    # A case must be newer after every change, so that changes can be distinguished.
     now_ms = max(now_ms, before.updated_at_ms + 1) if before is not None else now_ms
     matches = open_matches(screening)
     alert = Alert(

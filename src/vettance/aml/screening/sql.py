@@ -247,7 +247,7 @@ def count_rescreened(tenant: str, list_set: str, subjects: int, alerts: int, now
 
 
 def finish_rescreening(tenant: str, list_set: str, now_ms: int) -> Statement:
-    """Note that no subject stands under another set."""
+    """Note that no subject has another set."""
     found = scoped(
         AML_RESCREENING,
         tenant,

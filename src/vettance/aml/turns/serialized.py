@@ -118,7 +118,7 @@ class SerializedWatch:
         self._turns = turns
         self._memory = memory
         self._monitor = monitor
-        #: Reads a tenant's configuration again, and fills its memory anew where it is astray.
+        #: Reads a tenant's configuration again, and fills its memory anew where that has lost its position.
         self.reload: Callable[[str], Awaitable[None]] = _not_ready
         self._waiting: deque[_WaitingEvent] = deque()
         self._running: asyncio.Task[None] | None = None
@@ -310,7 +310,7 @@ class SerializedWatch:
                     self._behind.discard(tenant)
 
     async def reach(self, tenant: str) -> int:
-        """Take up what stands in the log of a tenant, and return the number of its last event there."""
+        """Read on in the log of a tenant, and return the number of its last event there."""
         while True:
             place = self._monitor.places[tenant]
             rows = await self._store.read(sql.select_log(tenant, place.reached, 0, _CHUNK))

@@ -24,7 +24,7 @@ _SELECT_SINCE: Final = (
 def select_since(reached: Mapping[str, int], limit: int, bytes_max: int) -> Statement:
     """(tenant, newest change, seq, id, external_id, received_at_ms, sent) of each tenant's next events.
 
-    Of each at most `limit`, and none behind the one with which they come to `bytes_max`; but at least one
+    Of each at most `limit`, and none after the one with which they reach `bytes_max`; but at least one
     row: a tenant that has no event beyond what it `reached` has NULL for it.
     """
     return Statement(

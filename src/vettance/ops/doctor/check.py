@@ -51,7 +51,7 @@ def ok(check: str, found: str) -> DoctorFinding:
 
 
 def warning(check: str, found: str, mend: str) -> DoctorFinding:
-    """Say what somebody should see to."""
+    """Say what somebody should mend."""
     return DoctorFinding(check, DoctorLevel.WARNING, found, mend)
 
 

@@ -20,7 +20,7 @@ _SHOWN_MAX: Final = 3
 
 
 def check_sent(patient: DoctorContext) -> Iterator[DoctorFinding]:
-    """Look at what the newest events of each tenant lack, and at what they carry in vain."""
+    """Look at what the newest events of each tenant lack, and at what they carry that nothing reads."""
     rows = ask(patient, select_tenants()) or ()
     looked = 0
     for tenant, name, *_ in rows[:_TENANTS_MAX]:

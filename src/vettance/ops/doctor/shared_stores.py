@@ -1,4 +1,4 @@
-"""What the doctor looks at in the stores beside the service: PostgreSQL and Redis."""
+"""What the doctor looks at in the stores that processes share: PostgreSQL and Redis."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from vettance.ops.doctor.check import DoctorContext, DoctorFinding, fault, ok, w
 
 POSTGRES_MIN: Final = 150_000
 REDIS_MIN: Final = 7
-#: Connections that one process may hold, with those of commands beside it (docs/postgresql.md).
+#: Connections that one process may hold, with those of commands at the same time (docs/postgresql.md).
 CONNECTIONS_EACH: Final = 10
 _ASK_S_MAX: Final = 3.0
 _DATABASE: Final = "PostgreSQL"
@@ -150,7 +150,7 @@ def judge_writes(told: Mapping[str, Any]) -> Iterator[DoctorFinding]:
 def judge_refusal(error: Exception) -> tuple[str, str]:
     """Return what is wrong with a Redis that could not be asked, and the mend.
 
-    The text of the error is not told: it could hold the password that stands in the URL.
+    The text of the error is not shown: it could hold the password that is in the URL.
     """
     import redis.exceptions
 

@@ -149,7 +149,7 @@ def _pending(name: str, pending: list[str]) -> DoctorFinding:
 
 
 def ask(patient: DoctorContext, statement: Statement) -> list[Row] | None:
-    """Ask the store; None when it is not there or cannot answer, which is told by its own check."""
+    """Ask the store; None when it is not there or cannot answer, which has a check of its own."""
     if patient.settings.database_url is not None:
         from vettance.db import postgres_examine
 
@@ -264,7 +264,7 @@ _IMPORTS: Final = {
 
 
 def check_imports(patient: DoctorContext) -> Iterator[DoctorFinding]:
-    """Look for imports that stand still, which nobody else tells of."""
+    """Look for imports that make no progress, which nothing else reports."""
     for state, count, begun_at_ms in ask(patient, sql.select_waiting_imports()) or ():
         if patient.now_ms - begun_at_ms > _IMPORT_MS:
             found, mend = _IMPORTS[state]
@@ -332,7 +332,7 @@ def _listless(tenants: int, screening: int) -> Iterator[DoctorFinding]:
 
 
 def _gone(one: watchlists_sql.StoredVersion) -> DoctorFinding:
-    """Say how a list gets its file back: by its publisher, by whoever has it, or from a backup."""
+    """Say how a list gets its file back: from its publisher, from a copy, or from a backup."""
     name, source = "watchlists", one.version.source
     if one.owner == EVERYBODY:
         known = SOURCES.get(source)

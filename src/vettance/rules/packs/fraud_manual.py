@@ -108,7 +108,7 @@ def _members(rules: Iterable[Rule], schema: Schema) -> str:
 
 
 def _spellings(paths: Iterable[str]) -> str:
-    """Write paths by the object they stand in: `metadata`: `cardHash`, `card_hash`."""
+    """Write paths by the object that holds them: `metadata`: `cardHash`, `card_hash`."""
     holders: dict[str, list[str]] = {}
     for path in paths:
         holder, _, member = path.rpartition(".")

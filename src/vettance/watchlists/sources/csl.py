@@ -81,7 +81,7 @@ def _row(source: str, row: dict[str, str]) -> EntityDraft:
 
 
 def _identifier(draft: EntityDraft, item: str) -> None:
-    """Read `RU, 2022-06-23, 718489066, Passport`: country and dates may be missing, the label stands last."""
+    """Read `RU, 2022-06-23, 718489066, Passport`: country and dates may be missing, the label is last."""
     parts = [part.strip() for part in item.split(",")]
     label = parts[-1]
     if label == "Gender":

@@ -28,7 +28,7 @@ _TYPES = {
 
 
 def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
-    """Yield the entities of the list from XML, CSV or JSON, told apart by how the file begins."""
+    """Yield the entities of the list from XML, CSV or JSON, distinguished by how the file begins."""
     for path in paths:
         head = read_text(path)[:400].lstrip()
         if head.startswith("<"):

@@ -25,7 +25,7 @@ from vettance.watchlists.sources import ofac_advanced
 from vettance.watchlists.sources.formats import SourceFault, csv_rows, open_bytes, text_at, texts, xml_records
 from vettance.watchlists.sources.ofac_advanced import TYPES
 
-#: The files of a set are told apart by their number of columns, so that their names and order do not matter.
+#: The files of a set are recognized by their number of columns, so that their names and order do not matter.
 _HEAD_BYTES = 4096
 _PRIMARY_COLUMNS, _ADDRESS_COLUMNS, _ALIAS_COLUMNS, _COMMENT_COLUMNS = 12, 6, 5, 2
 

@@ -16,7 +16,7 @@ from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality, document_kind
 from vettance.watchlists.sources.formats import SourceFault, csv_records
 
-#: Ids of entities stand in a key of the store, which PostgreSQL bounds; no publisher comes near.
+#: Ids of entities are in a key of the store, which PostgreSQL bounds; no publisher comes near.
 ID_CHARS_MAX: Final = 255
 
 

@@ -28,7 +28,7 @@ _UK: Final = (
     re.compile(r"<DateGenerated>([^<]{8,40})</DateGenerated>"),
 )
 _OFAC: Final = (
-    # The month stands first; it is turned round by the names of the groups.
+    # The month is first; it is turned round by the names of the groups.
     re.compile(r"<Publish_Date>(?P<month>[0-9]{1,2})/(?P<day>[0-9]{1,2})/(?P<year>[0-9]{4})</Publish_Date>"),
     re.compile(
         r"<DateOfIssue\b[^>]*>\s*<Year>(?P<year>[0-9]{4})</Year>\s*<Month>(?P<month>[0-9]{1,2})</Month>"

@@ -38,7 +38,7 @@ _TYPES = {
 
 
 def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
-    """Yield the entities of either list, told apart by their columns."""
+    """Yield the entities of either list, distinguished by their columns."""
     for path in paths:
         with open_bytes(path) as file:
             head = file.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
