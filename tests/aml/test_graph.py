@@ -47,6 +47,14 @@ def test_two_friends_are_no_circle_and_neither_is_the_wrong_order() -> None:
     assert not graph.cycle(move(graph, "c", "a", 1000, -1))
 
 
+def test_a_party_that_has_another_name_by_now_ends_the_search_and_nothing_else() -> None:
+    graph = Graph()
+    move(graph, "a", "b", 1000, 0)
+    move(graph, "b", "c", 1000, 1)
+    graph.merge("b", "b-by-its-other-name")
+    assert not graph.cycle(move(graph, "c", "d", 1000, 2))
+
+
 def test_a_chain_counts_its_hops_and_names_its_parties() -> None:
     graph = Graph()
     for step in range(4):

@@ -156,7 +156,10 @@ class Graph:
         trails: list[tuple[GraphEdge, tuple[str, ...]]] = [(edge, (edge.sender,))]
         while trails:
             last, parties = trails.pop()
-            for before in reversed(nodes[parties[-1]].ins[-EDGES_MAX:]):
+            party = nodes.get(parties[-1])
+            if party is None:
+                continue  # It is known under another name by now, or was forgotten.
+            for before in reversed(party.ins[-EDGES_MAX:]):
                 looks -= 1
                 if looks < 0:
                     return ()
