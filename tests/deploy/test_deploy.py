@@ -188,7 +188,7 @@ def test_the_units_hold(tmp_path: Path) -> None:
 
 
 def test_the_unit_hardens_what_the_service_does_not_need() -> None:
-    unit = (DEPLOY / "systemd" / "vettance.server").read_text("utf-8").splitlines()
+    unit = (DEPLOY / "systemd" / "vettance.service").read_text("utf-8").splitlines()
     wanted = {
         *("NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict", "ProtectHome=yes"),
         *("PrivateTmp=yes", "PrivateDevices=yes", "UMask=0077", "SystemCallFilter=@system-service"),
