@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
+.PHONY: oidc-provider screenshots clients typescript chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
 help:  ## List the targets
 	@grep -E '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,8 +40,8 @@ faults: $(READY)  ## Break the service in every way, for about an hour, and look
 	$(BIN)/python bench faults --stage servers --rounds 100 $(FAULTS_ARGS)
 
 lint: $(READY)  ## Formatting, lints, types, import contracts
-	$(BIN)/ruff format --check src tests bench
-	$(BIN)/ruff check src tests bench
+	$(BIN)/ruff format --check src tests bench clients
+	$(BIN)/ruff check src tests bench clients
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
@@ -70,6 +70,26 @@ chromium:
 	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 	  || echo "WARNING: no chromium here, so the browser tests will be left out"
 
+screenshots: $(READY) chromium  ## Take the pictures of docs/console.md anew (BENCH_ARGS="--every FOLDER": every page, two widths)
+	$(BIN)/python bench screenshots $(BENCH_ARGS)
+
+clients: $(READY)  ## Write both clients' types and methods anew from the service's OpenAPI document
+	$(BIN)/python -m clients.generate
+
+# The TypeScript client, built for its tests. Node is needed for this only; without it those tests are left out.
+TYPESCRIPT := clients/typescript
+typescript:
+	@command -v npm >/dev/null || { echo "WARNING: no Node here, so the tests of the TypeScript client will be left out"; exit 0; }; \
+	  if test $(TYPESCRIPT)/package-lock.json -nt $(TYPESCRIPT)/node_modules/.package-lock.json; then \
+	    echo "Installing what builds the TypeScript client (once)…"; npm --prefix $(TYPESCRIPT) ci --silent --no-audit --no-fund; fi \
+	  && npm --prefix $(TYPESCRIPT) run --silent build
+
+# The provider that the tests of signing in by OpenID Connect use; without Node they are left out.
+OIDC_PROVIDER := tests/people/oidc_provider
+oidc-provider:
+	@command -v npm >/dev/null || { echo "WARNING: no Node here, so the tests of OpenID Connect will be left out"; exit 0; }; \
+	  test -e $(OIDC_PROVIDER)/node_modules || npm --prefix $(OIDC_PROVIDER) ci --silent --no-audit --no-fund
+
 sdk:  ## Build the browser SDK into the package (needs Node; running the service does not)
 	cd sdk/web && npm ci --no-audit --no-fund && npm run check && npm run build
 
@@ -86,7 +106,7 @@ ON_BOTH := tests/lists tests/retention/test_tenant_deletion.py::test_a_tenant_is
 TEST_JOBS ?= 2
 AT_ONCE := -n $(TEST_JOBS) --dist loadfile
 
-test: lint chromium  ## Everything CI runs
+test: lint chromium typescript oidc-provider  ## Everything CI runs
 	$(BIN)/python tests/servers.py sh -c '$(BIN)/pytest $(AT_ONCE) && { test -z "$$VETTANCE_TEST_POSTGRES" \
 	  || VETTANCE_TEST_ENGINE=postgres $(BIN)/pytest $(AT_ONCE) $(ON_BOTH) \
 	  --deselect tests/webhooks/test_api.py::test_a_stop_takes_no_longer_than_promised_though_a_receiver_hangs; }'

@@ -131,11 +131,14 @@ class CarefulClient(threading.Thread):
         while not self.ending.is_set():
             number += 1
             kind = self._rng.choice(("list", "feedback", "job", "event"))
+            if kind == "feedback" and not self._ledger.outcomes:
+                kind = "event"
             name = f"{kind}-{self._round}-{number}"
+            path, sent = self._request_of(kind, name)
             self._ledger.tried[name] += 1
             while not self.ending.is_set():
                 try:
-                    status, body = self._do(kind, name)
+                    status, body = self._service.ask("POST", path, sent, name)
                 except OSError:
                     self.ending.wait(0.05)
                     continue
@@ -149,23 +152,15 @@ class CarefulClient(threading.Thread):
                     break
                 self.ending.wait(0.05)
 
-    def _do(self, kind: str, name: str) -> tuple[int, bytes]:
+    def _request_of(self, kind: str, name: str) -> tuple[str, dict[str, Any]]:
+        """Return path and body of a request; a retry sends the same ones, since keys count by path."""
         if kind == "list":
-            body: dict[str, Any] = {"type": "DEVICE", "value": name, "listType": "block"}
-            return self._service.ask("POST", "/api/v1/lists", body, name)
-        if kind in ("job", "event"):
-            body = {"eventName": "user.login", "customer": {"externalId": name}}
-            path = "/api/v1/events/async" if kind == "job" else "/api/v1/decisions/evaluate"
-            return self._service.ask("POST", path, body, name)
-        known = list(self._ledger.outcomes)
-        if not known:
-            return 503, b'{"error":{"code":"SERVICE_UNAVAILABLE","details":{"retryAfter":1}}}'
-        return self._service.ask(
-            "POST",
-            f"/api/v1/feedback/decision/{known[len(known) // 2]}",
-            {"label": "LEGIT", "notes": name},
-            name,
-        )
+            return "/api/v1/lists", {"type": "DEVICE", "value": name, "listType": "block"}
+        if kind == "feedback":
+            known = list(self._ledger.outcomes)
+            return f"/api/v1/feedback/decision/{known[len(known) // 2]}", {"label": "LEGIT", "notes": name}
+        path = "/api/v1/events/async" if kind == "job" else "/api/v1/decisions/evaluate"
+        return path, {"eventName": "user.login", "customer": {"externalId": name}}
 
 
 def _id_of(kind: str, answer: Any) -> str:

@@ -105,6 +105,25 @@ def _attempt(one: Setting, number: int) -> Row:
     return {**shown, "answer": b""}
 
 
+def _review(one: Setting, number: int) -> Row:
+    opened_at_ms = _at(number)
+    is_settled = number % 2 == 0
+    return {
+        "decision": name_of("evt", number),
+        "state": "settled" if is_settled else "open",
+        "score": number % 100,
+        "amount_points": 0,
+        "rank": (number % 100) * 1_800_000 - opened_at_ms - 86_400_000,
+        "opened_at_ms": opened_at_ms,
+        "due_at_ms": opened_at_ms + 86_400_000,
+        "expires_at_ms": opened_at_ms + 31 * 86_400_000,
+        "customer": f"customer-{number % 50}",
+        "outcome": "deny" if is_settled else None,
+        "settled_by": "usr_9" if is_settled else None,
+        "settled_at_ms": opened_at_ms + 1 if is_settled else None,
+    }
+
+
 def _feedback(one: Setting, number: int) -> Row:
     return {
         "id": name_of("fbk", number),
@@ -143,6 +162,11 @@ def _job(one: Setting, number: int) -> Row:
 def _rollup(one: Setting, number: int) -> Row:
     counts = {"evaluated": 1, "review": 0, "block": 0, "score_sum": 3}
     return {"width_s": 60, "start_s": _at(number) // 1000, "code": "", **counts}
+
+
+def _rule_count(one: Setting, number: int) -> Row:
+    start_s = _at(number) // 1000
+    return {"width_s": 3600, "start_s": start_s, "rule": "large", "measure": "hits", "amount": 1}
 
 
 def _change(one: Setting, number: int) -> Row:
@@ -275,9 +299,11 @@ GROWING: Final[Mapping[str, Callable[[Setting, int], Row]]] = {
     "delivery": _delivery,
     "attempt": _attempt,
     "feedback": _feedback,
+    "review": _review,
     "answer": _answer,
     "job": _job,
     "rollup": _rollup,
+    "rule_count": _rule_count,
     "change": _change,
     "list_entry": _list_entry,
     "signal_batch": _signal_batch,

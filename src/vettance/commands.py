@@ -1,6 +1,7 @@
 """What the commands share: where the data is, whose it is, how a fault ends, how a result is shown."""
 
 import asyncio
+import getpass
 import hashlib
 import os
 import stat
@@ -12,7 +13,10 @@ from typing import IO, Any, BinaryIO, Final, NoReturn, TypeVar
 
 import click
 
-from vettance.db.engine import Store, StoreDown
+from vettance.audit.act import Act, acting
+from vettance.audit.audited_store import AuditedStore
+from vettance.db.engine import EVERYBODY, Store, StoreDown
+from vettance.ids import IdSource, is_id
 from vettance.settings.settings import Settings, SettingsError, open_data_folder, read_settings
 from vettance.tenants.sql import select_tenant, tenant_of
 from vettance.tenants.tenant import Tenant
@@ -97,7 +101,7 @@ def has_store(settings: Settings) -> bool:
 
 
 @asynccontextmanager
-async def open_store(data: str | None, *, make: bool = False) -> AsyncIterator[tuple[Store, Settings]]:
+async def open_store(data: str | None, *, make: bool = False) -> AsyncIterator[tuple[AuditedStore, Settings]]:
     """Open the store of the data folder, brought to the newest schema; a fault ends the command.
 
     Only with `make` is a store made where there is none: a folder's name that was mistyped must not answer
@@ -117,13 +121,61 @@ async def open_store(data: str | None, *, make: bool = False) -> AsyncIterator[t
         store = await connect_store(settings, writer="thread")
         try:
             await store.migrate()
-            yield store, settings
+            with acting(_act()):
+                yield AuditedStore(store, IdSource()), settings
         finally:
             await store.close()
     except StoreDown as error:
         fail(error.full or "the store cannot be reached")
     except SettingsError as error:
         fail(str(error))
+
+
+#: Parameters that say how a command answers, or where the store is.
+_NOT_LOGGED: Final = frozenset({"data", "as_json", "yes"})
+#: Commands whose arguments are the very names that they remove.
+_NAMELESS: Final = frozenset({"customer erase"})
+#: Commands that are recorded in the chain of the deployment, as they remove that of the tenant.
+_OF_THE_DEPLOYMENT: Final = frozenset({"tenant delete"})
+
+
+def _act() -> Act | None:
+    """Say what this command is about to change, for the audit log."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return None
+    words: list[str] = []
+    while context.parent is not None:
+        words.insert(0, context.info_name or "")
+        context = context.parent
+    action, context = " ".join(words), click.get_current_context()
+    given = {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in context.params.items()
+        if name not in _NOT_LOGGED and value not in (None, (), False)
+    }
+    after = given if action not in _NAMELESS else None
+    subject = next((str(given[name]) for name in _SUBJECTS if name in given), "") if after else ""
+    tenant = EVERYBODY if action in _OF_THE_DEPLOYMENT else _named_tenant(context.params)
+    return Act(_person(), action, tenant=tenant, subject=subject, after=after)
+
+
+#: The parameters that name what a command is about, in this order.
+_SUBJECTS: Final = ("key_id", "email", "delivery_id", "subscription_id", "tenant_id", "name")
+
+
+def _named_tenant(given: dict[str, Any]) -> str:
+    """Return the tenant that a command names, if it names one."""
+    named = given.get("tenant_id") or given.get("tenant")
+    return named if isinstance(named, str) and is_id(named, "ten") else ""
+
+
+def _person() -> str:
+    """Name who runs the command: their account on this machine."""
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):
+        return f"cli:{os.getuid()}"
 
 
 async def find_tenant(store: Store, tenant_id: str) -> Tenant:

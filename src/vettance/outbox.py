@@ -16,6 +16,7 @@ class MessageType(enum.StrEnum):
     EVENT_FEEDBACK_SUBMITTED = "EVENT_FEEDBACK_SUBMITTED"
     BLOCKLIST_ENTRY_ADDED = "BLOCKLIST_ENTRY_ADDED"
     BLOCKLIST_ENTRY_REMOVED = "BLOCKLIST_ENTRY_REMOVED"
+    REVIEW_SETTLED = "REVIEW_SETTLED"
 
 
 # Subscriptions are matched by the store itself, inside the commit: whoever subscribed in a commit before this

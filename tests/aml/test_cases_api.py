@@ -91,6 +91,23 @@ def test_a_mistake_keeps_its_typology_quiet_but_never_a_mandatory_rule(officer: 
     alert(officer, "quiet")
 
 
+def test_who_decides_by_an_old_look_at_a_case_is_told_so(officer: Caller) -> None:
+    alert(officer, "stale")
+    case = only_case(officer, "stale")
+    path = f"{CASES}/{case['id']}"
+    seen = {"updatedAt": case["updatedAt"]}
+    newer = officer.post(f"{path}/assign", {"assignee": "ann", **seen}).json
+    for act, body in (
+        ("assign", {"assignee": "bo"}),
+        ("resolve", {"resolution": "TRUE_MATCH"}),
+        ("reject", {}),
+    ):
+        late = officer.post(f"{path}/{act}", body | seen)
+        assert (late.status, late.json["error"]["details"]["reason"]) == (409, "changed_meanwhile")
+    done = officer.post(f"{path}/resolve", {"resolution": "TRUE_MATCH", "updatedAt": newer["updatedAt"]})
+    assert (done.json["state"], done.json["assignee"]) == ("CLOSED", "ann")
+
+
 def test_four_eyes_need_two_officers(officer: Caller) -> None:
     alert(officer, "eyes")
     officer.service.cli("aml", "set", "--tenant", officer.id, "--four-eyes", "on", "--json")

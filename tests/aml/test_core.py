@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 from vettance.aml.aml_event import AmlEvent, TransferHistory, payload_digest, read_taken_aml_event
 from vettance.aml.case import CaseState, OfficerSettings, Resolution, open_case, reject, resolve
 from vettance.aml.findings import COMBINED, judge, rule_weight
+from vettance.aml.member_spellings import KNOWN_MEMBERS, PROFILE_SPELLINGS, SPELLINGS
 from vettance.aml.sql import stored_of
-from vettance.aml.transfer import KNOWN_MEMBERS
 from vettance.errors import Conflict
 from vettance.reference.jurisdictions import iso_code, read_codes
 from vettance.rules.rule import Rule, RuleSet, Thresholds
 
 NOW = 1_790_000_000_000
 ONE_KEY, OTHER_KEY = "key_" + "1" * 32, "key_" + "2" * 32
+ONE_USER = "usr_" + "3" * 32
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
@@ -101,6 +102,43 @@ def test_every_documented_member_is_read_in_both_spellings(
         assert getattr(read_taken_aml_event(body, NOW).transfer, attribute) == expected
     known = {name for name, _, _, _ in MEMBERS} | {"direction", "accountOpenedAt", "status", "city"}
     assert known == {name for name, _ in KNOWN_MEMBERS}
+
+
+@pytest.mark.parametrize(
+    ("member", "spelling"), [(member, text) for member, texts in SPELLINGS.items() for text in texts]
+)
+def test_every_spelling_of_a_member_is_read_as_the_member(member: str, spelling: str) -> None:
+    samples = {name: (sent, attribute, expected) for name, sent, attribute, expected in MEMBERS}
+    sent, attribute, expected = samples.get(member, ("Riga", "city", "Riga"))
+    more = {"direction": ("cr", "incoming", True), "status": ("failed", "moves", False)}
+    sent, attribute, expected = more.get(member, (sent, attribute, expected))
+    if member == "accountOpenedAt":
+        sent, attribute, expected = NOW // 1000 - 86_400, "age_days", 1.0
+    metadata = {spelling: sent} if member == "amount" else {"amount": 5, spelling: sent}
+    body = {"eventName": "x", "externalEventId": "e", "metadata": metadata}
+    found = getattr(read_taken_aml_event(body, NOW).transfer, attribute)
+    assert found == (pytest.approx(expected, abs=0.1) if type(expected) is float else expected)
+
+
+@pytest.mark.parametrize("spelling", PROFILE_SPELLINGS["segment"])
+def test_the_kind_of_customer_is_read_from_its_metadata_in_every_spelling(spelling: str) -> None:
+    body = {
+        "eventName": "x",
+        "externalEventId": "e",
+        "metadata": {"amount": 5, "type": "transfer"},
+        "customer": {"externalId": "c", "metadata": {spelling: "company"}},
+    }
+    assert read_taken_aml_event(body, NOW).transfer.segment == "business"
+
+
+def test_the_documented_spelling_counts_before_others_and_metadata_before_payload() -> None:
+    body = {
+        "eventName": "x",
+        "externalEventId": "e",
+        "metadata": {"goodsMarketValue": 1, "market_value": 2},
+        "payload": {"marketValue": 3, "market_value": 4},
+    }
+    assert read_taken_aml_event(body, NOW).transfer.market_value == 3
 
 
 @pytest.mark.parametrize(
@@ -204,16 +242,21 @@ def test_one_officer_closes_without_four_eyes_and_two_with_them() -> None:
     case = open_case("cas_1", "c", NOW)
     mistake = Resolution.FALSE_POSITIVE
     assert (
-        resolve(case, mistake, "", "ann", OfficerSettings(), NOW, key=ONE_KEY).case.state is CaseState.CLOSED
+        resolve(case, mistake, "", "ann", OfficerSettings(), NOW, signer=ONE_KEY).case.state
+        is CaseState.CLOSED
     )
     eyes = OfficerSettings(four_eyes=True)
-    proposed = resolve(case, mistake, "", "ann", eyes, NOW, key=ONE_KEY).case
+    proposed = resolve(case, mistake, "", "ann", eyes, NOW, signer=ONE_KEY).case
     assert proposed.state is CaseState.PENDING
     with pytest.raises(Conflict):
-        resolve(proposed, mistake, "", "bo", eyes, NOW, key=ONE_KEY)
+        resolve(proposed, mistake, "", "bo", eyes, NOW, signer=ONE_KEY)
     with pytest.raises(Conflict):
         reject(case, "", "bo", NOW)
-    assert resolve(proposed, mistake, "", "bo", eyes, NOW, key=OTHER_KEY).case.resolved_by == "bo"
+    assert resolve(proposed, mistake, "", "bo", eyes, NOW, signer=OTHER_KEY).case.resolved_by == "bo"
+    by_user = resolve(case, mistake, "", "ann", eyes, NOW, signer=ONE_USER).case
+    with pytest.raises(Conflict):
+        resolve(by_user, mistake, "", "ann", eyes, NOW, signer=ONE_USER)
+    assert resolve(by_user, mistake, "", "bo", eyes, NOW, signer=ONE_KEY).case.state is CaseState.CLOSED
 
 
 def test_what_was_held_in_former_times_is_read_as_alerted() -> None:

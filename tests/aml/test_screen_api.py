@@ -193,6 +193,68 @@ def test_a_false_positive_is_remembered_for_this_pair_only(clerk: Caller) -> Non
     assert (other["decision"], other["caseCreated"]) == ("REVIEW", True)
 
 
+def dismiss(clerk: Caller, screening: dict[str, Any], entity: str) -> Answer:
+    body = {"watchlistEntityId": entity, "notes": "Another face.", "officer": "ann"}
+    return clerk.post(f"{KEPT}/{screening['id']}/dismiss", body)
+
+
+def test_matches_are_dismissed_one_by_one_and_the_last_resolves_the_case(clerk: Caller) -> None:
+    asked = {"externalId": "two-dismissed", "inputName": "Sergey Viktorovich Lavrov"}
+    first = screen(clerk, **asked).json
+    one, other = (match["watchlistEntityId"] for match in first["matches"])
+    case = dismiss(clerk, first, one).json
+    assert (case["state"], case["alertCount"]) == ("OPEN", 2)
+    again = screen(clerk, **asked).json
+    held = {match["watchlistEntityId"]: match["falsePositiveRemembered"] for match in again["matches"]}
+    assert held == {one: True, other: False}
+    assert (again["caseId"], again["alertId"]) == (first["caseId"], first["alertId"])
+    twice = dismiss(clerk, again, one)
+    assert (twice.status, twice.json["error"]["details"]["reason"]) == (409, "already_resolved")
+    closed = dismiss(clerk, again, other).json
+    assert (closed["state"], closed["resolution"], closed["resolvedBy"]) == (
+        "CLOSED",
+        "FALSE_POSITIVE",
+        "ann",
+    )
+    assert screen(clerk, **asked).json["decision"] == "AUTO_CLEAR"
+    record = clerk.get(f"{CASES}/{case['id']}").json
+    assert {alert["state"] for alert in record["alerts"]} == {"CLOSED"}
+    assert "is not" in record["timeline"][-1]["text"]
+    assert "Another face." in record["timeline"][-1]["text"]
+
+
+def test_a_dismissal_leaves_what_a_rule_found_open(clerk: Caller) -> None:
+    body = {
+        "eventName": "transfer.sent",
+        "externalEventId": "rule-and-name",
+        "customer": {"externalId": "rule-and-name"},
+        "metadata": {"amount": 12_000, "counterpartyCountry": "KP", "direction": "out"},
+    }
+    assert clerk.post("/api/v1/aml/events", body).json["status"] == "ALERTED"
+    found = screen(clerk, externalId="rule-and-name", **ROSALIND).json
+    case = dismiss(clerk, found, found["matches"][0]["watchlistEntityId"]).json
+    assert case["state"] == "OPEN"
+    alerts = clerk.get(f"{CASES}/{case['id']}").json["alerts"]
+    assert {alert["origin"] for alert in alerts if alert["state"] == "OPEN"} == {"rule"}
+    assert screen(clerk, externalId="rule-and-name", **ROSALIND).json["decision"] == "AUTO_CLEAR"
+
+
+def test_what_cannot_be_dismissed_is_not_found_or_refused(clerk: Caller) -> None:
+    clear = screen(clerk, externalId="nobody-listed").json
+    assert dismiss(clerk, clear, "csv-1").status == 404
+    assert dismiss(clerk, {"id": "scr_" + "0" * 32}, "csv-1").status == 404
+    found = screen(clerk, externalId="eyes", **ROSALIND).json
+    entity = found["matches"][0]["watchlistEntityId"]
+    assert dismiss(new_officer(clerk.service), found, entity).status == 404
+    assert clerk.post(f"{KEPT}/{found['id']}/dismiss", {}).status == 422
+    clerk.service.cli("aml", "set", "--tenant", clerk.id, "--four-eyes", "on", "--json")
+    try:
+        refused = dismiss(clerk, found, entity)
+        assert (refused.status, refused.json["error"]["details"]["reason"]) == (409, "second_officer_needed")
+    finally:
+        clerk.service.cli("aml", "set", "--tenant", clerk.id, "--four-eyes", "off", "--json")
+
+
 def test_a_true_match_alerts_again(clerk: Caller) -> None:
     first = screen(clerk, externalId="listed", **ROSALIND).json
     resolve(clerk, first["caseId"], "TRUE_MATCH")

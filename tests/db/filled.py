@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Any
 
 #: Tables that are not copied: what they hold is made anew, or there already.
-MADE = {"schema_version", "term_search", "id_search", "term_epoch", "aml_alert_count", "aml_case_count"}
+MADE = {
+    "schema_version",
+    "term_search",
+    "id_search",
+    "term_epoch",
+    "aml_alert_count",
+    "aml_case_count",
+    "review_count",
+}
 
 
 def fill(path: Path, rows: int = 1) -> list[str]:

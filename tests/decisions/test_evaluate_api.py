@@ -77,7 +77,7 @@ def test_a_decision_can_be_looked_up_and_explained(tenant: Caller) -> None:
     made = tenant.post("/api/v1/decisions/evaluate", LOGIN).json
     event_id = made["correlationIds"]["eventId"]
     record = tenant.get(f"/api/v1/decisions/{event_id}").json
-    assert set(record) == {"id", "inputs", "outputs", "linkedEntities", "feedback", "evaluatedAt"}
+    assert set(record) == {"id", "inputs", "outputs", "linkedEntities", "feedback", "evaluatedAt", "review"}
     assert record["id"] == event_id
     assert record["evaluatedAt"] == made["evaluatedAt"]
     assert record["inputs"]["eventName"] == "user.login"

@@ -18,6 +18,7 @@ from vettance.history.entity_links import EntityLinker
 from vettance.history.explain import Explainer
 from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
+from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import compile_document
 from vettance.rules.schema import Field, Schema, Type
 from vettance.rules.sql import DECIDING
@@ -64,7 +65,9 @@ class House:
         preserver = VelocitySnapshots(store, velocity, self.evaluator, SnapshotStore(data / "memory"))
         self.rebuilder = VelocityRebuilder(store, velocity, self.evaluator, cache, preserver.restore)
         finder = DecisionFinder(store)
-        explainer = Explainer(store, self.evaluator, cache, EntityLinker(store, finder))
+        explainer = Explainer(
+            store, self.evaluator, cache, EntityLinker(store, finder), ConditionReader(SCHEMA)
+        )
         self.doors = HistoryDoors(finder, DecisionCounter(store, finder), explainer)
 
     async def decide(self, **metadata: float) -> Any:

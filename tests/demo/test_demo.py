@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import shlex
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -118,6 +120,7 @@ def test_a_script_gets_the_results_of_both_demos_as_json(tmp_path: Path) -> None
     decisions = found["decisions"].values()
     assert found["decided"] == sum(one["legit"] + one["fraud"] for one in decisions) > 100
     assert found["refused"] == 0
+    assert found["link"].startswith("/console/enter/")
     assert 0 < found["averagePrecision"] <= 1
     assert found["latencyMs"]["p50"] <= found["latencyMs"]["p99"]
     assert sum(one["events"] for one in found["scenarios"].values()) == sum(one["fraud"] for one in decisions)
@@ -132,8 +135,50 @@ def test_a_script_gets_the_results_of_both_demos_as_json(tmp_path: Path) -> None
 
 def test_the_demo_of_aml_says_what_was_planted_and_caught(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
-    done = run("--aml", "--customers", "20", "--days", "8", "--once", "--folder", str(folder))
+    done = run("--aml", "--customers", "20", "--days", "8", "--exit", "--folder", str(folder))
     assert done.returncode == 0, done.stderr
     for words in ("scatter gather", "planted cases caught", "alerts:", "/api/v1/aml/cases"):
         assert words in done.stdout
     assert not children_of(folder)
+
+
+@pytest.mark.slow
+def test_at_a_terminal_traffic_goes_on_until_it_is_stopped(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    ours, theirs = pty.openpty()
+    size = ("--customers", "20", "--days", "2", "--folder", str(folder))
+    process = subprocess.Popen([*DEMO, *size], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    try:
+        shown = read_until(ours, "Log in and pay")
+        address = re.search(r"runs on at (http://127[.0-9:]+)", shown)
+        key = re.search(r"x-api-key: (vtc_\w+)", shown)
+        assert address is not None
+        assert key is not None
+        assert f"{address[1]}/console/enter/" in shown
+
+        def decided() -> int:
+            request = Request(f"{address[1]}/api/v1/decisions?limit=1", headers={"x-api-key": key[1]})
+            with urlopen(request, timeout=10) as answer:
+                return int(json.load(answer)["total"])
+
+        before, until = decided(), time.monotonic() + 40
+        while decided() < before + 3 and time.monotonic() < until:
+            time.sleep(0.2)
+        assert decided() >= before + 3
+        process.send_signal(signal.SIGINT)
+        read_until(ours, "Stopping.")
+        assert process.wait(40) == 0
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert not children_of(folder)
+
+
+def read_until(terminal: int, words: str) -> str:
+    """Read what a program writes to a terminal until it has written some words."""
+    shown = ""
+    while words not in shown:
+        shown += os.read(terminal, 65_536).decode()
+    return shown

@@ -56,6 +56,8 @@ def called_builders(found: set[str]) -> Iterator[None]:
 
 
 _START: Final = "Run once at a start, or when rules change: it goes through what a memory is filled from."
+_PEOPLE: Final = "Those who use the console are hundreds, and found by id, e-mail or the digest of a cookie."
+_AUDIT: Final = "People change little; a chain is read by those who check or export it, a piece at a time."
 _KEPT: Final = "Tenants, keys, rules and lists are kept in memory; they are read when somebody changes them."
 _LAID_OUT: Final = (
     "Lists and statistics read columns laid out for them; `bench history_reading` measures those."
@@ -84,6 +86,7 @@ COLD: Final = {
     "aml/sql.py:select_log_of_all": _START,
     "aml/turns/sql.py:select_since": "Where processes take turns, which PostgreSQL alone gives.",
     "aml/turns/sql.py:select_tenants_since": "Where processes take turns, which PostgreSQL alone gives.",
+    "audit/sql.py:*": _AUDIT,
     "decisions/sql.py:select_decided_log": _COMMAND,
     "decisions/sql.py:select_outcome": "Asked of a decision whose record is damaged; one row by its id.",
     "events/sql.py:select_event_at": _START,
@@ -91,7 +94,12 @@ COLD: Final = {
     "events/sql.py:select_last_event": _START,
     "decisions/sql.py:select_listed_decisions": _LAID_OUT,
     "events/sql.py:select_log": _START,
-    "events/sql.py:select_present": _COMMAND,
+    "feedback/label_sql.py:select_present": _COMMAND,
+    "feedback/label_sql.py:select_log": _START,
+    "feedback/label_sql.py:select_tenant_log": _START,
+    "feedback/label_sql.py:select_moments": _START,
+    "feedback/label_sql.py:select_rows": _START,
+    "feedback/label_sql.py:select_newest": _START,
     "events/sql.py:select_imported_log": _START,
     "events/sql.py:select_moments": _START,
     "events/sql.py:select_rows": _START,
@@ -121,10 +129,24 @@ COLD: Final = {
     "ops/sql.py:count_listless_tenants": _COMMAND,
     "ops/sql.py:count_overflowed": _COMMAND,
     "ops/sql.py:select_table": _COMMAND,
+    "people/session_sql.py:*": _PEOPLE,
+    "people/sql.py:*": _PEOPLE,
     "replays/sql.py:forget_expired": _REMOVING,
     "retention/deletion_sql.py:*": _REMOVING,
     "retention/sql.py:*": _REMOVING,
+    "reviews/sql.py:remove_reviews": _REMOVING,
+    "feedback/sql.py:count_labels": "A report counts the labels of a span.",
+    "reviews/sql.py:count_work": "A report counts the work of a span.",
+    "reviews/sql.py:count_checked": "A lead asks how often two people agree.",
     "rules/sql.py:*": _KEPT,
+    "backtests/sql.py:*": "A backtest reads the whole log anyway; a tenant has fifty of them at most.",
+    "snoozes/sql.py:*": "A tenant has a thousand at a time at most, and only people ask for them.",
+    "quality/sql.py:begin": _START,
+    "quality/sql.py:select_ends": _START,
+    "quality/sql.py:select_newest_decision": _START,
+    "quality/sql.py:sweep": _REMOVING,
+    "tenants/sql.py:demand_settings": _KEPT,
+    "tenants/sql.py:select_settings": _KEPT,
     "tenants/sql.py:insert_key": _KEPT,
     "tenants/sql.py:insert_tenant": _KEPT,
     "tenants/sql.py:keep_secret_digest": _COMMAND,

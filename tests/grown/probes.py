@@ -12,6 +12,8 @@ from typing import Any, Final
 import asyncpg
 import pytest
 
+from vettance.db.connection import open_writer
+
 _AUTO_EXPLAIN: Final = {
     "session_preload_libraries": "auto_explain",
     "auto_explain.log_min_duration": "0",
@@ -21,7 +23,8 @@ _AUTO_EXPLAIN: Final = {
     "auto_explain.log_format": "json",
     "auto_explain.log_level": "notice",
 }
-#: Lists of any length are one text.
+#: Lists of any length are one text, whatever numbers the places behind them have.
+_PLACE: Final = re.compile(r"\$\d+")
 _LISTED: Final = re.compile(r"\((?:\?, )*\?\)|\((?:\$\d+, )*\$\d+\)")
 _OURS: Final = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 #: Questions about no table of ours.
@@ -41,7 +44,8 @@ class Probe:
 
     def note(self, text: str, cost: int, plan: Callable[[], str] | None = None) -> None:
         """Note a run of a text."""
-        whole, text = text, _LISTED.sub("(?, …)", text)
+        # Lists of several lengths are one text, and so are the numbers of the places behind them.
+        whole, text = text, _PLACE.sub("?", _LISTED.sub("(?, …)", text))
         if self.is_open and _OURS.match(text) and not _BESIDE.search(text):
             if cost >= self.dearest[text] and plan is not None:
                 self.plans[text] = plan()
@@ -100,7 +104,7 @@ def watched_sqlite(patch: pytest.MonkeyPatch, path: Path) -> Iterator[Probe]:
     with patch.context() as during:
         during.setattr(sqlite3, "connect", connect)
         yield probe
-    with closing(real(path)) as file:
+    with closing(open_writer(path)) as file:
         for text, whole in probe.whole.items():
             plan = file.execute("EXPLAIN QUERY PLAN " + whole, [None] * whole.count("?")).fetchall()
             probe.plans[text] = "\n".join(row[3] for row in plan)

@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -30,6 +29,15 @@ WHOLE = {
     ),
     "SELECT COUNT(*) FROM delivery WHERE tenant = ? AND subscription": (
         "The log of deliveries says how many there are. They are forgotten in time, and only people ask."
+    ),
+    "FROM review WHERE tenant = ? ORDER BY": (
+        "PostgreSQL sorts what it takes for a few rows until it counts them (ADR 69)."
+    ),
+    "SELECT COUNT(*) FROM (SELECT 1 FROM review WHERE tenant = ? AND state = 'open'": (
+        "It counts to a hundred and no further, however many there are."
+    ),
+    "SELECT record FROM decision WHERE tenant >=": (
+        "Only people ask. PostgreSQL sorts what it takes for a few rows until it counts them (ADR 69)."
     ),
     "CASE WHEN LENGTH(event.sent)": (
         "Asked once a minute. PostgreSQL sorts what it takes for a few rows until it counts them (ADR 69)."
@@ -105,15 +113,15 @@ async def test_no_statement_costs_more_on_a_store_that_has_grown(
     small = await run(monkeypatch, tmp_path / "small", ROWS, counted=counted)
     grown = await run(monkeypatch, tmp_path / "grown", ROWS * TIMES, counted=counted)
     assert not outdated(), "COLD of builders.py names functions that are gone"
-    assert not unreached(grown.builders), (
+    missed = "\n".join(unreached(grown.builders))
+    assert not missed, (
         "nothing of `go_through` or `look_around` reaches these; have something reach them, or say in "
-        "COLD of builders.py why they may cost what they like"
+        f"COLD of builders.py why they may cost what they like:\n{missed}"
     )
     worse = [
         f"{cost} after {small.dearest.get(text, 0)} with a tenth of the rows:\n{text}\n{grown.plans[text]}"
         for text, cost in sorted(grown.dearest.items(), key=lambda pair: -pair[1])
-        if cost > FACTOR * small.dearest.get(text, 0) + SLACK
-        and not any(part in re.sub(r"\$\d+", "?", text) for part in WHOLE)
+        if cost > FACTOR * small.dearest.get(text, 0) + SLACK and not any(part in text for part in WHOLE)
     ]
     assert not worse, (
         f"{len(worse)} statements cost more the more rows there are. Give the plan an index that leads "

@@ -11,15 +11,19 @@ from typing import Any, Final
 import vettance.watchlists
 from bench.store.grown_rows import BUSY, Setting
 from tests.webhooks.sink import Sink, sinking
+from vettance.aml.screening.sql import select_recent
 from vettance.db.engine import Store
 from vettance.decisions.sql import select_newest_sent
 from vettance.deployment.connect import connect_store
 from vettance.history.compaction import Compactor
+from vettance.history.entity_graph import EntityNode
+from vettance.history.entity_neighbours import EntityNeighbours
 from vettance.outbox import MessageType
+from vettance.reviews.review import ReviewOutcome, Settlement
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING
 from vettance.server.application import Service
-from vettance.settings.settings import Role, Settings
+from vettance.settings.settings import ProcessRole, Settings
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.key_use import record_use
 from vettance.tenants.tenant import Key, Tenant, key_digest, key_hint, make_key
@@ -31,6 +35,7 @@ from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.deliver import Deliverer
 from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.webhook import Subscription, make_secret
+from vettance.websdk.sql import select_batches_of
 
 #: Tenants of a store. The first is asked; the others have as much, which nobody must read.
 TENANTS: Final = 3
@@ -102,7 +107,15 @@ async def _found_tenants(store: Store) -> tuple[list[str], str]:
     now_ms = time.time_ns() // 1_000_000
     names = [f"ten_{number:032x}" for number in range(1, TENANTS + 1)]
     for name in names:
-        tenant = Tenant(id=name, name=name, aml=True, throttle=1_000_000, quota=100_000_000)
+        tenant = Tenant(
+            id=name,
+            name=name,
+            aml=True,
+            review_denied=True,
+            review_checks=100,
+            throttle=1_000_000,
+            quota=100_000_000,
+        )
         rules = DECIDING.insert(name, 1, load_pack_text("fraud"), "The default pack.", now_ms)
         await store.write(tenants_sql.insert_tenant(tenant, now_ms), rules)
     text = make_key(live=False)
@@ -149,7 +162,7 @@ async def grown_service(
         data=data,
         database_url=database_url,
         secret=SECRET,
-        role=Role.WEB,
+        role=ProcessRole.WEB,
         unsafe_webhooks=True,
         searchers=0,
     )
@@ -217,8 +230,10 @@ async def go_through(one: Grown, number: int) -> None:
         "sessionId": f"session-{number}",
     }
     await _decide(one, event, number)
+    await _look(one, number)
     await _listen(one, number)
     await _list(one, event, number)
+    await _quality(one)
     await _watch(one, number)
     await _screen(one, number)
     await _work_on_cases(one, number)
@@ -257,6 +272,16 @@ async def _decide(one: Grown, event: dict[str, Any], number: int) -> None:
     await one.call("POST", f"{_API}/collect", {"sessionId": f"s-{number}", "category": "OTHER"}, **bearer)
 
 
+async def _look(one: Grown, number: int) -> None:
+    """Read what pages of the console read beside the endpoints."""
+    tenant, store, now_ms = f"ten_{1:032x}", one.service.store, time.time_ns() // 1_000_000
+    neighbours = EntityNeighbours(store, one.service.finder)
+    await neighbours.around(tenant, EntityNode("customer", f"customer-{number}"))
+    await store.read(select_batches_of(tenant, f"s-{number}"))
+    await store.read(select_recent(tenant, 20))
+    await store.read(webhooks_sql.select_deliveries_about(tenant, "evt_1", now_ms - 60_000, now_ms))
+
+
 async def _listen(one: Grown, number: int) -> None:
     root = f"{_API}/webhooks/subscriptions"
     made = await one.post(root, {"url": one.sink.url, "eventTypes": ["BLOCKLIST_ENTRY_ADDED"]}, 201)
@@ -275,10 +300,46 @@ async def _list(one: Grown, event: dict[str, Any], number: int) -> None:
     made = await one.post(f"{_API}/lists", entry, 201)
     await one.post(f"{_API}/lists", entry, 409)
     await one.get(f"{_API}/lists?limit=2")
-    await one.post(f"{_API}/decisions/evaluate", event | {"customer": {"email": entry["value"]}})
+    blocked = await one.post(f"{_API}/decisions/evaluate", event | {"customer": {"email": entry["value"]}})
+    await _review(one, blocked["correlationIds"]["eventId"])
     await one.call("DELETE", f"{_API}/lists/{made['id']}")
     await one.post(f"{_API}/lists/ip", {"ip": f"192.0.2.{number}"}, 201)
     await one.call("DELETE", f"{_API}/lists/ip/192.0.2.{number}")
+
+
+async def _review(one: Grown, decision: str) -> None:
+    """Go through a review: taken, settled, taken back, settled again, made final, looked at once more."""
+    tenant, desk, service = one.service.keys.tenant(f"ten_{1:032x}"), one.service.reviews.desk, one.service
+    assert tenant is not None
+    await one.get(f"{_API}/reviews?limit=2")
+    await one.get(f"{_API}/reviews?limit=2&state=open&sortBy=age")
+    await one.get(f"{_API}/reviews/{decision}")
+    await service.explainer.find_by_ids(tenant.id, [decision])
+    await desk.find_several(tenant.id, [decision])
+    await desk.states(tenant.id)
+    await desk.ages(tenant.id)
+    assert await desk.take_next(tenant.id, "usr_1") is not None
+    assert await desk.take_next("ten_without_reviews", "usr_1") is None
+    await desk.release(tenant.id, "usr_1")
+    await desk.assign(tenant.id, decision, "usr_1")
+    await desk.held(tenant.id, "usr_1")
+    said = Settlement(outcome=ReviewOutcome.DENY)
+    await desk.settle(tenant, decision, said, "usr_1", held=True)
+    await desk.undo(tenant.id, decision, "usr_1")
+    settled = await desk.settle(tenant, decision, said, "usr_1")
+    await desk.finish(settled, 100)
+    await service.reviews.keeper.look(expiring=True)
+    assert await desk.checks(tenant.id, "usr_2", 2)
+    await desk.check(tenant.id, decision, ReviewOutcome.DENY, "usr_2")
+    assert (await desk.find(tenant.id, decision)).checked_by == "usr_2"
+
+
+async def _quality(one: Grown) -> None:
+    """Count what is new, and ask what the rules are worth."""
+    tenant = f"ten_{1:032x}"
+    await one.service.quality.counter.catch_up(tenant)
+    await one.service.quality.desk.report(tenant, None, None)
+    await one.service.quality.desk.days(tenant, "hits", 0, 86_400_000)
 
 
 async def _watch(one: Grown, number: int) -> None:
@@ -297,6 +358,7 @@ async def _watch(one: Grown, number: int) -> None:
     risky = {"amount": 12_000, "counterpartyCountry": "KP"}
     await one.post(path, sent("risky", f"new-{number}", **risky))
     await one.post(path, sent("again", f"new-{number}", **risky))
+    await one.post(path, sent("mixed", f"mixed-{number}", **risky))
     await one.post(path, sent("busy", BUSY, **risky))
     await one.get(f"{path}/plain-{number}")
 
@@ -309,6 +371,10 @@ async def _screen(one: Grown, number: int) -> None:
     await one.post(path, {"inputName": LISTED, "externalId": f"found-{number}"})
     await one.post(path, {"inputName": LISTED, "externalId": BUSY})
     await one.get(f"{_API}/aml/screenings/{found['id']}")
+    other = await one.post(path, {"inputName": LISTED, "externalId": f"mixed-{number}"})
+    match = other["matches"][0]["watchlistEntityId"]
+    dismissal = {"watchlistEntityId": match, "notes": "Another person."}
+    await one.post(f"{_API}/aml/screenings/{other['id']}/dismiss", dismissal)
 
 
 async def _work_on_cases(one: Grown, number: int) -> None:

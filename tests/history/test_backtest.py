@@ -99,7 +99,16 @@ def test_other_rules_show_what_they_would_have_held(
         ("deny", "deny"): 1,
     }
     assert report["rules"] == [
-        {"rule": "fourth", "mode": "active", "score": 60, "fired": 3, "fraud": 2, "legit": 1, "failed": 0}
+        {
+            "rule": "fourth",
+            "mode": "active",
+            "score": 60,
+            "fired": 3,
+            "fraud": 2,
+            "legit": 1,
+            "alone": 3,
+            "failed": 0,
+        }
     ]
     changed = [json.loads(line) for line in out.read_text().splitlines()]
     assert [one["id"] for one in changed] == ids[3:6]

@@ -141,7 +141,10 @@ def test_a_tenant_whose_chunks_cannot_be_stored_holds_up_no_other_and_is_tried_a
             assert [(one.work, one.key) for one in compactor._isolation.failing] == [("history", broken)]
             assert failing()
         await made_of(either, broken, 1)
-        assert compactor._isolation.failing == ()
+        async with asyncio.timeout(10):
+            # The chunk is in the store a moment before it counts as done.
+            while compactor._isolation.failing:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         compaction.cancel()
         with suppress(asyncio.CancelledError):
             await compaction

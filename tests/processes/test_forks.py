@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog  # noqa: F401 - a server has long written its first line when it runs out of files
 
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.processes.worker_pool import WorkerPool
-from vettance.settings.settings import Role, read_settings
+from vettance.settings.settings import ProcessRole, read_settings
 from vettance.watchlists.search_processes import SearchFault, searching
 from vettance.webhooks.deliverer_process import WorkerProcess
 
@@ -56,7 +57,7 @@ async def test_the_process_of_webhooks_is_tried_again(tmp_path: Path) -> None:
 
 async def test_a_child_of_a_pool_is_tried_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        pool = WorkerPool(listener, 1, Role.ALL, (), lambda: None, lambda _: None, stop_s_max=10.0)
+        pool = WorkerPool(listener, 1, ProcessRole.ALL, (), lambda: None, lambda _: None, stop_s_max=10.0)
         supervisor = pool.slots[0].supervisor
         with no_more_files():
             supervisor.ensure()

@@ -12,7 +12,7 @@ from vettance.db.engine import Row, Statement
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.outbox import MessageType
 from vettance.server.application import Service
-from vettance.settings.settings import Role, read_settings
+from vettance.settings.settings import ProcessRole, read_settings
 from vettance.tenants import sql as tenants_sql
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.webhook import Subscription
@@ -61,7 +61,7 @@ async def test_a_subscription_made_at_any_moment_of_a_start_is_known(tmp_path: P
         moment += 1
         folder = tmp_path / str(moment)
         folder.mkdir()
-        settings = msgspec.structs.replace(read_settings({}, data=str(folder)), role=Role.WEB)
+        settings = msgspec.structs.replace(read_settings({}, data=str(folder)), role=ProcessRole.WEB)
         store = await Meddled.open(store_path(folder), writer="thread")
         await store.migrate()
         store.reads_before = moment

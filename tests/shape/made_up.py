@@ -29,6 +29,7 @@ NAMED: Final[dict[str, Any]] = {
     "select_columns.table": "delivery",
     "select_exported.moment": "received_at_ms",
     "select_newer_of.entities": {"customer": "x", "device": "y"},
+    "select_newer_of_any.entities": [("customer", "x"), ("customer", "y"), ("device", "z")],
     "select_start.moment": "received_at_ms",
     "select_tail.wanted": criteria(risk_level="low", customer="c", from_ms=1),
     "select_tail_keys.wanted": criteria(device="d", to_ms=1),

@@ -31,6 +31,7 @@ ROOT_MODULES_MAX = 10
 OTHER_TESTS = {
     "bench": "the scripts of bench/",
     "browser": "the SDK in a real browser",
+    "clients": "the clients of clients/, against the real service",
     "deploy": "what is in deploy/",
     "docs": "pages whose commands and tables must be true",
     "grown": "statements on a store that has grown",

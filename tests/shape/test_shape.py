@@ -11,23 +11,34 @@ import pytest
 from tests.shape.source import FILES, NAMES, PROJECT, SOURCE
 
 #: Packages that are engines or edges: what they do is wait for the outside world.
-SHELL_PACKAGES = {"web", "db", "demo"}
+SHELL_PACKAGES = {"web", "db", "demo", "console"}
 #: Protocols of engines, whose methods wait.
 PORTS = {"deployment/protocols.py", "limits/verdict.py", "velocity/port.py"}
 #: Flows (verbs) and doors may await; every other file thinks without waiting.
 VERBS = {
+    "administer.py",
+    "openid_provider.py",
+    "provider_sign_in.py",
     "aml_rebuild.py",
     "application.py",
     "attempt_results.py",
     "velocity_backfill.py",
+    "audited_store.py",
     "backlog_limit.py",
     "backtest.py",
+    "backtest_process.py",
+    "run_backtests.py",
     "case_review.py",
+    "count_rules.py",
     "change_feed.py",
+    "check_documents.py",
+    "governance.py",
     "cli.py",
     "commands.py",
     "compaction.py",
     "connect.py",
+    "console_front.py",
+    "credentials.py",
     "decide_imported.py",
     "decision_search.py",
     "deliver.py",
@@ -35,6 +46,7 @@ VERBS = {
     "drain_gate.py",
     "embedded.py",
     "entity_links.py",
+    "entity_neighbours.py",
     "erasure.py",
     "evaluate.py",
     "expiry.py",
@@ -44,8 +56,10 @@ VERBS = {
     "http_client.py",
     "import_rows.py",
     "job_results.py",
+    "keep_snoozes.py",
     "key_mirror.py",
     "key_use.py",
+    "label_memory.py",
     "lifecycle.py",
     "load_ruleset.py",
     "log_by_time.py",
@@ -57,7 +71,12 @@ VERBS = {
     "own_limits.py",
     "party_screening.py",
     "quota_usage.py",
+    "take_label.py",
+    "read_log.py",
     "velocity_rebuild.py",
+    "versioning.py",
+    "quality_desk.py",
+    "quality_parts.py",
     "redis_claims.py",
     "redis_connection.py",
     "redis_limits.py",
@@ -65,10 +84,12 @@ VERBS = {
     "refresh.py",
     "replay.py",
     "rescreening.py",
+    "review_desk.py",
     "resolve.py",
     "rollup.py",
     "ruleset_cli.py",
     "screen.py",
+    "screening_review.py",
     "search.py",
     "search_processes.py",
     "secret_check.py",
@@ -81,6 +102,7 @@ VERBS = {
     "velocity_snapshots.py",
     "deliverer.py",
     "start_progress.py",
+    "sign_in.py",
     "statistics.py",
     "supervisor.py",
     "takeover.py",
@@ -93,7 +115,12 @@ VERBS = {
 }
 DOORS = {"api.py", "pages.py", "cli.py", "worker.py"}
 #: Who puts parts together names whatever it puts together: files outside of any package, the demo, and these.
-WIRING = {"aml/assemble.py"}
+WIRING = {
+    "aml/assemble.py",
+    "governance/governance.py",
+    "quality/quality_parts.py",
+    "reviews/review_parts.py",
+}
 ENGINES = {
     "vettance.db.sqlite",
     "vettance.db.postgres",

@@ -12,6 +12,7 @@ import pytest
 
 import vettance
 from tests.shape.made_up import arguments_of
+from vettance.db.connection import vettance_sha256
 from vettance.db.engine import Statement
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import store_path
@@ -59,6 +60,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connecti
     path = store_path(tmp_path_factory.mktemp("store"))
     migrate(path)
     connection = sqlite3.connect(path)
+    connection.create_function("vettance_sha256", 1, vettance_sha256)
     yield connection
     connection.close()
 

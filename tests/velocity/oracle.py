@@ -64,6 +64,10 @@ class Oracle:
             return AGGREGATES[aggregate.kind].default
         moments, values = zip(*inside, strict=True)
         return {
+            "frauds": lambda: float(max(sum(values), 0)),
+            "legits": lambda: float(max(sum(values), 0)),
+            "first_fraud": lambda: since(labels_of(inside)[:1], at_ms),
+            "last_fraud": lambda: since(labels_of(inside)[-1:], at_ms),
             "count": lambda: len(inside),
             "sum": lambda: math.fsum(values),
             "avg": lambda: math.fsum(values) / len(values),
@@ -75,6 +79,21 @@ class Oracle:
             "last_seen": lambda: (at_ms - moments[-1]) / 1000,
             "last": lambda: values[-1],
         }[aggregate.kind]()
+
+
+def labels_of(inside: list) -> list[int]:
+    """Return the moments of labels of which each was not taken back, oldest first."""
+    if not all(type(value) in (int, float) for _, value in inside):
+        return []
+    summed: dict[int, float] = {}
+    for moment, value in inside:
+        summed[moment] = summed.get(moment, 0) + value
+    return [moment for moment, weight in summed.items() if weight > 0]
+
+
+def since(moments: list[int], at_ms: int) -> float | None:
+    """Return the seconds since the only moment of a list; None for none."""
+    return (at_ms - moments[0]) / 1000 if moments else None
 
 
 def agree(mine: Value, naive: Value) -> bool:

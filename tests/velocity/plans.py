@@ -8,8 +8,9 @@ from vettance.velocity.port import Aggregate, Observation, Plan, Series
 MINUTE = 60_000
 HOUR = 60 * MINUTE
 WINDOWS = (1, 999, MINUTE, 7 * MINUTE, HOUR, 24 * HOUR)
-NUMBERS = tuple(name for name, row in AGGREGATES.items() if row.needs_value)
+NUMBERS = tuple(name for name, row in AGGREGATES.items() if row.needs_value and row.fraud is None)
 TEXTS = tuple(name for name, row in AGGREGATES.items() if row.takes == "scalar")
+LABELS = tuple(name for name, row in AGGREGATES.items() if row.fraud is not None)
 MOMENTS = tuple(name for name, row in AGGREGATES.items() if not row.needs_value)
 
 
@@ -41,7 +42,8 @@ def _every_kind() -> Plan:
         for kind in asked[one.kind]
         for window in WINDOWS
     )
-    assert {aggregate.kind for aggregate in aggregates} == set(AGGREGATES)
+    # What counts labels has a plan of its own: its values are 1 and -1 alone.
+    assert {aggregate.kind for aggregate in aggregates} == set(AGGREGATES) - set(LABELS)
     return make_plan(series, aggregates)
 
 

@@ -14,7 +14,8 @@ from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.decision import DecisionRecordData
-from vettance.decisions.evaluate import EvaluatedEvent, Evaluator
+from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.evaluated_event import EvaluatedEvent
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.shared_velocity import SharedMemory
 from vettance.errors import Unavailable

@@ -63,6 +63,16 @@ ADDITIONS: frozenset[tuple[str, str]] = frozenset(
     {
         ("GET", "/healthz"),
         ("GET", "/readyz"),
+        ("GET", _V1 + "/rules/quality"),
+        ("GET", _V1 + "/rules/snoozes"),
+        ("POST", _V1 + "/rules/snoozes"),
+        ("DELETE", _V1 + "/rules/snoozes/{id}"),
+        ("GET", _V1 + "/aml/rules/snoozes"),
+        ("POST", _V1 + "/aml/rules/snoozes"),
+        ("DELETE", _V1 + "/aml/rules/snoozes/{id}"),
+        ("POST", _V1 + "/backtests"),
+        ("GET", _V1 + "/backtests/{backtestId}"),
+        ("DELETE", _V1 + "/backtests/{backtestId}"),
         ("GET", "/openapi.json"),
         ("GET", _V1 + "/events/jobs/{jobId}"),
         ("GET", _V1 + "/aml/alerts"),
@@ -73,7 +83,24 @@ ADDITIONS: frozenset[tuple[str, str]] = frozenset(
         ("POST", _V1 + "/aml/cases/{id}/notes"),
         ("POST", _V1 + "/aml/cases/{id}/reject"),
         ("POST", _V1 + "/aml/cases/{id}/resolve"),
+        ("POST", _V1 + "/aml/screenings/{id}/dismiss"),
         ("GET", _V1 + "/aml/watchlists"),
+        ("GET", _V1 + "/reviews"),
+        ("GET", _V1 + "/reviews/{decisionId}"),
+        ("POST", _V1 + "/reviews/{decisionId}/settle"),
+        *(
+            (method, f"{_V1}{product}/rulesets{path}")
+            for product in ("", "/aml")
+            for method, path in (
+                ("GET", ""),
+                ("POST", ""),
+                ("POST", "/check"),
+                ("POST", "/rollback"),
+                ("GET", "/log"),
+                ("GET", "/{version}"),
+                *(("POST", f"/{{version}}/{step}") for step in ("propose", "approve", "reject", "activate")),
+            )
+        ),
         ("GET", _V1 + "/webhooks/subscriptions/{id}"),
         ("GET", _V1 + "/webhooks/subscriptions/{id}/deliveries"),
         ("POST", _V1 + "/webhooks/subscriptions/{id}/replay"),

@@ -125,10 +125,10 @@ def test_an_idempotent_route_names_its_header(document):
 
 def test_each_route_documents_the_refusals_that_can_meet_it(table):
     statuses = {(route.method, route.path): refusals_of(route) for route in table.routes}
-    assert statuses["POST", "/api/v1/notes"] == (400, 401, 413, 415, 422, 429, 500, 503)
-    assert statuses["GET", "/api/v1/notes"] == (400, 401, 429, 500, 503)
-    assert statuses["GET", "/api/v1/notes/{id}"] == (401, 404, 429, 500, 503)
-    assert statuses["POST", "/api/v1/notes/by-text/{text}"] == (400, 401, 429, 500, 503)
+    assert statuses["POST", "/api/v1/notes"] == (400, 401, 403, 413, 415, 422, 429, 500, 503)
+    assert statuses["GET", "/api/v1/notes"] == (400, 401, 403, 429, 500, 503)
+    assert statuses["GET", "/api/v1/notes/{id}"] == (401, 403, 404, 429, 500, 503)
+    assert statuses["POST", "/api/v1/notes/by-text/{text}"] == (400, 401, 403, 429, 500, 503)
     assert statuses["GET", "/api/v1/aml/notes"] == (400, 401, 403, 429, 500, 503)
     assert statuses["GET", "/healthz"] == (500,)
     assert statuses["GET", "/readyz"] == (500,)

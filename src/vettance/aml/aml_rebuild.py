@@ -73,7 +73,7 @@ class AmlRebuilder:
         """
         changed, number_max = await self._read_ends()
         found = {}
-        for tenant, version, document in await self._store.read(sql.RULE_SETS.select_newest_of_all()):
+        for tenant, version, document in await self._store.read(sql.RULE_SETS.select_active_of_all()):
             active = await self._loader.load(tenant, version, document)
             await self._load_settings(tenant)
             found[tenant] = active, active.compiled.plan
@@ -88,7 +88,7 @@ class AmlRebuilder:
         async with self._turns.setdefault(tenant, asyncio.Lock()):
             if tenant in self._monitor.rules:
                 return
-            if not await self._store.read(sql.RULE_SETS.select_newest(tenant)):
+            if not await self._store.read(sql.RULE_SETS.select_active(tenant)):
                 # Of two processes one is first; what it stored is read below.
                 with contextlib.suppress(Clash):
                     await self._store.write(
@@ -120,7 +120,7 @@ class AmlRebuilder:
     async def _load(self, tenant: str) -> None:
         changed, number_max = await self._read_ends()
         await self._load_settings(tenant)
-        rows = await self._store.read(sql.RULE_SETS.select_newest(tenant))
+        rows = await self._store.read(sql.RULE_SETS.select_active(tenant))
         active = await self._loader.load(tenant, rows[0][0], rows[0][1])
         current = self._monitor.rules.get(tenant)
         if current is not None and current.version == active.version and tenant not in self._monitor.astray:

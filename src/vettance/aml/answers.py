@@ -25,7 +25,15 @@ from vettance.wire.body import how, must_be_one_of, read_body
 from vettance.wire.payload import JSON, Faults, Wire, decode, timestamp
 
 Notes = Annotated[str, msgspec.Meta(max_length=NOTE_CHARS_MAX)]
-
+#: The optimistic lock of a case.
+SeenAt = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=64,
+        description="The `updatedAt` of the case you looked at: when the case has changed since, this is "
+        "refused with 409 `changed_meanwhile`.",
+    ),
+]
 
 Body = TypeVar("Body", bound=msgspec.Struct)
 
@@ -194,6 +202,7 @@ class ResolveBody(Wire, frozen=True):
     resolution: Annotated[Resolution, how(missing=must_be_one_of(Resolution))]
     notes: Notes | None = None
     officer: Officer | None = None
+    updated_at: SeenAt | None = None
 
 
 class NoteBody(Wire, frozen=True):
@@ -212,6 +221,7 @@ class AssignBody(Wire, frozen=True):
 
     assignee: Officer | None = None
     officer: Officer | None = None
+    updated_at: SeenAt | None = None
 
 
 class RejectBody(Wire, frozen=True):
@@ -219,6 +229,17 @@ class RejectBody(Wire, frozen=True):
 
     EXAMPLE: ClassVar[JSON] = {"notes": "The passport was not looked at."}
 
+    notes: Notes | None = None
+    officer: Officer | None = None
+    updated_at: SeenAt | None = None
+
+
+class DismissBody(Wire, frozen=True):
+    """Which listed entity is somebody else than the subject, and why."""
+
+    EXAMPLE: ClassVar[JSON] = {"watchlistEntityId": "sample:35233", "notes": "Another date of birth."}
+
+    watchlist_entity_id: Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
     notes: Notes | None = None
     officer: Officer | None = None
 

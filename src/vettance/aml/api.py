@@ -17,6 +17,7 @@ from vettance.aml.answers import (
     CasePage,
     CaseQuery,
     CaseRecord,
+    DismissBody,
     EventSchema,
     ExportFormat,
     ExportQuery,
@@ -31,6 +32,7 @@ from vettance.aml.answers import (
 from vettance.aml.case_report import POLICY, report_page
 from vettance.aml.case_review import Reviewer
 from vettance.aml.monitor import Monitor
+from vettance.aml.screening.screening_review import ScreeningReviewer
 from vettance.aml.transfer import known_names
 from vettance.db.engine import Row, Statement, Store
 from vettance.errors import NotFound
@@ -51,11 +53,13 @@ class AmlDoors:
         store: Store,
         monitor: Monitor,
         reviewer: Reviewer,
+        screenings: ScreeningReviewer,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._monitor = monitor
         self._reviewer = reviewer
+        self._screenings = screenings
         self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
@@ -91,6 +95,12 @@ class AmlDoors:
             _route(
                 "GET", f"{case}/export", self.export, "For a report", (404,), None, CaseRecord, ExportQuery
             ),
+            *self._acts(root, case),
+        )
+
+    def _acts(self, root: str, case: str) -> tuple[Route, ...]:
+        """The rows of what officers do."""
+        return (
             _route(
                 "POST",
                 f"{case}/resolve",
@@ -126,6 +136,15 @@ class AmlDoors:
                 "Assign a case",
                 (404, 409, 422),
                 AssignBody,
+                CaseAnswer,
+            ),
+            _route(
+                "POST",
+                f"{root}/screenings/{{id}}/dismiss",
+                self.dismiss,
+                "Say that a match is somebody else",
+                (404, 409, 422),
+                DismissBody,
                 CaseAnswer,
             ),
         )
@@ -196,7 +215,7 @@ class AmlDoors:
         record = await self._reviewer.record(call.tenant.id, call.path["id"])
         name = f'attachment; filename="{record.id}.{query.format.value}"'
         if query.format is ExportFormat.HTML:
-            page = report_page(record, timestamp(self._now_ms()), call.key.id)
+            page = report_page(record, timestamp(self._now_ms()), _signer(call))
             return Page(page, "text/html; charset=utf-8", headers=POLICY)
         return RouteReply(record, headers=(("content-disposition", name),))
 
@@ -210,7 +229,8 @@ class AmlDoors:
                 said.resolution,
                 said.notes or "",
                 _officer(call, said.officer),
-                call.key.id,
+                _signer(call),
+                said.updated_at,
             )
         )
 
@@ -219,7 +239,11 @@ class AmlDoors:
         said = read_case_body(call, RejectBody)
         return await self._answer(
             self._reviewer.reject(
-                call.tenant.id, call.path["id"], said.notes or "", _officer(call, said.officer)
+                call.tenant.id,
+                call.path["id"],
+                said.notes or "",
+                _officer(call, said.officer),
+                said.updated_at,
             )
         )
 
@@ -235,7 +259,25 @@ class AmlDoors:
         said = read_case_body(call, AssignBody)
         return await self._answer(
             self._reviewer.assign(
-                call.tenant.id, call.path["id"], said.assignee, _officer(call, said.officer)
+                call.tenant.id,
+                call.path["id"],
+                said.assignee,
+                _officer(call, said.officer),
+                said.updated_at,
+            )
+        )
+
+    async def dismiss(self, call: Call) -> RouteReply:
+        """POST /aml/screenings/{id}/dismiss."""
+        said = read_case_body(call, DismissBody)
+        return await self._answer(
+            self._screenings.dismiss(
+                call.tenant.id,
+                call.path["id"],
+                said.watchlist_entity_id,
+                said.notes or "",
+                _officer(call, said.officer),
+                _signer(call),
             )
         )
 
@@ -283,4 +325,9 @@ def _event_answer(stored: sql.StoredEvent) -> AmlEventAnswer:
 
 def _officer(call: Call, named: str | None) -> str:
     """Return who acts; an API key speaks for its holder when no officer is named."""
-    return named or call.key.id
+    return named or _signer(call)
+
+
+def _signer(call: Call) -> str:
+    """Return who signs: the user of the console, else the API key; a name in the body proves nothing."""
+    return call.actor or call.key.id

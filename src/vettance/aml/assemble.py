@@ -13,6 +13,7 @@ from vettance.aml.features import aml_schema
 from vettance.aml.monitor import Monitor
 from vettance.aml.party_screening import InlineScreener
 from vettance.aml.screening.screen import Screener
+from vettance.aml.screening.screening_review import ScreeningReviewer
 from vettance.aml.turns.serialized import SerializedWatch
 from vettance.db.engine import Store, Turns
 from vettance.decisions.active_rulesets import RuleCache
@@ -34,6 +35,7 @@ class Aml(NamedTuple):
     monitor: Monitor
     rebuilder: AmlRebuilder
     reviewer: Reviewer
+    screenings: ScreeningReviewer
     doors: AmlDoors
     preserver: VelocitySnapshots
     names: InlineScreener
@@ -70,4 +72,6 @@ def assemble(
         monitor.crew = share
         share.reload, rebuilder.follow = rebuilder.reload, share.follow
     reviewer = Reviewer(store, rebuilder.reload)
-    return Aml(monitor, rebuilder, reviewer, AmlDoors(store, monitor, reviewer), preserver, names)
+    screenings = ScreeningReviewer(store, ids, reviewer)
+    doors = AmlDoors(store, monitor, reviewer, screenings)
+    return Aml(monitor, rebuilder, reviewer, screenings, doors, preserver, names)

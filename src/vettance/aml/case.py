@@ -11,6 +11,8 @@ from vettance.ids import is_id
 
 NOTE_CHARS_MAX: Final = 4_000
 OFFICER_CHARS_MAX: Final = 200
+#: The kinds of id by which a signer is known: an API key, or a user of the console.
+SIGNERS: Final = ("key", "usr")
 #: Who acts where no officer does.
 SERVICE: Final = "vettance"
 
@@ -173,23 +175,23 @@ def resolve(
     settings: OfficerSettings,
     now_ms: int,
     *,
-    key: str,
+    signer: str,
 ) -> CaseStep:
     """Resolve a case; with four eyes the first officer proposes, and another one who says the same closes it.
 
-    The signer is known by the API key (`key` is its id): `actor` is a name that anybody could send. Raises
-    `Conflict`: `already_resolved`; `second_officer_needed` when the key that proposed confirms it, or when it
-    is not known which did; `resolution_differs` when the second officer says otherwise (reject the proposal
-    first).
+    `signer` is the id of the API key or of the signed-in user: `actor` is a name that anybody could send.
+    Raises `Conflict`: `already_resolved`; `second_officer_needed` when the signer that proposed confirms it,
+    or when it is not known who did; `resolution_differs` when the second officer says otherwise (reject the
+    proposal first).
     """
     _require_open(case)
     said = f"{resolution.value}. {notes}".strip()
     if settings.four_eyes and case.state is CaseState.OPEN:
         after = msgspec.structs.replace(
-            case, state=CaseState.PENDING, resolution=resolution, proposed_by=key, updated_at_ms=now_ms
+            case, state=CaseState.PENDING, resolution=resolution, proposed_by=signer, updated_at_ms=now_ms
         )
         return CaseStep(after, CaseEntry(now_ms, EntryKind.PROPOSED, actor, said))
-    if settings.four_eyes and (case.proposed_by == key or not is_id(case.proposed_by or "", "key")):
+    if settings.four_eyes and (case.proposed_by == signer or not _is_signer(case.proposed_by or "")):
         raise Conflict(
             "Another officer must confirm this resolution, with another API key. Reject it to propose anew.",
             "second_officer_needed",
@@ -205,6 +207,10 @@ def resolve(
         updated_at_ms=now_ms,
     )
     return CaseStep(after, CaseEntry(now_ms, EntryKind.RESOLVED, actor, said))
+
+
+def _is_signer(text: str) -> bool:
+    return any(is_id(text, prefix) for prefix in SIGNERS)
 
 
 def reject(case: Case, notes: str, actor: str, now_ms: int) -> CaseStep:

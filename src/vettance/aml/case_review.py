@@ -73,29 +73,51 @@ class Reviewer:
                 break
         return sent
 
-    async def assign(self, tenant: str, case_id: str, assignee: str | None, officer: str) -> Case:
-        """Give a case to an officer. Raises `NotFound` or `Conflict`."""
-        return await self._move(tenant, case_id, lambda case, at: assign(case, assignee, officer, at))
+    async def assign(
+        self, tenant: str, case_id: str, assignee: str | None, officer: str, seen: str | None = None
+    ) -> Case:
+        """Give a case to an officer. Raises `NotFound` or `Conflict`.
+
+        Here and below, `seen` is the `updatedAt` of the case that the officer looked at: when the case has
+        changed since, the act is refused with `changed_meanwhile`. None acts on the case as it is.
+        """
+        return await self._move(tenant, case_id, lambda case, at: assign(case, assignee, officer, at), seen)
 
     async def note(self, tenant: str, case_id: str, text: str, officer: str) -> Case:
         """Write a note on a case. Raises `NotFound`."""
         return await self._move(tenant, case_id, lambda case, at: note(case, text, officer, at))
 
-    async def reject(self, tenant: str, case_id: str, notes: str, officer: str) -> Case:
+    async def reject(
+        self, tenant: str, case_id: str, notes: str, officer: str, seen: str | None = None
+    ) -> Case:
         """Turn a proposed resolution down. Raises `NotFound` or `Conflict`."""
-        return await self._move(tenant, case_id, lambda case, at: reject(case, notes, officer, at))
+        return await self._move(tenant, case_id, lambda case, at: reject(case, notes, officer, at), seen)
 
     async def resolve(
-        self, tenant: str, case_id: str, resolution: Resolution, notes: str, officer: str, key: str
+        self,
+        tenant: str,
+        case_id: str,
+        resolution: Resolution,
+        notes: str,
+        officer: str,
+        signer: str,
+        seen: str | None = None,
     ) -> Case:
-        """Resolve a case, or propose it where four eyes are needed; `key` names the API key that signs.
+        """Resolve a case, or propose it where four eyes are needed; `signer` is the id of the key or user.
 
         Raises `NotFound` or `Conflict`.
         """
-        settings = sql.settings_of(await self._store.read(sql.select_settings(tenant)))
+        settings = await self.read_settings(tenant)
         return await self._move(
-            tenant, case_id, lambda case, at: resolve(case, resolution, notes, officer, settings, at, key=key)
+            tenant,
+            case_id,
+            lambda case, at: resolve(case, resolution, notes, officer, settings, at, signer=signer),
+            seen,
         )
+
+    async def read_settings(self, tenant: str) -> OfficerSettings:
+        """Return how a tenant's officers work."""
+        return sql.settings_of(await self._store.read(sql.select_settings(tenant)))
 
     async def settings(self, tenant: str, settings: OfficerSettings) -> None:
         """Store how a tenant's officers work."""
@@ -104,9 +126,13 @@ class Reviewer:
             sql.save_settings(tenant, settings), note_change(sql.AREA, tenant, "settings", now_ms)
         )
 
-    async def _move(self, tenant: str, case_id: str, act: Callable[[Case, int], CaseStep]) -> Case:
+    async def _move(
+        self, tenant: str, case_id: str, act: Callable[[Case, int], CaseStep], seen: str | None = None
+    ) -> Case:
         for _ in range(_TRIES):
             before = await self.find(tenant, case_id)
+            if seen is not None and timestamp(before.updated_at_ms) != seen:
+                raise Conflict("This case has changed since you opened it.", "changed_meanwhile")
             now_ms = max(
                 self._now_ms(), before.updated_at_ms + 1
             )  # So that every change can be distinguished.

@@ -19,7 +19,9 @@ from vettance.commands import (
 )
 from vettance.db.engine import Store
 from vettance.reference.jurisdictions import Jurisdictions
-from vettance.rules.ruleset_cli import Versions, tenant_option
+from vettance.rules.ruleset_cli import Versions
+from vettance.rules.version_cli import tenant_option
+from vettance.snoozes.cli import add_snooze_commands
 from vettance.tenants.sql import note_change
 
 if TYPE_CHECKING:
@@ -83,18 +85,15 @@ def set_settings(
 
 
 def _context(data: str | None) -> Context:
-    from vettance.aml.features import aml_schema
-    from vettance.aml.rule_trial import Trial
-    from vettance.rules.gate import Context
-    from vettance.rules.packs import default_pack
+    from vettance.aml.aml_rule_context import aml_context
     from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
     settings = settings_of(data)
     countries = Jurisdictions(settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned)
-    trial = Trial(MemoryVelocity())
-    return Context(aml_schema(countries), trial.parse, trial.maker(), default_pack(sql.RULE_SETS.pack))
+    return aml_context(countries, MemoryVelocity())
 
 
+add_snooze_commands(aml, sql.RULE_SETS)
 Versions(
     aml, "AML rules", "aml-rules.yaml", sql.RULE_SETS.pack, _context, sql.RULE_SETS, implied=True
 ).add_commands()

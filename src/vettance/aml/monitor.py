@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from vettance import clock
 from vettance.aml import sql
@@ -20,6 +20,8 @@ from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
+from vettance.rules.rollout import acting, withhold
+from vettance.snoozes.snooze import Snoozes
 from vettance.telemetry.meters import Meters
 from vettance.velocity.sync.drain_gate import DrainGate
 from vettance.wire.payload import encode
@@ -67,6 +69,7 @@ class Monitor:
         self._names = names
         self._now_ms = now_ms
         self.rules: dict[str, ActiveRules] = {}
+        self.snoozes: Snoozes = {}
         self.weights: dict[str, dict[str, float]] = {}
         self.settings: dict[str, OfficerSettings] = {}
         #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
@@ -95,8 +98,10 @@ class Monitor:
 
     def forget(self, tenant: str) -> None:
         """Let go of everything of a tenant that is being deleted."""
-        for held in (self.rules, self.weights, self.settings, self.impaired, self.decided, self.places):
+        held: dict[str, Any]
+        for held in (self.rules, self.snoozes, self.weights, self.settings, self.impaired, self.decided):
             held.pop(tenant, None)
+        self.places.pop(tenant, None)
         self.astray.discard(tenant)
         self._memory.uninstall(tenant)
 
@@ -223,7 +228,13 @@ class Monitor:
             active, taken = past.active, past.take(event_id, event)
         event, facts, answer, unknown = taken
         fired, failed = active.compiled.run(facts, answer.values)
-        findings = judge(active.ruleset, fired, self.weights.get(tenant, {}), event) if fired else []
+        subject = event.customer_key or event.device_key or event.ip
+        withheld = withhold(active.stages, fired, subject, event.occurred_at_ms) if active.stages else []
+        snoozes = self.snoozes.get(tenant)
+        if snoozes is not None:
+            withheld = snoozes.withhold(active.ruleset.running, fired, event, withheld)
+        may_act = acting(fired, withheld)
+        findings = judge(active.ruleset, may_act, self.weights.get(tenant, {}), event) if may_act else []
         record = sql.AmlRecord(
             ruleset_version=active.version,
             facts=facts,
@@ -232,6 +243,7 @@ class Monitor:
             fired=fired,
             failed=failed,
             unknown=unknown,
+            withheld=withheld,
         )
         if failed or unknown:
             self._meters.failed(len(failed), len(unknown))

@@ -4,7 +4,7 @@ from typing import Final
 
 from vettance.aml.aml_fields import BIRTH_MEMBERS
 from vettance.aml.features import aml_schema
-from vettance.aml.transfer import KNOWN_MEMBERS, SPELLINGS
+from vettance.aml.member_spellings import KNOWN_MEMBERS, SPELLINGS
 from vettance.reference.jurisdictions import CALL_FOR_ACTION, INCREASED_MONITORING, LISTS_DATE, SANCTIONED
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule

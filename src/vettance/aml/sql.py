@@ -21,6 +21,7 @@ from vettance.db.tables import (
     Insert,
     Table,
 )
+from vettance.rules.rollout import WithheldRules
 from vettance.rules.sql import RuleSets
 from vettance.rules.unknowns import Failure
 from vettance.velocity.port import Value
@@ -39,6 +40,7 @@ class AmlRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=
     fired: list[int]
     failed: list[tuple[int, str]]
     unknown: list[Failure] = []  # what could not be computed of the event
+    withheld: WithheldRules = []  # rules that fired and do not act
 
 
 class StoredEvent(NamedTuple):
@@ -260,6 +262,19 @@ def close_alerts(tenant: str, case_id: str, resolution: Resolution, now_ms: int)
         "WHERE tenant = ? AND case_id = ? AND state || '' = 'OPEN'",
         (resolution.value, now_ms),
         (case_id,),
+    )
+
+
+def close_alert(tenant: str, alert_id: str, now_ms: int) -> Statement:
+    """Close one open alert as a false positive; `Lost` when it was closed meanwhile."""
+    return _update(
+        AML_ALERT,
+        tenant,
+        "UPDATE aml_alert SET state = 'CLOSED', resolution = 'FALSE_POSITIVE', resolved_at_ms = ? "
+        "WHERE tenant = ? AND id = ? AND state = 'OPEN'",
+        (now_ms,),
+        (alert_id,),
+        rows=1,
     )
 
 

@@ -1,40 +1,16 @@
 """The transfer: what an AML event says of money, however a tenant spells and types it."""
 
 import re
-from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
+from vettance.aml.member_spellings import PROFILE_SPELLINGS, SPELLINGS, read_members, read_profile
 from vettance.clock import DAY_MS
 from vettance.decisions.field_readers import read_amount, read_id, read_word
 from vettance.reference.jurisdictions import country_of
 from vettance.wire.payload import JSON, STRING_CHARS_MAX, read_moment
 from vettance.wire.suggestions import KnownNames
-
-#: The members of `metadata` with a known meaning; each is also read in snake_case.
-KNOWN_MEMBERS: Final = (
-    ("amount", "Amount of money, a number or a decimal text."),
-    ("currency", "Currency code."),
-    ("direction", "`in` or `out`, as the customer sees it."),
-    ("accountId", "The customer's account."),
-    ("counterpartyId", "Who is on the other side."),
-    ("counterpartyName", "Their name."),
-    ("counterpartyCountry", "Their country: a code of ISO 3166-1 or a name."),
-    ("counterpartyAccount", "Their account."),
-    ("channel", "How it was done: `cash`, `atm`, `branch`, `web`, `wire` …"),
-    ("transactionType", "What it was: `transfer`, `deposit`, `withdrawal`, `repayment` …"),
-    ("balanceAfter", "The balance of the account afterwards."),
-    ("declaredMonthlyIncome", "What the customer said to earn (a business: to turn over) in a month."),
-    ("accountOpenedAt", "When the account was opened: ISO 8601 or Unix seconds."),
-    ("segment", "`person` or `business`."),
-    ("description", "The text on the statement."),
-    ("invoiceAmount", "What the invoice of a trade says."),
-    ("marketValue", "What the goods of a trade are worth."),
-    ("instrumentId", "The card, wallet or mandate that was used or added."),
-    ("status", "How it ended; what failed moves no money."),
-    ("city", "Where it was done."),
-)
 
 
 class Transfer(msgspec.Struct, frozen=True, gc=False):
@@ -75,33 +51,35 @@ class Transfer(msgspec.Struct, frozen=True, gc=False):
 
 NO_TRANSFER: Final = Transfer()
 
-_SNAKE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-#: Under which names each of them is read, in this order.
-SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
-    name: (name, _SNAKE.sub("_", name).lower()) for name, _ in KNOWN_MEMBERS
-}
-SPELLINGS["instrumentId"] += (
-    "paymentInstrumentId",
-    "payment_instrument_id",
-    "cardHash",
-    "card_hash",
-    "iban",
-)
-SPELLINGS["city"] += ("branchId", "branch_id", "branch")
-SPELLINGS["transactionType"] += ("type",)
-SPELLINGS["status"] += ("outcome",)
-
 
 def known_names() -> KnownNames:
     """Return the names with a meaning within AML events, in every spelling, by where they are read."""
     names = frozenset(spelling for spellings in SPELLINGS.values() for spelling in spellings)
+    profile = frozenset(spelling for spellings in PROFILE_SPELLINGS.values() for spelling in spellings)
     return KnownNames(
-        {**dict.fromkeys(("metadata", "payload", "customer.metadata"), names), "": frozenset({"occurredAt"})}
+        {
+            **dict.fromkeys(("metadata", "payload"), names),
+            "customer.metadata": names | profile,
+            "": frozenset({"occurredAt"}),
+        }
     )
 
 
 _IN: Final = frozenset(
-    {"in", "incoming", "inbound", "credit", "credited", "receive", "received", "deposit", "topup"}
+    {
+        "in",
+        "incoming",
+        "inbound",
+        "credit",
+        "credited",
+        "crdt",
+        "cr",
+        "inflow",
+        "receive",
+        "received",
+        "deposit",
+        "topup",
+    }
 )
 _OUT: Final = frozenset(
     {
@@ -111,6 +89,9 @@ _OUT: Final = frozenset(
             "outbound",
             "debit",
             "debited",
+            "dbit",
+            "dr",
+            "outflow",
             "send",
             "sent",
             "withdrawal",
@@ -131,45 +112,47 @@ _FAILED: Final = frozenset(
     {"failed", "failure", "declined", "rejected", "cancelled", "canceled", "error", "reversed", "refused"}
 )
 _PERSON: Final = frozenset(
-    {"person", "individual", "retail", "personal", "private", "consumer", "natural_person"}
+    {
+        *("person", "individual", "retail", "personal", "private", "consumer"),
+        *("natural_person", "natural person", "natural", "b2c"),
+    }
+)
+#: What products call a kind of customer that says neither.
+_NEITHER: Final = frozenset(
+    {
+        *("premium", "standard", "basic", "gold", "silver", "platinum", "vip", "new", "existing", "active"),
+        *("customer", "client", "user", "member", "default", "other", "unknown", "regular"),
+    }
 )
 _STILL: Final = frozenset({"CUSTOMER", "APPLICATION", "COUNTERPARTY", "PAYMENT_INSTRUMENT", "CONTRACT"})
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-
-
-def _member(holders: tuple[Mapping[str, Any], ...], name: str) -> Any:
-    for spelling in SPELLINGS[name]:
-        for holder in holders:
-            if (value := holder.get(spelling)) is not None:
-                return value
-    return None
 
 
 def read_transfer(
     name: str, category: str | None, metadata: JSON, payload: JSON, profile: JSON, occurred_at_ms: int
 ) -> Transfer:
     """Read the known members: of `metadata` first, then the legacy `payload`, then `customer.metadata`."""
-    holders = tuple(holder for holder in (metadata, payload) if holder)
-    if not holders and not profile:
+    if not metadata and not payload and not profile:
         return NO_TRANSFER
-    about = (*holders, profile) if profile else holders
+    said = read_members(metadata, payload)
+    about = {**read_profile(profile), **said} if profile else said
     words = _words(name)
-    kind = read_word(_member(holders, "transactionType"))
+    kind = read_word(said.get("transactionType"))
     kinds = words | _words(kind or "")
-    channel = read_word(_member(holders, "channel"))
-    amount = read_amount(_member(holders, "amount"))
+    channel = read_word(said.get("channel"))
+    amount = read_amount(said.get("amount"))
     if amount is not None and amount < 0:
         kinds, amount = kinds | {"out"}, -amount
-    counterparty = read_id(_member(holders, "counterpartyId"))
-    counterparty_account = read_id(_member(holders, "counterpartyAccount"))
-    failed = read_word(_member(holders, "status")) in _FAILED or not _FAILED.isdisjoint(words)
+    counterparty = read_id(said.get("counterpartyId"))
+    counterparty_account = read_id(said.get("counterpartyAccount"))
+    failed = read_word(said.get("status")) in _FAILED or not _FAILED.isdisjoint(words)
     moves = amount is not None and amount > 0 and not failed and category not in _STILL
-    way = _direction(read_word(_member(holders, "direction")), kinds)
+    way = _direction(read_word(said.get("direction")), kinds)
     if way == 0 and (counterparty or counterparty_account):
         way = -1  # Most products report what their customers do, and a payment is what customers do.
     repays = not _REPAY.isdisjoint(kinds)
-    country = _member(holders, "counterpartyCountry")
-    opened_ms = read_moment(_member(about, "accountOpenedAt"))
+    country = said.get("counterpartyCountry")
+    opened_ms = read_moment(about.get("accountOpenedAt"))
     return Transfer(
         moves=moves,
         incoming=moves and way > 0,
@@ -181,25 +164,25 @@ def read_transfer(
         lends=not _LEND.isdisjoint(kinds) or (way > 0 and not repays and not _LOAN.isdisjoint(kinds)),
         # A type that says "payment" is a purchase where transfers are typed too; a name says it of anything.
         buys=channel in _BUY or not _BUY.isdisjoint(kinds) or kind in ("payment", "bill_payment"),
-        pays_wages=not _WAGES.isdisjoint(kinds | _words(_text(_member(holders, "description")) or "")),
+        pays_wages=not _WAGES.isdisjoint(kinds | _words(_text(said.get("description")) or "")),
         amount=amount,
-        currency=_upper(_member(holders, "currency")),
-        account=read_id(_member(holders, "accountId")),
+        currency=_upper(said.get("currency")),
+        account=read_id(said.get("accountId")),
         counterparty_id=counterparty,
-        counterparty_name=_text(_member(holders, "counterpartyName")),
+        counterparty_name=_text(said.get("counterpartyName")),
         counterparty_country=country_of(country) if type(country) is str else None,
         counterparty_account=counterparty_account,
         channel=channel,
         type=kind,
-        balance_after=read_amount(_member(holders, "balanceAfter")),
-        income=read_amount(_member(about, "declaredMonthlyIncome")),
+        balance_after=read_amount(said.get("balanceAfter")),
+        income=read_amount(about.get("declaredMonthlyIncome")),
         age_days=max(0.0, (occurred_at_ms - opened_ms) / DAY_MS) if opened_ms is not None else None,
-        segment=_segment(read_word(_member(about, "segment"))),
-        description=read_word(_member(holders, "description")),
-        invoice_amount=read_amount(_member(holders, "invoiceAmount")),
-        market_value=read_amount(_member(holders, "marketValue")),
-        instrument=read_id(_member(holders, "instrumentId")),
-        city=read_id(_member(holders, "city")),
+        segment=_segment(read_word(about.get("segment"))),
+        description=read_word(said.get("description")),
+        invoice_amount=read_amount(said.get("invoiceAmount")),
+        market_value=read_amount(said.get("marketValue")),
+        instrument=read_id(said.get("instrumentId")),
+        city=read_id(said.get("city")),
     )
 
 
@@ -216,7 +199,7 @@ def _direction(said: str | None, kinds: frozenset[str]) -> int:
 
 
 def _segment(said: str | None) -> str | None:
-    if said is None:
+    if said is None or said in _NEITHER:
         return None
     return "person" if said in _PERSON else "business"
 

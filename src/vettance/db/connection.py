@@ -1,5 +1,6 @@
 """Connections to the store file: every setting that durability or speed depends on."""
 
+import hashlib
 import os
 import sqlite3
 from pathlib import Path
@@ -68,6 +69,7 @@ def open_writer(path: Path) -> sqlite3.Connection:
     SQLite never checkpoints by itself on it: see `checkpoint.py` for who does, and when.
     """
     connection = _connect(path, "rw")
+    connection.create_function("vettance_sha256", 1, vettance_sha256, deterministic=True)
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA foreign_keys=ON")
     # What is removed is overwritten with zeros: an erasure is one of the file too. Some builds do so anyway.
@@ -77,6 +79,11 @@ def open_writer(path: Path) -> sqlite3.Connection:
     connection.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
     connection.execute(f"PRAGMA busy_timeout={LOCK_WAIT_MS}")
     return connection
+
+
+def vettance_sha256(text: str) -> str:
+    """Return the SHA-256 of a text in hex digits, for the chains of the audit log; SQLite has none."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def open_reader(path: Path) -> sqlite3.Connection:

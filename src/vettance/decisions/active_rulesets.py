@@ -11,6 +11,7 @@ from vettance.decisions.decision import Decision, decide
 from vettance.events import sql as events_sql
 from vettance.events.event import Event, read_taken_event, with_session_signals
 from vettance.rules.compiler import CompiledRules, Facts
+from vettance.rules.rollout import RuleStage, stages_of
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.sql import document_digest
 from vettance.rules.unknowns import Failure, failures_of, message_of
@@ -46,7 +47,14 @@ class ActiveRules(msgspec.Struct, frozen=True):
     digest: str
     ruleset: RuleSet
     compiled: CompiledRules
+    stages: dict[int, RuleStage]  # Of the rules that do not act always, by their places.
     quiet: Decision  # What is decided when no rule fires and no list entry matches: most of all decisions.
+
+
+def active_rules(version: int, digest: str, ruleset: RuleSet, compiled: CompiledRules) -> ActiveRules:
+    """Return a version of a rule set, ready to run."""
+    quiet = decide(ruleset, version, (), ())
+    return ActiveRules(version, digest, ruleset, compiled, stages_of(ruleset.running), quiet)
 
 
 class RuleInputs(NamedTuple):
@@ -80,7 +88,7 @@ class RuleCache:
         self._ready[digest] = ready
         while len(self._ready) > self._size:
             del self._ready[next(iter(self._ready))]
-        return ActiveRules(version, digest, *ready, decide(ready[0], version, (), ()))
+        return active_rules(version, digest, *ready)
 
 
 def ask(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from vettance.decisions.decision import LOWERCASE, Action, Decision, Reason
-from vettance.decisions.evaluate import EvaluatedEvent
+from vettance.decisions.evaluated_event import EvaluatedEvent
 from vettance.decisions.sql import StoredDecision
 from vettance.events.event import Category
 from vettance.feedback.answers import FeedbackAnswer
@@ -111,7 +111,11 @@ def event_answer(evaluated: EvaluatedEvent) -> EventAnswer:
 
 
 class RuleResult(Wire, frozen=True, omit_defaults=True):
-    """What one rule said of an event. `error` is there when the rule failed and was skipped."""
+    """What one rule said of an event. `error` is there when the rule failed and was skipped.
+
+    `withheld` is there when it would have acted and did not: `rollout`, for a customer outside of its share;
+    `dates`, before or after its time; `snoozed`, for an entity it is snoozed for.
+    """
 
     rule_id: str
     rule_name: str
@@ -119,6 +123,7 @@ class RuleResult(Wire, frozen=True, omit_defaults=True):
     score: int
     mode: str
     error: str | None = None
+    withheld: str | None = None
 
 
 class UnknownValue(Wire, frozen=True):
@@ -134,6 +139,29 @@ class ListMatch(Wire, frozen=True):
     id: str
     list_type: str
     type: str
+
+
+class ChangedValue(Wire, frozen=True):
+    """One value as it would have had to be. `relation` is `<=`, `<`, `>=`, `>`, `==`, `!=`, `in`, `not in`,
+    `missing` or `present`; `value` is what it is compared with, null for the last two."""
+
+    name: str
+    was: Any
+    relation: str
+    value: Any
+
+
+class CounterfactualAnswer(Wire, frozen=True):
+    """Another answer, and the smallest set of changes that would have led to it, verified by the rules.
+
+    `withoutList` names the list (`BLOCK` or `ALLOW`) whose entries would have had to be gone as well.
+    """
+
+    decision: str
+    risk_score: Score
+    changes: list[ChangedValue]
+    without_list: str | None
+    text: str
 
 
 class LinkedEntity(Wire, frozen=True, omit_defaults=True):
@@ -158,7 +186,10 @@ class LinkedEntities(Wire, frozen=True, omit_defaults=True):
 
 
 class Outputs(Wire, frozen=True):
-    """The decision with everything that led to it. `model` is there for scoring models to come: null."""
+    """The decision with everything that led to it. `model` is there for scoring models to come: null.
+
+    `heldOut` is there when a hold-out let the event through; `withoutHoldOut` is the answer without it.
+    """
 
     decision: str
     risk_score: int
@@ -168,10 +199,13 @@ class Outputs(Wire, frozen=True):
     rule_version: RuleVersion
     rules: list[RuleResult]
     lists: list[ListMatch]
+    counterfactuals: list[CounterfactualAnswer]
     model: None = None
     unknown: list[UnknownValue] | msgspec.UnsetType = msgspec.UNSET
     inexact: Inexact = msgspec.UNSET
     degraded: Degraded = msgspec.UNSET
+    held_out: bool | msgspec.UnsetType = msgspec.UNSET
+    without_hold_out: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class DecisionRecord(Wire, frozen=True):

@@ -11,7 +11,8 @@ from vettance.decisions.answers import (
     decision_answer,
     event_answer,
 )
-from vettance.decisions.evaluate import EvaluatedEvent, Evaluator
+from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.evaluated_event import EvaluatedEvent
 from vettance.decisions.features import known_names
 from vettance.events.event import EventBody, EventSource, read_event
 from vettance.web.routing import Call, Route, RouteReply

@@ -4,6 +4,7 @@ from typing import Final
 
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules, RuleInputs, consider, legible_event
+from vettance.decisions.label_memory import TIMED_LABELS, logged_label, record_label
 from vettance.events import sql as events_sql
 from vettance.events.event import Event
 from vettance.velocity.aggregates import WINDOW_MS_MAX
@@ -40,7 +41,10 @@ class Backfill:
         self._velocity = velocity
         velocity.install(tenant, active.compiled.plan)
         first_ms = max(run.first_ms, since_ms or run.first_ms) - WINDOW_MS_MAX
-        self._past = LogByTime(store, EVENTS, tenant, run.base, (first_ms, run.last_ms))
+        span = first_ms, run.last_ms
+        self._past = LogByTime(store, EVENTS, tenant, run.base, span)
+        counts_labels = any(active.compiled.labels.masks)
+        self._labels = LogByTime(store, TIMED_LABELS, tenant, run.base, span) if counts_labels else None
 
     async def resume(self) -> None:
         """Take up what this import has decided so far."""
@@ -61,4 +65,14 @@ class Backfill:
             earlier = legible_event(row)
             if earlier is not None:
                 consider(self._velocity, self.active, self._tenant, row[2], earlier)
+        if self._labels is not None:
+            await self._take_labels(self._labels, event.occurred_at_ms)
         return consider(self._velocity, self.active, self._tenant, event_id, event)
+
+    async def _take_labels(self, labels: LogByTime, until_ms: int) -> None:
+        async for row in labels.until(until_ms):
+            try:
+                label = logged_label(row)
+            except Exception:  # noqa: BLE001, S112  The live memory, which leaves it out as well, logged it.
+                continue
+            record_label(self._velocity, self.active, self._tenant, label.event, label.change)

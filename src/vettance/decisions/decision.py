@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from vettance.lists.entry import EntryType, ListEntry, ListType, winning_list
+from vettance.rules.rollout import WithheldRules, acting
 from vettance.rules.ruleset import Rule, RuleSet
 from vettance.rules.unknowns import Failure
 from vettance.velocity.port import Value
@@ -70,6 +71,7 @@ class DecisionRecordData(msgspec.Struct, frozen=True, kw_only=True, gc=False, ar
     Names are left out: facts, answers and rules are in the order of the rule set version that was used.
     `inexact` has bit i set when answer i came from sub-buckets; `lists` holds (entry id, list type, type).
     `unknown` names what could not be computed of the event, with the message; records before it have none.
+    `withheld` has the rules that fired and do not act; what is `held_out` was let through all the same.
     """
 
     ruleset_version: int
@@ -85,6 +87,13 @@ class DecisionRecordData(msgspec.Struct, frozen=True, kw_only=True, gc=False, ar
     request_id: str
     processing_ms: float
     unknown: list[Failure] = []
+    withheld: WithheldRules = []
+    held_out: bool = False
+
+    @property
+    def acting(self) -> Sequence[int]:
+        """The rules that fired and act."""
+        return acting(self.fired, self.withheld)
 
 
 def level_of(score: int, ruleset: RuleSet) -> str:
@@ -97,13 +106,21 @@ def level_of(score: int, ruleset: RuleSet) -> str:
     return "medium" if score >= bounds.medium else "low"
 
 
-def decide(ruleset: RuleSet, version: int, fired: Sequence[int], entries: Sequence[ListEntry]) -> Decision:
+def decide(
+    ruleset: RuleSet,
+    version: int,
+    fired: Sequence[int],
+    entries: Sequence[ListEntry],
+    *,
+    held_out: bool = False,
+) -> Decision:
     """Combine the rules that fired (indexes into `ruleset.running`) and the list entries that matched.
 
     The score is the sum of the scores of the active rules that fired, at most 100; thresholds of the rule set
     turn it into an outcome. A rule's hard outcome beats the thresholds (the strictest wins), a list beats
     every rule (block beats allow). The score is then moved into the band of the outcome, so that the two
-    never contradict each other: 100 for a blocked value, 0 for an allowed one.
+    never contradict each other: 100 for a blocked value, 0 for an allowed one. What is `held_out` is allowed
+    although its score says otherwise.
     """
     hits = [rule for rule in (ruleset.running[index] for index in fired) if rule.mode == "active"]
     score = min(SCORE_MAX, sum(rule.score for rule in hits))
@@ -114,15 +131,31 @@ def decide(ruleset: RuleSet, version: int, fired: Sequence[int], entries: Sequen
         outcome, score = Outcome.ALLOW, 0
     else:
         outcome, score = _weigh(ruleset, hits, score)
+        if held_out:
+            outcome, score = Outcome.ALLOW, min(score, max(ruleset.thresholds.review - 1, 0))
     return Decision(
         outcome=outcome,
         score=score,
         level=level_of(score, ruleset),
         reasons=_reasons(hits, listed),
-        actions=() if listed is ListType.ALLOW else _actions(ruleset, hits, outcome),
+        actions=() if held_out or listed is ListType.ALLOW else _actions(ruleset, hits, outcome),
         ruleset_version=version,
         rules_evaluated=len(ruleset.running),
     )
+
+
+def decide_again(ruleset: RuleSet, record: DecisionRecordData, tenant: str) -> Decision:
+    """Combine what a record says that fired and matched, as it was combined then."""
+    entries, version = entries_of(tenant, record.lists), record.ruleset_version
+    return decide(ruleset, version, record.acting, entries, held_out=record.held_out)
+
+
+def stopped_by_score(ruleset: RuleSet, fired: Sequence[int], entries: Sequence[ListEntry]) -> bool:
+    """Tell whether nothing but the score holds an event up: no list entry, and no rule's own outcome."""
+    if winning_list(entries) is not None:
+        return False
+    rules = (ruleset.running[place] for place in fired)
+    return not any(rule.mode == "active" and rule.outcome in ("REVIEW", "BLOCK") for rule in rules)
 
 
 def _weigh(ruleset: RuleSet, hits: Sequence[Rule], score: int) -> tuple[Outcome, int]:

@@ -5,26 +5,27 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from vettance import clock
 from vettance.db.engine import Clash, Statement, Store, StoreDown
-from vettance.decisions import sql
-from vettance.decisions.active_rulesets import ActiveRules, RuleInputs, consider
+from vettance.decisions.active_rulesets import ActiveRules, consider
 from vettance.decisions.decide_imported import Backfill
-from vettance.decisions.decision import Decision, DecisionRecordData, decide
+from vettance.decisions.decision import DecisionRecordData
+from vettance.decisions.evaluated_event import EvaluatedEvent, EvaluationInput, conclude, rows_of
+from vettance.decisions.label_memory import record_label
 from vettance.decisions.shared_velocity import SharedMemory
-from vettance.decisions.sql import count_decision
 from vettance.decisions.webhook_payload import decision_payload
 from vettance.errors import Unavailable
-from vettance.events import sql as events_sql
 from vettance.events.browser_session import SessionIndex
 from vettance.events.event import Event, EventSource, with_session_signals
+from vettance.feedback import label_sql
+from vettance.feedback.label import Label
+from vettance.feedback.label_change import LabelChange, changes_of
 from vettance.ids import IdSource
-from vettance.lists.entry import ListBook, ListEntry
+from vettance.lists.entry import ListBook
 from vettance.outbox import MessageType, enqueue
+from vettance.snoozes.snooze import Snoozes
 from vettance.telemetry.meters import Meters
-from vettance.velocity.port import EVERYTHING, Velocity
+from vettance.velocity.port import EVERYTHING, LabelledVelocity
 from vettance.velocity.sync.drain_gate import DrainGate
 from vettance.wire.payload import decode
 
@@ -33,39 +34,21 @@ _RULE_CHANGE_WAIT_S = 5.0
 _RULES_LOOK_S = 0.02
 
 
-class EvaluatedEvent(msgspec.Struct, frozen=True, gc=False):
-    """One event, decided and durably stored."""
-
-    id: str
-    event: Event
-    decision: Decision
-    evaluated_at_ms: int
-    processing_ms: float
-    degraded: bool = False  # decided while the memory of past events was being filled
-
-
 #: What else belongs into the commit of an event: the answer kept for retries, the job it settles.
 Also = Callable[[EvaluatedEvent], Iterable[Statement]]
 
 
 class ImportedEvent(NamedTuple):
-    """An event of imported history: as it will be in the log, its body, what else goes into its commit."""
+    """An event of imported history: as it will be in the log, its body, what else goes into its commit.
+
+    `label` is what its file says of it; it counts from when it was imported.
+    """
 
     event: Event
     sent: bytes
     request_id: str
     also: Also
-
-
-class EvaluationInput(NamedTuple):
-    """An event with what decides it, and when its evaluation began."""
-
-    id: str
-    event: Event
-    entries: Sequence[ListEntry]
-    asked: RuleInputs
-    request_id: str
-    started_ns: int
+    label: Label | None = None
 
 
 class Evaluator:
@@ -78,7 +61,7 @@ class Evaluator:
     def __init__(
         self,
         store: Store,
-        velocity: Velocity,
+        velocity: LabelledVelocity,
         ids: IdSource,
         now_ms: Callable[[], int] = clock.now_ms,
         meters: Meters | None = None,
@@ -90,6 +73,7 @@ class Evaluator:
         self._now_ms = now_ms
         self.rules: dict[str, ActiveRules] = {}
         self.lists: dict[str, ListBook] = {}
+        self.snoozes: Snoozes = {}
         #: What browsers have queued for their sessions.
         self.sessions = SessionIndex()
         #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
@@ -104,10 +88,15 @@ class Evaluator:
         self._newest_ms = 0
         self._shared: SharedMemory | None = None
         self._freshen: Callable[[str, str], Awaitable[None]] | None = None
+        self._open_review: Callable[[str, EvaluatedEvent], Sequence[Statement]] | None = None
 
     def follow(self, freshen: Callable[[str, str], Awaitable[None]]) -> None:
         """Before an event of a session, take in the signals of it that any process has acknowledged."""
         self._freshen = freshen
+
+    def open_reviews(self, by: Callable[[str, EvaluatedEvent], Sequence[Statement]]) -> None:
+        """Have each decision take along what opens its review, in its commit."""
+        self._open_review = by
 
     def share(self, shared: SharedMemory) -> None:
         """Ask a memory that other processes ask too, and leave the rules in force to it."""
@@ -147,8 +136,10 @@ class Evaluator:
 
     def forget(self, tenant: str) -> None:
         """Drop everything of a tenant that is being deleted."""
-        for held in (self.rules, self.lists, self.impaired, self.decided, self._decided_since_start):
+        for held in (self.rules, self.lists, self.snoozes, self.impaired):
             held.pop(tenant, None)
+        for counts in (self.decided, self._decided_since_start):
+            counts.pop(tenant, None)
         self.astray.discard(tenant)
         self._subscribed.discard(tenant)
         self.sessions.drop(tenant)
@@ -189,17 +180,20 @@ class Evaluator:
             asked = await self._shared.observe(tenant, event_id, event)
         if tenant in self.impaired:
             asked = asked._replace(answer=asked.answer._replace(inexact=EVERYTHING))
-        evaluated, record = self._conclude(
-            EvaluationInput(event_id, event, entries, asked, request_id, started_ns)
+        question = EvaluationInput(
+            event_id, event, entries, asked, request_id, started_ns, self.snoozes.get(tenant)
         )
-        statements = _rows_of(tenant, evaluated, record, source, sent, signals)
+        evaluated, record = conclude(question, self._date())
+        statements = rows_of(tenant, evaluated, record, source, sent, signals)
+        if self._open_review is not None:
+            statements += self._open_review(tenant, evaluated)
         if tell and tenant in self._subscribed:
             payload = decision_payload(
                 event_id,
                 event,
                 evaluated.decision,
                 asked.active.ruleset,
-                record.fired,
+                record.acting,
                 request_id,
                 evaluated.evaluated_at_ms,
             )
@@ -232,11 +226,13 @@ class Evaluator:
             questions.append(EvaluationInput(event_id, one.event, entries, asked, one.request_id, started_ns))
         if tenant not in self.rules or not self._gate.is_open:
             await self._wait_for_rules(tenant)
+        labels = await self._labels_of(tenant, history, questions)
+        counted = [one.id for one in questions]
         if self._shared is not None:
-            await self._record_shared(self._shared, tenant, questions)
+            counted += await self._record_shared(self._shared, tenant, questions, labels)
         # Nothing is awaited from here to the write: the log is in the order in which the memory saw it.
         try:
-            concluded = [self._conclude(one) for one in questions]
+            concluded = [conclude(one, self._date()) for one in questions]
         except BaseException:
             if self._shared is not None:
                 self._fail(tenant, [one.id for one in questions])
@@ -244,18 +240,71 @@ class Evaluator:
         if self._shared is None:
             for question in questions:
                 consider(self._velocity, self.rules[tenant], tenant, question.id, question.event)
+            for event, change in labels:
+                record_label(self._velocity, self.rules[tenant], tenant, event, change)
         statements: list[Statement] = []
         for one, (evaluated, record) in zip(history, concluded, strict=True):
-            statements += _rows_of(tenant, evaluated, record, EventSource.IMPORT, one.sent, None)
+            statements += rows_of(tenant, evaluated, record, EventSource.IMPORT, one.sent, None)
             statements += one.also(evaluated)
-        await self._store_events(tenant, [one.id for one in questions], statements)
+        now_ms = self._now_ms()
+        statements += [label_sql.insert_label(tenant, change, now_ms) for _, change in labels]
+        await self._store_events(tenant, counted, statements)
         for question, (evaluated, record) in zip(questions, concluded, strict=True):
             self._count(EventSource.IMPORT, evaluated, record, question.started_ns)
 
-    async def _record_shared(
-        self, shared: SharedMemory, tenant: str, questions: Sequence[EvaluationInput]
+    async def reached(self, tenant: str, now_ms: int) -> int:
+        """Return the event time that a tenant's events have reached; what happens then happens after them.
+
+        Raises `Unavailable` when the memory cannot be asked.
+        """
+        shared = self._shared
+        reached = self._velocity.reached(tenant) if shared is None else await shared.reached(tenant)
+        return now_ms if reached is None else min(reached, now_ms)
+
+    async def take_labels(
+        self, tenant: str, event: Event | None, changes: Sequence[LabelChange], statements: list[Statement]
     ) -> None:
-        """Have the memory that the processes share record events that another one has answered."""
+        """Have the memory count labels of an event, and write what keeps them, in one commit.
+
+        Raises as `evaluate` does. Without an event, since it cannot be read, the memory counts nothing.
+        """
+        if tenant not in self.rules or not self._gate.is_open:
+            await self._wait_for_rules(tenant)
+        counted = [change.id for change in changes]
+        if event is None:
+            counted = []
+        elif self._shared is None:
+            for change in changes:
+                record_label(self._velocity, self.rules[tenant], tenant, event, change)
+        else:
+            counted = await self._shared.observe_labels(tenant, event, changes)
+        await self._store_events(tenant, counted, statements)
+
+    async def _labels_of(
+        self, tenant: str, history: Sequence[ImportedEvent], questions: Sequence[EvaluationInput]
+    ) -> list[tuple[Event, LabelChange]]:
+        """Return the labels of imported events. They were given now, so no event before can count them."""
+        if all(one.label is None for one in history):
+            return []
+        reached_ms = await self.reached(tenant, self._now_ms())
+        return [
+            (one.event, change)
+            for one, question in zip(history, questions, strict=True)
+            if one.label is not None
+            for change in changes_of(question.id, (), (one.label,), max(reached_ms, one.event.occurred_at_ms))
+        ]
+
+    async def _record_shared(
+        self,
+        shared: SharedMemory,
+        tenant: str,
+        questions: Sequence[EvaluationInput],
+        labels: Sequence[tuple[Event, LabelChange]],
+    ) -> list[str]:
+        """Have the memory that processes share record events that another one has answered, and their labels.
+
+        Returns the ids of the labels that it counts.
+        """
         ends = await asyncio.gather(
             *(shared.observe(tenant, one.id, one.event) for one in questions), return_exceptions=True
         )
@@ -263,37 +312,16 @@ class Evaluator:
             if isinstance(error, BaseException):
                 self._fail(tenant, [one.id for one in questions])
                 raise error
+        return [
+            label_id
+            for event, change in labels
+            for label_id in await shared.observe_labels(tenant, event, (change,))
+        ]
 
-    def _conclude(self, question: EvaluationInput) -> tuple[EvaluatedEvent, DecisionRecordData]:
-        """Think: run the rules, decide, and note everything that it takes to explain it."""
-        entries = question.entries
-        active, facts, answer, unknown = question.asked
-        fired, failed = active.compiled.run(facts, answer.values)
-        if fired or entries:
-            decision = decide(active.ruleset, active.version, fired, entries)
-        else:
-            decision = active.quiet
-        self._newest_ms = now_ms = max(self._now_ms(), self._newest_ms)
-        record = DecisionRecordData(
-            ruleset_version=active.version,
-            outcome=decision.outcome,
-            score=decision.score,
-            level=decision.level,
-            facts=facts,
-            answers=answer.values,
-            inexact=answer.inexact,
-            fired=fired,
-            failed=failed,
-            lists=[(entry.id, entry.list_type.value, entry.type.value) for entry in entries],
-            request_id=question.request_id,
-            processing_ms=round((time.perf_counter_ns() - question.started_ns) / 1e6, 3),
-            unknown=unknown,
-        )
-        degraded = answer.inexact == EVERYTHING
-        evaluated = EvaluatedEvent(
-            question.id, question.event, decision, now_ms, record.processing_ms, degraded
-        )
-        return evaluated, record
+    def _date(self) -> int:
+        """Return the moment of a decision: no earlier than that of the one before it."""
+        self._newest_ms = max(self._now_ms(), self._newest_ms)
+        return self._newest_ms
 
     def _count(
         self, source: EventSource, evaluated: EvaluatedEvent, record: DecisionRecordData, started_ns: int
@@ -360,20 +388,3 @@ class Evaluator:
     def resume(self, tenant: str) -> None:
         """Let the events of a tenant through again."""
         self._gate.let_go(tenant)
-
-
-def _rows_of(
-    tenant: str,
-    evaluated: EvaluatedEvent,
-    record: DecisionRecordData,
-    source: EventSource,
-    sent: bytes,
-    signals: bytes | None,
-) -> list[Statement]:
-    """Write down an event with its decision and its counts."""
-    event, decision, now_ms = evaluated.event, evaluated.decision, evaluated.evaluated_at_ms
-    return [
-        events_sql.insert_event(tenant, evaluated.id, source, event, sent, signals),
-        sql.insert_decision(tenant, evaluated.id, event, decision, record, now_ms),
-        count_decision(tenant, event.occurred_at_ms, decision),
-    ]

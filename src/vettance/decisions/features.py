@@ -23,6 +23,7 @@ from vettance.decisions.field_readers import (
     read_number,
 )
 from vettance.decisions.network import ADDRESS_KINDS, INVALID, IpFacts, Network
+from vettance.decisions.user_agent import user_agent_family, user_agent_system
 from vettance.decisions.value_domains import COUNTRY, EMAIL, MEASURED
 from vettance.events.event import Event
 from vettance.events.kind import OUTCOME_MEMBERS, EventKind, Meaning, meaning_of
@@ -122,6 +123,18 @@ _MEANING_FIELDS: Final = (
         _user_agent_automation,
         "Whether the user agent names a program that drives itself.",
     ),
+    Field(
+        "user_agent.family",
+        Type.TEXT,
+        lambda event: user_agent_family(event.user_agent) if event.user_agent else None,
+        "The family of the browser, such as `chrome`, or the name of the program.",
+    ),
+    Field(
+        "user_agent.system",
+        Type.TEXT,
+        lambda event: user_agent_system(event.user_agent) if event.user_agent else None,
+        "The system that the user agent names, such as `windows` or `android`.",
+    ),
 )
 
 
@@ -189,9 +202,15 @@ def _ip_fields(network: Network) -> tuple[Field, ...]:
 
         return Field(f"ip.{kind}", Type.BOOL, read, doc)
 
-    valid, version, kind, country, asn, organisation, hosting = range(len(IpFacts._fields))
+    valid, version, kind, country, asn, organisation, hosting, prefix = range(len(IpFacts._fields))
     return (
         fact("valid", Type.BOOL, valid, "Whether `ip` is an address at all."),
+        fact(
+            "prefix",
+            Type.TEXT,
+            prefix,
+            "The network around it: the first 24 bits of an IPv4 address, 48 of an IPv6 one.",
+        ),
         fact("version", Type.NUMBER, version, "4 or 6.", domain=_VERSION),
         fact(
             "kind",
@@ -286,6 +305,7 @@ def fraud_schema(network: Network | None = None) -> Schema:
             *behaviour_fields(country_of),
         ),
         _NAMESPACES,
+        labelled=True,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Final
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.rules.packs import load_pack_text
-from vettance.rules.sql import RuleSets
+from vettance.rules.sql import DECIDING, RuleSets
 from vettance.telemetry.logs import logger
 
 #: The version of a tenant none of whose rule sets can be compiled: the default pack decides for it.
@@ -45,7 +45,7 @@ class RuleLoader:
         return active
 
     async def _load_older(self, tenant: str, newest: int) -> ActiveRules:
-        versions = [row[0] for row in await self._store.read(self._sets.select_versions(tenant))]
+        versions = [row[0] for row in await self._store.read(self._sets.select_once_active(tenant))]
         for version in [one for one in versions if one != newest][:_TRIES]:
             rows = await self._store.read(self._sets.select_version(tenant, version))
             try:
@@ -53,6 +53,22 @@ class RuleLoader:
             except Exception:  # noqa: BLE001, S112  The one before it is tried.
                 continue
         return pack_rules(self._cache, self._sets)
+
+
+async def find_version(store: Store, cache: RuleCache, tenant: str, version: int) -> ActiveRules:
+    """Return a version of a tenant's fraud rules. Raises `LookupError` when there is none."""
+    if version == PACK_VERSION:
+        return pack_rules(cache, DECIDING)
+    rows = await store.read(DECIDING.select_version(tenant, version))
+    if not rows:
+        raise LookupError(f"rule set version {version} is referred to by a decision and gone")
+    return cache.active(version, rows[0][0])
+
+
+async def load_active(store: Store, cache: RuleCache, tenant: str) -> ActiveRules:
+    """Return a tenant's fraud rules that are in force by the store; the default pack where it has none."""
+    rows = await store.read(DECIDING.select_active(tenant))
+    return cache.active(rows[0][0], rows[0][1]) if rows else pack_rules(cache, DECIDING)
 
 
 def pack_rules(cache: RuleCache, sets: RuleSets) -> ActiveRules:

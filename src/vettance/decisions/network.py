@@ -76,6 +76,7 @@ class IpFacts(NamedTuple):
     asn: int | None = None
     organisation: str | None = None
     hosting: bool | None = None
+    prefix: str | None = None
 
 
 INVALID: Final = IpFacts(valid=False)
@@ -95,6 +96,18 @@ def kind_of_address(packed: bytes) -> str:
         if version == block_version and number >> shift == prefix:
             return kind
     return "public"
+
+
+#: What one site or one small provider has: a /24 is the least that is routed (RFC 7454), a /48 a site
+#: (RFC 6177).
+_PREFIX_BITS: Final = {4: 24, 16: 48}
+
+
+def network_prefix(packed: bytes) -> str:
+    """Return the network around an address of 4 or 16 bytes, as `198.51.100.0/24` or `2001:db8:7::/48`."""
+    bits = _PREFIX_BITS[len(packed)]
+    first = packed[: bits // 8].ljust(len(packed), b"\0")
+    return f"{ipaddress.ip_address(first)}/{bits}"
 
 
 class FileUnreadable(Exception):
@@ -146,6 +159,7 @@ class Network:
             asn=asn,
             organisation=organisation,
             hosting=_HOSTING.search(organisation) is not None if organisation else None,
+            prefix=network_prefix(packed),
         )
 
 

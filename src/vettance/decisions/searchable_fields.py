@@ -130,6 +130,7 @@ SEARCHABLE_FIELDS: Final = (
         rule_names=(
             attribute_field("ip", "ip", "The address the event came from, in canonical form.", ADDRESS),
         ),
+        filter=FieldFilter("ip", "In canonical form."),
         searched_as="IP",
     ),
     SearchableField(

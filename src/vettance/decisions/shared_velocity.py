@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from vettance import clock
@@ -15,11 +15,13 @@ from vettance.decisions.active_rulesets import (
     RuleInputs,
     observation_of,
 )
+from vettance.decisions.label_memory import LABEL_LOG, label_observation, logged_label
 from vettance.decisions.load_ruleset import RuleLoader
 from vettance.errors import Unavailable
-from vettance.events import sql as events_sql
 from vettance.events.event import Event
 from vettance.fairness.skipped_rows import Skipped
+from vettance.feedback import label_sql
+from vettance.feedback.label_change import LabelChange
 from vettance.redis_link.down import StateDown
 from vettance.rules.sql import DECIDING
 from vettance.rules.unknowns import failures_of, message_of
@@ -44,7 +46,7 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
         now_ms: Callable[[], int] = clock.now_ms,
         skipped: Skipped | None = None,
     ) -> None:
-        super().__init__(store, FRAUD_LOG, velocity, events_sql.select_present, now_ms)
+        super().__init__(store, FRAUD_LOG, velocity, label_sql.select_present, now_ms, LABEL_LOG)
         self._skipped = skipped or Skipped()
         self._loader = RuleLoader(store, cache, DECIDING, self.impaired)
 
@@ -91,6 +93,39 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
                 self.degraded.discard(tenant)
             return RuleInputs(active, facts, answer, unknown)
 
+    async def reached(self, tenant: str) -> int | None:
+        """Return the newest event time of a memory. Raises `Unavailable` when it cannot be reached."""
+        try:
+            return await self._velocity.reached(tenant)
+        except StateDown:
+            raise Unavailable(_AWAY) from None
+
+    async def observe_labels(self, tenant: str, event: Event, changes: Sequence[LabelChange]) -> list[str]:
+        """Record labels of an event; returns the ids of those that the rules count. Raises as `observe`."""
+        try:
+            return [change.id for change in changes if await self._observe_label(tenant, event, change)]
+        except BaseException:
+            self.follow_astray(tenant)
+            raise
+
+    async def _observe_label(self, tenant: str, event: Event, change: LabelChange) -> bool:
+        until_s = time.monotonic() + PATIENCE_S
+        while True:
+            active = self.rules.get(tenant)
+            if active is None:
+                raise Unavailable("The rules of this tenant are not loaded yet.")
+            seen = label_observation(active, event, change)
+            if seen is None:
+                return False
+            try:
+                await self._velocity.observe(tenant, change.id, change.at_ms, seen, active.compiled.plan)
+            except Unready as unready:
+                await self._make_ready(tenant, active, str(unready), until_s)
+            except StateDown:
+                raise Unavailable(_AWAY) from None
+            else:
+                return True
+
     async def _make_ready(self, tenant: str, active: ActiveRules, why: str, until_s: float) -> None:
         if time.monotonic() > until_s:
             raise Unavailable("The memory of this tenant is being exchanged. Try again.")
@@ -110,10 +145,10 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
         self.follow(tenant)
 
     async def _tenants(self) -> list[str]:
-        return [row[0] for row in await self._store.read(DECIDING.select_newest_of_all())]
+        return [row[0] for row in await self._store.read(DECIDING.select_active_of_all())]
 
     async def _load(self, tenant: str) -> ActiveRules | None:
-        rows = await self._store.read(DECIDING.select_newest(tenant))
+        rows = await self._store.read(DECIDING.select_active(tenant))
         return await self._loader.load(tenant, rows[0][0], rows[0][1]) if rows else None
 
     def _plan_of(self, rules: ActiveRules) -> Plan:
@@ -121,6 +156,10 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
 
     def _read(self, rules: ActiveRules, row: Row) -> tuple[int, Observation]:
         return observation_of(rules, row)
+
+    def _read_label(self, rules: ActiveRules, row: Row) -> tuple[int, Observation | None]:
+        label = logged_label(row)
+        return label.change.at_ms, label_observation(rules, label.event, label.change)
 
     def _skip(self, row: Row, error: Exception) -> None:
         self._skipped.note(Rows.EVENT, row[1], row[2], error)

@@ -131,6 +131,14 @@ def select_listed_decisions(tenant: str, seqs: Sequence[int], *, bodies: bool) -
     )
 
 
+def select_places(tenant: str, ids: Sequence[str]) -> Statement:
+    """(id, place in the log) of some decisions."""
+    places, args = in_list(ids)
+    return scoped(
+        DECISION, tenant, f"SELECT id, seq FROM decision WHERE tenant = ? AND id IN ({places})", args
+    )
+
+
 def listed_decision_of(row: Row) -> ListedDecision:
     """Make a listed decision of a row of `select_listed_decisions`."""
     end = 1 + len(_STORED)

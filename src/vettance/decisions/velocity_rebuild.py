@@ -6,11 +6,12 @@ from vettance import clock
 from vettance.db.engine import Row, Store, StoreDown
 from vettance.decisions.active_rulesets import FRAUD_LOG, ActiveRules, RuleCache, observation_of
 from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.label_memory import LabelReplayer
 from vettance.decisions.load_ruleset import RuleLoader
 from vettance.fairness.skipped_rows import Skipped
 from vettance.rules.sql import DECIDING
 from vettance.telemetry.meters import Rows
-from vettance.velocity.port import Velocity
+from vettance.velocity.port import LabelledVelocity
 from vettance.velocity.sync.log_replay import LogReplay, Progress, Restore
 
 
@@ -20,7 +21,7 @@ class VelocityRebuilder:
     def __init__(
         self,
         store: Store,
-        velocity: Velocity,
+        velocity: LabelledVelocity,
         evaluator: Evaluator,
         cache: RuleCache,
         restore: Restore,
@@ -32,12 +33,15 @@ class VelocityRebuilder:
         self._store = store
         self._velocity = velocity
         self._evaluator = evaluator
-        self._log_replay = LogReplay(store, FRAUD_LOG, velocity, evaluator, restore, self._replay, now_ms)
+        labels = LabelReplayer(store, velocity, self._skipped)
+        self._log_replay = LogReplay(
+            store, FRAUD_LOG, velocity, evaluator, restore, self._replay, now_ms, labels.replay
+        )
 
     async def start(self, progress: Progress | None = None) -> int:
         """Load every tenant's rules and memory, and replay the log beyond; returns how many events."""
         found = {}
-        for tenant, version, document in await self._store.read(DECIDING.select_newest_of_all()):
+        for tenant, version, document in await self._store.read(DECIDING.select_active_of_all()):
             active = await self._loader.load(tenant, version, document)
             found[tenant] = active, active.compiled.plan
         count, _ = await self._log_replay.fill(found, progress)
@@ -58,7 +62,7 @@ class VelocityRebuilder:
             raise
 
     async def _reload(self, tenant: str) -> None:
-        rows = await self._store.read(DECIDING.select_newest(tenant))
+        rows = await self._store.read(DECIDING.select_active(tenant))
         if not rows:
             return
         active = await self._loader.load(tenant, rows[0][0], rows[0][1])

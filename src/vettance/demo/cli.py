@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from vettance.commands import Decimal, Whole, json_option
-from vettance.demo.feed import Feed, FeedFault, generated, parquet
+from vettance.demo.feed import Feed, FeedFault, Sample, generated, parquet
 from vettance.wire.payload import JSON, encode
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from vettance.demo.launch import RunningService
 
 _PLAIN_EVERY_S = 2.0
-_SEED = 2  # The first whose traffic has every kind of attack at the default size.
+_SEED = 7  # The first whose traffic has every kind of attack at the default size.
 _WAIT_S = 0.5
+#: Where `start_line` has the service listen.
+_SERVED_AGAIN = "http://127.0.0.1:8080"
 
 
 @click.command()
@@ -51,7 +53,7 @@ _WAIT_S = 0.5
 )
 @click.option("--port", type=Whole(0, 65535), default=0, help="Where to listen; a free port when left out.")
 @click.option("--aml", is_flag=True, help="Watch for money laundering instead of deciding on fraud.")
-@click.option("--once", is_flag=True, help="Stop after the results instead of serving on.")
+@click.option("--exit", "once", is_flag=True, help="Stop after the results instead of serving on.")
 @json_option
 def demo(
     customers: int,
@@ -70,12 +72,12 @@ def demo(
 
     The parquet file needs the columns transaction_id, ts, customer_id, terminal_id, amount, fraud, scenario.
     With --json, the results are one JSON object on standard output, everything else goes to standard error,
-    and the service ends as with --once.
+    and the service ends as with --exit.
 
     \b
     Examples:
       vettance demo
-      vettance demo --customers 2000 --days 60 --once
+      vettance demo --customers 2000 --days 60 --exit
       vettance demo --input payments.parquet
       vettance demo --aml --days 60
     """
@@ -103,11 +105,13 @@ def demo(
             console.print(f"It listens on {to.target.base_url}. Now come {feed.about}.")
             run = _run(console, feed, to, connections)
             show_run(console, run)
-            _print_next_steps(console, to, folder, stay=stay)
+            link = _furnish(console, to, folder, run, seed)
+            _print_next_steps(console, to, folder, link, stay=stay)
             if as_json:
-                click.echo(encode(run_record(run) | _whose(to, folder)).decode())
+                found = run_record(run) | _whose(to, folder) | {"link": link}
+                click.echo(encode(found).decode())
             if stay:
-                _serve_on(console, to)
+                _serve_on(console, to, feed.later)
     except (LaunchFault, FeedFault, ClientFault) as fault:
         raise click.ClickException(str(fault)) from None
     except KeyboardInterrupt:
@@ -125,6 +129,7 @@ def _watch_money(
     console: Console, size: tuple[int, int, int], connections: int, folder: Path, port: int, *, stay: bool
 ) -> JSON:
     from vettance.demo.aml_demo import EVENTS_A_DAY, money, money_record, show_money, watch_money
+    from vettance.demo.furnish import make_link
     from vettance.demo.launch import command, launched, make_fresh
 
     make_fresh(folder)
@@ -139,9 +144,11 @@ def _watch_money(
             outcome = uvloop.run(watch_money(money(*size), to.target, connections, advance))
         took_s = time.monotonic() - began
         show_money(console, outcome, to.target, took_s)
+        link = make_link(to, folder)
+        _print_link(console, to, folder, link, stay=stay)
         if stay:
-            _serve_on(console, to)
-        return money_record(outcome, took_s) | _whose(to, folder)
+            _serve_on(console, to, iter(()))
+        return money_record(outcome, took_s) | _whose(to, folder) | {"link": link}
 
 
 def _run(console: Console, feed: Feed, to: RunningService, connections: int) -> DemoRun:
@@ -175,14 +182,32 @@ def _progress(console: Console, expected: int) -> Iterator[Callable[[int], None]
     yield tell
 
 
-def _print_next_steps(console: Console, to: RunningService, folder: Path, *, stay: bool) -> None:
+def _furnish(console: Console, to: RunningService, folder: Path, run: DemoRun, seed: int) -> str:
+    """Fill the console with what traffic alone does not bring; returns a link that lets one person in."""
+    from vettance.demo.furnish import EVENTS, furnish, make_link
+
+    console.print("\nNow come labels, and customers of a bank to watch for money laundering.")
+    with _progress(console, EVENTS) as advance:
+        furnish(to, folder, run.judged, seed, advance)
+    return make_link(to, folder)
+
+
+def _print_next_steps(console: Console, to: RunningService, folder: Path, link: str, *, stay: bool) -> None:
     from vettance.demo.report import curl_line
 
-    console.print("\n[bold]Try it yourself[/]" + ("" if stay else ", after starting the service again:"))
-    if not stay:
-        console.print(start_line(folder), soft_wrap=True, markup=False)
-    base_url = to.target.base_url if stay else "http://127.0.0.1:8080"
+    _print_link(console, to, folder, link, stay=stay)
+    base_url = to.target.base_url if stay else _SERVED_AGAIN
+    console.print("\n[bold]Ask for a decision[/]")
     console.print(curl_line(base_url, to.target.api_key), soft_wrap=True, markup=False)
+
+
+def _print_link(console: Console, to: RunningService, folder: Path, link: str, *, stay: bool) -> None:
+    if not stay:
+        console.print("\n[bold]Start the service again[/]")
+        console.print(start_line(folder), soft_wrap=True, markup=False)
+    url = (to.target.base_url if stay else _SERVED_AGAIN) + link
+    console.print("\n[bold]Look around in the console[/] (the link lets one person in, once)")
+    console.print(url, soft_wrap=True, markup=False, style=f"link {url}")
 
 
 def start_line(folder: Path) -> str:
@@ -194,15 +219,16 @@ def start_line(folder: Path) -> str:
     return f"{name} serve --data {folder} --port 8080"
 
 
-def _serve_on(console: Console, to: RunningService) -> None:
-    """Keep serving until Ctrl-C, or until the service itself ends."""
+def _serve_on(console: Console, to: RunningService, later: Iterator[Sample]) -> None:
+    """Keep serving and sending until Ctrl-C, or until the service itself ends."""
     from vettance.demo.launch import LaunchFault
+    from vettance.demo.live_traffic import live_traffic
     from vettance.demo.shop import open_shop
 
     address = to.target.base_url
     console.print(f"\nThe service runs on at {address} (all endpoints: {address}/docs). Ctrl-C ends it.")
     try:
-        with open_shop(to.target) as shop:
+        with open_shop(to.target) as shop, live_traffic(later, to.target):
             console.print(f"Log in and pay at [bold]{shop}[/], by hand and by script, and watch it decide.")
             while to.process.poll() is None:
                 time.sleep(_WAIT_S)

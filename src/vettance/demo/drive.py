@@ -32,13 +32,22 @@ class Example(NamedTuple):
     reasons: int
 
 
+class JudgedDecision(NamedTuple):
+    """A decision that somebody will look at sooner or later, and what it was."""
+
+    event_id: str
+    fraud: bool
+
+
 class DemoRun(NamedTuple):
-    """What a run brought: the scorecard, the seconds it took, an example, and the first refusal if any."""
+    """What a run brought: the scorecard, the seconds it took, an example, the first refusal if any, and
+    the decisions that analysts and banks would look at."""
 
     card: Scorecard
     took_s: float
     example: Example | None
     refusal: bytes | None
+    judged: list[JudgedDecision]
 
 
 class _Driver:
@@ -55,6 +64,7 @@ class _Driver:
         self.card = Scorecard()
         self.example: Example | None = None
         self.refusal: bytes | None = None
+        self.judged: list[JudgedDecision] = []
 
     def _next(self) -> Sample | None:
         """Take the next event whose customer is free; None when there is none now."""
@@ -110,6 +120,8 @@ class _Driver:
         reasons = [reason["code"] for reason in decided["reasonCodes"]]
         decision = decided["decision"]
         card.note(sample.scenario, sample.case, decision, decided["riskScore"], reasons, answer.took_s)
+        if sample.fraud or decision != "approve":
+            self.judged.append(JudgedDecision(decided["correlationIds"]["eventId"], sample.fraud))
         if sample.fraud and decision != "approve" and len(reasons) > (self.example or _NO_EXAMPLE).reasons:
             self.example = Example(sample.scenario, sample.body, answer.body, len(reasons))
         now = time.monotonic()
@@ -139,4 +151,4 @@ async def drive(
     except* ClientFault as faults:
         raise ClientFault(str(faults.exceptions[0])) from None
     advance(driver.card.decided)
-    return DemoRun(driver.card, time.perf_counter() - began, driver.example, driver.refusal)
+    return DemoRun(driver.card, time.perf_counter() - began, driver.example, driver.refusal, driver.judged)

@@ -1,6 +1,7 @@
 """Where the demo's labelled events come from: the generator, or a parquet file of card payments."""
 
 import datetime as dt
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -11,13 +12,15 @@ from vettance import clock
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.events.event import BACK_MS_MAX
 from vettance.generate.fraud_stream import Traffic, events_expected, reference, stream
-from vettance.generate.generated_event import ORDINARY
+from vettance.generate.generated_event import ORDINARY, Happening
 from vettance.wire.payload import timestamp
 
 #: Columns a parquet file must have; `ts` is Unix seconds or a timestamp, `fraud` 0/1 or a boolean.
 COLUMNS: Final = ("transaction_id", "ts", "customer_id", "terminal_id", "amount", "fraud", "scenario")
 _MARGIN_MS: Final = HOUR_MS  # Keeps the oldest event inside the service's limit while the demo runs.
 _BATCH_ROWS: Final = 8192
+#: Days that are invented beyond now, for a service that runs on: at an event a second they last for hours.
+_DAYS_LATER: Final = 30
 
 
 class Sample(NamedTuple):
@@ -35,11 +38,12 @@ class Sample(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A stream of samples in time order, about how many there are, and a line on what it is."""
+    """A stream of samples in time order, about how many there are, a line on what it is, and what follows."""
 
     samples: Iterator[Sample]
     expected: int
     about: str
+    later: Iterator[Sample] = iter(())
 
 
 class FeedFault(Exception):
@@ -55,19 +59,27 @@ def generated(customers: int, days: int, seed: int, fraud_share: float) -> Feed:
     if first_ms < now_ms - BACK_MS_MAX + _MARGIN_MS:
         raise FeedFault(f"--days must not be more than {BACK_MS_MAX // DAY_MS - 1}")
     traffic = Traffic(
-        customers=customers, days=days + 1, seed=seed, start_ms=start_ms, fraud_share=fraud_share
+        customers=customers,
+        days=days + 1 + _DAYS_LATER,
+        seed=seed,
+        start_ms=start_ms,
+        fraud_share=fraud_share,
     )
+    happenings = enumerate(stream(traffic))
+
+    def sample(number: int, event: Happening) -> Sample:
+        return Sample(event.body(reference(number)), event.customer, event.scenario, event.case)
 
     def samples() -> Iterator[Sample]:
-        for number, event in enumerate(stream(traffic)):
+        for number, event in happenings:
             if event.at_ms > now_ms:
                 return
-            if event.at_ms < first_ms:
-                continue
-            yield Sample(event.body(reference(number)), event.customer, event.scenario, event.case)
+            if event.at_ms >= first_ms:
+                yield sample(number, event)
 
     about = f"{customers:,} invented customers over {days} days (seed {seed})"
-    return Feed(samples(), events_expected(traffic), about)
+    expected = events_expected(msgspec.structs.replace(traffic, days=days + 1))
+    return Feed(samples(), expected, about, itertools.starmap(sample, happenings))
 
 
 def parquet(path: Path) -> Feed:

@@ -26,6 +26,16 @@ def exists_event(tenant: str, event_id: str) -> Statement:
     return scoped(EVENT, tenant, "SELECT 1 FROM event WHERE tenant = ? AND id = ?", (event_id,))
 
 
+def select_event(tenant: str, event_id: str) -> Statement:
+    """One event, as `select_log` gives it."""
+    return scoped(
+        EVENT,
+        tenant,
+        "SELECT seq, tenant, id, received_at_ms, sent, signals FROM event WHERE tenant = ? AND id = ?",
+        (event_id,),
+    )
+
+
 def select_log(after: int, since_ms: int, limit: int) -> Statement:
     """(seq, tenant, id, received_at_ms, sent, signals) of events received since a moment, in log order.
 
@@ -113,12 +123,6 @@ def select_runs(tenant: str) -> Statement:
         "SELECT id, base, first_ms, last_ms FROM import_run "
         "WHERE tenant = ? AND kind = 'fraud' AND base IS NOT NULL ORDER BY base, begun_at_ms",
     )
-
-
-def select_present(tenant: str, ids: Sequence[str]) -> Statement:
-    """Which of some events are in the log."""
-    places, args = in_list(ids)
-    return scoped(EVENT, tenant, f"SELECT id FROM event WHERE tenant = ? AND id IN ({places})", args)
 
 
 def select_last_event() -> Statement:

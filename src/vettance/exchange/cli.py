@@ -98,6 +98,7 @@ def export(
         async with open_store(data) as (store, _settings):
             await find_tenant(store, tenant)
             columns, moment = TABLES[what]
+            await store.record()  # Before anything leaves: an export that is interrupted was one too.
             with ExitStack() as stack:
                 file: IO[bytes] = stack.enter_context(whole_file(out)) if out else sys.stdout.buffer
                 return await _export(store, tenant, columns, moment, (from_ms, to_ms), chosen, file)

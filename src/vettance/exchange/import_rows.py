@@ -17,6 +17,7 @@ from vettance.errors import Refusal, Unavailable
 from vettance.events import sql as events_sql
 from vettance.events.event import read_taken_event
 from vettance.events.sql import ImportRun
+from vettance.feedback.label import Label
 from vettance.ids import IdSource
 from vettance.jobs import sql
 from vettance.jobs.job_results import settle
@@ -87,7 +88,8 @@ class FraudKind:
             except Refusal as refusal:  # The bounds were narrowed since it was accepted.
                 await fail(self._store, job, refusal, self._now_ms())
                 continue
-            history.append(ImportedEvent(event, job.sent, job.request_id, self._settling(job)))
+            label = None if job.label is None else Label(job.label)
+            history.append(ImportedEvent(event, job.sent, job.request_id, self._settling(job), label))
         if history:
             await self._evaluator.take_history(jobs[0].tenant, history, past)
 

@@ -9,13 +9,11 @@ from vettance.errors import NotFound, Unprocessable
 from vettance.events.sql import exists_event
 from vettance.feedback import sql
 from vettance.feedback.answers import FeedbackAnswer, answer, feedback_payload
+from vettance.feedback.feedback_port import FEEDBACK_MAX, TakeFeedback
 from vettance.feedback.label import Feedback, FeedbackBody, FeedbackTarget, read_feedback
 from vettance.ids import IdSource, is_id
 from vettance.outbox import MessageType, enqueue
 from vettance.web.routing import Call, Route, RouteReply
-
-#: Pieces of feedback on one event: all of them are read with it. Analysts say a few things of an event.
-FEEDBACK_MAX: Final = 100
 
 _TAG: Final = "Feedback"
 _FULL: Final = {"id": f"has {FEEDBACK_MAX} pieces of feedback, the most that an event can have"}
@@ -24,9 +22,12 @@ _FULL: Final = {"id": f"has {FEEDBACK_MAX} pieces of feedback, the most that an 
 class FeedbackDoors:
     """Takes what tenants know about their events by now."""
 
-    def __init__(self, store: Store, ids: IdSource, now_ms: Callable[[], int] = clock.now_ms) -> None:
+    def __init__(
+        self, store: Store, ids: IdSource, take: TakeFeedback, now_ms: Callable[[], int] = clock.now_ms
+    ) -> None:
         self._store = store
         self._ids = ids
+        self._take = take
         self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
@@ -71,18 +72,15 @@ class FeedbackDoors:
                 updated_at_ms=now_ms,
             )
             reply = RouteReply(answer(feedback), 201)
-            await self._store.write(
-                sql.insert_feedback(feedback),
-                *enqueue(
-                    tenant,
-                    MessageType.EVENT_FEEDBACK_SUBMITTED,
-                    feedback.id,
-                    feedback.id,
-                    now_ms,
-                    feedback_payload(feedback),
-                ),
-                *call.keep(reply),
+            told = enqueue(
+                tenant,
+                MessageType.EVENT_FEEDBACK_SUBMITTED,
+                feedback.id,
+                feedback.id,
+                now_ms,
+                feedback_payload(feedback),
             )
+            await self._take(feedback, [*told, *call.keep(reply)])
             return reply
 
         return submit

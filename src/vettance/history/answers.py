@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypeVar, cast
 
 import msgspec
 
-from vettance.decisions.answers import CorrelationIds, RuleVersion, Score
+from vettance.decisions.answers import CorrelationIds, DecisionRecord, RuleVersion, Score
 from vettance.decisions.coverage import Coverage
 from vettance.decisions.decision import LOWERCASE, Action, Decision, Reason
 from vettance.decisions.searchable_fields import SEARCHABLE_FIELDS
@@ -19,6 +19,7 @@ from vettance.history.result_page import Order
 from vettance.history.rollup import Count, SpanCounts
 from vettance.history.search_criteria import DECISION_FILTERS, EVENT_FILTERS, FilterParameter
 from vettance.history.statistics import Uniques
+from vettance.reviews.answers import ReviewAnswer
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To
 from vettance.wire.payload import Wire, timestamp
@@ -311,3 +312,9 @@ def read_cursor(cursor: str, order: Order, *, descending: bool) -> PageEnd:
             {"cursor": "must be the nextCursor of an earlier page of the same list, in the same order"},
         )
     return PageEnd(key, seq)
+
+
+class DecisionDetail(DecisionRecord, frozen=True):
+    """The answer of `GET /decisions/{id}`: the decision explained, and the review that it opened or null."""
+
+    review: ReviewAnswer | None

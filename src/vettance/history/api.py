@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from vettance import clock
 from vettance.decisions.answers import (
-    DecisionRecord,
+    ChangedValue,
+    CounterfactualAnswer,
     LinkedEntities,
     LinkedEntity,
     ListMatch,
@@ -18,10 +20,12 @@ from vettance.decisions.answers import (
     as_sent,
     event_record,
 )
-from vettance.decisions.decision import LOWERCASE
+from vettance.decisions.counterfactual import Counterfactual, change_words, list_words
+from vettance.decisions.decision import LOWERCASE, decide_again
 from vettance.feedback.answers import answer as feedback_answer
 from vettance.history.answers import (
     ORDERS,
+    DecisionDetail,
     DecisionPage,
     DecisionQuery,
     DecisionStats,
@@ -40,6 +44,8 @@ from vettance.history.entity_links import EntityLink
 from vettance.history.explain import Explainer, Explanation
 from vettance.history.search_criteria import DECISION_FILTERS, EVENT_FILTERS, SearchCriteria, criteria_of
 from vettance.history.statistics import DecisionCounter
+from vettance.reviews.answers import review_answer
+from vettance.rules.rollout import Withheld
 from vettance.velocity.port import EVERYTHING
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Route, RouteReply
@@ -107,7 +113,7 @@ class HistoryDoors:
                 self.decision,
                 "A decision, explained",
                 _DECISIONS,
-                answers=DecisionRecord,
+                answers=DecisionDetail,
                 refusals=(404,),
             ),
             Route(
@@ -208,11 +214,11 @@ class HistoryDoors:
         return RouteReply(event_record(stored, decision, feedback))
 
 
-def _record_answer(explained: Explanation) -> DecisionRecord:
+def _record_answer(explained: Explanation) -> DecisionDetail:
     stored, decision, record = explained.stored, explained.decision, explained.stored.record
     sent = as_sent(explained.sent)
-    fired, failed = set(record.fired), dict(record.failed)
-    return DecisionRecord(
+    fired, failed, withheld = set(record.fired), dict(record.failed), dict(record.withheld)
+    return DecisionDetail(
         id=stored.id,
         inputs={**sent, "event": sent, **_queued(stored.signals), "features": explained.features},
         outputs=Outputs(
@@ -226,9 +232,10 @@ def _record_answer(explained: Explanation) -> DecisionRecord:
                 RuleResult(
                     rule_id=rule.id,
                     rule_name=rule.name,
-                    matched=index in fired,
+                    matched=index in fired and withheld.get(index) != Withheld.DATES,
                     score=rule.score,
-                    mode=rule.mode,
+                    mode=_mode_of(rule.mode, withheld.get(index)),
+                    withheld=withheld.get(index),
                     error=failed.get(index),
                 )
                 for index, rule in enumerate(explained.active.ruleset.running)
@@ -237,15 +244,55 @@ def _record_answer(explained: Explanation) -> DecisionRecord:
                 ListMatch(id=entry_id, list_type=list_type, type=entry_type)
                 for entry_id, list_type, entry_type in record.lists
             ],
+            counterfactuals=[_other_answer(one, explained) for one in explained.counterfactuals],
             unknown=[UnknownValue(name=name, error=error) for name, error in explained.unknown]
             or msgspec.UNSET,
             inexact=explained.inexact or msgspec.UNSET,
             degraded=record.inexact == EVERYTHING or msgspec.UNSET,
+            **_held_out(explained),
         ),
         linked_entities=LinkedEntities(**{kind: _linked(link) for kind, link in explained.links.items()}),
         feedback=[feedback_answer(feedback) for feedback in explained.feedback],
+        review=review_answer(explained.review, clock.now_ms()) if explained.review is not None else None,
         evaluated_at=timestamp(stored.evaluated_at_ms),
     )
+
+
+def _mode_of(mode: str, withheld: str | None) -> str:
+    """Return how a rule took part: outside of its roll-out as a shadow, outside of its time not at all."""
+    if withheld == Withheld.ROLLOUT:
+        return "shadow"
+    return "off" if withheld == Withheld.DATES else mode
+
+
+def _held_out(explained: Explanation) -> dict[str, Any]:
+    """Return the members that tell of a hold-out, with the answer that there would have been."""
+    record = explained.stored.record
+    if not record.held_out:
+        return {}
+    other = decide_again(explained.active.ruleset, msgspec.structs.replace(record, held_out=False), "")
+    return {"held_out": True, "without_hold_out": LOWERCASE[other.outcome]}
+
+
+def _other_answer(found: Counterfactual, explained: Explanation) -> CounterfactualAnswer:
+    decision = LOWERCASE[found.outcome]
+    changes = [
+        ChangedValue(one.name, explained.features.get(one.name), one.sign, one.bound) for one in found.changes
+    ]
+    words = [change_words(one.name, one.relation, _shown(one.was), _shown(one.value)) for one in changes]
+    if found.without is not None:
+        words.insert(0, list_words(found.without))
+    return CounterfactualAnswer(
+        decision=decision,
+        risk_score=found.score,
+        changes=changes,
+        without_list=found.without,
+        text=f"{decision} if {' and '.join(words)}",
+    )
+
+
+def _shown(value: Any) -> str:
+    return "unknown" if value is None else value if isinstance(value, str) else encode(value).decode()
 
 
 def _queued(signals: bytes | None) -> JSON:

@@ -5,15 +5,24 @@ from typing import Any, Final
 
 import msgspec
 
+from vettance.clock import DAY_MS
 from vettance.db.engine import Row, Store
 from vettance.decisions import sql
 from vettance.decisions.active_rulesets import ActiveRules, consider, logged_event
 from vettance.decisions.decide_imported import Backfill
 from vettance.decisions.decision import Decision, Outcome, decide, entries_of
+from vettance.decisions.evaluated_event import is_held_out, subject_of
+from vettance.decisions.label_memory import LabelReader, record_label
 from vettance.events import sql as events_sql
-from vettance.events.event import EventSource
+from vettance.events.event import Event, EventSource
 from vettance.feedback import sql as feedback_sql
-from vettance.feedback.label import MEANS_FRAUD, Feedback
+from vettance.feedback.label import Feedback, Label
+from vettance.feedback.label_change import truth_of
+from vettance.lists.entry import ListEntry
+from vettance.rules.rollout import acting, withhold
+from vettance.rules.sql import DECIDING
+from vettance.snoozes import sql as snoozes_sql
+from vettance.snoozes.snooze import SnoozeBook
 from vettance.velocity.aggregates import WINDOW_MS_MAX
 from vettance.velocity.port import Velocity
 
@@ -21,12 +30,17 @@ _CHUNK: Final = 1_000
 
 
 class RuleHits(msgspec.Struct):
-    """On how many events a rule fired, and how many of these are labelled as fraud and as legitimate."""
+    """On how many events a rule fired, and how many of these are labelled as fraud and as legitimate.
+
+    `alone` are those on which no other active rule fired, `alone_fraud` those of them labelled as fraud.
+    """
 
     fired: int = 0
     fraud: int = 0
     legit: int = 0
     failed: int = 0
+    alone: int = 0
+    alone_fraud: int = 0
 
 
 class ChangedDecision(msgspec.Struct, frozen=True):
@@ -47,12 +61,20 @@ class Backtest:
     `engine` makes an empty memory.
 
     `counts` has how many events were decided as (was, now), by what their labels say of them: True for
-    fraud, False for legitimate, None for those that nobody labelled. Lists count as they did then.
+    fraud, False for legitimate, None for those that nobody labelled. `days` has the same for each day of
+    event time, in seconds. Lists count as they did then. `is_counted` picks a sample by the ids of events;
+    the memory sees the others as well.
     """
 
     def __init__(
-        self, store: Store, tenant: str, active: ActiveRules, engine: Callable[[], Velocity]
+        self,
+        store: Store,
+        tenant: str,
+        active: ActiveRules,
+        engine: Callable[[], Velocity],
+        is_counted: Callable[[str], bool] = lambda _event: True,
     ) -> None:
+        self._is_counted = is_counted
         self._store = store
         self._tenant = tenant
         self._active = active
@@ -60,7 +82,10 @@ class Backtest:
         self._velocity = engine()
         self._runs: Sequence[events_sql.ImportRun] = ()
         self._past: Backfill | None = None
+        self._snoozes = SnoozeBook()
         self.counts: dict[tuple[bool | None, Outcome, Outcome], int] = {}
+        self.days: dict[tuple[int, bool | None, Outcome, Outcome], int] = {}
+        self._acting = [rule.mode == "active" for rule in active.ruleset.running]
         #: Events of the log that could not be read again.
         self.skipped = 0
         self.hits = [RuleHits() for _ in active.ruleset.running]
@@ -77,8 +102,12 @@ class Backtest:
             events_sql.ImportRun._make(row)
             for row in await self._store.read(events_sql.select_runs(self._tenant))
         ]
+        snoozes = await self._store.read(snoozes_sql.select_of(self._tenant, DECIDING.pack))
+        self._snoozes = SnoozeBook(map(snoozes_sql.snooze_of, snoozes))
         # Nothing is received more than five minutes before it happened.
         since_ms, after = span[0] - WINDOW_MS_MAX - 300_000, 0
+        labels = LabelReader(self._store, self._tenant, since_ms)
+        counts_labels = any(self._active.compiled.labels.masks)
         while rows := await self._store.read(sql.select_decided_log(self._tenant, after, since_ms, _CHUNK)):
             after = rows[-1][0]
             found = await self._store.read(
@@ -86,6 +115,8 @@ class Backtest:
             )
             truth = _truths(map(feedback_sql.feedback_of, found))
             for row in rows:
+                for label in await labels.before(row[0]) if counts_labels else ():
+                    record_label(self._velocity, self._active, self._tenant, label.event, label.change)
                 change = await self._decide(row, span, truth.get(row[2]))
                 if change is not None and change.was is not change.now.outcome:
                     keep(change)
@@ -101,20 +132,37 @@ class Backtest:
         active, facts, answer, _ = consider(self._velocity, self._active, self._tenant, row[2], event)
         if row[7] == EventSource.IMPORT and (past := self._past_of(row[0], span[0])) is not None:
             answer = (await past.ask(row[2], event)).answer
-        if not span[0] <= event.occurred_at_ms < span[1]:
+        if not span[0] <= event.occurred_at_ms < span[1] or not self._is_counted(row[2]):
             return None
         fired, failed = active.compiled.run(facts, answer.values)
+        acting = [index for index in fired if self._acting[index]]
         for index in fired:
             hits = self.hits[index]
             hits.fired += 1
             hits.fraud += fraud is True
             hits.legit += fraud is False
+            if acting == [index]:
+                hits.alone += 1
+                hits.alone_fraud += fraud is True
         for index, _ in failed:
             self.hits[index].failed += 1
-        now = decide(active.ruleset, active.version, fired, entries_of(self._tenant, was.lists))
+        now = self._decide_now(event, fired, entries_of(self._tenant, was.lists))
         place = fraud, was.outcome, now.outcome
         self.counts[place] = self.counts.get(place, 0) + 1
+        on_day = event.occurred_at_ms // DAY_MS * (DAY_MS // 1000), *place
+        self.days[on_day] = self.days.get(on_day, 0) + 1
         return ChangedDecision(row[2], event.occurred_at_ms, was.outcome, was.score, now, fraud)
+
+    def _decide_now(self, event: Event, fired: list[int], entries: list[ListEntry]) -> Decision:
+        """Combine what fired by the rules that are tried, for those who are in their roll-outs."""
+        active = self._active
+        withheld = withhold(active.stages, fired, subject_of(event), event.occurred_at_ms)
+        withheld = self._snoozes.withhold(active.ruleset.running, fired, event, withheld)
+        may_act = acting(fired, withheld)
+        now = decide(active.ruleset, active.version, may_act, entries)
+        if now.outcome is not Outcome.ALLOW and is_held_out(active.ruleset, may_act, entries, event):
+            return decide(active.ruleset, active.version, may_act, entries, held_out=True)
+        return now
 
     def _past_of(self, seq: int, since_ms: int) -> Backfill | None:
         """Return the memory of the import that brought the event at a place of the log."""
@@ -133,5 +181,9 @@ class Backtest:
 
 
 def _truths(feedback: Iterable[Feedback]) -> dict[str, bool]:
-    """Say which events were fraud by the newest label of each; the feedback comes oldest first."""
-    return {one.target: MEANS_FRAUD[one.label] for one in feedback if one.label in MEANS_FRAUD}
+    """Say which events were fraud by the labels of each; the feedback comes oldest first."""
+    labels: dict[str, list[Label]] = {}
+    for one in feedback:
+        labels.setdefault(one.target, []).append(one.label)
+    truths = ((event, truth_of(said)) for event, said in labels.items())
+    return {event: truth for event, truth in truths if truth is not None}

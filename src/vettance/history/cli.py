@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from vettance.commands import (
     counted,
@@ -25,16 +25,21 @@ from vettance.commands import (
     whole_file,
 )
 from vettance.db.engine import Store
+from vettance.quality.cli import add_quality_command
 from vettance.rules.rule_file import file_argument
-from vettance.rules.ruleset_cli import Versions, tenant_option
+from vettance.rules.ruleset_cli import Versions
 from vettance.rules.sql import DECIDING
-from vettance.wire.payload import JSON, encode, timestamp
+from vettance.rules.version_cli import tenant_option
+from vettance.snoozes.cli import add_snooze_commands
+from vettance.wire.payload import encode
 
 if TYPE_CHECKING:
     from vettance.rules.gate import Context
 
 if TYPE_CHECKING:
     from vettance.history.backtest import Backtest, ChangedDecision
+    from vettance.history.backtest_result import Expectation, MetExpectation
+    from vettance.rules.rule import Rule
 
 PACK = "fraud"
 END_MS = 2**62  # Later than anything happens.
@@ -48,19 +53,11 @@ def rules() -> None:
     """
 
 
-def _parse(body: JSON, now_ms: int) -> Any:
-    from vettance.events.event import read_event
-
-    return read_event(body, encode(body), now_ms)
-
-
 def _context(_data: str | None = None) -> Context:
-    from vettance.decisions.features import fraud_schema
-    from vettance.rules.gate import Context
-    from vettance.rules.packs import default_pack
+    from vettance.decisions.rule_context import fraud_context
     from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
-    return Context(fraud_schema(), _parse, MemoryVelocity, default_pack(PACK))
+    return fraud_context(MemoryVelocity)
 
 
 @rules.command("backtest")
@@ -68,6 +65,13 @@ def _context(_data: str | None = None) -> Context:
 @tenant_option
 @from_option
 @to_option
+@click.option(
+    "--expect",
+    "expected",
+    multiple=True,
+    metavar="TEXT",
+    help="What must be so, such as 'fraud.caught >= 0.8'; may be repeated. Exit code 1 where it is not.",
+)
 @output_option("A file for the events that would be decided otherwise, as JSON lines.")
 @force_option
 @json_option
@@ -77,6 +81,7 @@ def backtest_file(
     tenant_id: str,
     from_ms: int | None,
     to_ms: int | None,
+    expected: tuple[str, ...],
     out: Path | None,
     force: bool,
     as_json: bool,
@@ -84,21 +89,23 @@ def backtest_file(
 ) -> None:
     """Decide a tenant's past events by FILE, and show what would have been different; nothing is changed.
 
-    Without --from and --to, all events that are kept.
+    Without --from and --to, all events that are kept. --expect holds a share of all events, of those labelled
+    fraud or of those labelled legit to a bound: caught (reviewed or denied), reviewed, denied, approved.
 
     Example: vettance rules backtest rules.yaml --tenant ten_0190… --from 2026-01-01 --output changed.ndjson
     """
-    from vettance.decisions.active_rulesets import ActiveRules
-    from vettance.decisions.decision import LOWERCASE, Outcome, decide
+    from vettance.decisions.active_rulesets import active_rules
     from vettance.history.backtest import Backtest
+    from vettance.history.backtest_result import meet
     from vettance.history.sql import count_after
     from vettance.rules.rule_file import admit_file
     from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
     keep_existing(out, force=force)
+    expectations = [_expectation(text) for text in expected]
     admitted = admit_file(file, _context())
     ruleset, compiled = admitted.ruleset, admitted.compiled
-    active = ActiveRules(0, "", ruleset, compiled, decide(ruleset, 0, (), ()))
+    active = active_rules(0, "", ruleset, compiled)
 
     async def work(store: Store) -> Backtest:
         run = Backtest(store, tenant_id, active, MemoryVelocity)
@@ -111,9 +118,24 @@ def backtest_file(
         return run
 
     run = run_for_tenant(data, tenant_id, work)
+    met = meet(expectations, run)
+    _show(run, ruleset.running, met, as_json=as_json)
+    if not all(one.is_met for one in met):
+        raise SystemExit(1)
+
+
+def _show(run: Backtest, rules: Sequence[Rule], met: Sequence[MetExpectation], *, as_json: bool) -> None:
+    """Say what a backtest found."""
+    from vettance.decisions.decision import LOWERCASE, Outcome
+
     found = [
-        {"rule": rule.id, "mode": rule.mode, "score": rule.score, **msgspec.structs.asdict(hits)}
-        for rule, hits in zip(ruleset.running, run.hits, strict=True)
+        {
+            "rule": rule.id,
+            "mode": rule.mode,
+            "score": rule.score,
+            **{name: getattr(hits, name) for name in ("fired", "fraud", "legit", "alone", "failed")},
+        }
+        for rule, hits in zip(rules, run.hits, strict=True)
     ]
     found.sort(key=lambda row: (-row["fired"], row["rule"]))
     decisions = [
@@ -127,7 +149,8 @@ def backtest_file(
         for was in Outcome
     ]
     if as_json:
-        show({"decisions": decisions, "rules": found}, "", as_json=True)
+        held = [{"expectation": one.expectation.text, "found": one.share, "met": one.is_met} for one in met]
+        show({"decisions": decisions, "rules": found, "expectations": held}, "", as_json=True)
         return
     total = sum(run.counts.values())
     changed = sum(number for (_, was, now), number in run.counts.items() if was is not now)
@@ -140,26 +163,26 @@ def backtest_file(
     show_table("Rules that fired, and on events labelled as what", fired, as_json=False)
     idle = len(found) - len(fired)
     click.echo(f"{counted(idle, 'running rule')} fired on nothing." if idle else "Every running rule fired.")
+    for one in met:
+        shown = "no such events" if one.share is None else f"{one.share:.6f}".rstrip("0").rstrip(".")
+        click.echo(f"{'met' if one.is_met else 'not met'}: {one.expectation.text} ({shown})")
 
 
 def _line_of(change: ChangedDecision) -> bytes:
-    from vettance.decisions.decision import LOWERCASE
+    from vettance.history.backtest_result import flip_out
 
-    return (
-        encode(
-            {
-                "id": change.id,
-                "occurredAt": timestamp(change.occurred_at_ms),
-                "label": None if change.fraud is None else "fraud" if change.fraud else "legit",
-                "was": LOWERCASE[change.was],
-                "now": LOWERCASE[change.now.outcome],
-                "scoreWas": change.score,
-                "scoreNow": change.now.score,
-                "reasonCodesNow": [reason.code for reason in change.now.reasons],
-            }
-        )
-        + b"\n"
-    )
+    return encode(flip_out(change)) + b"\n"
 
 
+def _expectation(text: str) -> Expectation:
+    from vettance.history.backtest_result import read_expectation
+
+    try:
+        return read_expectation(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--expect'") from None
+
+
+add_quality_command(rules)
+add_snooze_commands(rules, DECIDING)
 Versions(rules, "rule set", "rules.yaml", PACK, _context, DECIDING, implied=False).add_commands()

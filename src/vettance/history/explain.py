@@ -7,20 +7,24 @@ import msgspec
 
 from vettance.db.engine import PIECE_BYTES, Store, StoreDown, in_pieces, still_asked
 from vettance.decisions import sql
-from vettance.decisions.active_rulesets import ActiveRules, RuleCache
+from vettance.decisions.active_rulesets import ActiveRules, RuleCache, active_rules
 from vettance.decisions.answers import read_sent
-from vettance.decisions.decision import Decision, Outcome, decide, entries_of
+from vettance.decisions.counterfactual import Counterfactual, find_counterfactuals
+from vettance.decisions.decision import Decision, Outcome, decide, decide_again
 from vettance.decisions.evaluate import Evaluator
-from vettance.decisions.load_ruleset import PACK_VERSION, pack_rules
+from vettance.decisions.load_ruleset import find_version
+from vettance.decisions.recompute import Recomputation, recompute
 from vettance.errors import NotFound
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback
 from vettance.history.entity_links import EntityLink, EntityLinker
 from vettance.ids import is_id
+from vettance.reviews.review import Review
+from vettance.reviews.sql import review_of, select_review
 from vettance.rules.compiler import compile_rules
+from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import RuleSet
 from vettance.rules.schema import Schema
-from vettance.rules.sql import DECIDING
 from vettance.rules.unknowns import Failure
 from vettance.telemetry.logs import logger
 from vettance.velocity.port import Value
@@ -45,16 +49,26 @@ class Explanation(msgspec.Struct, frozen=True):
     inexact: list[str]  # The names of the features that may be off.
     links: dict[str, EntityLink]
     feedback: list[Feedback]
+    review: Review | None
+    counterfactuals: list[Counterfactual]
 
 
 class Explainer:
     """Finds decisions of a tenant and explains them with the rule set version that made them."""
 
-    def __init__(self, store: Store, evaluator: Evaluator, cache: RuleCache, linker: EntityLinker) -> None:
+    def __init__(
+        self,
+        store: Store,
+        evaluator: Evaluator,
+        cache: RuleCache,
+        linker: EntityLinker,
+        conditions: ConditionReader,
+    ) -> None:
         self._store = store
         self._evaluator = evaluator
         self._cache = cache
         self._linker = linker
+        self.conditions = conditions
 
     async def find(self, tenant: str, event_id: str) -> tuple[sql.StoredDecision, Decision, ActiveRules]:
         """Return one event with its decision. Raises `NotFound` when it is absent or another tenant's."""
@@ -75,6 +89,13 @@ class Explainer:
             found += map(sql.listed_decision_of, rows)
             asked = still_asked(asked, rows)
         return await self._in_order(tenant, seqs, found)
+
+    async def find_by_ids(self, tenant: str, ids: Sequence[str]) -> list[tuple[sql.ListedDecision, Decision]]:
+        """Return some decisions in the order of `ids`, without what was sent; gone ones are left out."""
+        if not ids:
+            return []
+        places: dict[str, int] = dict(await self._store.read(sql.select_places(tenant, ids)))
+        return await self.find_all(tenant, [places[one] for one in ids if one in places])
 
     async def find_all_bodies(
         self, tenant: str, seqs: Sequence[int], bytes_max: int = PIECE_BYTES
@@ -103,15 +124,15 @@ class Explainer:
         if record is sql.DAMAGED:
             return await self._damaged(tenant, stored.id)
         try:
-            active = await self._rules_of(tenant, record.ruleset_version)
-            decision = decide(active.ruleset, active.version, record.fired, entries_of(tenant, record.lists))
+            active = await self.rules_of(tenant, record.ruleset_version)
+            decision = decide_again(active.ruleset, record, tenant)
         except StoreDown:
             raise
         except Exception as error:  # noqa: BLE001  What was answered is shown without its rules then.
             version, reason = record.ruleset_version, type(error).__name__
             _log.warning("rules_not_read", tenant=tenant, version=version, reason=reason)
             decision = decide(_NO_RULES, version, (), ())
-            active = ActiveRules(version, "", _NO_RULES, _NOTHING, decision)
+            active = active_rules(version, "", _NO_RULES, _NOTHING)
         # What was answered stays, even if a later version of this code would score the same hits differently.
         kept = {"outcome": record.outcome, "score": record.score, "level": record.level}
         return msgspec.structs.replace(decision, **kept), active
@@ -120,7 +141,7 @@ class Explainer:
         """Return what was answered where nothing else can be read."""
         _log.warning("decision_record_damaged", tenant=tenant, decision=event_id)
         nothing = decide(_NO_RULES, sql.DAMAGED.ruleset_version, (), ())
-        active = ActiveRules(nothing.ruleset_version, "", _NO_RULES, _NOTHING, nothing)
+        active = active_rules(nothing.ruleset_version, "", _NO_RULES, _NOTHING)
         rows = await self._store.read(sql.select_outcome(tenant, event_id))
         if not rows:
             raise NotFound  # It was removed a moment ago.
@@ -144,7 +165,36 @@ class Explainer:
         unknown, sent = list(record.unknown), read_sent(stored.sent)
         if not sent:
             unknown.append(("event", "what was sent is damaged"))
-        return Explanation(stored, sent, active, decision, features, unknown, inexact, links, feedback)
+        found = await self._store.read(select_review(tenant, event_id))
+        review = review_of(found[0]) if found else None
+        return Explanation(
+            stored,
+            sent,
+            active,
+            decision,
+            features,
+            unknown,
+            inexact,
+            links,
+            feedback,
+            review,
+            self._counterfactuals(tenant, stored, active),
+        )
+
+    def _counterfactuals(
+        self, tenant: str, stored: sql.StoredDecision, active: ActiveRules
+    ) -> list[Counterfactual]:
+        try:
+            return find_counterfactuals(active, stored.record, self.conditions)
+        except Exception as error:  # noqa: BLE001  What was decided is shown without what might have been.
+            reason = type(error).__name__
+            _log.warning("counterfactuals_failed", tenant=tenant, decision=stored.id, reason=reason)
+            return []
+
+    async def recompute(self, tenant: str, event_id: str) -> Recomputation:
+        """Compute a decision again from its record. Raises `NotFound`."""
+        stored, _, active = await self.find(tenant, event_id)
+        return recompute(stored, active)
 
     async def feedback(self, tenant: str, event_ids: Sequence[str]) -> list[Feedback]:
         """Return the feedback about some events, oldest first for each."""
@@ -153,13 +203,9 @@ class Explainer:
         rows = await self._store.read(feedback_sql.select_feedback(tenant, event_ids))
         return [feedback_sql.feedback_of(row) for row in rows]
 
-    async def _rules_of(self, tenant: str, version: int) -> ActiveRules:
-        if version == PACK_VERSION:
-            return pack_rules(self._cache, DECIDING)
+    async def rules_of(self, tenant: str, version: int) -> ActiveRules:
+        """Return a version of a tenant's rules. Raises `LookupError` when there is none."""
         active = self._evaluator.rules.get(tenant)
         if active is not None and active.version == version:
             return active
-        rows = await self._store.read(DECIDING.select_version(tenant, version))
-        if not rows:
-            raise LookupError(f"rule set version {version} is referred to by a decision and gone")
-        return self._cache.active(version, rows[0][0])
+        return await find_version(self._store, self._cache, tenant, version)

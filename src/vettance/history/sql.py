@@ -133,12 +133,21 @@ def count_newer(tenant: str, after: int, from_ms: int, to_ms: int, bucket_s: int
 def select_newer_of(tenant: str, after: int, entities: Mapping[str, str]) -> Statement:
     """The decisions after a place in the log that touch any of some entities (kind → value)."""
     either = " OR ".join(f"{entity_sql(kind)} = ?" for kind in entities) or "1 = 0"
-    return scoped(
-        DECISION,
-        tenant,
-        f"SELECT {_ROW} FROM decision WHERE tenant = ? AND seq > ? AND ({either}) ORDER BY seq",
-        (after, *entities.values()),
-    )
+    return _span(tenant, after, END, END, f" AND ({either})", list(entities.values()))
+
+
+def select_newer_of_any(tenant: str, after: int, entities: Sequence[tuple[str, str]]) -> Statement:
+    """The same for entities of which several are of one kind: pairs of kind and value."""
+    values: dict[str, list[str]] = {}
+    for kind, value in entities:
+        values.setdefault(kind, []).append(value)
+    conditions, args = [], []
+    for kind, wanted in values.items():
+        places, given = in_list(wanted)
+        conditions.append(f"{entity_sql(kind)} IN ({places})")
+        args += given
+    either = " OR ".join(conditions) or "1 = 0"
+    return _span(tenant, after, END, END, f" AND ({either})", args)
 
 
 def select_span(tenant: str, after: int, limit: int, last: int = END) -> Statement:

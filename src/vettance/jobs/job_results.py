@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from vettance.db.engine import Statement
-from vettance.decisions.evaluate import EvaluatedEvent
+from vettance.decisions.evaluated_event import EvaluatedEvent
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback, FeedbackTarget, Label
 from vettance.ids import IdSource

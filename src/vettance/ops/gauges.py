@@ -54,6 +54,7 @@ GAUGES: Final = {
         ),
         Gauge("vettance_watchlist_stale", "1 for a list that was not compared for a week.", "source"),
         Gauge("vettance_watchlist_entities", "Entities of the version of a list that counts.", "source"),
+        Gauge("vettance_rules_break_glass_total", "Rules put into force past their approval.", "kind"),
         Gauge("vettance_process_resident_bytes", "Resident memory, by what the process does.", "process"),
         Gauge("vettance_process_cpu_seconds_total", "Processor time used.", "process"),
         Gauge("vettance_process_open_files", "Open files and connections.", "process"),
@@ -61,6 +62,8 @@ GAUGES: Final = {
     )
 }
 
+#: The kinds of rule sets.
+RULE_KINDS: Final = ("fraud", "aml")
 #: What an import goes through before it is decided.
 IMPORT_STATES: Final = ("reading", "waiting")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
@@ -118,6 +121,7 @@ class Measurer:
             self._imports,
             self._deliveries,
             self._watchlists,
+            self._broken_glass,
         )
         try:
             async with asyncio.timeout(ASK_S_MAX):
@@ -174,6 +178,10 @@ class Measurer:
             "watchlist_stale": [(one.version.source, is_stale(one, self._now_ms())) for one in versions],
             "watchlist_entities": [(one.version.source, one.version.entities) for one in versions],
         }
+
+    async def _broken_glass(self) -> dict[str, Figures]:
+        counted: dict[str, int] = dict(await self._store.read(sql.count_broken_glass()))
+        return {"rules_break_glass_total": [(kind, counted.get(kind, 0)) for kind in RULE_KINDS]}
 
     def _age_s(self, since_ms: int) -> float:
         return max(0, self._now_ms() - since_ms) / 1000

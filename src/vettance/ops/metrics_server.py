@@ -61,7 +61,7 @@ class MetricsDoor:
 
 
 async def try_address(host: str, port: int) -> None:
-    """Listen for a moment where metrics are to answer. Raises `OSError`."""
+    """Listen for a moment where something is to answer later. Raises `OSError`."""
 
     async def nothing() -> bytes:
         return b""

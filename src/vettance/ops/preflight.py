@@ -21,16 +21,20 @@ def probe_addresses(settings: Settings) -> None:
             raise SettingsError(f"{variable}: {fault}") from None
 
 
-def probe_metrics(settings: Settings) -> None:
-    """Listen for a moment where the metrics will answer. Raises `SettingsError`."""
-    if settings.metrics is None:
-        return
-    host, port = settings.metrics
-    try:
-        asyncio.run(try_address(host, port))
-    except OSError as error:
-        reason = error.strerror or error
-        raise SettingsError(f"VETTANCE_METRICS: cannot listen on {host}:{port}: {reason}") from None
+def probe_listening(settings: Settings) -> None:
+    """Listen for a moment where the metrics and the console will answer. Raises `SettingsError`."""
+    for variable, address in (
+        ("VETTANCE_METRICS", settings.metrics),
+        ("VETTANCE_CONSOLE", settings.console_address),
+    ):
+        if address is None:
+            continue
+        host, port = address
+        try:
+            asyncio.run(try_address(host, port))
+        except OSError as error:
+            reason = error.strerror or error
+            raise SettingsError(f"{variable}: cannot listen on {host}:{port}: {reason}") from None
 
 
 def probe_redis(settings: Settings) -> None:

@@ -12,6 +12,7 @@ from vettance.db.tables import (
     FAILING_WORK,
     IMPORT_RUN,
     JOB,
+    RULE_STEP,
     SUBSCRIPTION,
     TENANT,
     WATCHLIST_VERSION,
@@ -128,3 +129,10 @@ def count_listless_tenants() -> Statement:
 def select_table(name: str) -> Statement:
     """A row when the embedded store has a table; stores of earlier versions lack some."""
     return Statement("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,), tables=CATALOG)
+
+
+def count_broken_glass() -> Statement:
+    """(kind, how many) of the rule sets that came into force past their approval, for all tenants."""
+    return everyone(
+        RULE_STEP, "SELECT kind, COUNT(*) FROM rule_step WHERE step = 'broke_glass' GROUP BY kind"
+    )

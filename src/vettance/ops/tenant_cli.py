@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from vettance import clock
+from vettance.audit.act import describe
 from vettance.commands import (
     Whole,
     confirm,
@@ -23,7 +24,8 @@ from vettance.ids import IdSource
 from vettance.settings.secret_key import load_secret
 from vettance.settings.settings import Environment, Settings
 from vettance.tenants import sql
-from vettance.tenants.tenant import SETTINGS, Key, Tenant, key_digest, key_hint, make_key
+from vettance.tenants.key_scope import SCOPES_DEFAULT, KeyScope
+from vettance.tenants.tenant import SETTINGS, Key, Tenant, new_key
 from vettance.wire.payload import timestamp
 
 _NAME_CHARS_MAX = 200
@@ -133,7 +135,9 @@ def set_tenant(
         fail("nothing to change; `vettance tenant set --help` shows what can be")
 
     async def work(store: Store, _settings: Settings) -> Tenant:
-        changed = msgspec.structs.replace(await find_tenant(store, tenant_id), **renamed, **changes)
+        found = await find_tenant(store, tenant_id)
+        changed = msgspec.structs.replace(found, **renamed, **changes)
+        describe(before={name: getattr(found, name) for name in (*renamed, *changes)})
         await store.write(
             sql.update_tenant(changed), sql.note_change(sql.AREA, tenant_id, tenant_id, clock.now_ms())
         )
@@ -234,47 +238,61 @@ def delete_tenant(tenant_id: str, yes: bool, as_json: bool, data: str | None) ->
     help="Go on with another secret than the store was made with; earlier keys work no more.",
 )
 @click.option("--name", default="", callback=_read_key_name, help="What people call it: its service, say.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    default=[scope.value for scope in SCOPES_DEFAULT],
+    show_default=True,
+    type=click.Choice([scope.value for scope in KeyScope]),
+    help="What it may do; can be given several times.",
+)
 @json_option
 @data_option
-def create_key(tenant_id: str, other_secret: bool, name: str, as_json: bool, data: str | None) -> None:
+def create_key(
+    tenant_id: str,
+    other_secret: bool,
+    name: str,
+    scopes: tuple[str, ...],
+    as_json: bool,
+    data: str | None,
+) -> None:
     """Make an API key. It is shown once and cannot be shown again.
+
+    Scopes: decide (all that products need), read (whatever changes nothing), rules, review, manage.
 
     Example: vettance key create --tenant ten_0190… --name checkout
     """
     from vettance.tenants.vault import secret_digest
     from vettance.webhooks.secret_check import prove_secret
 
-    async def work(store: Store, settings: Settings) -> tuple[str, str]:
+    async def work(store: Store, settings: Settings) -> tuple[Key, str]:
         await find_tenant(store, tenant_id)
         secret = load_secret(settings) if other_secret else await prove_secret(store, settings)
         taken = [sql.replace_secret_digest(secret_digest(secret))] if other_secret else []
-        made, text = _new_key(tenant_id, settings, secret, name)
+        made, text = _new_key(tenant_id, settings, secret, name, frozenset(map(KeyScope, scopes)))
         await store.write(
             *taken, sql.insert_key(made), sql.note_change(sql.AREA, tenant_id, made.id, clock.now_ms())
         )
-        return made.id, text
+        return made, text
 
-    key_id, text = run_with_store(data, work)
-    _show_key(key_id, text, as_json=as_json)
-
-
-def _new_key(tenant_id: str, settings: Settings, secret: bytes, name: str) -> tuple[Key, str]:
-    text = make_key(live=settings.environment is Environment.PRODUCTION)
-    made = Key(
-        id=IdSource().make("key"),
-        tenant=tenant_id,
-        digest=key_digest(secret, text),
-        hint=key_hint(text),
-        created_at_ms=clock.now_ms(),
-        name=name,
-    )
-    return made, text
+    made, text = run_with_store(data, work)
+    _show_key(made, text, as_json=as_json)
 
 
-def _show_key(key_id: str, text: str, *, as_json: bool) -> None:
+def _new_key(
+    tenant_id: str, settings: Settings, secret: bytes, name: str, scopes: frozenset[KeyScope]
+) -> tuple[Key, str]:
+    live = settings.environment is Environment.PRODUCTION
+    return new_key(IdSource().make("key"), tenant_id, name, secret, clock.now_ms(), live=live, scopes=scopes)
+
+
+def _show_key(made: Key, text: str, *, as_json: bool) -> None:
+    scopes = ", ".join(sorted(made.scopes))
     show(
-        {"keyId": key_id, "apiKey": text},
-        f"Key {key_id}:\n\n    {text}\n\nKeep it on your server; it is not stored here and not shown again.\n"
+        {"keyId": made.id, "apiKey": text},
+        f"Key {made.id} ({scopes}):\n\n    {text}\n\n"
+        "Keep it on your server; it is not stored here and not shown again.\n"
         "A running service takes it at once.",
         as_json=as_json,
     )
@@ -306,6 +324,7 @@ def _described_key(one: Key) -> dict[str, Any]:
         "tenantId": one.tenant,
         "name": one.name,
         "hint": one.hint,
+        "scopes": sorted(one.scopes),
         "createdAt": timestamp(one.created_at_ms),
         "lastUsedAt": _moment(one.last_used_at_ms),
         "revokedAt": _moment(one.revoked_at_ms),
@@ -358,10 +377,10 @@ def rotate_key(key_id: str, as_json: bool, data: str | None) -> None:
     """
     from vettance.webhooks.secret_check import prove_secret
 
-    async def work(store: Store, settings: Settings) -> tuple[str, str]:
+    async def work(store: Store, settings: Settings) -> tuple[Key, str]:
         found = await _find_key(store, key_id)
         secret = await prove_secret(store, settings)
-        made, text = _new_key(found.tenant, settings, secret, found.name)
+        made, text = _new_key(found.tenant, settings, secret, found.name, found.scopes)
         try:
             await store.write(
                 sql.revoke_key(key_id, clock.now_ms()),
@@ -370,7 +389,7 @@ def rotate_key(key_id: str, as_json: bool, data: str | None) -> None:
             )
         except Lost:
             fail(f"key {key_id} was revoked already")
-        return made.id, text
+        return made, text
 
-    new_id, text = run_with_store(data, work)
-    _show_key(new_id, text, as_json=as_json)
+    made, text = run_with_store(data, work)
+    _show_key(made, text, as_json=as_json)

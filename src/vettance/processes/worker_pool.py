@@ -12,7 +12,7 @@ from typing import Final
 import click
 
 from vettance.processes.supervisor import Backoff, Supervisor, spawn
-from vettance.settings.settings import Role
+from vettance.settings.settings import ProcessRole
 from vettance.telemetry.logs import logger
 from vettance.telemetry.shared_counters import SharedBoard
 
@@ -30,7 +30,7 @@ _log = logger()
 class _WorkerSlot:
     """One place of the pool, and the process that has it at the moment."""
 
-    def __init__(self, pool: "WorkerPool", number: int, role: Role, stop_s_max: float) -> None:
+    def __init__(self, pool: "WorkerPool", number: int, role: ProcessRole, stop_s_max: float) -> None:
         self._pool = pool
         self.number = number
         self.role = role
@@ -100,7 +100,7 @@ class WorkerPool:
         self,
         listener: socket.socket,
         count: int,
-        role: Role,
+        role: ProcessRole,
         arguments: Sequence[str],
         on_ready: Callable[[], None],
         on_wait: Callable[[str], None],
@@ -117,7 +117,7 @@ class WorkerPool:
         self._awaited: set[str] = set()
         self._board = SharedBoard.shared()
         # One of them does what has to be done once; the others only answer.
-        roles = [role, *[Role.WEB] * (count - 1)]
+        roles = [role, *[ProcessRole.WEB] * (count - 1)]
         self.slots = [_WorkerSlot(self, number, one, stop_s_max) for number, one in enumerate(roles)]
         # The parent writes nothing to it: its end tells the children that the parent is gone, even by
         # SIGKILL. They say on it, each in one piece, when they are ready and why they end.

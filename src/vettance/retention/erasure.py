@@ -1,14 +1,17 @@
 """Replaces a customer's names by pseudonyms everywhere, and reports what is kept and why."""
 
+import functools
 from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
 
 import msgspec
 
+from vettance.audit.read_log import replace_names
 from vettance.db.engine import Clash, Row, Store, still_asked
 from vettance.history.decision_search import DecisionFinder, PageEnd
 from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
+from vettance.ids import IdSource
 from vettance.lists.sql import AREA as LISTS_CHANGED
 from vettance.retention import sql
 from vettance.retention.name_forms import Names
@@ -24,6 +27,7 @@ from vettance.retention.stored_texts import (
     REWRITTEN,
     TextColumns,
 )
+from vettance.reviews.sql import remove_reviews
 from vettance.tenants.sql import note_change
 from vettance.tenants.vault import UnsealFailure, Vault
 
@@ -88,6 +92,9 @@ class Eraser:
         mine, others = await self._rewrite(tenant, names, own)
         await self._renamer.rename(tenant, sorted({*mine, *seqs}), names.replaced)
         await self._renamer.rename(tenant, others, own.replaced)
+        entry_id = functools.partial(IdSource().make, "aud")
+        replaced = functools.partial(renamed_content, names=names)
+        rows += await replace_names(self._store, tenant, replaced, entry_id, self._now_ms)
         kept = await self._kept(tenant, names, also)
         # Running services drop the names that they remember.
         changed = [
@@ -150,7 +157,7 @@ class Eraser:
         after = -1
         while rows := await self._store.read(sql.select_log(tenant, after)):
             after = rows[-1][0]
-            statements = []
+            statements, erased = [], []
             for row in rows:
                 seq, one = row[0], sql.named_event_of(row)
                 customer_id, email = one.customer
@@ -159,6 +166,10 @@ class Eraser:
                 if renamed != one:
                     places[not is_own].append(seq)
                     statements += sql.rewrite_event(tenant, renamed)
+                if is_own:
+                    erased.append(one.id)
+            if erased:
+                statements.append(remove_reviews(tenant, erased))
             if statements:
                 await self._store.write(*statements)
         return places

@@ -12,6 +12,8 @@ from vettance.db.tables import (
     DECISION,
     EVENT,
     FEEDBACK,
+    LABEL,
+    REVIEW,
     TERM,
     TERM_EPOCH,
     table_of,
@@ -98,7 +100,13 @@ def remove_events(tenant: str, ids: Sequence[str]) -> list[Statement]:
     places, args = in_list(ids)
     return [
         scoped(table, tenant, f"DELETE FROM {table} WHERE tenant = ? AND {column} IN ({places})", args)
-        for table, column in ((FEEDBACK, "target"), (DECISION, "id"), (EVENT, "id"))
+        for table, column in (
+            (FEEDBACK, "target"),
+            (LABEL, "event"),
+            (REVIEW, "decision"),
+            (DECISION, "id"),
+            (EVENT, "id"),
+        )
     ]
 
 

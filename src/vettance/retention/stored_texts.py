@@ -45,6 +45,9 @@ REWRITTEN: Final = (
     TextColumns("attempt", ("delivery", "number"), ("answer",)),
     TextColumns("signal_batch", ("seq",), ("signals", "tenant_session", "sdk_session", "batch_id")),
     TextColumns("subscription", ("id",), ("last_error",)),
+    # Those of the customer's own events go; a note on another may name them.
+    TextColumns("review", ("decision",), ("note", "customer")),
+    TextColumns("snooze", ("id",), ("value", "reason")),
 )
 ANSWERS: Final = TextColumns("answer", ("path", "key"), ("content", "headers"))
 #: Removed, not rewritten, where they are asked for: an entry of a list works by its value alone, and the
@@ -63,7 +66,7 @@ _LAW: Final = (
 )
 _OWN_WORDS: Final = "it is the tenant's own configuration, which works by these words; change it there"
 
-_TEXTS_OF_RULES: Final = ("document", "note", "pushed")
+_TEXTS_OF_RULES: Final = ("document", "note", "pushed", "author", "approved_by", "broken_glass")
 
 KEPT: Final = (
     RetainedRecords(
@@ -120,6 +123,8 @@ KEPT: Final = (
         _OWN_WORDS,
         TextColumns("aml_ruleset", ("version",), _TEXTS_OF_RULES, has_numbers=True),
     ),
+    RetainedRecords("backtests", _OWN_WORDS, TextColumns("backtest", ("id",), ("ask", "result", "error"))),
+    RetainedRecords("steps with rule sets", _OWN_WORDS, TextColumns("rule_step", ("id",), ("actor", "note"))),
     RetainedRecords("URLs of webhooks", _OWN_WORDS, TextColumns("subscription", ("id",), ("url",))),
     RetainedRecords(
         "own watchlists",
@@ -136,4 +141,13 @@ LOG: Final = {
     "term": ("value", "folded"),
     # Of texts in the indexes of searches the store keeps parts, which go with the terms.
     "term_search": ("value",),
+}
+
+#: Rewritten by `replace_names` of the audit log, which keeps its chain.
+AUDIT: Final = {"audit_part": ("content",)}
+
+#: About the people who use the console: they are no customers, and an erasure leaves them alone.
+STAFF: Final = {
+    "console_session": ("address", "user_agent"),
+    "user_account": ("email", "name", "oidc_issuer", "oidc_subject"),
 }

@@ -138,7 +138,9 @@ class TenantDeleter:
                 await self._newest(tenant, "event")
                 await self._newest(tenant, "decision")
             counts = await self._store.write(*sql.remove_events(tenant, ids), *found)
-            for table, count in zip(("feedback", "decision", "event"), counts, strict=False):
+            for table, count in zip(
+                ("feedback", "label", "review", "decision", "event"), counts, strict=False
+            ):
                 self._note(table, count)
 
     async def _terms(self, tenant: str) -> None:

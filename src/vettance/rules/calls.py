@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from vettance.rules.expression import (
+    LABELS,
     AggregateExpression,
     Apply,
     Default,
@@ -173,6 +174,8 @@ def apply(word: RuleWord, values: tuple[Expression, ...], literals: tuple[Any, .
 def _aggregate(reading: Reading, node: ast.Call, word: AggregateKind) -> Expression:
     if reading.inside:
         reading.refuse(node, f"{word.name} cannot stand inside {reading.inside}")
+    if word.fraud is not None and not reading.schema.labelled:
+        reading.refuse(node, f"{word.name} counts labels, and these events have none")
     reading.inside = word.name
     named = _keywords(reading, node, word)
     first = _first(reading, node, word)
@@ -190,7 +193,7 @@ def _aggregate(reading: Reading, node: ast.Call, word: AggregateKind) -> Express
 
 
 def _keywords(reading: Reading, node: ast.Call, word: AggregateKind) -> dict[str, ast.expr]:
-    allowed = ("by", "within") if word.takes == "condition" else ("by", "within", "where")
+    allowed = ("by", "within") if word.takes in ("condition", "labels") else ("by", "within", "where")
     named: dict[str, ast.expr] = {}
     for keyword in node.keywords:
         if keyword.arg == "where" and word.takes == "condition":
@@ -211,6 +214,10 @@ def _first(reading: Reading, node: ast.Call, word: AggregateKind) -> Expression 
         reading.refuse(node.args[1], f"{word.name} takes one {word.takes} before by=")
     if word.takes == "condition":
         return reading.want(node.args[0], Type.BOOL, f"the condition of {word.name}") if node.args else None
+    if word.takes == "labels":
+        if node.args:
+            reading.refuse(node.args[0], f"{word.name} takes only by= and within=")
+        return LABELS[word.fraud is True]
     if not node.args:
         reading.refuse(node, f"{word.name} needs a value", f"write {word.name}(metadata.amount, by=…, …)")
     if word.takes == "number":
@@ -258,7 +265,7 @@ def _remembered(
 ) -> AggregateExpression:
     by = keys[0].text if len(keys) == 1 else "(" + ", ".join(key.text for key in keys) + ")"
     parts = [f"by={by}", f'within="{window_text(window_ms)}"']
-    if value is not None:
+    if value is not None and word.fraud is None:
         parts.insert(0, value.text)
         if condition is not None:
             parts.append(f"where={condition.text}")

@@ -7,12 +7,12 @@ what can be decided here is not decided again at run time.
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from vettance.rules.codegen import BUILTINS, ExpressionWriter
-from vettance.rules.expression import Expression, facts_in
+from vettance.rules.expression import LABELS, Expression, facts_in
 from vettance.rules.key_text import composite_key, digest_key, scalar, single_key
 from vettance.rules.language import CheckedText
 from vettance.rules.plan_builder import Memory, read_memory
@@ -25,6 +25,13 @@ Answers = tuple[Value, ...]
 Fired = tuple[list[int], list[tuple[int, str]]]
 
 _KEY_CHARS_MAX: Final = 256
+
+
+class LabelSeries(NamedTuple):
+    """The series of a plan that keep labels of legitimate events and of fraud, and where their values are."""
+
+    masks: tuple[int, int]
+    values: frozenset[int]
 
 
 class CompiledRules(msgspec.Struct, frozen=True):
@@ -48,6 +55,21 @@ class CompiledRules(msgspec.Struct, frozen=True):
     doubtful: tuple[str, ...]  # the rules with a comparison that no event fulfils
     cost: int  # in units of about 20 ns; what rules share is counted once for aggregates only
     source: str  # the Python that was made, for people
+    labels: LabelSeries
+
+    def label(self, event: Any, weight: float, *, fraud: bool) -> Observation | None:
+        """Return what a label of an event means to the state engine; None where no aggregate counts it.
+
+        It adds its weight to the labels of each key of the event: 1, or -1 to take one back.
+        """
+        mask = self.labels.masks[fraud]
+        if not mask:
+            return None
+        keys, _, values = self.seen(event)
+        places = self.labels.values
+        return Observation(
+            keys, mask, tuple(weight if place in places else each for place, each in enumerate(values))
+        )
 
 
 def compile_rules(rules: Sequence[tuple[str, CheckedText]], schema: Schema) -> CompiledRules:
@@ -71,10 +93,13 @@ def compile_rules(rules: Sequence[tuple[str, CheckedText]], schema: Schema) -> C
         ),
         cost=sum(checked.expression.cost for _, checked in rules) + memory.upkeep,
         source="\n\n".join((facts_source, observe_source, run_source)),
+        labels=LabelSeries(
+            memory.labels, frozenset(place for place, value in enumerate(memory.values) if value in LABELS)
+        ),
     )
 
 
-def _define(name: str, source: str, names: dict[str, Any]) -> Callable[..., Any]:
+def define(name: str, source: str, names: dict[str, Any]) -> Callable[..., Any]:
     """Make a function of source that this module wrote. It sees the given names and no builtins."""
     scope = {**BUILTINS, **names}
     exec(compile(source, f"<rules: {name}>", "exec"), scope)  # noqa: S102  The source is ours; see above.
@@ -105,7 +130,7 @@ def _compile_facts(names: Sequence[str], schema: Schema) -> tuple[str, Callable[
     scope["isolate"] = _isolate_facts(names, schema)
     scope["Exception"] = Exception
     source = _guard(source, "event")
-    return source, _define("facts", source, scope)
+    return source, define("facts", source, scope)
 
 
 def _write_facts(names: Sequence[str], schema: Schema) -> tuple[str, dict[str, Any]]:
@@ -150,7 +175,7 @@ def _isolate_facts(names: Sequence[str], schema: Schema) -> Callable[[Any], Fact
 
     def isolate(event: Any) -> Facts:
         if not alone:
-            alone.extend((name, _define("facts", *_write_facts([name], schema))) for name in names)
+            alone.extend((name, define("facts", *_write_facts([name], schema))) for name in names)
         failures: list[Failure] = []
         facts = PartialFacts(_each(alone, event, failures, lambda read: read[0]))
         facts.failures = tuple(failures)
@@ -184,7 +209,7 @@ def _compile_observe(fact_names: Sequence[str], memory: Memory) -> tuple[str, Ca
     scope["isolate"] = _isolate_observe(fact_names, memory)
     scope["Exception"] = Exception
     source = _guard(source, "facts")
-    return source, _define("observe", source, scope)
+    return source, define("observe", source, scope)
 
 
 def _compile_seen(fact_names: Sequence[str], memory: Memory, schema: Schema) -> Callable[[Any], Observation]:
@@ -213,20 +238,22 @@ def _isolate_observe(fact_names: Sequence[str], memory: Memory) -> Callable[[Fac
     alone: list[list[tuple[str, Callable[[Facts], Observation]]]] = []
     nothing = memory._replace(keys=(), masks=(), values=())
 
-    def define(part: Memory) -> Callable[[Facts], Observation]:
-        return _define("observe", *_write_observe(fact_names, part))
+    def observe_part(part: Memory) -> Callable[[Facts], Observation]:
+        return define("observe", *_write_observe(fact_names, part))
 
     def isolate(facts: Facts) -> Observation:
         if not alone:
             names = zip(memory.plan.keys, memory.keys, strict=True)
-            alone.append([(name, define(nothing._replace(keys=(key,)))) for name, key in names])
+            alone.append([(name, observe_part(nothing._replace(keys=(key,)))) for name, key in names])
             alone.append(
                 [
-                    ("" if mask[0] is None else mask[0].text, define(nothing._replace(masks=(mask,))))
+                    ("" if mask[0] is None else mask[0].text, observe_part(nothing._replace(masks=(mask,))))
                     for mask in memory.masks
                 ]
             )
-            alone.append([(value.text, define(nothing._replace(values=(value,)))) for value in memory.values])
+            alone.append(
+                [(value.text, observe_part(nothing._replace(values=(value,)))) for value in memory.values]
+            )
         failures: list[Failure] = []
         keys = _each(alone[0], facts, failures, lambda seen: seen.keys[0])
         masks = _each(alone[1], facts, failures, lambda seen: seen.mask)
@@ -301,7 +328,7 @@ def _compile_run(
     names["isolate"] = _isolate_run(fact_names, plan, rules)
     names["Exception"] = Exception
     source = _guard(source, "facts, answers")
-    return source, _define("run", source, names)
+    return source, define("run", source, names)
 
 
 def _write_run(
@@ -343,7 +370,7 @@ def _isolate_run(
         if not alone:
             for index, expression in rules:
                 source, names = _write_run(fact_names, plan, [(index, expression)])
-                alone.append((index, _define("run", source, names)))
+                alone.append((index, define("run", source, names)))
         fired: list[int] = []
         failures: list[tuple[int, str]] = []
         for index, run in alone:

@@ -5,12 +5,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vettance.rules.rule import Rule, RuleSet
+from vettance.rules.rule import RULE_MEMBERS, Rule, RuleSet
 
 KINDS: Final = ("added", "changed", "removed")
 _RULE_SET: Final = "(the rule set)"
 _SHORT_CHARS_MAX: Final = 40  # Of a value that is in one line with its successor.
-_OWN: Final = ("name", "levels", "thresholds", "actions")
+_OWN: Final = ("name", "levels", "thresholds", "actions", "explore")
 
 
 class RuleChange(NamedTuple):
@@ -50,7 +50,8 @@ def _changed(rule: str | None, old: Any, new: Any, names: Iterable[str]) -> Rule
     if not differing:
         return None
     before, after = (
-        {name: msgspec.to_builtins(getattr(one, name)) for name in differing} for one in (old, new)
+        {RULE_MEMBERS.get(name, name): msgspec.to_builtins(getattr(one, name)) for name in differing}
+        for one in (old, new)
     )
     return RuleChange("changed", rule, before, after)
 

@@ -9,7 +9,10 @@ from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.document import DocumentFault, Node, plain, read_document
 from vettance.rules.rule import (
     JSON,
+    LABELS,
+    RULE_MEMBERS,
     EarlierEvents,
+    Explore,
     Fault,
     Levels,
     Rule,
@@ -27,6 +30,8 @@ REPEAT_MAX: Final = 1_000
 ACTIONS_MAX: Final = 200
 FAULTS_MAX: Final = 100  # Reported at once; more would not be read.
 SCORE_MAX: Final = 100
+EXPLORE_PERCENT_MAX: Final = 50
+EXPLORE_BELOW_MAX: Final = 1_000_000_000_000
 BACK_MS_MAX: Final = 400 * DAY_MS  # As far back as an event may lie.
 
 _ID = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
@@ -35,7 +40,8 @@ _SPAN = re.compile(r"(-?)(0|[1-9][0-9]{0,8})(ms|s|m|h|d)", re.ASCII)
 _UNITS_MS: Final = {"d": DAY_MS, "h": HOUR_MS, "m": MINUTE_MS, "s": 1_000, "ms": 1}
 _LIKE_ID: Final = "must be small letters, digits, dots and dashes, at most 64"
 _LIKE_CODE: Final = "must be capital letters, digits and underscores, at most 64"
-_GIVEN_CONTROLS: Final = ("at", "repeat", "every")
+_RULE_NAMES: Final = tuple(RULE_MEMBERS.get(name, name) for name in Rule.__struct_fields__)
+_GIVEN_CONTROLS: Final = ("at", "repeat", "every", "label")
 
 
 class SourceMarks(NamedTuple):
@@ -176,7 +182,9 @@ class _Layout:
     # --- The parts of a rule set ---
 
     def ruleset(self, root: Node) -> RuleSet:
-        members = self.members(root, "document", ("name", "levels", "thresholds", "actions", "rules"))
+        members = self.members(
+            root, "document", ("name", "levels", "thresholds", "actions", "rules", "explore")
+        )
         actions = self.actions(members.get("actions"))
         rules: list[Rule] = []
         lines: dict[str, int] = {}
@@ -195,6 +203,7 @@ class _Layout:
             thresholds=self.thresholds(members.get("thresholds")),
             actions=actions,
             rules=tuple(rules),
+            explore=self.explore(members.get("explore")),
         )
 
     def mark(self, place: Node, *, sound: bool) -> None:
@@ -228,6 +237,34 @@ class _Layout:
             self.note(place, "thresholds", "review must not be above block")
         return Thresholds(review=review, block=block)
 
+    def explore(self, place: Node | None) -> Explore | None:
+        if place is None or place.value is None:
+            return None
+        members = self.members(place, "explore", ("percent", "below"))
+        bounds = {"percent": EXPLORE_PERCENT_MAX, "below": EXPLORE_BELOW_MAX}
+        read: dict[str, float] = {}
+        for name, most in bounds.items():
+            member = self.required(place, members, name, "explore.")
+            if member is None:
+                continue
+            value = member.value
+            if type(value) not in (int, float) or not 0 < value <= most:
+                self.note(member, f"explore.{name}", f"must be a number above 0, up to {most:,}")
+            else:
+                read[name] = float(value)
+        return Explore(**read) if len(read) == len(bounds) else None
+
+    def day(self, members: Mapping[str, Node], name: str, where: str) -> str | None:
+        place = members.get(name)
+        if place is None or place.value is None:
+            return None
+        if isinstance(place.value, str) and read_timestamp(place.value) is not None:
+            return place.value
+        self.note(
+            place, f"{where}: {name}", "must be a date like 2026-01-31, or a time like 2026-01-31T03:00:00Z"
+        )
+        return None
+
     def actions(self, place: Node | None) -> dict[str, str]:
         if place is None or place.value is None:
             return {}
@@ -248,7 +285,7 @@ class _Layout:
         named = place.value.get("id") if isinstance(place.value, dict) else None
         known = named is not None and isinstance(named.value, str) and _ID.fullmatch(named.value)
         members = self.members(
-            place, f"rule {named.value}" if named is not None and known else where, Rule.__struct_fields__
+            place, f"rule {named.value}" if named is not None and known else where, _RULE_NAMES
         )
         rule_id = self.text(
             self.required(place, members, "id", f"{where}."), f"{where}.id", 64, (_ID, _LIKE_ID)
@@ -264,6 +301,11 @@ class _Layout:
         if action is not None and action not in actions:
             self.note(members["action"], f"{where}: action", "is not described under actions")
         self.required(place, members, "score", f"{where}: ")
+        active_from, active_until = (self.day(members, name, where) for name in ("from", "until"))
+        if active_from is not None and active_until is not None:
+            begin, end = read_timestamp(active_from) or 0, read_timestamp(active_until) or 0
+            if begin >= end:
+                self.note(members["until"], f"{where}: until", "must be later than from")
         tests = self.items(members, "tests", f"{where}: ", TESTS_MAX)
         return Rule(
             id=rule_id,
@@ -278,6 +320,9 @@ class _Layout:
             action=action,
             mode=self.word(members.get("mode"), f"{where}: mode", ("active", "shadow", "off"), "active"),
             family=self.text(members.get("family"), f"{where}: family", 64),
+            rollout=self.integer(members.get("rollout"), f"{where}: rollout", 1, 100, 100),
+            active_from=active_from,
+            active_until=active_until,
             tests=tuple(self.test(test, f"{where}: tests[{index}]") for index, test in enumerate(tests)),
         )
 
@@ -311,6 +356,7 @@ class _Layout:
             at_ms=self.span_ms(members.get("at"), f"{where}.at", -60_000, back=True),
             repeat=self.integer(members.get("repeat"), f"{where}.repeat", 1, REPEAT_MAX, 1),
             every_ms=self.span_ms(members.get("every"), f"{where}.every", 0, back=False),
+            label=self.word(members.get("label"), f"{where}.label", tuple(LABELS), None),
         )
         if given.at_ms + (given.repeat - 1) * given.every_ms > 0:
             self.note(place, where, "the repetitions reach beyond the tested event")

@@ -178,6 +178,15 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     return tuple(part for part in parts if part is not None)
 
 
+def values_in(expression: Expression) -> Iterator[Fact | AggregateExpression]:
+    """Yield what an expression reads, as often as it does: aggregates whole, not what they count by."""
+    if isinstance(expression, AggregateExpression | Fact):
+        yield expression
+        return
+    for part in children(expression):
+        yield from values_in(part)
+
+
 def literal(value: Scalar) -> Literal:
     """Make a literal."""
     if isinstance(value, bool):
@@ -186,6 +195,13 @@ def literal(value: Scalar) -> Literal:
         shown = json.dumps(value, ensure_ascii=False)
         return Literal(type=Type.TEXT, text=shown, sure=True, value=value, cost=0)
     return Literal(type=Type.NUMBER, text=repr(value), sure=True, value=value, cost=0)
+
+
+#: What a label adds to the labels of its key: of a legitimate event, and of fraud.
+LABELS: Final = tuple(
+    Literal(type=Type.NUMBER, text=f"labels of {of}", sure=True, value=1.0, cost=0)
+    for of in ("legit", "fraud")
+)
 
 
 def cast(inner: Expression, to: Type) -> Expression:

@@ -11,6 +11,7 @@ _EXAMPLE = re.compile(r"\n\s*Example: `(?P<example>.+)`\s*$", re.DOTALL)
 _FORMS = {
     "condition": "[condition], by=…, {window}",
     "number": "number, by=…, {window}, [where=condition]",
+    "labels": "by=…, {window}",
     "scalar": "value, by=…, {window}, [where=condition]",
 }
 

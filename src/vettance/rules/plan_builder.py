@@ -24,6 +24,7 @@ class Memory(NamedTuple):
     values: tuple[Expression, ...]
     masks: tuple[tuple[Expression | None, int], ...]  # (condition, bits of the series it admits to)
     upkeep: int  # what all aggregates cost for each event, in units of about 20 ns
+    labels: tuple[int, int] = (0, 0)  # bits of the series of labels: of legitimate events, and of fraud
 
 
 def read_memory(rules: Sequence[CheckedText]) -> Memory:
@@ -40,6 +41,7 @@ def read_memory(rules: Sequence[CheckedText]) -> Memory:
     values: dict[tuple[str, Type], tuple[int, Expression]] = {}
     series: dict[str, tuple[int, Series]] = {}
     masks: dict[str, tuple[Expression | None, int]] = {}
+    labels = [0, 0]
     rows: list[Aggregate] = []
     for found in aggregates.values():
         key = keys.setdefault(found.key_text, (len(keys), found.keys))[0]
@@ -47,12 +49,15 @@ def read_memory(rules: Sequence[CheckedText]) -> Memory:
         if found.value is not None:
             identity = (found.value.text, found.value.type)
             value = values.setdefault(identity, (len(values), found.value))[0]
-        kind = AGGREGATES[found.kind].keeps
+        kind, fraud = AGGREGATES[found.kind].keeps, AGGREGATES[found.kind].fraud
         name = _series_name(found, kind)
         index = series.setdefault(name, (len(series), Series(key, value, kind)))[0]
-        condition = found.condition.text if found.condition is not None else ""
-        _, bits = masks.get(condition, (None, 0))
-        masks[condition] = (found.condition, bits | 1 << index)
+        if fraud is None:
+            condition = found.condition.text if found.condition is not None else ""
+            _, bits = masks.get(condition, (None, 0))
+            masks[condition] = (found.condition, bits | 1 << index)
+        else:
+            labels[fraud] |= 1 << index
         rows.append(Aggregate(found.kind, index, found.window_ms))
     plan = Plan(
         keys=tuple(keys),
@@ -67,6 +72,7 @@ def read_memory(rules: Sequence[CheckedText]) -> Memory:
         tuple(expression for _, expression in values.values()),
         tuple(masks.values()),
         sum(found.upkeep for found in aggregates.values()),
+        (labels[0], labels[1]),
     )
 
 

@@ -16,17 +16,28 @@ JSON = dict[str, Any]
 _SHOWN_CHARS_MAX: Final = 200  # Of a value that a test shows; a longer one is not read anyway.
 
 
+#: What a label of an earlier event says: whether it was fraud.
+LABELS: Final = {
+    "FRAUD": True,
+    "CHARGEBACK": True,
+    "TRUE_POSITIVE": True,
+    "LEGIT": False,
+    "FALSE_POSITIVE": False,
+}
+
+
 class EarlierEvents(msgspec.Struct, frozen=True, kw_only=True):
     """Events that happen before the tested one: `repeat` of them, `every_ms` apart, from `at_ms` on.
 
     `at_ms` is negative: milliseconds before the tested event. `{i}` in any text of `event` is replaced by the
-    number of the repetition, from 0.
+    number of the repetition, from 0. `label` is given to each of them as soon as it happened.
     """
 
     event: JSON
     at_ms: int = -60_000
     repeat: int = 1
     every_ms: int = 0
+    label: str | None = None
 
 
 class RuleTest(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +51,10 @@ class RuleTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule. `score` is 0 to 100; `outcome` decides whatever the score; a shadow rule is recorded only."""
+    """One rule. `score` is 0 to 100; `outcome` decides whatever the score; a shadow rule is recorded only.
+
+    It acts for `rollout` per cent of customers, from `active_from` (inclusive) until `active_until`.
+    """
 
     id: str
     name: str
@@ -52,7 +66,14 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     action: str | None = None
     mode: Mode = "active"
     family: str = ""
+    rollout: int = 100
+    active_from: str | None = None
+    active_until: str | None = None
     tests: tuple[RuleTest, ...] = ()
+
+
+#: The members of a rule in a document, by their fields where they have another name.
+RULE_MEMBERS: Final = {"active_from": "from", "active_until": "until"}
 
 
 class Levels(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,6 +91,13 @@ class Thresholds(msgspec.Struct, frozen=True, kw_only=True):
     block: int = 85
 
 
+class Explore(msgspec.Struct, frozen=True, kw_only=True):
+    """A hold-out: of customers that the score stops, so many per cent are let through up to an amount."""
+
+    percent: float
+    below: float
+
+
 class RuleSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Everything that decides for a tenant. `actions` describes the recommended actions by their codes."""
 
@@ -78,6 +106,7 @@ class RuleSet(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     thresholds: Thresholds = Thresholds()
     actions: dict[str, str] = {}
     rules: tuple[Rule, ...] = ()
+    explore: Explore | None = None
 
     @functools.cached_property
     def running(self) -> tuple[Rule, ...]:

@@ -8,7 +8,16 @@ from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.difference import RuleChange, diff
 from vettance.rules.document_layout import read_ruleset
 from vettance.rules.gate import admit, compile_document, compile_ruleset
-from vettance.rules.rule import JSON, EarlierEvents, Fault, Rule, RuleSet, RuleSetRefused, RuleTest
+from vettance.rules.rule import (
+    JSON,
+    RULE_MEMBERS,
+    EarlierEvents,
+    Fault,
+    Rule,
+    RuleSet,
+    RuleSetRefused,
+    RuleTest,
+)
 from vettance.wire.payload import timestamp
 
 __all__ = [
@@ -26,6 +35,7 @@ __all__ = [
     "write_ruleset",
 ]
 
+_ALWAYS: Final = Rule(id="", name="", when="", score=0, reason="", explanation="")
 _UNITS_MS: Final = (("d", DAY_MS), ("h", HOUR_MS), ("m", MINUTE_MS), ("s", 1_000), ("ms", 1))
 
 
@@ -60,6 +70,7 @@ def write_ruleset(ruleset: RuleSet) -> str:
         "levels": _Inline(_members(ruleset.levels)),
         "thresholds": _Inline(_members(ruleset.thresholds)),
         "actions": dict(ruleset.actions),
+        **({"explore": _Inline(_members(ruleset.explore))} if ruleset.explore is not None else {}),
         "rules": [_rule_out(rule) for rule in ruleset.rules],
     }
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=108)
@@ -70,7 +81,11 @@ def _members(struct: Any) -> JSON:
 
 
 def _rule_out(rule: Rule) -> JSON:
-    members = {name: value for name, value in _members(rule).items() if value not in (None, "", ())}
+    given = {name: value for name, value in _members(rule).items() if value not in (None, "", ())}
+    # What it has been by default is left out, so that a document stays the same to the letter.
+    if rule.rollout == _ALWAYS.rollout:
+        del given["rollout"]
+    members = {RULE_MEMBERS.get(name, name): value for name, value in given.items()}
     if rule.tests:
         members["tests"] = [_test_out(test) for test in rule.tests]
     return members
@@ -92,6 +107,8 @@ def _given_out(given: EarlierEvents) -> JSON:
         members["repeat"] = given.repeat
     if given.every_ms:
         members["every"] = _span(given.every_ms)
+    if given.label is not None:
+        members["label"] = given.label
     return members
 
 

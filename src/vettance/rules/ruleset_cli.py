@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
-from vettance import clock
 from vettance.commands import (
-    Whole,
     confirm,
     counted,
     data_option,
@@ -21,25 +19,31 @@ from vettance.commands import (
     show_table,
     write_document,
 )
-from vettance.db.engine import Clash, Store
+from vettance.db.engine import Store
 from vettance.rules.difference import RuleChange, change_lines, count_changes, diff
 from vettance.rules.gate import read_extended
 from vettance.rules.packs import default_pack, load_pack_text
 from vettance.rules.rule import RuleSet
-from vettance.rules.rule_file import RuleFiles, admit_file, fault_out, file_argument, read_rules, refuse
+from vettance.rules.rule_file import admit_file, fault_out, file_argument, read_rules, refuse
 from vettance.rules.ruleset import RuleSetRefused, read_ruleset
-from vettance.rules.sql import RuleSets
-from vettance.tenants.sql import note_change
-from vettance.wire.payload import JSON, timestamp
+from vettance.rules.version import RuleSetVersion, VersionState, version_of, version_out
+from vettance.rules.version_cli import (
+    VERSION,
+    StoredRules,
+    add_version_commands,
+    by_option,
+    note_option,
+    read_note,
+    steps_of,
+    tenant_option,
+)
+from vettance.rules.versioning import NewRules
+from vettance.wire.payload import JSON
 
 if TYPE_CHECKING:
     from vettance.rules.rule_file import CheckedRuleFile
 
-tenant_option = click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose rules.")
-
 _COLOURS: Final = {"+": "green", "-": "red", "~": "yellow"}
-#: A version on the command line; both engines number them in 32 bits or more.
-_VERSION = Whole(1, 2**31 - 1)
 
 
 class StoredRuleSet(NamedTuple):
@@ -61,10 +65,9 @@ class StoredRuleSet(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Versions(RuleFiles):
+class Versions(StoredRules):
     """How the rule sets of one kind are handled on the command line."""
 
-    kept: RuleSets
     #: Whether a tenant that never pushed any has the pack in force; else every tenant has a first version.
     implied: bool
 
@@ -73,6 +76,7 @@ class Versions(RuleFiles):
         self.add_file_commands()
         for add in (self._add_push, self._add_pull, self._add_list, self._add_diff):
             add()
+        add_version_commands(self)
 
     def _add_push(self) -> None:
         text = (
@@ -84,7 +88,9 @@ class Versions(RuleFiles):
         @self.group.command("push", help=self.help(text, example))
         @file_argument
         @tenant_option
-        @click.option("--note", default="", help="What changed, for the list of versions.")
+        @note_option
+        @click.option("--break-glass", metavar="NOTE", callback=read_note, help="Without approval, and why.")
+        @by_option
         @click.option("--dry-run", is_flag=True, help="Show what would change, and save nothing.")
         @click.option("--yes", "-y", is_flag=True, help="Remove rules without asking.")
         @json_option
@@ -93,6 +99,8 @@ class Versions(RuleFiles):
             file: Path,
             tenant_id: str,
             note: str,
+            break_glass: str | None,
+            actor: str,
             dry_run: bool,
             yes: bool,
             as_json: bool,
@@ -120,10 +128,12 @@ class Versions(RuleFiles):
                 return
             if not yes:
                 _confirm_removal(changes, as_json=as_json)
-            version = self._save(data, tenant_id, before, admitted, note)
+            saved = self._save(data, tenant_id, before, admitted, note, actor, break_glass)
+            is_active = saved.state is VersionState.ACTIVE
+            said = "in force" if is_active else "proposed; another person or key has to approve it"
             show(
-                found | {"version": version, "saved": True},
-                f"Version {version} is in force.",
+                found | version_out(saved) | {"saved": True},
+                f"Version {saved.version} is {said}.",
                 as_json=as_json,
             )
 
@@ -134,23 +144,20 @@ class Versions(RuleFiles):
         before: StoredRuleSet | None,
         admitted: CheckedRuleFile,
         note: str,
-    ) -> int:
+        actor: str,
+        break_glass: str | None,
+    ) -> RuleSetVersion:
         """Store what passed the gate as the version after the one it was compared with."""
-        version = 1 if before is None or before.version is None else before.version + 1
-        pushed = admitted.text if admitted.extends is not None else None
-        now_ms = clock.now_ms()
-
-        async def work(store: Store) -> None:
-            try:
-                await store.write(
-                    self.kept.insert(tenant_id, version, admitted.document, note, now_ms, pushed),
-                    note_change(self.kept.area, tenant_id, str(version), now_ms),
-                )
-            except Clash:
-                fail("somebody else pushed a version at the same moment; pull, compare, and push again")
-
-        run_for_tenant(data, tenant_id, work)
-        return version
+        rules = NewRules(admitted.document, admitted.text if admitted.extends is not None else None)
+        over = before.version if before is not None else None
+        saved: RuleSetVersion = steps_of(
+            self,
+            data,
+            tenant_id,
+            actor,
+            lambda steps: steps.push(rules, note, over=over, break_glass=break_glass),
+        )
+        return saved
 
     def _add_pull(self) -> None:
         text = (
@@ -162,7 +169,7 @@ class Versions(RuleFiles):
 
         @self.group.command("pull", help=self.help(text, f"pull --tenant ten_0190… --output {self.example}"))
         @tenant_option
-        @click.option("--version", type=_VERSION, help="Which version; the one in force when left out.")
+        @click.option("--version", type=VERSION, help="Which version; the one in force when left out.")
         @click.option("--resolved", is_flag=True, help="The whole rule set, with the rules of its pack.")
         @click.option(
             "--output", type=click.Path(dir_okay=False, path_type=Path), help="A file; else standard output."
@@ -184,7 +191,7 @@ class Versions(RuleFiles):
             )
 
     def _add_list(self) -> None:
-        text = f"List the versions of a tenant's {self.noun}, newest first; the first is in force."
+        text = f"List the versions of a tenant's {self.noun}, newest first; one of them is active."
 
         @self.group.command("list", help=self.help(text, "list --tenant ten_0190…"))
         @tenant_option
@@ -194,11 +201,10 @@ class Versions(RuleFiles):
             found = run_for_tenant(
                 data, tenant_id, lambda store: store.read(self.kept.select_versions(tenant_id))
             )
-            rows = [
-                {"version": row[0], "digest": row[1][:12], "note": row[2], "createdAt": timestamp(row[3])}
-                for row in found
-            ]
-            show_table("Versions", rows, as_json=as_json)
+            versions = [version_out(version_of(row)) for row in found]
+            shown = ("version", "state", "note", "author", "approvedBy", "createdAt")
+            rows = [{name: one[name] for name in shown} for one in versions]
+            show_table("Versions", versions if as_json else rows, as_json=as_json)
 
     def _add_diff(self) -> None:
         text = f"Show what FILE (or version --to) changes against a tenant's {self.noun}."
@@ -206,10 +212,8 @@ class Versions(RuleFiles):
         @self.group.command("diff", help=self.help(text, f"diff {self.example} --tenant ten_0190…"))
         @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
         @tenant_option
-        @click.option("--version", type=_VERSION, help="Compare with this version, not the one in force.")
-        @click.option(
-            "--to", "to_version", type=_VERSION, help="Compare two stored versions, without a file."
-        )
+        @click.option("--version", type=VERSION, help="Compare with this version, not the one in force.")
+        @click.option("--to", "to_version", type=VERSION, help="Compare two stored versions, without a file.")
         @json_option
         @data_option
         def compare(

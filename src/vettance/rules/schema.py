@@ -59,7 +59,11 @@ class Namespace(NamedTuple):
 class Schema:
     """All names a rule may use. A declared field wins over a namespace that would also cover its name."""
 
-    def __init__(self, fields: Iterable[Field], namespaces: Iterable[Namespace] = ()) -> None:
+    def __init__(
+        self, fields: Iterable[Field], namespaces: Iterable[Namespace] = (), *, labelled: bool = False
+    ) -> None:
+        """`labelled`: tenants say of its events whether they were fraud, and rules may count that."""
+        self.labelled = labelled
         self.fields: dict[str, Field] = {}
         self.namespaces: dict[str, Namespace] = {}
         for field in fields:

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from vettance.errors import Refusal
 from vettance.rules.compiler import CompiledRules, Facts
 from vettance.rules.language import CheckedText
-from vettance.rules.rule import JSON, RuleTest
+from vettance.rules.rule import JSON, LABELS, RuleTest
 from vettance.velocity.port import Velocity
 
 #: The moment of a tested event when its test names none: an ordinary Thursday at noon.
@@ -45,6 +45,10 @@ def try_rule(
         for order, (at_ms, given, number) in enumerate(moments):
             event = parse(numbered(given.event, number), at_ms)
             velocity.observe(_TENANT, str(order), at_ms, compiled.observe(compiled.facts(event)))
+            if given.label is not None:
+                said = compiled.label(event, 1.0, fraud=LABELS[given.label])
+                if said is not None:
+                    velocity.observe(_TENANT, f"{order}.label", at_ms, said)
         facts = compiled.facts(parse(test.event, now_ms))
     except Refusal as refusal:
         details = "; ".join(f"{path}: {message}" for path, message in refusal.details.items())

@@ -9,21 +9,25 @@ from pathlib import Path
 
 from vettance import __version__, clock
 from vettance.aml import sql as aml_sql
-from vettance.aml.assemble import assemble
+from vettance.aml.assemble import Aml, assemble
 from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.rescreening import Rescreener
+from vettance.audit.audited_store import AuditedStore
+from vettance.backtests.api import BacktestDoors
+from vettance.backtests.run_backtests import BacktestRunner
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.api import DecisionDoors
 from vettance.decisions.evaluate import Evaluator
-from vettance.decisions.features import fraud_schema
-from vettance.decisions.network import Network, Records, open_records
+from vettance.decisions.rule_context import fraud_context
+from vettance.decisions.take_label import LabelTaker
 from vettance.deployment.connect import connect_velocity, counters_of, stores_of
 from vettance.events import sql as events_sql
 from vettance.exchange.worker import importer
 from vettance.fairness.skipped_rows import Skipped
 from vettance.feedback.api import FeedbackDoors
+from vettance.governance.governance import Governance
 from vettance.history.api import HistoryDoors
 from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
@@ -40,22 +44,29 @@ from vettance.lists.api import ListDoors
 from vettance.ops.gauges import Cache, Measurer, keep_noting, keep_reporting
 from vettance.ops.start_progress import StartProgress
 from vettance.processes.malloc import give_back
+from vettance.quality.quality_parts import assemble_quality
 from vettance.redis_link.down import StateDown
 from vettance.replays.replay import StoredReplays
 from vettance.retention import sql as retention_sql
+from vettance.reviews.review_parts import assemble_reviews
+from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
+from vettance.rules.versioning import BROKE_GLASS
 from vettance.server.change_feed import ChangeFeed, Reload
 from vettance.server.fraud_memory import fraud_memory
 from vettance.server.key_mirror import KeyMirror
+from vettance.server.network_schema import network_schema
 from vettance.server.stop_times import SNAPSHOT_S_MAX
 from vettance.server.tenant_tasks import TenantTasks
 from vettance.settings.secret_key import load_secret
-from vettance.settings.settings import Role, Settings
+from vettance.settings.settings import ProcessRole, Settings
+from vettance.snoozes import sql as snoozes_sql
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import CounterSlot, take_place
 from vettance.tenants import sql as tenants_sql
 from vettance.tenants.browser_token import TokenIssuer
+from vettance.tenants.key_scope import KeyScope
 from vettance.tenants.key_use import keep_recording
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.new_keys import NewKeys
@@ -64,9 +75,11 @@ from vettance.watchlists import sql as watchlists_sql
 from vettance.watchlists.refresh import IndexKeeper
 from vettance.watchlists.search import Searchers
 from vettance.watchlists.subject_screening import SHOWN_MIN
+from vettance.web.audited_routes import audited
 from vettance.web.edge import Asgi, Edge
 from vettance.web.gate import Gate
 from vettance.web.pages import Check, with_pages
+from vettance.web.routing import reached_by
 from vettance.webhooks import sql as webhooks_sql
 from vettance.webhooks.api import WebhookDoors
 from vettance.webhooks.deliverer_process import WorkerProcess
@@ -85,6 +98,8 @@ class Service:
 
     #: Returns why this process must not answer together with others at its database, where that is so.
     misplaced: Callable[[], str | None] | None = None
+    #: What the server calls: the edge, or what is wrapped around it.
+    app: Asgi
 
     def __init__(self, settings: Settings, store: Store, place: CounterSlot | None = None) -> None:
         self.settings = settings
@@ -98,53 +113,70 @@ class Service:
         self.tokens = TokenIssuer(secret)
         skipped = self.skipped = Skipped(self.meters)
         self.mirror = KeyMirror(store, self.keys, self.tokens, skipped)
-        stores = self.stores = stores_of(settings)
+        self.stores = stores_of(settings)
         counters = self.counters = counters_of(settings, secret)
         velocity = connect_velocity(clock.now_ms)
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
-        cache = self.rule_cache = _rule_cache(settings)
+        schema = self.schema = network_schema(settings)
+        cache = self.rule_cache = RuleCache(lambda document: compile_document(document, schema))
         self.jobs = Worker(store, self.evaluator, self.ids)
-        decided = self.evaluator.decided_since_start
-        self.compactor = Compactor(store, decided, self._tenants_of_others, self.jobs.is_bursting)
+        decided, others = self.evaluator.decided_since_start, self._tenants_of_others
+        self.compactor = Compactor(store, decided, others, self.jobs.is_bursting)
         self.follower = SessionSync(store, self.evaluator.sessions, skipped=skipped, marks=counters.marks)
-        folder = settings.data / "memory"
-        self.memory = fraud_memory(store, counters, velocity, self.evaluator, cache, folder, skipped)
+        self.memory = fraud_memory(
+            store, counters, velocity, self.evaluator, cache, settings.data / "memory", skipped
+        )
         self.tally = counters.quota_usage(store)
-        gate = Gate(self.keys, counters.limits(), self.tokens)
-        self.lists = ListDoors(store, self.ids, self.evaluator.lists, skipped=skipped)
+        acts = self.acts = AuditedStore(store, self.ids)
+        self.lists = ListDoors(acts, self.ids, self.evaluator.lists, skipped=skipped)
         self.watchlists = IndexKeeper(store, settings.data)
         self.searchers = Searchers(settings.searchers, SHOWN_MIN, self.meters)
         self.screening = ScreeningDoors(
-            store, self.ids, self.watchlists, searchers=self.searchers, meters=self.meters
+            acts, self.ids, self.watchlists, searchers=self.searchers, meters=self.meters
         )
         self.rescreener = Rescreener(store, self.screening.screener, self.watchlists, settings.data)
-        velocity, turns = connect_velocity(), stores.turns(store)
-        screener, countries = self.screening.screener, settings.jurisdictions
-        self.aml = assemble(store, velocity, self.ids, settings.data, screener, countries, turns, self.meters)
+        self.aml = self._aml_parts(acts)
         self.importer = importer(store, self.evaluator, self.aml.monitor, self.ids, connect_velocity)
         self.worker = WorkerProcess(settings, store, self.place)
-        unsafe = settings.unsafe_webhooks
-        self.postman = WebhookClient(unsafe=unsafe, name_servers=settings.name_servers)
-        webhooks = WebhookDoors(store, self.ids, vault, self.postman, self._subscribed, unsafe=unsafe)
+        self.postman = WebhookClient(unsafe=settings.unsafe_webhooks, name_servers=settings.name_servers)
+        webhooks = WebhookDoors(
+            acts, self.ids, vault, self.postman, self._subscribed, unsafe=settings.unsafe_webhooks
+        )
         self.finder = DecisionFinder(store)
         self.attendants = self._attendants()
         self.refresher = ChangeFeed(store, self._reloads())
         self.replays = StoredReplays(store, vault, claims=counters.claims)
-        explainer = Explainer(store, self.evaluator, cache, EntityLinker(store, self.finder))
+        self.linker = EntityLinker(store, self.finder)
+        conditions = ConditionReader(schema)
+        explainer = self.explainer = Explainer(store, self.evaluator, cache, self.linker, conditions)
+        take_label = LabelTaker(acts, self.evaluator).take
+        self.reviews = assemble_reviews(acts, self.ids, self.evaluator, take_label, self.keys.tenant)
+        self.governance = Governance(acts, self.ids, settings.jurisdictions, self.evaluator, self.aml.monitor)
+        self.quality = assemble_quality(store, cache, conditions, self.evaluator.tenants)
+        self.backtests = BacktestRunner(store, settings.data)
         routes = (
             *DecisionDoors(self.evaluator).routes(),
-            *self.lists.routes(),
-            *webhooks.routes(),
+            *reached_by(self.lists.routes(), KeyScope.DECIDE, KeyScope.MANAGE),
+            *reached_by(webhooks.routes(), KeyScope.DECIDE, KeyScope.MANAGE),
             *BrowserDoors(store, self.ids, self.tokens, self.evaluator, self.follower).routes(),
             *sdk_routes(),
             *HistoryDoors(self.finder, DecisionCounter(store, self.finder), explainer).routes(),
-            *FeedbackDoors(store, self.ids).routes(),
+            *FeedbackDoors(acts, self.ids, take_label).routes(),
+            *reached_by(self.reviews.doors.routes(), KeyScope.REVIEW, KeyScope.DECIDE),
+            *self.governance.routes(),
+            *self.quality.doors.routes(),
+            *BacktestDoors(acts, self.ids, fraud_context(connect_velocity, schema)).routes(),
             *JobDoors(store, self.ids, self.jobs).routes(),
             *self.aml.doors.routes(),
             *self.screening.routes(),
         )
-        self.routes = with_pages(routes, self._checks(), __version__, self._notices())
-        self.edge = Edge(
+        self.routes = with_pages(audited(routes, acts), self._checks(), __version__, self._notices())
+        self.app = self.edge = self._edge(settings, Gate(self.keys, counters.limits(), self.tokens))
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def _edge(self, settings: Settings, gate: Gate) -> Edge:
+        """Return what every request goes through first."""
+        return Edge(
             self.routes,
             gate,
             ids=self.ids,
@@ -152,11 +184,16 @@ class Service:
             proxies=settings.proxies,
             replays=self.replays,
             meters=self.meters,
-            is_new_key=NewKeys(store, secret, self.keys, self._reload_rules_of_new).find,
+            is_new_key=NewKeys(self.store, self.secret, self.keys, self._reload_rules_of_new).find,
         )
-        #: What the server calls: the edge, or what is wrapped around it.
-        self.app: Asgi = self.edge
-        self._tasks: list[asyncio.Task[None]] = []
+
+    def _aml_parts(self, store: Store) -> Aml:
+        """Return what watches for money laundering."""
+        velocity, turns = connect_velocity(), self.stores.turns(self.store)
+        screener, countries = self.screening.screener, self.settings.jurisdictions
+        return assemble(
+            store, velocity, self.ids, self.settings.data, screener, countries, turns, self.meters
+        )
 
     def _attendants(self) -> tuple[TenantTasks, TenantTasks]:
         """Return what fills memories from the log, which takes long, when rules change or a write failed."""
@@ -180,7 +217,9 @@ class Service:
             tenants_sql.AREA: self.mirror.reload_keys,
             tenants_sql.DELETED: self._forget_tenant,
             lists_sql.AREA: self.lists.reload,
+            snoozes_sql.AREA: lambda tenant, _subject: self.governance.snoozes.reload(tenant),
             DECIDING.area: self.attendants[0].ask,
+            BROKE_GLASS: _report_broken_glass,
             webhooks_sql.AREA: self._reload_webhooks,
             websdk_sql.AREA: self.mirror.reload_tokens,
             aml_sql.AREA: self.attendants[1].ask,
@@ -200,6 +239,7 @@ class Service:
         await self.mirror.reload_keys("", "")
         await self.mirror.reload_tokens("", "")
         await self.lists.load()
+        await self.governance.snoozes.load()
         newest = await self.store.read(events_sql.select_last_event())
         if newest:
             self.ids.floor(newest[0][1])
@@ -222,7 +262,7 @@ class Service:
         await self.follower.catch_up()
         self.evaluator.follow(self.follower.freshen)
         await self.watchlists.reload()
-        if self.watchlists.current is not None and self.settings.role is not Role.WORKER:
+        if self.watchlists.current is not None and self.settings.role is not ProcessRole.WORKER:
             self.searchers.ensure(self.watchlists.current.folder)
         # What was loaded stays for long: keeping it out of the collector's sight spares every later pass.
         gc.collect()
@@ -241,7 +281,7 @@ class Service:
             asyncio.create_task(keep_noting(self.store)),
             asyncio.create_task(record_when_proven(self.store, self.secret, self.keys)),
         ]
-        if self.settings.role is not Role.WEB:
+        if self.settings.role is not ProcessRole.WEB:
             self._tasks.append(asyncio.create_task(self.stores.keep_leading(self._do_duties)))
 
     def _tenants_of_others(self) -> Iterable[str]:
@@ -252,7 +292,8 @@ class Service:
         """Do, for ever, what exactly one process of a deployment does at a time; if one fails, all end."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self.compactor.run(tuple(self.evaluator.tenants())))
-            for duty in (self.replays, self.jobs, self.importer, self.rescreener):
+            duties = self.replays, self.jobs, self.importer, self.rescreener, self.reviews.keeper
+            for duty in (*duties, self.quality.counter, self.backtests):
                 group.create_task(duty.run())
 
     async def stop(self) -> None:
@@ -265,6 +306,7 @@ class Service:
         self.aml.names.close()
         self.screening.screener.close()
         await self.searchers.close()
+        await self.governance.close()
         await self.postman.close()
         with contextlib.suppress(StoreDown, StateDown):
             await self.tally.save()
@@ -283,6 +325,7 @@ class Service:
 
     async def _forget_names(self, tenant: str, _subject: str) -> None:
         """Make what is remembered of a tenant anew from the log: a customer was erased from it."""
+        await self.governance.snoozes.reload(tenant)
         self.finder.forget(tenant)
         self.memory.forget(tenant)
         self.evaluator.request_rebuild(tenant)
@@ -302,10 +345,11 @@ class Service:
         self.aml.preserver.forget(tenant)
         self.memory.forget(tenant)
         self.finder.forget(tenant)
+        self.reviews.opener.forget(tenant)
 
     def _subscribed(self, tenant: str) -> None:
         self.evaluator.subscribe(tenant)
-        if self.settings.role is not Role.WEB:
+        if self.settings.role is not ProcessRole.WEB:
             self.worker.ensure()
 
     async def _rebuild(self, tenant: str) -> None:
@@ -344,13 +388,10 @@ class Service:
         return f"{impaired} not by what the store says: see `vettance doctor`" if impaired else None
 
 
-def _rule_cache(settings: Settings) -> RuleCache:
-    schema = fraud_schema(Network(*map(_open_records, (settings.geoip_country, settings.geoip_asn))))
-    return RuleCache(lambda document: compile_document(document, schema))
-
-
-def _open_records(path: Path | None) -> Records | None:
-    return open_records(path) if path is not None else None
+async def _report_broken_glass(tenant: str, subject: str) -> None:
+    """Say loudly that rules came into force past their approval; its note stays in the version."""
+    kind, version = subject.split()
+    _log.error("rules_break_glass", tenant=tenant, kind=kind, version=int(version))
 
 
 def _log_error(request_id: str, error: BaseException) -> None:

@@ -11,13 +11,13 @@ import msgspec
 from vettance import __version__
 from vettance.commands import Whole, data_option, fail, settings_of
 from vettance.db.engine import StoreDown
-from vettance.ops.preflight import probe_addresses, probe_metrics, probe_redis
+from vettance.ops.preflight import probe_addresses, probe_listening, probe_redis
 from vettance.ops.server_note import note_server, remove_note
 from vettance.processes.malloc import give_back_early
 from vettance.processes.worker_pool import Child, WorkerPool
 from vettance.redis_link.down import StateDown
 from vettance.settings.secret_key import check_secret
-from vettance.settings.settings import Role, Settings
+from vettance.settings.settings import ProcessRole, Settings
 from vettance.telemetry.logs import configure_logs
 
 WORKERS_MAX = 31  # Each has two places on the board of figures (see `ops.board`).
@@ -35,9 +35,9 @@ WORKERS_MAX = 31  # Each has two places on the board of figures (see `ops.board`
 )
 @click.option(
     "--role",
-    default=Role.ALL.value,
+    default=ProcessRole.ALL.value,
     show_default=True,
-    type=click.Choice([role.value for role in Role]),
+    type=click.Choice([role.value for role in ProcessRole]),
     help="Answer requests (web), do the work behind them (worker), or both.",
 )
 @click.option("--seat", hidden=True)
@@ -54,7 +54,7 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
     from vettance.server.web_process import REFUSALS, serve_until_stopped
 
     give_back_early()
-    settings = msgspec.structs.replace(settings_of(data, make=True), role=Role(role))
+    settings = msgspec.structs.replace(settings_of(data, make=True), role=ProcessRole(role))
     configure_logs(settings.log_level)
     if seat is not None:
         _serve_as_child(settings, Child(seat))
@@ -63,7 +63,7 @@ def serve(host: str, port: int, workers: int, role: str, seat: str | None, data:
     if settings.unsafe_webhooks:
         _warn_of_unsafe_webhooks()
     try:
-        listener = None if settings.role is Role.WORKER else _listen(host, port)
+        listener = None if settings.role is ProcessRole.WORKER else _listen(host, port)
         _check_options(settings)
         say = partial(_print_ready if listener is None else partial(_print_address, listener), settings.data)
         if listener is None or workers == 1:
@@ -100,13 +100,13 @@ def _check_options(settings: Settings) -> None:
     """Refuse what can be seen before anything is started or any process forked. Raises `SettingsError`."""
     check_secret(settings)
     probe_addresses(settings)
-    probe_metrics(settings)
+    probe_listening(settings)
     probe_redis(settings)
 
 
 def _check_sharing(settings: Settings, workers: int) -> None:
     """Refuse what would have several processes where only one can be."""
-    if workers == 1 and settings.role is Role.ALL:
+    if workers == 1 and settings.role is ProcessRole.ALL:
         return
     asked = f"--workers {workers}" if workers > 1 else f"--role {settings.role.value}"
     missing = [
@@ -134,15 +134,12 @@ def _warn_of_unsafe_webhooks() -> None:
 
 def _listen(host: str, port: int) -> socket.socket:
     """Take the port before anything else, so that a taken one is said at once."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    from vettance.server.web_process import listen
+
     try:
-        listener.bind((host, port))
+        return listen(host, port)
     except OSError as error:
-        listener.close()
         fail(f"cannot listen on {host}:{port}: {error.strerror or error}")
-    return listener
 
 
 def _print_address(listener: socket.socket, data: Path) -> None:

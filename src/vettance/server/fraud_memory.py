@@ -7,6 +7,7 @@ from typing import Protocol
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.label_memory import LabelReplayer
 from vettance.decisions.shared_velocity import SharedMemory
 from vettance.decisions.velocity_rebuild import VelocityRebuilder
 from vettance.deployment.protocols import Counters
@@ -75,6 +76,7 @@ def fraud_memory(
         shared = SharedMemory(store, counters.shared_velocity, cache, skipped=skipped)
         evaluator.share(shared)
         return SharedFraudMemory(shared, snapshots)
-    written = VelocitySnapshots(store, velocity, evaluator, snapshots)
+    labels = LabelReplayer(store, velocity, skipped)
+    written = VelocitySnapshots(store, velocity, evaluator, snapshots, note_labels=labels.note_newest)
     rebuilder = VelocityRebuilder(store, velocity, evaluator, cache, written.restore, skipped=skipped)
     return OwnFraudMemory(rebuilder, written)

@@ -9,7 +9,8 @@ from vettance.deployment.connect import connect_store
 from vettance.ops.metrics_server import MetricsDoor
 from vettance.ops.start_progress import StartProgress, reporting
 from vettance.server.application import Service
-from vettance.settings.settings import Role, Settings
+from vettance.server.console_front import with_console
+from vettance.settings.settings import ProcessRole, Settings
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import take_place
 from vettance.webhooks.secret_check import prove_secret
@@ -23,7 +24,7 @@ _log = logger()
 @contextlib.asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[Service]:
     """Open the store that the settings name and run a service on it, until the block ends."""
-    place = take_place("worker" if settings.role is Role.WORKER else "web")
+    place = take_place("worker" if settings.role is ProcessRole.WORKER else "web")
     tracing = _open_tracing(settings)
     progress = StartProgress()
     async with reporting(progress):
@@ -36,6 +37,8 @@ async def running(settings: Settings) -> AsyncIterator[Service]:
             service = Service(settings, store if tracing is None else tracing.store(store), place)
             if tracing is not None:
                 service.app = tracing.edge(service.edge, service.routes)
+            if settings.console and settings.console_address is None:
+                service.app = with_console(service, service.app)
             await service.start(progress)
         except BaseException:
             await store.close()

@@ -4,8 +4,9 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import uvicorn
@@ -17,6 +18,7 @@ from vettance.deployment.connect import stores_of
 from vettance.limits.connection_shares import ConnectionShares, connections_max
 from vettance.redis_link.down import StateDown
 from vettance.server.application import Service
+from vettance.server.console_front import console_alone
 from vettance.server.lifecycle import running
 from vettance.server.stop_times import REQUESTS_S_MAX
 from vettance.settings.settings import Settings, SettingsError
@@ -38,9 +40,16 @@ class Server(uvicorn.Server):
     is_asked_to_stop = False
 
     def __init__(
-        self, config: uvicorn.Config, place: CounterSlot, shares: ConnectionShares, say: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        place: CounterSlot,
+        shares: ConnectionShares,
+        say: Callable[[], None],
+        others: Mapping[int, uvicorn.Config] = MappingProxyType({}),
     ) -> None:
+        """`others` configure sockets (by their number) on which another application answers."""
         super().__init__(config)
+        self._others = others
         self._shares = shares
         self._place = place
         self._say = say
@@ -58,7 +67,7 @@ class Server(uvicorn.Server):
         meters = self._place.meters
         make = partial(
             EdgeProtocol,
-            self.config,
+            self._others.get(listener.fileno(), self.config),
             self.server_state,
             self.lifespan.state,
             tell=meters.connected,
@@ -104,10 +113,29 @@ async def serve_until_stopped(
             service.worker.begin_stop()
             return
         shares = ConnectionShares(connections_max(), by_address=settings.proxies == 0)
-        server = Server(server_config(service.app), service.place, shares, say)
+        sockets, others = [listener], {}
+        # Of several processes of a server the first one shows the console, where that has its own address.
+        if settings.console_address is not None and service.place.slot == 0:
+            sockets.append(listen(*settings.console_address))
+            others[sockets[-1].fileno()] = config = server_config(console_alone(service))
+            config.load()
+        server = Server(server_config(service.app), service.place, shares, say, others)
         draining = asyncio.create_task(_drain_with(server, service))
-        await server.serve(sockets=[listener])
+        await server.serve(sockets=sockets)
         draining.cancel()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Take a port before anything listens on it. Raises `OSError`."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError:
+        listener.close()
+        raise
+    return listener
 
 
 async def _drain_with(server: uvicorn.Server, service: Service) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from vettance.reference.jurisdictions import Jurisdictions, read_codes
+from vettance.settings.oidc_settings import ROLE_CLAIM, SCOPES, OidcSettings, read_oidc
 from vettance.settings.retention_policy import Policy
 from vettance.settings.urls import read_collector_url, read_database_url, read_name_servers, read_redis_url
 from vettance.telemetry.shared_counters import SEARCHERS_MAX
@@ -28,7 +29,7 @@ class Environment(enum.StrEnum):
     DEVELOPMENT = "development"
 
 
-class Role(enum.StrEnum):
+class ProcessRole(enum.StrEnum):
     """What a process does: answer requests, work in the background, or both."""
 
     WEB = "web"
@@ -48,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     data: Path = Path("vettance-data")
     database_url: str | None = None
-    role: Role = Role.ALL
+    role: ProcessRole = ProcessRole.ALL
     environment: Environment = Environment.DEVELOPMENT
     secret: bytes | None = None
     geoip_country: Path | None = None
@@ -58,7 +59,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     redis: str | None = None
     metrics: tuple[str, int] | None = None
     traces: str | None = None
+    console: bool = True
+    console_address: tuple[str, int] | None = None
     proxies: int = 0
+    session_idle_minutes: int = 30
+    session_hours: int = 12
+    oidc: OidcSettings | None = None
     unsafe_webhooks: bool = False
     name_servers: tuple[str, ...] = ()
     searchers: int = 1
@@ -130,6 +136,13 @@ SETTINGS = (
         "Where OpenTelemetry traces go (OTLP over HTTP). Needs `pip install vettance[otel]`.",
     ),
     SettingRow(
+        "VETTANCE_CONSOLE",
+        "on, off, or an address such as 127.0.0.1:8081",
+        "on",
+        "Where the console is: under `/console` at the address of the API, nowhere, or at an address of its "
+        "own and then not at that of the API.",
+    ),
+    SettingRow(
         "VETTANCE_PROXIES",
         "0 to 9",
         "0",
@@ -149,6 +162,29 @@ SETTINGS = (
         "days",
         "0",
         "The same for screenings that opened no case and joined none; the others stay with their case.",
+    ),
+    SettingRow(
+        "VETTANCE_SESSION_IDLE_MINUTES",
+        "1 to 1440",
+        "30",
+        "How long a session of the console lives while nobody uses it.",
+    ),
+    SettingRow(
+        "VETTANCE_SESSION_HOURS", "1 to 168", "12", "How long a session of the console lives at most."
+    ),
+    SettingRow("VETTANCE_OIDC_ISSUER", "an https URL", "none", "The OpenID provider that signs people in."),
+    SettingRow("VETTANCE_OIDC_CLIENT_ID", "a text", "none", "What this service is to the provider."),
+    SettingRow(
+        "VETTANCE_OIDC_CLIENT_SECRET", "a text", "none", "Its secret there; a public client has none."
+    ),
+    SettingRow("VETTANCE_OIDC_SCOPES", "words", SCOPES, "What is asked of the provider."),
+    SettingRow("VETTANCE_OIDC_ROLE_CLAIM", "a name", ROLE_CLAIM, "The claim whose values give roles."),
+    SettingRow(
+        "VETTANCE_OIDC_ROLES",
+        "a list",
+        "none",
+        "Which roles a value of that claim gives, such as `fraud-team=ten_…:analyst+lead,heads=ten_…:admin`. "
+        "Without it, administrators give roles as to anybody.",
     ),
     SettingRow("VETTANCE_KEEP_JOBS", "days", "30", "The same for settled jobs of `POST /events/async`."),
     SettingRow("VETTANCE_KEEP_DELIVERIES", "days", "90", "The same for settled deliveries of webhooks."),
@@ -210,6 +246,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
     proxies = environ.get("VETTANCE_PROXIES") or "0"
     if (hops := read_whole(proxies, 0, 9)) is None:
         raise SettingsError("VETTANCE_PROXIES must be a number from 0 to 9")
+    is_shown, console_address = _console(environ)
     return Settings(
         data=Path(data or environ.get("VETTANCE_DATA") or "vettance-data"),
         database_url=_read_url(environ, "VETTANCE_DATABASE_URL", read_database_url),
@@ -222,7 +259,12 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         redis=_read_url(environ, "VETTANCE_REDIS_URL", read_redis_url),
         metrics=_address(environ, "VETTANCE_METRICS"),
         traces=_collector(environ),
+        console=is_shown,
+        console_address=console_address,
         proxies=hops,
+        session_idle_minutes=_read_count(environ, "VETTANCE_SESSION_IDLE_MINUTES", 30, 1440),
+        session_hours=_read_count(environ, "VETTANCE_SESSION_HOURS", 12, 168),
+        oidc=_oidc(environ),
         unsafe_webhooks=unsafe == "1",
         name_servers=_name_servers(environ),
         searchers=_read_searchers(environ),
@@ -241,6 +283,20 @@ def _read_searchers(environ: Mapping[str, str]) -> int:
     if (searchers := read_whole(text, 0, SEARCHERS_MAX)) is None:
         raise SettingsError(f"VETTANCE_SEARCHERS must be a number from 0 to {SEARCHERS_MAX}")
     return searchers
+
+
+def _read_count(environ: Mapping[str, str], variable: str, default: int, most: int) -> int:
+    count = read_whole(environ.get(variable) or str(default), 1, most)
+    if count is None:
+        raise SettingsError(f"{variable} must be a number from 1 to {most}")
+    return count
+
+
+def _oidc(environ: Mapping[str, str]) -> OidcSettings | None:
+    try:
+        return read_oidc(environ)
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
 
 
 def _name_servers(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -274,6 +330,18 @@ def _address(environ: Mapping[str, str], variable: str) -> tuple[str, int] | Non
     if not colon or port is None:
         raise SettingsError(f"{variable} must be an address and a port, such as 127.0.0.1:9464")
     return host.strip("[]") or "127.0.0.1", port
+
+
+def _console(environ: Mapping[str, str]) -> tuple[bool, tuple[str, int] | None]:
+    """Return whether there is a console, and its address where it has one of its own."""
+    text = (environ.get("VETTANCE_CONSOLE") or "on").lower()
+    if text in ("on", "off"):
+        return text == "on", None
+    try:
+        return True, _address(environ, "VETTANCE_CONSOLE")
+    except SettingsError:
+        message = "VETTANCE_CONSOLE must be on, off, or an address and a port, such as 127.0.0.1:8081"
+        raise SettingsError(message) from None
 
 
 def _read_policy(environ: Mapping[str, str]) -> Policy:

@@ -6,6 +6,7 @@ import msgspec
 
 from vettance.db.engine import EVERYBODY, Row, Statement, everyone, insert, scoped
 from vettance.db.tables import API_KEY, CHANGE, DEPLOYMENT, TENANT, Insert
+from vettance.tenants.key_scope import read_scopes, stored_scopes
 from vettance.tenants.tenant import SETTINGS, Key, Tenant
 from vettance.wire.payload import encode
 
@@ -17,7 +18,7 @@ DELETED = "tenant_deleted"
 _COLUMNS = ("aml", "throttle", "quota", "collect_key", "require_origin")
 _WITHOUT_COLUMN = tuple(name for name in SETTINGS if name not in _COLUMNS)
 _TENANT = ", ".join(("id", "name", *_COLUMNS, "settings"))
-_KEY = "id, tenant, digest, hint, created_at_ms, revoked_at_ms, name, last_used_at_ms"
+_KEY = "id, tenant, digest, hint, created_at_ms, revoked_at_ms, name, last_used_at_ms, scopes"
 
 
 _INSERT_TENANT: Final = Insert(TENANT, f"{_TENANT}, created_at_ms")
@@ -57,6 +58,24 @@ def select_tenant(tenant_id: str) -> Statement:
     )
 
 
+def select_settings(tenant_id: str) -> Statement:
+    """(settings,) of one tenant, as they are stored."""
+    return Statement(
+        "SELECT settings FROM tenant WHERE id = ?", (tenant_id,), tenant=tenant_id, tables=TENANT
+    )
+
+
+def demand_settings(tenant_id: str, settings: str) -> Statement:
+    """Change nothing, and demand that the settings of a tenant are still these; `Lost` when they are not."""
+    return Statement(
+        "UPDATE tenant SET settings = ? WHERE id = ? AND settings = ?",
+        (settings, tenant_id, settings),
+        rows=1,
+        tenant=tenant_id,
+        tables=TENANT,
+    )
+
+
 def tenant_of(row: Row) -> Tenant:
     """Make a tenant of a row of `select_tenant` or `select_tenants`."""
     tenant_id, name, *columns, others = row
@@ -70,12 +89,12 @@ def tenant_of(row: Row) -> Tenant:
     return Tenant(id=tenant_id, name=name, **known)
 
 
-_INSERT_KEY: Final = Insert(API_KEY, "tenant, id, digest, hint, created_at_ms, name")
+_INSERT_KEY: Final = Insert(API_KEY, "tenant, id, digest, hint, created_at_ms, name, scopes")
 
 
 def insert_key(key: Key) -> Statement:
     """Store a new key (its hash, never the key)."""
-    values = (key.id, key.digest, key.hint, key.created_at_ms, key.name)
+    values = (key.id, key.digest, key.hint, key.created_at_ms, key.name, stored_scopes(key.scopes))
     return insert(_INSERT_KEY, key.tenant, values)
 
 
@@ -161,6 +180,7 @@ def key_of(row: Row) -> Key:
         revoked_at_ms=row[5],
         name=row[6],
         last_used_at_ms=row[7],
+        scopes=read_scopes(row[8]),
     )
 
 

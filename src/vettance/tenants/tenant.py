@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from vettance.tenants.key_scope import SCOPES_DEFAULT, KeyScope
+
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _RANDOM_CHARS = 26
 _CHECK_CHARS = 6
@@ -25,6 +27,10 @@ SUBSCRIPTIONS_MAX = 1_000  # what has been measured; a decision waits for the ro
 LIST_ENTRIES_DEFAULT = 100_000
 LIST_ENTRIES_MAX = 10_000_000
 
+#: A review is due after so many hours, and expires so many days later.
+REVIEW_HOURS_DEFAULT = 24
+REVIEW_DAYS_DEFAULT = 30
+
 
 class Tenant(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     """One customer of the service. Everything stored belongs to exactly one tenant."""
@@ -39,6 +45,12 @@ class Tenant(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     tell_unknown: bool | None = None  # None: for test keys
     subscriptions: int = SUBSCRIPTIONS_DEFAULT
     list_entries: int = LIST_ENTRIES_DEFAULT
+    review_denied: bool = False
+    review_hours: int = REVIEW_HOURS_DEFAULT
+    review_days: int = REVIEW_DAYS_DEFAULT
+    review_checks: int = 0
+    rule_approval: bool = False
+    second_factor: bool = False
 
 
 class TenantSetting(NamedTuple):
@@ -62,6 +74,14 @@ SETTINGS: Final[Mapping[str, TenantSetting]] = {
     "list_entries": TenantSetting(
         "Entries of the allow and block lists together.", int, most=LIST_ENTRIES_MAX
     ),
+    "review_denied": TenantSetting("Open reviews of denied events too, not only of those held."),
+    "review_hours": TenantSetting("Hours until a review is due.", int, most=8_760),
+    "review_days": TenantSetting("Days after it was due when a review expires.", int, most=3_650),
+    "review_checks": TenantSetting(
+        "Settled reviews in a hundred that a second person looks at.", int, least=0, most=100
+    ),
+    "rule_approval": TenantSetting("Rules come into force only when another person or key approves them."),
+    "second_factor": TenantSetting("Demand a second factor of all who use the console."),
 }
 
 
@@ -76,6 +96,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     revoked_at_ms: int | None = None
     name: str = ""  # what people call it
     last_used_at_ms: int | None = None
+    scopes: frozenset[KeyScope] = SCOPES_DEFAULT
 
     @property
     def is_test(self) -> bool:
@@ -100,6 +121,30 @@ def make_key(*, live: bool) -> str:
     marker = "live" if live else "test"
     random_part = "".join(secrets.choice(_ALPHABET) for _ in range(_RANDOM_CHARS))
     return f"vtc_{marker}_{random_part}{_checksum(marker, random_part)}"
+
+
+def new_key(
+    key_id: str,
+    tenant_id: str,
+    name: str,
+    secret: bytes,
+    now_ms: int,
+    *,
+    live: bool,
+    scopes: frozenset[KeyScope] = SCOPES_DEFAULT,
+) -> tuple["Key", str]:
+    """Make a key; returns what is stored of it, and the key itself, which is shown once."""
+    text = make_key(live=live)
+    made = Key(
+        id=key_id,
+        tenant=tenant_id,
+        digest=key_digest(secret, text),
+        hint=key_hint(text),
+        created_at_ms=now_ms,
+        name=name,
+        scopes=scopes,
+    )
+    return made, text
 
 
 def is_key(text: str) -> bool:

@@ -8,7 +8,10 @@ the observations in a window that is not empty, `from_summary` from what is kept
 observations than are kept one by one. The ingredients that a summary uses decide what an engine keeps: no
 sums are kept where nothing asks for a total.
 
-The ingredients of entries: `count`, `first_ms` and `last_ms`; `values` in the order of their moments, their
+Labels are observations as well, of a series of their own: each adds 1 to the labels of its key, and one that
+is taken back adds -1 at the moment of the label that it takes back.
+
+The ingredients of entries: `count`, `first_ms`, `last_ms` and `moments`; `values` in that order, their
 sum `total`, the set `distinct` of them, `members` (the values or the set, whichever is at hand); `own`, the
 value of the asking event; `at_ms`, its moment, which a summary may use as well.
 """
@@ -39,6 +42,19 @@ class Summary(enum.Enum):
 VALUE_INGREDIENTS: Final = frozenset({"values", "total", "distinct", "members"})
 
 
+def standing(moments: Sequence[int], values: Sequence[float]) -> list[int]:
+    """Return the moments whose labels were not all taken back, in their order."""
+    left: dict[int, float] = {}
+    for moment, value in zip(moments, values, strict=True):
+        left[moment] = left.get(moment, 0.0) + value
+    return [moment for moment, value in left.items() if value > 0]
+
+
+def seconds_since(at_ms: int, moment_ms: Sequence[int]) -> float | None:
+    """Return how long ago the only moment of a list was; None where there is none."""
+    return (at_ms - moment_ms[0]) / 1000 if moment_ms else None
+
+
 class Range(enum.Enum):
     """Which values an aggregate can have, for the check that a comparison can hold."""
 
@@ -55,7 +71,7 @@ class AggregateKind:
     """One aggregate; its `doc` is its entry in the manual of the rule language."""
 
     name: str
-    takes: str  # the first argument: "condition" | "number" | "scalar"
+    takes: str  # the first argument: "condition" | "number" | "scalar"; "labels" take none
     keeps: str  # the kind of series: "moments" | "numbers" | "texts"
     result: str  # the type in the rule language: "number" | "true/false"
     default: Value  # the answer where nothing was recorded in the window
@@ -65,6 +81,7 @@ class AggregateKind:
     phrase: str | None  # in the summary of an AML alert; None: an alert does not mention it
     doc: str
     window_ms: int | None = None  # the window when `within` is left out; None: it must be written
+    fraud: bool | None = None  # whether labels of fraud or of legitimate events count; None: events do
 
     @cached_property
     def entry_needs(self) -> frozenset[str]:
@@ -286,6 +303,75 @@ _ROWS: Final = (
         Example: `abs(location.latitude - last(location.latitude, by=customer.external_id)) > 5`
         """,
         window_ms=WINDOW_MS_MAX,
+    ),
+    AggregateKind(
+        name="frauds",
+        takes="labels",
+        keeps="numbers",
+        result="number",
+        default=0.0,
+        from_entries="max({total}, 0.0)",
+        from_summary="max({total}, 0.0)",
+        range=Range.COUNT,
+        phrase=None,
+        doc="""How many events of this key were labelled as fraud, by the newest label of each. A label counts
+        from when it was given. 0 when there were none.
+
+        Example: `frauds(by=device.key, within="30d") > 0`
+        """,
+        fraud=True,
+    ),
+    AggregateKind(
+        name="legits",
+        takes="labels",
+        keeps="numbers",
+        result="number",
+        default=0.0,
+        from_entries="max({total}, 0.0)",
+        from_summary="max({total}, 0.0)",
+        range=Range.COUNT,
+        phrase=None,
+        doc="""How many events of this key were labelled as legitimate, as `frauds` counts those of fraud.
+
+        Example: `frauds(by=ip, within="30d") > legits(by=ip, within="30d")`
+        """,
+        fraud=False,
+    ),
+    AggregateKind(
+        name="first_fraud",
+        takes="labels",
+        keeps="numbers",
+        result="number",
+        default=None,
+        from_entries="seconds_since({at_ms}, standing({moments}, {values})[:1])",
+        from_summary="({at_ms} - {first_ms}) / 1000",
+        range=Range.SECONDS,
+        phrase=None,
+        doc="""Seconds since the oldest label of fraud in the window was given. Unknown when there was none.
+        The window is 90 days when left out.
+
+        Example: `first_fraud(by=customer.key) > 86400`
+        """,
+        window_ms=WINDOW_MS_MAX,
+        fraud=True,
+    ),
+    AggregateKind(
+        name="last_fraud",
+        takes="labels",
+        keeps="numbers",
+        result="number",
+        default=None,
+        from_entries="seconds_since({at_ms}, standing({moments}, {values})[-1:])",
+        from_summary="({at_ms} - {newest_ms}) / 1000",
+        range=Range.SECONDS,
+        phrase=None,
+        doc="""Seconds since the newest label of fraud was given. Unknown when there was none. The window is
+        90 days when left out.
+
+        Example: `last_fraud(by=customer.key) < 604800`
+        """,
+        window_ms=WINDOW_MS_MAX,
+        fraud=True,
     ),
 )
 

@@ -15,6 +15,8 @@ from vettance.velocity.aggregates import (
     Questions,
     Summary,
     entry_needs,
+    seconds_since,
+    standing,
 )
 from vettance.velocity.port import Value
 
@@ -23,7 +25,17 @@ Scan = Callable[[Sequence[int], Any, int, int, int, Any, list[Value]], None]
 #: `summarize(at_ms, start_ms, kept)` answers from what its summary keeps, see `_OF_KEPT`.
 Summarize = Callable[[int, int, Any], Value]
 
-BUILTINS: Final = {"len": len, "set": set, "min": min, "max": max, "type": type, "str": str, "float": float}
+BUILTINS: Final = {
+    "len": len,
+    "set": set,
+    "min": min,
+    "max": max,
+    "type": type,
+    "str": str,
+    "float": float,
+    "standing": standing,
+    "seconds_since": seconds_since,
+}
 
 _OF_KEPT: Final = {
     # Of `WindowTotals`.
@@ -50,10 +62,10 @@ def define(name: str, source: str, names: dict[str, Any]) -> Any:
     return scope[name]
 
 
-def entry_answers(questions: Questions, first_ms: str, last_ms: str, own: str) -> list[str]:
+def entry_answers(questions: Questions, first_ms: str, last_ms: str, own: str, moments: str) -> list[str]:
     """Write the answers of one window that is not empty from the entries at [start, count).
 
-    `first_ms`, `last_ms` and `own` are the source of these ingredients.
+    `first_ms`, `last_ms`, `own` and `moments` are the source of these ingredients.
     """
     needs, lines = entry_needs(questions), []
     if needs & VALUE_INGREDIENTS:
@@ -72,6 +84,7 @@ def entry_answers(questions: Questions, first_ms: str, last_ms: str, own: str) -
         "own": own,
         "first_ms": first_ms,
         "last_ms": last_ms,
+        "moments": moments,
     }
     return lines + [
         f"answers[{index}] = {kind.from_entries.format_map(ingredients)}" for index, kind in questions
@@ -80,7 +93,7 @@ def entry_answers(questions: Questions, first_ms: str, last_ms: str, own: str) -
 
 def scan_of(questions: Questions) -> Scan:
     """Return the function that answers one window from its entries."""
-    lines = entry_answers(questions, "moments[start]", "moments[count - 1]", "own")
+    lines = entry_answers(questions, "moments[start]", "moments[count - 1]", "own", "moments[start:count]")
     source = "def scan(moments, values, start, count, at_ms, own, answers):\n    " + "\n    ".join(lines)
     made: Scan = define("scan", source + "\n", {"fsum": fsum})
     return made

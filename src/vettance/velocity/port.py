@@ -93,6 +93,9 @@ class SharedVelocity(Protocol):
     ) -> VelocityAnswer:
         """As `Velocity.observe`, by a plan; `received`: the moment is that of receipt. Raises `Unready`."""
 
+    async def reached(self, tenant: str) -> int | None:
+        """Return the newest event time of a memory; None before there was an event."""
+
     async def record(self, tenant: str, at_ms: int, seen: Observation, plan: Plan) -> None:
         """Record an event of the log and ask nothing. Raises `Unready`."""
 
@@ -165,6 +168,19 @@ class Velocity(Protocol):
 
     def forget_before(self, tenant: str, moment_ms: int) -> None:
         """Note that a memory may lack events before a moment; answers that may reach them are inexact."""
+
+
+class LabelledVelocity(Velocity, Protocol):
+    """A memory of this process that counts labels as well."""
+
+    def labels(self, tenant: str) -> int:
+        """Return the number of the newest label that a replay brought into a memory, or its snapshot did."""
+
+    def note_labels(self, tenant: str, number: int) -> None:
+        """Note that a memory has the labels up to a number."""
+
+    def reached(self, tenant: str) -> int | None:
+        """Return the newest event time of a memory; None before there was an event."""
 
 
 class WorkClaims(Protocol):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from vettance.watchlists.mandarin import Syllables
 from vettance.watchlists.name_analysis import Name
 from vettance.watchlists.name_token import NameToken, TokenKind, near_readings, reading_bones
+from vettance.watchlists.vocabulary import MEANINGS, NICKNAMES
 
 #: Kinds that are worth looking up; the others occur everywhere.
 SEARCHED = frozenset(
@@ -44,6 +45,10 @@ def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[
         keys.append(_key("f", fold))
         if word.kind is not TokenKind.NUMBER and len(fold) >= _DELETED_MIN:
             keys.extend(_key("f", text) for text in _less_one(fold))
+    # A name's other forms share none of its letters; of patronymics, those of the father's name are compared.
+    keys.extend(_key("n", str(group)) for group in NICKNAMES.get(word.text, ()))
+    if word.text in MEANINGS:
+        keys.append(_key("m", MEANINGS[word.text]))
     if word.syllables is not None:
         # Two pinyin words that Wade-Giles spells alike must not find each other by that.
         pinyin, giles = ("p", "w") if listed else ("w", "p")
@@ -98,6 +103,12 @@ def joint_keys(text: str, syllables: Syllables | None, *, listed: bool) -> list[
         if syllables.giles:
             keys.append(_key("p", syllables.giles))
     return list(dict.fromkeys(keys))
+
+
+def whole_key(name: Name) -> int:
+    """Return the key of a name as a whole, whatever the order of its words and however short they are."""
+    words = [word.text for word in name.words if word.kind is not TokenKind.FORM]
+    return _key("=", " ".join(sorted(words or (word.text for word in name.words))))
 
 
 def runs(name: Name) -> Iterator[tuple[tuple[int, ...], str]]:

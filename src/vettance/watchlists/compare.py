@@ -55,27 +55,38 @@ def _births(query: BirthDate, listed: BirthDate) -> ComparisonResult:  # noqa: P
 
 
 def _full_dates(query: str, listed: str, *, approximate: bool) -> ComparisonResult:  # noqa: PLR0911
-    if query == listed:
+    year_only = _is_year_only(query) or _is_year_only(listed)
+    if query == listed and not year_only:
         return ComparisonResult(1.0, f"Born {query}: the same date.")
+    if year_only and query[:4] == listed[:4]:
+        return ComparisonResult(
+            0.75,
+            f"Born {query}; listed {listed}: the same year; 1 January is written where only that is known.",
+        )
     swapped = f"{listed[:4]}-{listed[8:]}-{listed[5:7]}"
     if query == swapped:
         return ComparisonResult(0.95, f"Born {query}; listed {listed}: day and month are swapped.")
     differing = sum(one != other for one, other in zip(query, listed, strict=True))
     gap = abs(int(query[:4]) - int(listed[:4]))
-    if differing == 1 and gap <= 10:
+    if differing == 1 and gap < 10:
         return ComparisonResult(0.85, f"Born {query}; listed {listed}: one digit differs.")
     parts = sum(query[a:b] == listed[a:b] for a, b in ((0, 4), (5, 7), (8, 10)))
-    if parts == 2 and gap <= 10:
+    if parts == 2 and gap < 10 and not year_only:
         return ComparisonResult(0.7, f"Born {query}; listed {listed}: two of day, month and year agree.")
     if gap == 0:
-        # The first of January and of July stand for a year of which nothing more is known.
-        unsure = listed.endswith(("-01-01", "-07-01")) or approximate
+        # Publishers write the first of July, too, for a year of which nothing more is known.
+        unsure = listed.endswith("-07-01") or approximate
         return ComparisonResult(0.75 if unsure else 0.55, f"Born {query}; listed {listed}: the same year.")
     if gap == 1:
         return ComparisonResult(0.4, f"Born {query}; listed {listed}: a year apart.")
     if gap <= 3:
         return ComparisonResult(0.2, f"Born {query}; listed {listed}: {gap} years apart.")
     return ComparisonResult(0.0, f"Born {query}; listed {listed}: {gap} years apart.")
+
+
+def _is_year_only(date: str) -> bool:
+    """Tell whether a full date stands for its year: forms and registers write 1 January for it."""
+    return date.endswith("-01-01")
 
 
 def compare_countries(query: Sequence[str], entity: Entity) -> ComparisonResult | None:

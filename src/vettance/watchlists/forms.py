@@ -20,7 +20,7 @@ _FORM_ENDINGS = (
     *("corporation", "company", "limited", "incorporated", "aktiengesellschaft", "gesellschaft"),
     *("llc", "ltd", "gmbh", "ojsc", "cjsc", "pjsc", "jsc", "sdnbhd", "bhd", "pvt", "pty"),
 )
-_FORM_BEGINNINGS = ("company", "limited", "corporation", "obshchestvo")
+_FORM_BEGINNINGS = ("company", "limited", "corporation", "obshchestvo", "pjsc", "ojsc", "cjsc", "gmbh")
 _HEAD_MIN = 3
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from vettance.watchlists.blocking_keys import SEARCHED, joint_keys, runs, sound_key, word_keys
+from vettance.watchlists.blocking_keys import SEARCHED, joint_keys, runs, sound_key, whole_key, word_keys
 from vettance.watchlists.compare import identifier_key
 from vettance.watchlists.entity import Document, Entity, EntityType
 from vettance.watchlists.index_build import ENTITIES_FILE, FORMAT, META_FILE, WEIGHED, WORDS_FILE, rarity_of
@@ -24,6 +24,7 @@ from vettance.watchlists.match import EntityMatch, NameMatch, Subject, align_nam
 from vettance.watchlists.name_alignment import SIMILARITY_MIN, WEIGHTS, align
 from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, otherwise, parse_name
 from vettance.watchlists.name_token import NameToken, TokenKind, compare_words, make_word
+from vettance.watchlists.script_readings import script_readings
 
 _Array = Any
 
@@ -212,7 +213,7 @@ class Index:
     def _search_text(self, text: str, entity_type: EntityType | None, best: dict[int, NameMatch]) -> None:
         grammar = GRAMMARS.get(entity_type) if entity_type is not None else None
         for one in (Grammar.PERSON, Grammar.ORGANIZATION, Grammar.CRAFT) if grammar is None else (grammar,):
-            for name in otherwise(text):
+            for name in (*otherwise(text), *script_readings(text, one)):
                 asked = parse_name(name, one)
                 for number in self._candidates(asked):
                     self._align(asked, int(number), best)
@@ -320,8 +321,14 @@ class Index:
         return names, np.repeat(sought.similarities * sought.weight, lengths)
 
     def _joints(self, asked: Name, weights: Sequence[float], total: _Array) -> list[_Array]:
-        """Find names of which two or more words are one in the query."""
+        """Find names of which two or more words are one in the query, and those that have all its words."""
         found = []
+        if len(asked.words) > 1:
+            start, stop = self._range(self._joint_hash, whole_key(asked))
+            if stop > start:
+                names = self._joint_name[start:stop]
+                total[names] = np.maximum(total[names], sum(weights))
+                found.append(names)
         for word, weight in zip(asked.words, weights, strict=True):
             if len(word.text) < _JOINT_MIN and word.syllables is None:
                 continue

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from vettance.watchlists.blocking_keys import joint_keys, runs, word_keys
+from vettance.watchlists.blocking_keys import joint_keys, runs, whole_key, word_keys
 from vettance.watchlists.compare import identifier_key
 from vettance.watchlists.entity import Entity
 from vettance.watchlists.mandarin import Syllables, joined
@@ -21,9 +21,10 @@ from vettance.watchlists.match import ALGORITHM, grammars_of
 from vettance.watchlists.name_alignment import WEIGHTS
 from vettance.watchlists.name_analysis import parse_name
 from vettance.watchlists.name_token import NameToken, TokenKind
+from vettance.watchlists.script_readings import script_readings
 
 #: Changes whenever the files change their meaning; an index of another format is built again.
-FORMAT = 5
+FORMAT = 6
 META_FILE = "index.json"
 ENTITIES_FILE = "entities.msgpack"
 WORDS_FILE = "words.msgpack"
@@ -71,7 +72,8 @@ class IndexBuilder:
         self._ends.append(len(self._blob))
         for place, listed in enumerate(entity.names[:65535]):
             for grammar in grammars_of(entity.type):
-                self._add_name(number, place, listed.text, grammar)
+                for text in (listed.text, *script_readings(listed.text, grammar)):
+                    self._add_name(number, place, text, grammar)
         for key in dict.fromkeys(identifier_key(document) for document in entity.documents):
             if len(key) >= 3:
                 self._document_hash.append(zlib.crc32(key.encode()))
@@ -92,7 +94,7 @@ class IndexBuilder:
         self._name_place.append(place)
         self._name_grammar.append(int(grammar))
         if len(name.words) > 1:
-            keys: set[int] = set()
+            keys: set[int] = {whole_key(name)}
             for places, run in runs(name):
                 syllables = joined([name.words[one].syllables for one in places])
                 keys.update(joint_keys(run, syllables, listed=True))

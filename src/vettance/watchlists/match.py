@@ -19,10 +19,11 @@ from vettance.watchlists.compare import (
 from vettance.watchlists.entity import BirthDate, Document, Entity, EntityType, ListedName, NameQuality
 from vettance.watchlists.name_alignment import Alignment, Rarity, align, no_rarity
 from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, compact, otherwise, parse_name
+from vettance.watchlists.script_readings import script_readings
 from vettance.watchlists.vocabulary import FORM_STARTS
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-6"
+ALGORITHM = "vettance-match-7"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,14 +139,18 @@ class NameMatch(msgspec.Struct, frozen=True):
 def best_name(asked: str, entity: Entity, rarity: Rarity = no_rarity) -> NameMatch | None:
     """Return the listed name that fits best; of equal ones, the one that the publisher vouches for most."""
     best: NameMatch | None = None
-    for text in otherwise(asked):
+    for grammar in grammars_of(entity.type):
+        queries = [
+            parse_name(text, grammar) for text in (*otherwise(asked), *script_readings(asked, grammar))
+        ]
         for listed in entity.names:
-            for grammar in grammars_of(entity.type):
-                one, other = parse_name(text, grammar), parse_name(listed.text, grammar)
-                alignment = align_names(one, other, entity.type, rarity)
-                found = NameMatch(alignment.score, one, other, listed, alignment)
-                if best is None or found.standing > best.standing:
-                    best = found
+            for text in (listed.text, *script_readings(listed.text, grammar)):
+                other = parse_name(text, grammar)
+                for one in queries:
+                    alignment = align_names(one, other, entity.type, rarity)
+                    found = NameMatch(alignment.score, one, other, listed, alignment)
+                    if best is None or found.standing > best.standing:
+                        best = found
     return best
 
 

@@ -76,8 +76,15 @@ _TELLING, _EXTRA_MAX = 1.8, 3.0
 #: In a name of single syllables every one tells people apart.
 _EXTRA_SYLLABLE = 0.5
 _EXTRA_OF_ONE_WORD, _EXTRA_WITH_INITIAL = 0.6, 0.35
+#: Phoenix Holdings and Phoenix are two companies.
+_EXTRA_OF_ONE_NAME = 0.85
 #: The most that two names of organisations or ships score with different numbers left over.
 _OTHER_NUMBER = 0.7
+#: The most that names score which share one short word that is written differently, and up to what length a
+#: word with one error, and with more, is short.
+_ONE_SHORT_WORD, _ONE_ERROR_MAX, _TWO_ERRORS_MAX = 0.74, 5, 7
+_NAMING = frozenset({TokenKind.NAME, TokenKind.PATRONYMIC})
+_USUAL, _TELLING_MAX = _NAMING | {TokenKind.GENERIC}, 2
 #: How fast a similarity below 1 costs, and how much faster below 0.8: 0.9 counts as 0.87, 0.7 as 0.4.
 _STEEPNESS, _DOUBT = 1.35, 2.0
 
@@ -296,6 +303,8 @@ def _score(
     if grammar is Grammar.PERSON and carrying < 2:
         initials = any(left[pair.query[0]].kind is TokenKind.INITIAL for pair in pairs)
         share = _EXTRA_WITH_INITIAL if initials else _EXTRA_OF_ONE_WORD
+    elif grammar is Grammar.ORGANIZATION and carrying < 2:
+        share = _EXTRA_OF_ONE_NAME
     elif grammar is Grammar.PERSON and _is_syllabic(left) and _is_syllabic(right):
         share = _EXTRA_SYLLABLE
     if grammar is Grammar.PERSON and total >= _TELLING:
@@ -304,10 +313,38 @@ def _score(
     # What is missing weighs more where what was found is not quite the same.
     share += _EXTRA_DOUBT * (1 - gained / total)
     score = gained / (total + _CONFLICT * conflict + share * extra)
+    if grammar is not Grammar.CRAFT and _by_one_word(left, right, pairs):
+        score = min(score, _ONE_SHORT_WORD)
     if grammar is not Grammar.PERSON and _numbered(left, free_left) and _numbered(right, free_right):
         # However much else two long names share: the 5th brigade is not the 6th.
         score = min(score, _OTHER_NUMBER)
     return score
+
+
+def _by_one_word(left: Sequence[NameToken], right: Sequence[NameToken], pairs: Sequence[Pair]) -> bool:
+    """Tell whether one short word, written differently, is all that two names have in common but usual words.
+
+    One letter of five, or two of seven, make another name as often as a misspelt one: Tesla and Tesa.
+    """
+    telling = [pair for pair in pairs if left[pair.query[0]].kind in _CARRYING]
+    naming = [
+        pair
+        for pair in telling
+        if any(left[place].kind in _NAMING for place in pair.query)
+        and any(right[place].kind in _NAMING for place in pair.listed)
+    ]
+    if len(naming) != 1 or len(telling) > _TELLING_MAX or len(naming[0].query) + len(naming[0].listed) > 2:
+        return False
+    if any(left[pair.query[0]].kind not in _USUAL for pair in telling):
+        return False
+    one, other = left[naming[0].query[0]], right[naming[0].listed[0]]
+    if one.consonantal is not other.consonantal or one.text == other.text or one.syllables is not None:
+        return False
+    longest = max(len(one.text), len(other.text))
+    if OSA.distance(one.text, other.text, score_cutoff=1) > 1:
+        return longest <= _TWO_ERRORS_MAX
+    # Where only vowels differ it is a spelling: Qaeda, Qaida.
+    return longest <= _ONE_ERROR_MAX and one.skeletons[0] != other.skeletons[0]
 
 
 def _numbered(words: Sequence[NameToken], free: set[int]) -> bool:

@@ -17,6 +17,7 @@ from vettance.watchlists.vocabulary import (
     FORMS,
     GENERIC_WORDS,
     KIN_WORDS,
+    MEANINGS,
     NUMBER_WORDS,
     PARTICLES,
     ROMAN,
@@ -56,7 +57,9 @@ WORDS_MAX = 16
 WORD_LETTERS_MAX = 40
 
 _QUOTES = re.compile("['’ʼ‘`ʹʻ´ʿʾ‛′\"“”„«»]")
-_DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}[^\W\d_]?\b\.?")
+_DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?:[^\W\d_]\b\.?)?")
+#: A surname in capitals written on to a given name: AlaeddinSENGULER.
+_GLUED = re.compile(r"(?<=[a-z]{3})(?=[A-Z]{3})")
 _DOTTED_TITLE = re.compile(r"^(?:H\. ?[EHM]|S\. ?E|Ph\. ?D)\.\s+", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s\-‐-―.,;:/\\()\[\]{}|+*&@#!?<>=_~^%$·•،؛。、・‧]+")
 _PATRONYMIC = re.compile(r"(?:[oaeiy]vi[ct]c?h|[oe]v[iy]t?ch|vich|vych|vitj|ovytj|[oe]vna|[iy]vna|ichna)$")
@@ -126,7 +129,7 @@ class _NamePart(NamedTuple):
 
 def _split(text: str, *, dotted: bool) -> list[_NamePart]:
     """Return the romanised words of a text in their order."""
-    text = _DOTTED_TITLE.sub("", _QUOTES.sub("", clean(text)))
+    text = _GLUED.sub(" ", _DOTTED_TITLE.sub("", _QUOTES.sub("", clean(text))))
     if dotted:
         text = _DOTTED.sub(lambda match: match[0].replace(".", ""), text)
     parts: list[_NamePart] = []
@@ -157,6 +160,7 @@ def _person(parts: Sequence[_NamePart]) -> list[NameToken]:
         if kind is TokenKind.NAME and len(text) <= 3 and _is_article(parts, index):
             kind = TokenKind.PARTICLE
         words.append(make_word(text, kind, consonantal))
+    words = _with_surname(words)
     if not any(word.kind <= TokenKind.PATRONYMIC for word in words):
         # A name of nothing but titles and particles is still a name: "Al Haj".
         words = [
@@ -164,6 +168,18 @@ def _person(parts: Sequence[_NamePart]) -> list[NameToken]:
             for word in words
         ]
     return _syllabic(words)
+
+
+#: Titles that are written behind a name and are no surnames.
+_BEHIND = frozenset({"jr", "junior", "sr", "senior", "esq", "phd", "md", "hm", "hh", "hrh"})
+
+
+def _with_surname(words: list[NameToken]) -> list[NameToken]:
+    """Read a title at the end of a name of two words as the surname that it is: John King, Mary Major."""
+    given = sum(word.kind in (TokenKind.NAME, TokenKind.PATRONYMIC) for word in words)
+    if given != 1 or words[-1].kind is not TokenKind.TITLE or words[-1].text in _BEHIND:
+        return words
+    return [*words[:-1], make_word(words[-1].text, TokenKind.NAME, words[-1].consonantal)]
 
 
 #: Kinds that a name may have besides its syllables.
@@ -203,15 +219,7 @@ _ALLAH, _ULLAH = frozenset(("allah", "alla")), frozenset(("ullah", "ollah", "ull
 #: The article takes the first sound of the word that follows: an-Nasir, Ez-Zahiri, ol-Hasan.
 _ARTICLE = re.compile(r"([aeuo])(l|(?<=[ae])[rsnztd]|(?<=[ae])(?:sh|dh|th|ch)|(?<=[uo])(?:[rsdz]|sh))")
 _ARTICLE_ON = re.compile(r"^[aeuo]l(?=[a-z]{4})")
-_SHORT_NAMES = {
-    "muh": "muhammad",
-    "mohd": "muhammad",
-    "mhd": "muhammad",
-    "md": "muhammad",
-    "muhd": "muhammad",
-    "moh": "muhammad",
-    "mohamd": "muhammad",
-}
+_SHORT_NAMES = dict.fromkeys(("muh", "mohd", "mhd", "md", "muhd", "moh", "mohamd"), "muhammad")
 
 
 def _is_article(parts: Sequence[_NamePart], index: int) -> bool:
@@ -345,7 +353,7 @@ def _organization_kind(text: str, index: int) -> TokenKind:
         return TokenKind.PARTICLE
     if len(text) == 1:
         return TokenKind.INITIAL if text.isalpha() and not index else TokenKind.NAME
-    if text in GENERIC_WORDS:
+    if MEANINGS.get(text, text) in GENERIC_WORDS:
         return TokenKind.GENERIC
     if text in PLACE_WORDS:
         return TokenKind.PLACE

@@ -9,7 +9,7 @@ from rapidfuzz.distance import OSA
 
 from vettance.reference.dictionary import read_pairs
 from vettance.watchlists.mandarin import Syllables, are_foreign, are_one
-from vettance.watchlists.vocabulary import NICKNAMES, fathers_of
+from vettance.watchlists.vocabulary import MEANINGS, NICKNAMES, fathers_of
 
 
 class TokenKind(enum.IntEnum):
@@ -206,7 +206,7 @@ _TWO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.2, 0.4, 0.5, 0.62, 0.72, 0.78, 0.84)
 _THREE_ERRORS_LENGTH, _THREE_ERRORS = 12, 0.76
 
 _EQUAL_SOUND, _NICKNAME, _EQUAL_CLASSES, _EQUAL_BONES, _SHORT_GLIDE = 0.96, 0.9, 0.88, 0.86, 0.82
-_EQUAL_READING = 0.86
+_EQUAL_READING, _SAME_MEANING = 0.86, 0.95
 #: A little below an equal sound: one spelling of Wade-Giles stands for several words.
 EQUAL_SYLLABLES = 0.94
 
@@ -255,6 +255,8 @@ def compare_words(left: NameToken, right: NameToken) -> float:  # noqa: PLR0911
         best = _EQUAL_READING
     if best < _NICKNAME and _is_nickname(left, right):
         best = _NICKNAME
+    if best < _SAME_MEANING and text in MEANINGS and MEANINGS[text] == MEANINGS.get(other_text):
+        best = _SAME_MEANING
     return best
 
 

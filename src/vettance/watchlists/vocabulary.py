@@ -6,6 +6,13 @@ from itertools import pairwise
 
 from vettance.reference.dictionary import read_lines, read_pairs, read_words
 
+
+def _read_meanings(name: str) -> dict[str, str]:
+    """Return word → the first word of its line, in a dictionary of lines such as `bank: banque banco`."""
+    lines = (line.split(": ", 1) for line in read_lines(name))
+    return {word: meant for meant, words in lines for word in (meant, *words.split())}
+
+
 #: They say how a person is addressed, not who it is.
 TITLES = read_words("titles")
 #: Particles of personal names: their absence says nothing.
@@ -20,9 +27,16 @@ GENERIC_WORDS = read_words("generic_words")
 SHIP_PREFIXES = read_words("ship_prefixes")
 #: Spellings of words in names of organisations → the full word.
 ABBREVIATIONS = read_pairs("abbreviations")
+#: Words of organisations → the English word that means the same, which is among them.
+MEANINGS = _read_meanings("organization_words")
 
 
 _PAIR_MIN, _TELLING_MIN = 4, 5
+
+
+#: Single letters in a row, and those after the first of them: "Sp. z o.o."
+_LETTERS = re.compile(r"\b[a-z](?: [a-z]\b)+")
+_LAST_LETTERS = re.compile(r"(?<=\b[a-z] )[a-z](?: [a-z]\b)+")
 
 
 def _read_forms() -> dict[tuple[str, ...], str]:
@@ -30,6 +44,10 @@ def _read_forms() -> dict[tuple[str, ...], str]:
     for line in read_lines("company_forms"):
         code, _, phrase = line.partition(": ")
         forms[tuple(phrase.split())] = code
+        # Letters with dots are read as one word: "Sp. z o.o.", "S.A. de C.V."
+        for letters in (_LETTERS, _LAST_LETTERS):
+            dotted = letters.sub(lambda match: match[0].replace(" ", ""), phrase)
+            forms.setdefault(tuple(dotted.split()), code)
     return forms
 
 

@@ -11,6 +11,7 @@ from vettance.limits.throttle import THROTTLE_WINDOW_S
 from vettance.limits.verdict import LimitCounters, Verdict
 from vettance.redis_link.down import StateDown
 from vettance.tenants.browser_token import TokenClaims, TokenRefused, normal_origin
+from vettance.tenants.key_scope import lacking
 from vettance.tenants.tenant import Key, Tenant
 from vettance.web.admission import Admission
 from vettance.web.asgi import Header
@@ -43,13 +44,13 @@ class TokenReader(Protocol):
 
 
 class _Who(NamedTuple):
-    """Who calls: whose throttle is charged, and whether the product of the route is not theirs."""
+    """Who calls: whose throttle is charged, and why the route is not theirs to call, where that is so."""
 
     tenant: Tenant
     key: Key
     claims: TokenClaims | None
     caller: str
-    is_barred: bool
+    barred: Forbidden | None
 
 
 class Gate:
@@ -79,7 +80,7 @@ class Gate:
         tenant = who.tenant
         try:
             charge = await self._limits.charge(
-                tenant.id, who.caller, tenant.throttle, tenant.quota, looking=who.is_barred
+                tenant.id, who.caller, tenant.throttle, tenant.quota, looking=who.barred is not None
             )
         except StateDown:
             raise Unavailable("The limits cannot be counted at the moment. Try again.") from None
@@ -102,12 +103,11 @@ class Gate:
     ) -> _Who:
         if route.access is Access.TOKEN and not _comes_with_key(route, headers):
             claims, key, tenant = self._identify_session(headers, sent, now_s)
-            return _Who(tenant, key, claims, f"{tenant.id} {claims.sdk_session}", is_barred=False)
+            return _Who(tenant, key, claims, f"{tenant.id} {claims.sdk_session}", None)
         key, tenant = self._identify(headers, sent)
         if route.key_setting is not None and not getattr(tenant, route.key_setting):
             raise Unauthorized(_NO_TOKEN, headers=_BEARER)
-        is_barred = route.product is not None and not getattr(tenant, route.product)
-        return _Who(tenant, key, None, key.id, is_barred)
+        return _Who(tenant, key, None, key.id, _barred(route, tenant, key))
 
     def _identify(self, headers: Mapping[bytes, bytes], sent: Sequence[Header]) -> tuple[Key, Tenant]:
         """Find out who calls. Of two keys in one request neither is believed."""
@@ -140,9 +140,9 @@ class Gate:
 
 
 def _admission(who: _Who, rate: Verdict, use: Verdict, now_s: float) -> Admission:
-    refusal: Refusal | None = None
-    if who.is_barred:
-        refusal = Forbidden("This product is not enabled for your account.")
+    refusal: Refusal | None = who.barred
+    if refusal is not None:
+        pass
     elif not rate.admitted:
         whose = "key" if who.claims is None else "session"
         refusal = _limit_reached(f"The {whose} has made too many requests.", rate, THROTTLE_WINDOW_S)
@@ -150,6 +150,19 @@ def _admission(who: _Who, rate: Verdict, use: Verdict, now_s: float) -> Admissio
         refusal = _limit_reached("The quota of this hour is used up.", use, QUOTA_WINDOW_S)
     headers = _limit_headers(use, rate, now_s)
     return Admission(who.tenant, who.key, headers, refusal, who.claims, who.caller, use.reset_s)
+
+
+def _barred(route: Route, tenant: Tenant, key: Key) -> Forbidden | None:
+    """Say why a route is not open to a key: its product is not the tenant's, or the key lacks the scope."""
+    if route.product is not None and not getattr(tenant, route.product):
+        return Forbidden("This product is not enabled for your account.")
+    scope = lacking(key.scopes, route.scopes, route.method)
+    if scope is None:
+        return None
+    return Forbidden(
+        f"This key lacks the scope {scope.value}. Use one that has it.",
+        {"reason": "insufficient_scope", "scope": scope.value},
+    )
 
 
 def _comes_with_key(route: Route, headers: Mapping[bytes, bytes]) -> bool:

@@ -53,7 +53,11 @@ _REFUSALS: Final[tuple[tuple[type[Refusal], str, str], ...]] = (
         "The shape of the request is wrong; `details` maps field to message.",
     ),
     (errors.Unauthorized, "Unauthorized", "The credential is missing or not valid."),
-    (errors.Forbidden, "Forbidden", "The credential does not reach this, or the product is not enabled."),
+    (
+        errors.Forbidden,
+        "Forbidden",
+        "The key lacks `details.scope`, or the product is not enabled.",
+    ),
     (errors.NotFound, "NotFound", "There is no such resource for this tenant."),
     (errors.Conflict, "Conflict", "The request clashes with what is stored; `details.reason` says how."),
     (errors.PayloadTooLarge, "PayloadTooLarge", "The body is over the limit."),
@@ -166,8 +170,8 @@ def refusals_of(route: Route) -> tuple[int, ...]:
     statuses = {500, *route.refusals}
     if route.access is not Access.NONE:
         statuses |= {401, 429, 503}
-    if route.product is not None:
-        statuses.add(403)
+    if route.access is Access.KEY or route.key_setting is not None:
+        statuses.add(403)  # The key lacks the scope, or the tenant the product.
     if route.takes is not None:
         statuses |= {400, 413, 415}
     if route.query is not None or route.idempotent:

@@ -2,7 +2,7 @@
 
 import enum
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, Protocol
 from urllib.parse import unquote_to_bytes
 
@@ -11,6 +11,7 @@ import msgspec
 from vettance.db.engine import Statement
 from vettance.errors import Invalid, NotFound, Refusal
 from vettance.tenants.browser_token import TokenClaims
+from vettance.tenants.key_scope import KeyScope
 from vettance.tenants.tenant import Key, Tenant
 from vettance.web.asgi import Header, Pieces
 from vettance.wire.payload import JSON, parse_object
@@ -83,6 +84,7 @@ class Call(msgspec.Struct, gc=False):
     claims: TokenClaims | None = None
     client: str | None = None
     keeper: Keeper | None = None
+    actor: str | None = None  # the user who is signed in, where a page of the console asks in process
     parsed: JSON | None = None  # the body, once it is parsed
     route: "Route | None" = None
     find_hints: "Callable[[Call], tuple[Header, ...]] | None" = None
@@ -142,7 +144,13 @@ class Route(msgspec.Struct, frozen=True):
     in_openapi: bool = True
     key_setting: str | None = None  # a boolean field of `Tenant` that lets API keys in where tokens are asked
     knows: KnownNames = NO_NAMES  # names with a meaning in members of the body that may have any form
+    scopes: tuple[KeyScope, ...] = (KeyScope.DECIDE,)  # a key needs one of them
     product: str | None = None  # the product a tenant must have: a boolean field of `Tenant`, such as `aml`
+
+
+def reached_by(routes: Iterable[Route], *scopes: KeyScope) -> tuple[Route, ...]:
+    """Return routes as keys with any of these scopes may call them; a refusal names the first."""
+    return tuple(msgspec.structs.replace(route, scopes=scopes) for route in routes)
 
 
 def path_parameters(route: Route) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Clash, Store
-from vettance.decisions.evaluate import EvaluatedEvent, Evaluator
+from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.evaluated_event import EvaluatedEvent
 from vettance.errors import Unprocessable
 from vettance.events.event import EventSource, read_taken_event
 from vettance.ids import IdSource

@@ -99,6 +99,19 @@ def select_signals(tenant: str, seqs: Sequence[int]) -> Statement:
     )
 
 
+def select_batches_of(tenant: str, sdk_session: str, limit: int = 100) -> Statement:
+    """(received_at_ms, signals) of the first batches of a session, in order."""
+    return in_pieces(
+        scoped(
+            SIGNAL_BATCH,
+            tenant,
+            "SELECT received_at_ms, signals FROM signal_batch WHERE tenant = ? AND sdk_session = ? "
+            "ORDER BY received_at_ms LIMIT ?",
+            (sdk_session, limit),
+        )
+    )
+
+
 def batch_of(row: Row) -> StoredBatch:
     """Make a batch of a row of `select_batches`."""
     return StoredBatch(*row)

@@ -183,8 +183,9 @@ def _reader(kind: inspect.Type, how_: _How, name: str) -> Read:
 def _plain_reader(kind: inspect.Type, how_: _How, name: str) -> Read:
     if isinstance(kind, inspect.StrType):
         return _text_reader(how_.chars_max or kind.max_length or STRING_CHARS_MAX, how_)
-    if isinstance(kind, inspect.IntType):
-        return _typed_reader((int,), "must be an integer", how_)
+    if isinstance(kind, inspect.BoolType | inspect.IntType | inspect.FloatType):
+        types, message = _NUMBERS[type(kind)]
+        return _typed_reader(types, message, how_)
     if isinstance(kind, inspect.UnionType) and {type(part) for part in kind.types} == _TEXT_OR_NUMBER:
         return _typed_reader((str, int, float), "must be a string or a number", how_)
     if isinstance(kind, inspect.DictType):
@@ -196,6 +197,11 @@ def _plain_reader(kind: inspect.Type, how_: _How, name: str) -> Read:
     raise TypeError(f"a member of a body cannot be declared like {name}")
 
 
+_NUMBERS: Final[Mapping[type[inspect.Type], tuple[tuple[type, ...], str]]] = {
+    inspect.BoolType: ((bool,), "must be true or false"),
+    inspect.IntType: ((int,), "must be an integer"),
+    inspect.FloatType: ((int, float), "must be a number"),
+}
 _TEXT_OR_NUMBER: Final = {inspect.StrType, inspect.FloatType}
 
 

@@ -81,12 +81,57 @@ def select_answer(tenant: str, screening_id: str) -> Statement:
     )
 
 
+def select_recent(tenant: str, limit: int) -> Statement:
+    """(id, decision, created_at_ms, sent) of the newest screenings."""
+    columns = "SELECT id, decision, created_at_ms, sent FROM aml_screening WHERE "
+    embedded = scoped(AML_SCREENING, tenant, f"{columns}tenant = ? ORDER BY seq DESC LIMIT ?", (limit,))
+    # Given `tenant = ?`, PostgreSQL sorts all screenings of the tenant, or goes through those of others.
+    rows = (
+        f"{columns}(tenant, seq) >= (?, 0) AND (tenant, seq) < (?, ?) ORDER BY tenant DESC, seq DESC LIMIT ?"
+    )
+    shared = scoped(AML_SCREENING, tenant, rows, (tenant, _END, limit))
+    return in_pieces(embedded)._replace(postgres=in_pieces(shared))
+
+
+def select_screening(tenant: str, screening_id: str) -> Statement:
+    """(sent, answer, created_at_ms) of one screening."""
+    return scoped(
+        AML_SCREENING,
+        tenant,
+        "SELECT sent, answer, created_at_ms FROM aml_screening WHERE tenant = ? AND id = ?",
+        (screening_id,),
+    )
+
+
+def select_screenings_of(tenant: str, external_id: str, limit: int) -> Statement:
+    """(id, decision, profile, created_at_ms) of a subject's newest screenings."""
+    return scoped(
+        AML_SCREENING,
+        tenant,
+        "SELECT id, decision, profile, created_at_ms FROM aml_screening WHERE tenant = ? AND external_id = ? "
+        "ORDER BY seq DESC LIMIT ?",
+        (external_id, limit),
+    )
+
+
+#: Beyond every place.
+_END: Final = 2**62
 _INSERT_ALERT_ENTITY: Final = Insert(AML_ALERT_ENTITY, "tenant, alert, entity, digest, role")
 
 
 def insert_alert_entity(tenant: str, alert_id: str, role: str, entity: str, digest: str) -> Statement:
     """Put a listed entity, as its list has it now, behind an alert; `role` is that of the subject."""
     return insert(_INSERT_ALERT_ENTITY, tenant, (alert_id, entity, digest, role))
+
+
+def select_alert_entities(tenant: str, alert_id: str) -> Statement:
+    """(entity, digest, role) of the listed entities behind an alert."""
+    return scoped(
+        AML_ALERT_ENTITY,
+        tenant,
+        "SELECT entity, digest, role FROM aml_alert_entity WHERE tenant = ? AND alert = ? ORDER BY entity",
+        (alert_id,),
+    )
 
 
 #: How many of the newest alerts of a subject and an entity are looked at. A case holds all that are open, and

@@ -15,7 +15,7 @@ from typing import Final
 
 from vettance.db.connection import STORE_FILE
 from vettance.ops.doctor.check import DoctorContext, DoctorFinding, fault, ok, warning
-from vettance.ops.preflight import probe_addresses, probe_metrics
+from vettance.ops.preflight import probe_addresses, probe_listening
 from vettance.ops.server_note import FILE as SERVER_FILE
 from vettance.ops.server_note import read_note
 from vettance.settings.secret_key import SECRET_FILE
@@ -189,7 +189,7 @@ def check_metrics(patient: DoctorContext) -> Iterator[DoctorFinding]:
         return
     name, (host, port) = "metrics address", patient.settings.metrics
     try:
-        probe_metrics(patient.settings)
+        probe_listening(patient.settings)
     except SettingsError as error:
         if _is_ours(host, port, "/metrics", b"vettance_build_info"):
             yield ok(name, f"a Vettance server answers on {host}:{port}")

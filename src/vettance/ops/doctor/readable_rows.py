@@ -32,7 +32,7 @@ _KINDS: Final[tuple[tuple[str, RuleSets, Callable[[], Schema]], ...]] = (
 def check_rules(patient: DoctorContext) -> Iterator[DoctorFinding]:
     """Compile the rule set of every tenant, as a start does."""
     for name, sets, schema_of in _KINDS:
-        rows = ask(patient, sets.select_newest_of_all())
+        rows = ask(patient, sets.select_active_of_all())
         if not rows:
             continue
         broken = []

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from vettance.velocity.fingerprint import draw_modulus
 from vettance.velocity.memory.snapshot_format import dump_memory, load_memory
 from vettance.velocity.memory.tenant_memory import TenantMemory
+from vettance.velocity.plan_layout import MOMENT_MAX
 from vettance.velocity.port import Observation, Plan, VelocityAnswer
 
 # A rough charge in bytes for what CPython keeps besides the words: a dictionary's slot, a fingerprint and the
@@ -82,6 +83,19 @@ class MemoryVelocity:
         Answers whose windows may reach them are then inexact.
         """
         self._memories[tenant].forget_before(moment_ms)
+
+    def labels(self, tenant: str) -> int:
+        """Return the number of the newest label that a replay brought into a memory, or its snapshot did."""
+        return self._memories[tenant].labels
+
+    def note_labels(self, tenant: str, number: int) -> None:
+        """Note that a memory has the labels up to a number."""
+        self._memories[tenant].labels = number
+
+    def reached(self, tenant: str) -> int | None:
+        """Return the newest event time of a memory; None before there was an event."""
+        memory = self._memories.get(tenant)
+        return None if memory is None or memory.high_ms <= -MOMENT_MAX else memory.high_ms
 
     def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> VelocityAnswer:
         """Read every aggregate as of the events observed before, then record this event.

@@ -101,6 +101,7 @@ def _lane(lane: SeriesSlot, place: int, spans: Sequence[int], where: str) -> lis
             first_ms=f"first_ms(heads, {begin}, {bit})",
             last_ms=f"last_ms(heads, {bit})",
             own=f"words[{lane.slot}]",
+            moments=f"moments_of(heads, {begin}, {bit})",
         )
         lines += [f"            {line}" for line in answers]
     return lines

@@ -50,6 +50,11 @@ def first_ms(heads: Sequence[int], start: int, local_bit: int) -> int:
     return heads[start] >> SERIES_BITS
 
 
+def moments_of(heads: Sequence[int], start: int, local_bit: int) -> list[int]:
+    """Return the moments of the entries of a lane from `start` on."""
+    return [head >> SERIES_BITS for head in heads[start:] if head & local_bit]
+
+
 def last_ms(heads: Sequence[int], local_bit: int) -> int:
     """Return the moment of the last entry of a lane."""
     place = len(heads) - 1

@@ -75,6 +75,7 @@ def _write_group(group: Group) -> Written:
         "group": group,
         "join": b"".join,
         "last_ms": packed_record.last_ms,
+        "moments_of": packed_record.moments_of,
         **_steps(group),
     }
     ask = define("ask", packed_source(group), names)

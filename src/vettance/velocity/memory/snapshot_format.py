@@ -24,7 +24,7 @@ from vettance.velocity.plan_layout import SeriesSlot
 from vettance.velocity.port import Plan, VelocityAnswer
 
 #: To be raised with any change of what is written below, of packed records, or of the order of lanes.
-VERSION: Final = 2
+VERSION: Final = 3
 _MAGIC: Final = "vettance velocity"
 _FRAME: Final = struct.Struct("<I16s")
 _FRAME_BYTES_MAX: Final = 1 << 30
@@ -44,7 +44,8 @@ def dump_memory(memory: TenantMemory) -> Iterator[bytes]:
 
     Packed records never change, so keeping hold of them is enough; busy keys are copied before this returns.
     """
-    header = (_MAGIC, VERSION, _encode(memory.layout.plan), memory.modulus, memory.reach_ms, memory.observed)
+    counts = memory.observed, memory.labels
+    header = (_MAGIC, VERSION, _encode(memory.layout.plan), memory.modulus, memory.reach_ms, *counts)
     answers = list(memory.recent.items())
     groups = [(_sweep_state(keys), array("q", keys.records), _copy(keys)) for keys in memory.keys]
     return sealed(_frames(header, answers, groups))
@@ -166,14 +167,14 @@ def _begin(plan: Plan, header: Any) -> TenantMemory:
     magic, version, *rest = header
     if magic != _MAGIC or version != VERSION:
         raise SnapshotRefused("The snapshot is of another version.")
-    plan_bytes, modulus, reach_ms, observed = rest
+    plan_bytes, modulus, reach_ms, observed, labels = rest
     if plan_bytes != _encode(plan):
         raise SnapshotRefused("The snapshot is of another plan.")
     if not is_modulus(modulus):
         raise SnapshotRefused("The snapshot is damaged.")
     memory = TenantMemory(plan, modulus)
     memory.high_ms = memory.reach_ms = reach_ms
-    memory.observed = observed
+    memory.observed, memory.labels = observed, labels
     return memory
 
 

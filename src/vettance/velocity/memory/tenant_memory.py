@@ -36,6 +36,8 @@ class TenantMemory:
         # The highest that was ever: what is as old as it says may have been forgotten by it.
         self.reach_ms = -MOMENT_MAX
         self.observed = 0
+        #: The number of the newest label that is in it; those up to it are not recorded again.
+        self.labels = 0
         self.recent = RecentAnswers()
 
     def observe(

@@ -144,6 +144,12 @@ class RedisVelocity:
             found = await self._send(tenant, placed, event_id, at_ms, asked, received=received)
         return _answer(placed, read_reply(found), [group for group, _ in asked], words)
 
+    async def reached(self, tenant: str) -> int | None:
+        """Return the newest event time of a memory; None before there was an event. Raises `StateDown`."""
+        meta = await self._line.call(b"GET", self._names(tenant)[0])
+        high_ms = float("-inf") if meta is None else MEMORY.unpack(meta)[4]
+        return int(high_ms) if high_ms > -MOMENT_MAX else None
+
     async def record(self, tenant: str, at_ms: int, seen: Observation, plan: Plan) -> None:
         """Record an event of the log and ask nothing. Raises `Unready`, `StateDown`."""
         placed = self._place(plan)

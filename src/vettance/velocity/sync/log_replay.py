@@ -17,6 +17,8 @@ Rules = TypeVar("Rules")
 Progress = Callable[[int], Any]
 #: Gives a tenant the memory of its snapshot under a name; returns the number of the last event in it.
 Restore = Callable[[str, Plan, str], Awaitable[int]]
+#: Records in the memory of a name, by some rules, the labels of a tenant given since a moment.
+LabelReplay = Callable[[str, str, Rules, int], Awaitable[None]]
 
 
 class LogReplay(Generic[Rules]):
@@ -31,8 +33,13 @@ class LogReplay(Generic[Rules]):
         restore: Restore,
         replay: Callable[[str, Rules, Row], None],
         now_ms: Callable[[], int] = clock.now_ms,
+        replay_labels: LabelReplay[Rules] | None = None,
     ) -> None:
-        """`replay` observes a row of the log by some rules in the memory of a name; it must not raise."""
+        """`replay` observes a row of the log by some rules in the memory of a name; it must not raise.
+
+        `replay_labels` records the labels of a tenant that a memory does not have yet.
+        """
+        self._replay_labels = replay_labels
         self._store = store
         self._log = log
         self._velocity = velocity
@@ -62,6 +69,9 @@ class LogReplay(Generic[Rules]):
             count += len(rows)
             if progress is not None:
                 progress(count)
+        if self._replay_labels is not None:
+            for tenant, (rules, _) in found.items():
+                await self._replay_labels(tenant, tenant, rules, since_ms)
         return count, {tenant: max(after, number) for tenant, number in reached.items()}
 
     async def exchange(
@@ -100,6 +110,8 @@ class LogReplay(Generic[Rules]):
             for row in rows:
                 self._replay(memory, rules, row)
             after = rows[-1][0]
+        if self._replay_labels is not None:
+            await self._replay_labels(memory, tenant, rules, since_ms)
         return after
 
 

@@ -13,7 +13,7 @@ from vettance.telemetry.logs import logger
 from vettance.velocity.port import Condition, Observation, Plan, SharedVelocity, Unready
 from vettance.velocity.sync.event_log import EventLog
 from vettance.velocity.sync.unconfirmed import UnconfirmedEvents
-from vettance.velocity.sync.velocity_backfill import SharedBackfill
+from vettance.velocity.sync.velocity_backfill import LogPart, SharedBackfill
 
 #: A lease outlives a pause of its holder, and is soon taken over from one that died.
 LEASE_S: Final = 15.0
@@ -55,8 +55,10 @@ class SharedVelocitySync(ABC, Generic[Rules]):
         velocity: SharedVelocity,
         select_present: Callable[[str, Sequence[str]], Statement],
         now_ms: Callable[[], int] = clock.now_ms,
+        labels: EventLog | None = None,
     ) -> None:
-        """`select_present` asks which of some ids of events are in the log of a tenant."""
+        """`select_present` asks which of some ids of events or labels are in the logs of a tenant."""
+        self._labels = labels
         self._store = store
         self._log = log
         self._velocity = velocity
@@ -97,6 +99,10 @@ class SharedVelocitySync(ABC, Generic[Rules]):
     @abstractmethod
     def _read(self, rules: Rules, row: Row) -> tuple[int, Observation]:
         """Return the moment and the observation of a row of the log. Raises when it cannot be read."""
+
+    def _read_label(self, _rules: Rules, _row: Row) -> tuple[int, Observation | None]:
+        """Return the moment and the observation of a row of the log of labels. Raises as `_read`."""
+        raise NotImplementedError
 
     @abstractmethod
     def _skip(self, row: Row, error: Exception) -> None:
@@ -292,6 +298,9 @@ class SharedVelocitySync(ABC, Generic[Rules]):
                 tenant,
                 holder,
                 LEASE_S,
+                None
+                if self._labels is None
+                else LogPart(self._labels, lambda row: self._read_label(rules, row)),
             )
             since_ms = self._now_ms() - self._log.kept_ms
             count = await backfill.exchange(since_ms, lambda: self._wait_for_pending(tenant))

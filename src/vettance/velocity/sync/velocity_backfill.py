@@ -5,7 +5,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from vettance.db.engine import Row, Store
 from vettance.redis_link.down import StateDown
@@ -22,6 +22,13 @@ HOLD_S: Final = 1.5
 _OVERLAP: Final = 2_000
 
 
+class LogPart(NamedTuple):
+    """A log, and how its rows are read: the moment of each, and what it means to the memory."""
+
+    log: EventLog
+    read: Callable[[Row], tuple[int, Observation | None]]
+
+
 class SharedBackfill:
     """Fills the next memory of a tenant from the log, under a lease."""
 
@@ -36,13 +43,17 @@ class SharedBackfill:
         tenant: str,
         holder: bytes,
         lease_s: float,
+        labels: LogPart | None = None,
     ) -> None:
-        """`read` returns the moment and the observation of a row of the log; `skip` notes one it cannot."""
+        """`read` returns the moment and the observation of a row of the log; `skip` notes one it cannot.
+
+        `labels` are recorded behind the events.
+        """
+        self._parts = (LogPart(log, read), *(() if labels is None else (labels,)))
         self._store = store
         self._log = log
         self._velocity = velocity
         self._plan = plan
-        self._read = read
         self._skip = skip
         self._tenant = tenant
         self._holder = holder
@@ -57,16 +68,19 @@ class SharedBackfill:
         first = self._log.select_tenant(self._tenant, 0, 0, 1)
         lacking_ms = await find_lacking(self._store, first, since_ms)
         await self._velocity.install(self.coming, self._plan, lacking_ms)
-        tail: deque[tuple[int, str]] = deque(maxlen=_OVERLAP)
-        count = await self.go_on(0, since_ms, tail)
+        tails: list[deque[tuple[int, str]]] = [deque(maxlen=_OVERLAP) for _ in self._parts]
+        count = 0
+        for part, tail in zip(self._parts, tails, strict=True):
+            count += await self.go_on(0, since_ms, tail, part=part)
         await self._velocity.hold(self._tenant, HOLD_S)
         holding = asyncio.create_task(self._hold_on())
         try:
             await wait_for_pending()
-            known = {event_id for _, event_id in tail}
-            after = tail[0][0] - 1 if tail else 0
-            last: deque[tuple[int, str]] = deque(maxlen=1)
-            count += await self.go_on(after, since_ms, last, known)
+            for part, tail in zip(self._parts, tails, strict=True):
+                known = {event_id for _, event_id in tail}
+                after = tail[0][0] - 1 if tail else 0
+                last: deque[tuple[int, str]] = deque(maxlen=1)
+                count += await self.go_on(after, since_ms, last, known, part)
             await self._velocity.adopt(self._tenant, self.coming, held=True)
         except BaseException:
             await self._velocity.let_go(self._tenant)
@@ -85,7 +99,12 @@ class SharedBackfill:
                 is_held = await self._velocity.hold(self._tenant, HOLD_S, again=True)
 
     async def go_on(
-        self, after: int, since_ms: int, tail: deque[tuple[int, str]], known: set[str] | None = None
+        self,
+        after: int,
+        since_ms: int,
+        tail: deque[tuple[int, str]],
+        known: set[str] | None = None,
+        part: LogPart | None = None,
     ) -> int:
         """Record the events of the log behind a number, except the known ones; return how many.
 
@@ -93,22 +112,23 @@ class SharedBackfill:
         full, nothing of the memory is left. Raises `StateDown`, also when the lease is lost, and `Unready`.
         """
         try:
-            return await self._read_on(after, since_ms, tail, known)
+            return await self._read_on(part or self._parts[0], after, since_ms, tail, known)
         except Exception:
             with contextlib.suppress(StateDown):
                 await self._velocity.abandon(self.coming)
             raise
 
     async def _read_on(
-        self, after: int, since_ms: int, tail: deque[tuple[int, str]], known: set[str] | None
+        self, part: LogPart, after: int, since_ms: int, tail: deque[tuple[int, str]], known: set[str] | None
     ) -> int:
-        count, name = 0, self._log.id_column
+        count, log = 0, part.log
+        name = log.id_column
         while rows := await self._store.read(
-            self._log.select_tenant(self._tenant, after, since_ms, self._log.live_chunk)
+            log.select_tenant(self._tenant, after, since_ms, log.live_chunk)
         ):
             fresh = [row for row in rows if known is None or row[name] not in known]
             # All of them, so that none writes any more when it fails.
-            ends = await asyncio.gather(*map(self._record, fresh), return_exceptions=True)
+            ends = await asyncio.gather(*(self._record(part, row) for row in fresh), return_exceptions=True)
             for failed in filter(None, ends):
                 raise failed
             tail.extend((row[0], row[name]) for row in rows)
@@ -118,9 +138,11 @@ class SharedBackfill:
                 raise StateDown("another process has taken the lease over")
         return count
 
-    async def _record(self, row: Row) -> None:
+    async def _record(self, part: LogPart, row: Row) -> None:
         try:
-            at_ms, seen = self._read(row)
+            at_ms, seen = part.read(row)
+            if seen is None:
+                return
             await self._velocity.record(self.coming, at_ms, seen, self._plan)
         except (StateDown, Unready):
             raise

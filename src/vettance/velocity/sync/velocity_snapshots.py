@@ -60,7 +60,7 @@ class VelocitySnapshots:
     `newest` asks for (seq, id) of the last event of the log that the memory is made of, `event_at` for the
     (id,) of the one with a seq; a tenant's memory is written down again after `worth_events` more. Where
     other processes write to the log as well, `reach` brings a tenant's memory to its end, and tells the seq
-    of that.
+    of that. `note_labels` has the memory note which labels are in it, so that the snapshot says so.
     """
 
     def __init__(
@@ -73,7 +73,9 @@ class VelocitySnapshots:
         event_at: Callable[[int], Statement] = events_sql.select_event_at,
         worth_events: int = WORTH_EVENTS,
         reach: Callable[[str], Awaitable[int]] | None = None,
+        note_labels: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
+        self._note_labels = note_labels
         self._store = store
         self._velocity = velocity
         self._evaluator = evaluator
@@ -129,6 +131,9 @@ class VelocitySnapshots:
                 return
             if seq <= self._kept.get(tenant, 0):
                 return
+            # Only where this process alone takes events and labels, so that nothing comes between.
+            if self._note_labels is not None:
+                await self._note_labels(tenant)
             # Before anything else is awaited: the events of other processes are taken up at any time.
             snapshot = self._velocity.dump(tenant)
         finally:

@@ -1,0 +1,1 @@
+"""Writes what both clients are made of from the service's own OpenAPI document: `make clients`."""

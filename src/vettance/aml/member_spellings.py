@@ -1,0 +1,119 @@
+"""The members of an AML event with a known meaning, and every spelling under which they are read.
+
+A member that is spelt in another way is lost in silence, and the rules that need it with it. The spellings
+are those of ISO 20022 messages, of core banking products and of what people write who name a column.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+#: The members of `metadata` with a known meaning; each spelling is also read in snake_case.
+KNOWN_MEMBERS: Final = (
+    ("amount", "Amount of money, a number or a decimal text."),
+    ("currency", "Currency code."),
+    ("direction", "`in` or `out`, as the customer sees it."),
+    ("accountId", "The customer's account."),
+    ("counterpartyId", "Who is on the other side."),
+    ("counterpartyName", "Their name."),
+    ("counterpartyCountry", "Their country: a code of ISO 3166-1 or a name."),
+    ("counterpartyAccount", "Their account."),
+    ("channel", "How it was done: `cash`, `atm`, `branch`, `web`, `wire` …"),
+    ("transactionType", "What it was: `transfer`, `deposit`, `withdrawal`, `repayment` …"),
+    ("balanceAfter", "The balance of the account afterwards."),
+    ("declaredMonthlyIncome", "What the customer said to earn (a business: to turn over) in a month."),
+    ("accountOpenedAt", "When the account was opened: ISO 8601 or Unix seconds."),
+    ("segment", "`person` or `business`."),
+    ("description", "The text on the statement."),
+    ("invoiceAmount", "What the invoice of a trade says."),
+    ("marketValue", "What the goods of a trade are worth."),
+    ("instrumentId", "The card, wallet or mandate that was used or added."),
+    ("status", "How it ended; what failed moves no money."),
+    ("city", "Where it was done."),
+)
+
+#: Other words for each, in the order in which they count. Nothing here may mean another member elsewhere.
+_OTHER_WORDS: Final[dict[str, str]] = {
+    "amount": "transactionAmount transferAmount paymentAmount amountValue totalAmount txAmount",
+    "currency": "currencyCode transactionCurrency amountCurrency ccy",
+    "direction": "transactionDirection flow debitCredit creditDebit creditDebitIndicator drCr",
+    "accountId": "customerAccount customerAccountId accountNumber account",
+    "counterpartyId": "counterparty otherPartyId beneficiaryId payeeId recipientId",
+    "counterpartyName": "otherPartyName beneficiaryName payeeName recipientName",
+    "counterpartyCountry": "counterpartyCountryCode beneficiaryCountry payeeCountry"
+    " recipientCountry destinationCountry",
+    "counterpartyAccount": "counterpartyAccountId counterpartyAccountNumber counterpartyIban"
+    " beneficiaryAccount beneficiaryIban payeeAccount payeeIban recipientAccount"
+    " recipientIban",
+    "channel": "transactionChannel paymentChannel paymentMethod",
+    "transactionType": "type txType paymentType operationType transactionKind",
+    "balanceAfter": "balanceAfterTransaction newBalance closingBalance resultingBalance runningBalance"
+    " accountBalance balance",
+    "declaredMonthlyIncome": "monthlyIncome declaredIncome statedIncome statedMonthlyIncome"
+    " expectedMonthlyIncome declaredMonthlyTurnover monthlyTurnover expectedMonthlyTurnover",
+    "accountOpenedAt": "accountOpened accountOpenedOn accountOpenDate accountOpenedDate accountOpeningDate"
+    " accountCreatedAt openedAt",
+    "segment": "customerSegment customerType clientType partyType",
+    "description": "narrative remittanceInformation remittanceInfo paymentDetails memo purpose",
+    "invoiceAmount": "invoiceValue invoicedAmount invoiceTotal",
+    "marketValue": "goodsMarketValue fairMarketValue estimatedMarketValue marketValueOfGoods goodsValue"
+    " fairValue marketPrice",
+    "instrumentId": "paymentInstrumentId cardHash cardId cardToken walletId mandateId iban",
+    "status": "outcome transactionStatus paymentStatus result",
+    "city": "branchId branch branchCode branchName",
+}
+#: What says in `customer.metadata` what kind of customer it is; of an event, these words say what it is.
+_SEGMENT_OF_PROFILE: Final = ("type", "kind", "entityType", "entity_type")
+
+_SNAKE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def _both(words: str) -> tuple[str, ...]:
+    spelt = [form for word in words.split() for form in (word, _SNAKE.sub("_", word).lower())]
+    return tuple(dict.fromkeys(spelt))
+
+
+#: Under which names each of them is read, in this order.
+SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
+    name: _both(f"{name} {_OTHER_WORDS.get(name, '')}") for name, _ in KNOWN_MEMBERS
+}
+#: The same for `customer.metadata`, which says things of the customer only.
+PROFILE_SPELLINGS: Final[dict[str, tuple[str, ...]]] = {
+    "declaredMonthlyIncome": SPELLINGS["declaredMonthlyIncome"],
+    "accountOpenedAt": (*SPELLINGS["accountOpenedAt"], "customerSince", "customer_since"),
+    "segment": (*SPELLINGS["segment"], *_SEGMENT_OF_PROFILE),
+}
+
+
+def _by_spelling(table: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, int]]:
+    return {text: (name, rank) for name, texts in table.items() for rank, text in enumerate(texts)}
+
+
+_OF_EVENT: Final = _by_spelling(SPELLINGS)
+_OF_PROFILE: Final = _by_spelling(PROFILE_SPELLINGS)
+
+
+def read_members(metadata: Mapping[str, Any], payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members that are there by their documented names; of two, the spelling that counts first.
+
+    Of one spelling in both objects, that of `metadata` counts.
+    """
+    return _read((metadata, payload), _OF_EVENT)
+
+
+def read_profile(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what `customer.metadata` says of the customer by its documented names."""
+    return _read((profile,), _OF_PROFILE)
+
+
+def _read(holders: tuple[Mapping[str, Any], ...], table: dict[str, tuple[str, int]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    ranks: dict[str, int] = {}
+    for holder in holders:
+        for spelling, value in holder.items():
+            if value is None or (known := table.get(spelling)) is None:
+                continue
+            name, rank = known
+            if name not in ranks or rank < ranks[name]:
+                found[name], ranks[name] = value, rank
+    return found

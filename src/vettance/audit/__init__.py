@@ -1,0 +1,1 @@
+"""The audit log: who changed, revealed or exported what, in chains that show every later change."""

@@ -1,0 +1,201 @@
+"""The doors of backtests: order one, look how far it is, cancel it."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Final
+
+import msgspec
+import yaml
+
+from vettance import clock
+from vettance.backtests import sql
+from vettance.backtests.backtest_job import (
+    BacktestBody,
+    BacktestJob,
+    BacktestOrder,
+    JobState,
+    read_backtest,
+)
+from vettance.db.engine import Clash, Lost, Store
+from vettance.errors import Conflict, Invalid, NotFound
+from vettance.ids import IdSource, is_id
+from vettance.rules.gate import Context, examine
+from vettance.rules.ruleset import write_ruleset
+from vettance.rules.sql import DECIDING
+from vettance.tenants.key_scope import KeyScope
+from vettance.web.routing import Call, Route, RouteReply, reached_by
+from vettance.wire.payload import JSON, Wire, decode, timestamp
+
+_TAG: Final = "Rules"
+_ROOT: Final = "/api/v1/backtests"
+_PREFIX: Final = "bkt"
+#: Jobs that are kept for each tenant.
+KEPT: Final = 50
+
+
+class BacktestAccepted(Wire, frozen=True):
+    """A job that was accepted."""
+
+    backtest_id: str
+
+
+class BacktestAnswer(Wire, frozen=True):
+    """How far a job is; `result` is there once it is completed, `error` once it has failed."""
+
+    backtest_id: str
+    state: Annotated[
+        str, msgspec.Meta(description="`queued`, `running`, `completed`, `failed` or `cancelled`.")
+    ]
+    progress: float
+    seconds_left: int | None
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    result: dict[str, Any] | None
+    error: str | None
+
+
+class BacktestDoors:
+    """Takes orders of backtests; `context` is what rules are checked with."""
+
+    def __init__(
+        self,
+        store: Store,
+        ids: IdSource,
+        context: Context,
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        self._store = store
+        self._ids = ids
+        self._context = context
+        self._now_ms = now_ms
+
+    def routes(self) -> tuple[Route, ...]:
+        """The rows of the route table."""
+        offered = (
+            Route(
+                "POST",
+                _ROOT,
+                self.order,
+                "Try rules on past events",
+                _TAG,
+                takes=BacktestBody,
+                answers=BacktestAccepted,
+                status=202,
+                refusals=(404, 409, 422),
+                idempotent=True,
+            ),
+            Route(
+                "GET",
+                f"{_ROOT}/{{backtestId}}",
+                self.show,
+                "How far a backtest is, and what it found",
+                _TAG,
+                answers=BacktestAnswer,
+                refusals=(404,),
+            ),
+            Route(
+                "DELETE",
+                f"{_ROOT}/{{backtestId}}",
+                self.cancel,
+                "Cancel a backtest",
+                _TAG,
+                answers=BacktestAnswer,
+                refusals=(404, 409),
+            ),
+        )
+        return reached_by(offered, KeyScope.RULES)
+
+    async def order(self, call: Call) -> RouteReply:
+        """POST /backtests."""
+        said, from_ms, to_ms = read_backtest(call.json())
+        tenant, now_ms = call.tenant.id, self._now_ms()
+        version, document = await self._rules(tenant, said)
+        order = BacktestOrder(document, version, from_ms, to_ms, 1.0 if said.sample is None else said.sample)
+        backtest_id = self._ids.make(_PREFIX, now_ms)
+        reply = RouteReply(BacktestAccepted(backtest_id), 202)
+        try:
+            await self._store.write(
+                sql.forget_older(tenant, KEPT - 1),
+                sql.insert_backtest(tenant, backtest_id, order, now_ms),
+                *call.keep(reply),
+            )
+        except Clash:
+            raise Conflict(
+                "A backtest of yours is under way. Wait for its end, or cancel it.", "backtest_under_way"
+            ) from None
+        return reply
+
+    async def _rules(self, tenant: str, said: BacktestBody) -> tuple[int, str]:
+        """Return the number (0 for what is no version) and the whole document of the rules to try."""
+        if said.version is not None:
+            rows = await self._store.read(DECIDING.select_version(tenant, said.version))
+            if not rows:
+                raise NotFound
+            return said.version, rows[0][0]
+        text = said.document
+        if said.rule is not None:
+            text = await self._with_rule(tenant, said.rule)
+        assert text is not None, "one of the three is given"
+        found = examine(text, self._context)
+        found.passed()
+        return 0, write_ruleset(found.ruleset)
+
+    async def _with_rule(self, tenant: str, rule: JSON) -> str:
+        """Return the rules in force with the members of one rule replaced, or with one more rule."""
+        rule_id = rule.get("id")
+        if not isinstance(rule_id, str) or not rule_id:
+            raise Invalid("The request is not well-formed; see details.", {"rule.id": "is required"})
+        rows = await self._store.read(DECIDING.select_active(tenant))
+        if not rows:
+            raise NotFound
+        document = yaml.safe_load(rows[0][1])
+        rules = document.setdefault("rules", [])
+        known = next((one for one in rules if one.get("id") == rule_id), None)
+        if known is None:
+            rules.append(rule)
+        else:
+            known.update(rule)
+        return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+
+    async def show(self, call: Call) -> RouteReply:
+        """GET /backtests/{backtestId}."""
+        return RouteReply(_answer(await self._find(call), self._now_ms()))
+
+    async def cancel(self, call: Call) -> RouteReply:
+        """DELETE /backtests/{backtestId}."""
+        job = await self._find(call)
+        now_ms = self._now_ms()
+        try:
+            await self._store.write(sql.end(job.tenant, job.id, JobState.CANCELLED, None, now_ms))
+        except Lost:
+            job = await self._find(call)
+            if job.state is not JobState.CANCELLED:
+                raise Conflict("The backtest has ended.", "backtest_ended") from None
+        return RouteReply(_answer(await self._find(call), now_ms))
+
+    async def _find(self, call: Call) -> BacktestJob:
+        backtest_id = call.path["backtestId"]
+        rows = []
+        if is_id(backtest_id, _PREFIX):
+            rows = await self._store.read(sql.select_backtest(call.tenant.id, backtest_id))
+        if not rows:
+            raise NotFound
+        return sql.job_of(rows[0])
+
+
+def _answer(job: BacktestJob, now_ms: int) -> BacktestAnswer:
+    return BacktestAnswer(
+        backtest_id=job.id,
+        state=job.state.value,
+        progress=round(job.progress, 4),
+        seconds_left=job.left_s(now_ms),
+        created_at=timestamp(job.created_at_ms),
+        started_at=_moment(job.started_at_ms),
+        ended_at=_moment(job.ended_at_ms),
+        result=None if job.result is None else decode(job.result),
+        error=job.error,
+    )
+
+
+def _moment(at_ms: int | None) -> str | None:
+    return None if at_ms is None else timestamp(at_ms)

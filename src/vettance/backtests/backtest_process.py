@@ -1,0 +1,91 @@
+"""The process of one backtest: reads its order from standard input, says progress and result in lines."""
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from vettance import clock
+from vettance.backtests.backtest_job import SAMPLES, BacktestOrder, sampler
+from vettance.commands import open_store
+from vettance.db.engine import Store
+from vettance.decisions.active_rulesets import active_rules
+from vettance.decisions.features import fraud_schema
+from vettance.deployment.connect import connect_velocity
+from vettance.history.backtest import Backtest, ChangedDecision
+from vettance.history.backtest_result import backtest_result
+from vettance.history.sql import count_after
+from vettance.rules.ruleset import compile_document
+from vettance.wire.payload import JSON, encode
+
+_NICE: Final = 15
+_SAY_S: Final = 0.5
+
+
+class BacktestRequest(msgspec.Struct, frozen=True):
+    """What the process is to do, as it comes on standard input."""
+
+    tenant: str
+    order: BacktestOrder
+
+
+class _Sayer:
+    """Says how far the work is, at most twice a second."""
+
+    def __init__(self, total: int) -> None:
+        self._total = max(total, 1)
+        self._done = 0
+        self._next_s = 0.0
+
+    def advance(self, count: int) -> None:
+        """Count events that were looked at."""
+        self._done += count
+        if time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + _SAY_S
+            say({"progress": min(self._done / self._total, 0.999)})
+
+
+def say(said: JSON) -> None:
+    """Write one line to the parent."""
+    sys.stdout.buffer.write(encode(said) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+async def work(store: Store, request: BacktestRequest) -> JSON:
+    """Do a backtest and return its result."""
+    order = request.order
+    ruleset, compiled = compile_document(order.document, fraud_schema())
+    active = active_rules(order.version, "", ruleset, compiled)
+    run = Backtest(store, request.tenant, active, connect_velocity, sampler(order.sample))
+    sayer = _Sayer((await store.read(count_after(request.tenant, 0)))[0][0])
+    samples: list[ChangedDecision] = []
+    flipped = 0
+
+    def keep(change: ChangedDecision) -> None:
+        nonlocal flipped
+        flipped += 1
+        if len(samples) < SAMPLES:
+            samples.append(change)
+
+    await run.run((order.from_ms, order.to_ms), keep, sayer.advance)
+    return backtest_result(run, ruleset.running, samples, flipped, clock.now_ms())
+
+
+async def main(data: str) -> None:
+    """Read the order, do it, and say what came of it."""
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=BacktestRequest)
+    async with open_store(data) as (store, _):
+        try:
+            say({"result": await work(store, request)})
+        except Exception as error:
+            say({"error": f"The backtest could not be done ({type(error).__name__})."})
+            raise
+
+
+if __name__ == "__main__":
+    os.nice(_NICE)
+    asyncio.run(main(str(Path(sys.argv[1]))))

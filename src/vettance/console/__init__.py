@@ -1,0 +1,1 @@
+"""The console: the pages on which people look, decide and steer, in front of the API's edge."""

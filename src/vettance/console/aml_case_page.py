@@ -1,0 +1,160 @@
+"""A case: its alerts with their figures, the money, the events, what was done, and what to do next."""
+
+import asyncio
+from typing import Any, Final
+
+from vettance.aml import sql as aml_sql
+from vettance.console.aml_cases_page import CASES, figures_of
+from vettance.console.page import (
+    QUEUE_READERS,
+    WORKERS,
+    ConsolePage,
+    Download,
+    PageAnswer,
+    View,
+    Visit,
+    url_of,
+)
+from vettance.console.review_forms import names_of
+from vettance.console.svg_money import MoneyFlow, draw_money
+from vettance.errors import Conflict
+from vettance.wire.payload import encode
+
+_ROOT: Final = "/api/v1/aml/cases"
+#: Rows of alerts, events and acts that are drawn at once; a case may have thousands.
+_SHOWN: Final = 100
+_DIGITS_MAX: Final = 9
+PATH: Final = f"{CASES}/{{id}}"
+_RESOLUTIONS: Final = (
+    ("FALSE_POSITIVE", "False alarm"),
+    ("TRUE_MATCH", "True: report it"),
+    ("ESCALATED", "Escalated"),
+)
+
+
+async def case(visit: Visit) -> PageAnswer:
+    """GET /console/aml/cases/{id}."""
+    return await _page(visit)
+
+
+async def act(visit: Visit) -> PageAnswer:
+    """POST /console/aml/cases/{id}: a note, an assignment, a resolution or its rejection."""
+    what, notes = visit.form.get("what"), visit.form.get("notes") or None
+    officer = visit.signed.actor
+    bodies: dict[str, dict[str, Any]] = {
+        "notes": {"notes": notes, "officer": officer},
+        "assign": {
+            "assignee": visit.form.get("assignee") or None,
+            "officer": officer,
+            "updatedAt": visit.form.get("updatedAt"),
+        },
+        "resolve": {
+            "resolution": visit.form.get("resolution"),
+            "notes": notes,
+            "officer": officer,
+            "updatedAt": visit.form.get("updatedAt"),
+        },
+        "reject": {"notes": notes, "officer": officer, "updatedAt": visit.form.get("updatedAt")},
+    }
+    body = bodies.get(what, bodies["notes"])
+    given = {name: value for name, value in body.items() if value is not None}
+    try:
+        await visit.ask(
+            "POST", f"{_ROOT}/{visit.path['id']}/{what if what in bodies else 'notes'}", body=given
+        )
+    except Conflict as refused:
+        return await _page(visit, refused.message)
+    return visit.redirect(f"{CASES}/{visit.path['id']}", notice="saved")
+
+
+async def export(visit: Visit) -> PageAnswer:
+    """POST /console/aml/cases/{id}/export."""
+    found = await visit.ask("GET", f"{_ROOT}/{visit.path['id']}/export")
+    return Download(encode(found), "application/json", f"{visit.path['id']}.json")
+
+
+async def _page(visit: Visit, warning: str = "") -> View:
+    found, settings = await asyncio.gather(
+        visit.ask("GET", f"{_ROOT}/{visit.path['id']}"),
+        visit.parts.store.read(aml_sql.select_settings(visit.tenant.id)),
+    )
+    own = visit.signed.actor
+    alerts, alert_page = _part(visit, "alerts", found["alerts"])
+    events, event_page = _part(visit, "events", found["events"])
+    values = {
+        "case": found,
+        "alerts": [{**one, "figures": figures_of(visit, one)} for one in alerts],
+        "alert_page": alert_page,
+        "events": [_event(visit, one) for one in events],
+        "event_page": event_page,
+        "timeline": found["timeline"][-_SHOWN:],
+        "is_cut": len(found["timeline"]) > _SHOWN,
+        "picture": draw_money(found["customer"], _flows(found), visit.show),
+        "warning": warning,
+        "typed": {name: visit.form.get(name) for name in ("notes", "assignee", "resolution")},
+        "resolutions": _RESOLUTIONS,
+        "four_eyes": aml_sql.settings_of(settings).four_eyes,
+        "is_proposer": found["proposedBy"] == visit.signed.user_id,
+        "proposer": (await names_of(visit)).get(found["proposedBy"] or "", found["proposedBy"]),
+        "officer": own,
+        "may_work": visit.may(*WORKERS),
+    }
+    return View("aml_case.html", values, title=f"Case of {found['customer']}", status=409 if warning else 200)
+
+
+def _part(visit: Visit, name: str, rows: list[Any]) -> tuple[list[Any], dict[str, str]]:
+    """Return the rows that the page shows, from the number in the query on, and where the others are."""
+    asked = visit.query.get(name)
+    start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS_MAX else 0
+    end, path = start + _SHOWN, f"{CASES}/{visit.path['id']}"
+    shown = rows[start:end]
+    first = start + 1 if shown else start
+    pages = {
+        "words": f"{first} to {start + len(shown)} of {visit.show.number(len(rows))} {name}",
+        "first": path if start else "",
+        "next": url_of(path, **{name: end}) if end < len(rows) else "",
+    }
+    return shown, pages
+
+
+def _event(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
+    metadata = _metadata(one)
+    return {
+        "id": one["externalEventId"],
+        "at": one["occurredAt"],
+        "name": one["event"].get("eventName", ""),
+        "direction": metadata.get("direction", ""),
+        "amount": visit.show.money(metadata.get("amount", ""), metadata.get("currency")),
+        "counterparty": metadata.get("counterpartyName") or metadata.get("counterpartyId") or "",
+        "country": metadata.get("counterpartyCountry") or "",
+        "rules": one["ruleIds"],
+    }
+
+
+def _flows(found: dict[str, Any]) -> list[MoneyFlow]:
+    """Add up the money of the events by whom it came from or went to."""
+    sums: dict[tuple[str, bool], tuple[float, int, str]] = {}
+    for one in found["events"]:
+        metadata = _metadata(one)
+        amount, who = (
+            metadata.get("amount"),
+            metadata.get("counterpartyName") or metadata.get("counterpartyId"),
+        )
+        if not isinstance(amount, int | float) or isinstance(amount, bool) or not isinstance(who, str):
+            continue
+        key = (who, metadata.get("direction") == "in")
+        total, count, _ = sums.get(key, (0.0, 0, ""))
+        sums[key] = (total + float(amount), count + 1, str(metadata.get("currency") or ""))
+    return [MoneyFlow(who, is_in, *made) for (who, is_in), made in sums.items()]
+
+
+def _metadata(one: dict[str, Any]) -> dict[str, Any]:
+    found = one["event"].get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+PAGES: Final = (
+    ConsolePage("GET", PATH, QUEUE_READERS, case),
+    ConsolePage("POST", PATH, WORKERS, act),
+    ConsolePage("POST", f"{PATH}/export", QUEUE_READERS, export),
+)

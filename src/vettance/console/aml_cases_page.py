@@ -1,0 +1,82 @@
+"""Alerts and cases of the watch for money laundering, as lists."""
+
+from typing import Any, Final
+
+from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, url_of
+
+ALERTS: Final = "/console/aml/alerts"
+CASES: Final = "/console/aml/cases"
+SEVERITIES: Final = tuple((word, word.capitalize()) for word in ("critical", "high", "medium", "low"))
+_ALERT_STATES: Final = (("OPEN", "Open"), ("CLOSED", "Closed"))
+_CASE_STATES: Final = (("OPEN", "Open"), ("PENDING", "Waits for a second officer"), ("CLOSED", "Closed"))
+_SHOWN: Final = 50
+#: Figures that are elsewhere on the page.
+_SAID: Final = ("ruleId", "ruleName", "screening")
+
+
+async def alerts(visit: Visit) -> PageAnswer:
+    """GET /console/aml/alerts."""
+    asked = {name: visit.query.get(name) for name in ("state", "severity", "customer", "ruleId", "typology")}
+    found = await visit.ask(
+        "GET", "/api/v1/aml/alerts", {**asked, "limit": _SHOWN, "cursor": visit.query.get("cursor")}
+    )
+    values = {
+        "rows": [_alert(visit, one) for one in found["data"]],
+        "asked": asked,
+        "states": _ALERT_STATES,
+        "severities": SEVERITIES,
+        "page": pages(visit, ALERTS, asked, found, "alerts"),
+    }
+    return View("aml_alerts.html", values, title="Alerts")
+
+
+async def cases(visit: Visit) -> PageAnswer:
+    """GET /console/aml/cases."""
+    asked = {name: visit.query.get(name) for name in ("state", "severity", "customer", "assignee")}
+    found = await visit.ask(
+        "GET", "/api/v1/aml/cases", {**asked, "limit": _SHOWN, "cursor": visit.query.get("cursor")}
+    )
+    values = {
+        "rows": found["data"],
+        "asked": asked,
+        "states": _CASE_STATES,
+        "severities": SEVERITIES,
+        "page": pages(visit, CASES, asked, found, "cases"),
+    }
+    return View("aml_cases.html", values, title="Cases")
+
+
+def pages(
+    visit: Visit, path: str, asked: dict[str, str], found: dict[str, Any], words: str
+) -> dict[str, str]:
+    """Return where the pages of a list lead to."""
+    return {
+        "words": f"{len(found['data'])} of {visit.show.number(found['total'])} {words}",
+        "first": url_of(path, **asked) if visit.query.get("cursor") else "",
+        "next": url_of(path, **asked, cursor=found["nextCursor"]) if found["hasMore"] else "",
+    }
+
+
+def _alert(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
+    return {**one, "figures": figures_of(visit, one)}
+
+
+def figures_of(visit: Visit, alert: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the figures of an alert as people read them."""
+    figures = alert["figures"]
+    values = figures.get("values") if isinstance(figures.get("values"), dict) else figures
+    return [
+        (name, visit.show.number(value))
+        for name, value in values.items()
+        if _is_plain(value) and name not in _SAID
+    ]
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float) and value != ""
+
+
+PAGES: Final = (
+    ConsolePage("GET", ALERTS, QUEUE_READERS, alerts),
+    ConsolePage("GET", CASES, QUEUE_READERS, cases),
+)

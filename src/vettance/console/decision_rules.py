@@ -1,0 +1,93 @@
+"""The rules of a decision with the values that each read, those that fired first."""
+
+from typing import Any, NamedTuple
+
+from vettance.console.page import Visit
+
+
+class RuleValue(NamedTuple):
+    """A value that a rule read: the name the decision keeps it under, and the value as it is shown."""
+
+    name: str
+    value: str
+    is_doubtful: bool
+
+
+class RuleShown(NamedTuple):
+    """A rule as the page shows it."""
+
+    id: str
+    name: str
+    state: str
+    score: int
+    reason: str
+    explanation: str
+    when: str
+    values: tuple[RuleValue, ...]
+    error: str
+
+
+class RulesShown(NamedTuple):
+    """The rules by what became of them; `used` are the names of all values that any rule read."""
+
+    fired: list[RuleShown]
+    shadow: list[RuleShown]
+    failed: list[RuleShown]
+    others: list[RuleShown]
+    used: frozenset[str]
+
+
+#: Names of features that are numbers or words of ours, whatever their type: no person is found by them.
+_OPEN_FEATURES = ("event.", "signals.", "country", "ip.country", "user_agent.", "metadata.currency")
+
+
+async def rules_shown(visit: Visit, record: dict[str, Any]) -> RulesShown:
+    """Return the rules of a decision."""
+    outputs, features = record["outputs"], record["inputs"]["features"]
+    doubtful = set(outputs.get("inexact") or ()) | {one["name"] for one in outputs.get("unknown") or ()}
+    version = int(outputs["ruleVersion"]["version"])
+    try:
+        active = await visit.parts.explainer.rules_of(visit.tenant.id, version)
+        texts = {rule.id: rule for rule in active.ruleset.running}
+    except LookupError:
+        texts = {}
+    shown: list[RuleShown] = []
+    used: set[str] = set()
+    for result in outputs["rules"]:
+        rule = texts.get(result["ruleId"])
+        names = visit.parts.names_read(rule.when) if rule is not None else ()
+        used.update(names)
+        shown.append(
+            RuleShown(
+                result["ruleId"],
+                result["ruleName"],
+                _state(result),
+                result["score"],
+                rule.reason if rule is not None else "",
+                rule.explanation if rule is not None else "",
+                rule.when if rule is not None else "",
+                tuple(
+                    RuleValue(name, value_shown(visit, name, features.get(name)), name in doubtful)
+                    for name in names
+                ),
+                result.get("error", ""),
+            )
+        )
+    parts = {word: [one for one in shown if one.state == word] for word in ("fired", "shadow", "failed", "")}
+    parts["fired"].sort(key=lambda one: -one.score)
+    return RulesShown(parts["fired"], parts["shadow"], parts["failed"], parts[""], frozenset(used))
+
+
+def _state(result: dict[str, Any]) -> str:
+    if result.get("error"):
+        return "failed"
+    if not result["matched"]:
+        return ""
+    return "fired" if result["mode"] == "active" else "shadow"
+
+
+def value_shown(visit: Visit, name: str, value: Any) -> str:
+    """Show a value that rules read, masked for those who see masks."""
+    if isinstance(value, str) and not name.startswith(_OPEN_FEATURES):
+        value = visit.sight.text(value)
+    return visit.show.value(value)

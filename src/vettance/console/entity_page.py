@@ -1,0 +1,153 @@
+"""A customer, device, address or e-mail: what is known of it, what it was seen with, what to do about it."""
+
+import asyncio
+from typing import Any, Final
+
+from vettance.console import svg_graph
+from vettance.console.decisions_page import decision_row, entity_url
+from vettance.console.label_forms import LABELS
+from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
+from vettance.console.svg_charts import ChartPoint, sparkline, time_series
+from vettance.errors import NotFound
+from vettance.history.entity_graph import GRAPH_KINDS, EntityGraph, EntityNode, Neighbours, ranked
+from vettance.lists import sql as lists_sql
+from vettance.lists.entry import EntryType, ListEntry
+from vettance.lists.entry_bodies import read_value
+
+_SHOWN: Final = 50
+_NAMED: Final = 12
+_EDGES: Final = 60
+KIND_LABELS: Final = {"customer": "Customer", "device": "Device", "ip": "IP address", "email": "E-mail"}
+#: How the list of decisions asks for a value of each kind, and the type of list entry that it can be.
+_FILTERS: Final = {"customer": "customer", "device": "device", "ip": "ip", "email": "customer"}
+_ENTRY_TYPES: Final = {"device": EntryType.DEVICE, "ip": EntryType.IP, "email": EntryType.EMAIL}
+
+
+async def entity(visit: Visit) -> View:
+    """GET /console/entities/{kind}/{value}."""
+    kind = visit.path["kind"]
+    if kind not in KIND_LABELS:
+        raise NotFound
+    value = visit.sight.value(kind, visit.path["value"])
+    wanted = {_FILTERS[kind]: value}
+    found, approved, reviewed, denied = await asyncio.gather(
+        visit.ask("GET", "/api/v1/decisions", {**wanted, "limit": _SHOWN}),
+        *(
+            visit.ask("GET", "/api/v1/decisions", {**wanted, "decision": outcome, "limit": 1})
+            for outcome in ("approve", "review", "deny")
+        ),
+    )
+    parts, tenant = visit.parts, visit.tenant.id
+    node = EntityNode(kind, value)
+    entries, (neighbours, graph) = await asyncio.gather(
+        _entries(visit, kind, value), parts.neighbours.around(tenant, node)
+    )
+    if not found["total"] and not entries:
+        raise NotFound
+    links = await parts.linker.links(tenant, {kind: value}) if neighbours.own_events else {}
+    feedback = await parts.explainer.feedback(tenant, [one["id"] for one in found["data"]])
+    values = {
+        "kind": kind,
+        "label": KIND_LABELS[kind],
+        "text": visit.sight.text(value),
+        "total": found["total"],
+        "counts": [
+            (word, one["total"])
+            for word, one in (("approve", approved), ("review", reviewed), ("deny", denied))
+        ],
+        "link": links.get(kind),
+        "rows": [decision_row(visit, one) for one in found["data"]],
+        "all_url": url_of("/console/decisions", **{_FILTERS[kind]: visit.sight.name(_FILTERS[kind], value)}),
+        "entries": entries,
+        "labels_given": _labels(feedback),
+        "labels": LABELS,
+        "can_act": visit.may(*WORKERS),
+        "listable": _listable(kind, value, neighbours),
+        "here": entity_url(visit, kind, value),
+        "seen_with": _seen_with(visit, neighbours),
+        **_pictures(visit, found["data"], graph),
+    }
+    return View("entity.html", values, title=f"{KIND_LABELS[kind]} {visit.sight.text(value)}")
+
+
+async def _entries(visit: Visit, kind: str, value: str) -> list[ListEntry]:
+    """Return the list entries of a value."""
+    entry_type = _ENTRY_TYPES.get(kind)
+    if entry_type is None:
+        return []
+    kept, fault = read_value(entry_type, value)
+    if kept is None or fault is not None:
+        return []
+    asked = lists_sql.select_by_value(visit.tenant.id, entry_type, kept, visit.now_ms)
+    return [lists_sql.entry_of(row) for row in await visit.parts.store.read(asked)]
+
+
+def _labels(feedback: list[Any]) -> list[tuple[str, int]]:
+    counts: dict[str, int] = {}
+    for one in feedback:
+        counts[one.label.value] = counts.get(one.label.value, 0) + 1
+    words = {key.value: text for key, text in LABELS}
+    return [(words[key], count) for key, count in sorted(counts.items(), key=lambda item: -item[1])]
+
+
+def _listable(kind: str, value: str, neighbours: Neighbours) -> list[tuple[str, str, str]]:
+    """Return what can be put on a list from here: a customer is blocked by the address and the devices."""
+    if kind in _ENTRY_TYPES:
+        return [(_ENTRY_TYPES[kind].value, KIND_LABELS[kind], value)]
+    found = [node for node in ranked(neighbours.events) if node.kind in ("email", "device")][:4]
+    return [(_ENTRY_TYPES[node.kind].value, KIND_LABELS[node.kind], node.value) for node in found]
+
+
+def _seen_with(visit: Visit, neighbours: Neighbours) -> list[dict[str, Any]]:
+    """Return the most frequent values of each kind."""
+    shown = []
+    for kind in GRAPH_KINDS:
+        nodes = [node for node in ranked(neighbours.events) if node.kind == kind]
+        if nodes:
+            cells = [
+                {
+                    "text": visit.sight.text(node.value),
+                    "url": entity_url(visit, kind, node.value),
+                    "events": neighbours.events[node],
+                }
+                for node in nodes[:_NAMED]
+            ]
+            shown.append({"label": KIND_LABELS[kind], "cells": cells, "count": neighbours.counts[kind]})
+    return shown
+
+
+def _pictures(visit: Visit, decisions: list[dict[str, Any]], graph: EntityGraph) -> dict[str, Any]:
+    """Return the pictures with the words and numbers that say the same."""
+    scores = [ChartPoint(visit.show.day(one["evaluatedAt"]), one["riskScore"]) for one in reversed(decisions)]
+    most = max((point.value for point in scores), default=0)
+    text = f"Risk scores of the last {len(scores)} decisions, oldest first; the highest is {most:g}."
+    titles = {node: _short(visit.sight.text(node.value)) for node in graph.hops}
+    urls = {node: entity_url(visit, node.kind, node.value) for node in graph.hops}
+    count = len(graph.hops) - 1
+    about = f"{count} values within two steps, as the table beside it lists them."
+    edges = [
+        {
+            "one": titles[edge.one],
+            "one_url": urls[edge.one],
+            "other": titles[edge.other],
+            "other_url": urls[edge.other],
+            "kind": f"{KIND_LABELS[edge.one.kind]} – {KIND_LABELS[edge.other.kind]}",
+            "events": edge.events,
+            "hub": graph.hubs.get(edge.other),
+        }
+        for edge in graph.edges[:_EDGES]
+    ]
+    return {
+        "spark": sparkline([point.value for point in scores[-20:]], f"The last scores, up to {most:g}."),
+        "risk": time_series(scores, (), text, f"highest score {most:g}") if len(scores) > 1 else "",
+        "graph": svg_graph.draw(graph, titles, urls, about) if count else "",
+        "edges": edges,
+        "left_out": graph.left_out,
+    }
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 22 else f"{text[:12]}…{text[-6:]}"
+
+
+PAGES: Final = (ConsolePage("GET", "/console/entities/{kind}/{value}", READERS, entity),)

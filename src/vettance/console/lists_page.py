@@ -1,0 +1,44 @@
+"""The allow and block lists."""
+
+from typing import Any, Final
+
+from vettance.console.decisions_page import entity_url
+from vettance.console.list_actions import ACTIONS, ROOT
+from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
+
+TYPES: Final = (("EMAIL", "E-mail"), ("DEVICE", "Device"), ("IP", "IP address or range"))
+_KINDS: Final = {"EMAIL": "email", "DEVICE": "device", "IP": "ip"}
+
+
+async def lists(visit: Visit) -> View:
+    """GET /console/lists."""
+    asked = {name: visit.query.get(name) for name in ("type", "listType", "cursor")}
+    found = await visit.ask("GET", "/api/v1/lists", {**asked, "limit": 50})
+    filters = {name: asked[name] for name in ("type", "listType")}
+    values = {
+        "entries": [_entry(visit, one) for one in found["data"]],
+        "types": TYPES,
+        "kind": asked["type"],
+        "list_type": asked["listType"],
+        "may_change": visit.may(*WORKERS),
+        "page": {
+            "words": f"{len(found['data'])} of {visit.show.number(found['total'])} entries",
+            "first": url_of(ROOT, **filters) if asked["cursor"] else "",
+            "next": url_of(ROOT, **filters, cursor=found["nextCursor"]) if found["hasMore"] else "",
+        },
+    }
+    return View("lists.html", values, title="Lists")
+
+
+def _entry(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
+    kind = _KINDS[one["type"]]
+    is_range = "/" in one["value"] and kind == "ip"
+    return {
+        **one,
+        "label": dict(TYPES)[one["type"]],
+        "text": one["value"] if is_range else visit.sight.text(one["value"]),
+        "url": "" if is_range else entity_url(visit, kind, one["value"]),
+    }
+
+
+PAGES: Final = (ConsolePage("GET", ROOT, READERS, lists), *ACTIONS)

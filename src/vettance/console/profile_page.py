@@ -1,0 +1,66 @@
+"""What people set for themselves: name, theme, time zone, password, second factor, sessions."""
+
+import zoneinfo
+from typing import Any, Final
+
+from vettance.console.guard import write_cookie
+from vettance.console.page import READERS, SIGN_IN, ConsolePage, PageAnswer, Redirect, View, Visit, url_of
+from vettance.errors import Unprocessable
+from vettance.people.credentials import THEMES
+
+PATH: Final = "/console/profile"
+_THEME_WORDS: Final = {"auto": "As the system has it", "light": "Light", "dark": "Dark"}
+
+
+async def profile(visit: Visit) -> PageAnswer:
+    """GET /console/profile."""
+    return await _page(visit)
+
+
+async def save(visit: Visit) -> PageAnswer:
+    """POST /console/profile."""
+    name, theme, zone = (visit.form.get(field) for field in ("name", "theme", "timeZone"))
+    try:
+        await visit.parts.credentials.set_profile(visit.signed, name, theme, zone)
+    except Unprocessable as refused:
+        return await _page(visit, refused.details, {"name": name, "theme": theme, "timeZone": zone})
+    return visit.redirect(PATH, notice="saved")
+
+
+async def change_password(visit: Visit) -> PageAnswer:
+    """POST /console/profile/password. All other sessions end."""
+    old, new = visit.form.raw("old"), visit.form.raw("new")
+    try:
+        await visit.parts.credentials.change_password(visit.signed, old, new)
+    except Unprocessable as refused:
+        return await _page(visit, refused.details)
+    return visit.redirect(PATH, notice="password-changed")
+
+
+async def end_session(visit: Visit) -> PageAnswer:
+    """POST /console/profile/sessions/{id}/end."""
+    await visit.parts.sessions.end_one(visit.signed, visit.path["id"])
+    if visit.path["id"] == visit.signed.session_id:
+        return Redirect(url_of(SIGN_IN, notice="signed-out"), (write_cookie("", is_https=visit.is_https),))
+    return visit.redirect(PATH, notice="session-removed")
+
+
+async def _page(visit: Visit, faults: Any = None, typed: dict[str, str] | None = None) -> View:
+    signed, parts = visit.signed, visit.parts
+    values = {
+        "faults": faults or {},
+        "typed": typed or {"name": signed.name, "theme": signed.theme, "timeZone": signed.time_zone},
+        "themes": [(one, _THEME_WORDS[one]) for one in THEMES],
+        "zones": sorted(zoneinfo.available_timezones()),
+        "sessions": await parts.sessions.sessions(signed),
+        "codes_left": await parts.credentials.recovery_codes_left(signed),
+    }
+    return View("profile.html", values, title="Profile", status=422 if faults else 200)
+
+
+PAGES: Final = (
+    ConsolePage("GET", PATH, READERS, profile),
+    ConsolePage("POST", PATH, READERS, save),
+    ConsolePage("POST", f"{PATH}/password", READERS, change_password),
+    ConsolePage("POST", f"{PATH}/sessions/{{id}}/end", READERS, end_session),
+)

@@ -1,0 +1,85 @@
+"""The queue: reviews that wait, the most urgent first, and why."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from vettance.console.decisions_page import decision_row
+from vettance.console.label_forms import LABELS
+from vettance.console.page import QUEUE_READERS, WORKERS, ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.review_forms import BULK_MAX, QUEUE, names_of, parts_of, undo_shown, workers_of
+from vettance.history.answers import decision_item
+from vettance.reviews.review import Review, ReviewState
+from vettance.wire.payload import decode, encode
+
+_SHOWN: Final = 50
+VIEWS: Final = (
+    ("open", "Open"),
+    ("mine", "Yours"),
+    ("claimed", "Claimed"),
+    ("settled", "Settled"),
+    ("expired", "Expired"),
+    ("checks", "Second looks"),
+)
+
+
+async def queue(visit: Visit) -> PageAnswer:
+    """GET /console/queue."""
+    chosen = visit.query.get("view")
+    chosen = chosen if chosen in dict(VIEWS) else "open"
+    cursor, following = visit.query.get("cursor"), ""
+    desk, tenant = visit.parts.reviews, visit.tenant.id
+    states = await desk.states(tenant)
+    if chosen == "checks":
+        reviews: list[Review] = await desk.checks(tenant, visit.signed.user_id, _SHOWN)
+        total = len(reviews)
+    elif chosen == "mine":
+        reviews = await desk.held(tenant, visit.signed.user_id)
+        total = len(reviews)
+    else:
+        asked = {"state": chosen, "limit": _SHOWN, "cursor": cursor}
+        found = await visit.ask("GET", "/api/v1/reviews", asked)
+        reviews = await desk.find_several(tenant, [one["decisionId"] for one in found["data"]])
+        total, following = found["total"], found.get("nextCursor") or ""
+    values = {
+        "view": chosen,
+        "views": [(key, words, states.get(key)) for key, words in VIEWS],
+        "rows": await _rows(visit, reviews, is_blind=chosen == "checks"),
+        "labels": LABELS,
+        "bulk_max": BULK_MAX,
+        "may_work": visit.may(*WORKERS),
+        "workers": await workers_of(visit),
+        "undo": await undo_shown(visit),
+        "page": {
+            "words": f"{len(reviews)} of {visit.show.number(total)} reviews",
+            "first": url_of(QUEUE, view=chosen) if cursor else "",
+            "next": url_of(QUEUE, view=chosen, cursor=following) if following else "",
+        },
+    }
+    return View("queue.html", values, title="Queue")
+
+
+async def _rows(visit: Visit, reviews: Sequence[Review], *, is_blind: bool) -> list[dict[str, Any]]:
+    """Return reviews with their decisions, as the table shows them."""
+    names = await names_of(visit)
+    found = await visit.parts.explainer.find_by_ids(visit.tenant.id, [one.decision for one in reviews])
+    items = {one.stored.id: decode(encode(decision_item(one, made))) for one, made in found}
+    rows = []
+    for review in reviews:
+        item = items.get(review.decision)
+        if item is None:
+            continue  # Removed a moment ago.
+        holder = review.claimed_by if review.state is ReviewState.CLAIMED else review.settled_by
+        shown = {
+            "priority": review.priority(review.settled_at_ms or visit.now_ms),
+            "parts": ", ".join(f"{word} {points}" for word, points in parts_of(review, visit.now_ms)),
+            "due": review.due_at_ms,
+            "is_late": review.is_waiting() and review.due_at_ms < visit.now_ms,
+            "holder": "" if is_blind else names.get(holder or "", holder or ""),
+            "outcome": None if is_blind else review.outcome,
+            "label": None if is_blind else review.label,
+        }
+        rows.append(decision_row(visit, item) | shown)
+    return rows
+
+
+PAGES: Final = (ConsolePage("GET", QUEUE, QUEUE_READERS, queue),)

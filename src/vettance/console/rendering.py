@@ -1,0 +1,68 @@
+"""Rendering: templates into pages, in small steps between which decisions are answered."""
+
+import asyncio
+import functools
+import time
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+#: A page is rendered for so long at a time. A large one takes 20 ms, and decisions should not wait for it.
+_SLICE_S: Final = 0.001
+#: Smaller answers are sent as they are; larger ones than the second are compressed in a thread.
+_ZIPPED_BYTES_MIN: Final = 1_024
+_INLINE_BYTES_MAX: Final = 32 * 1024
+_LEVEL: Final = 5
+
+
+@functools.cache
+def environment() -> "Environment":
+    """Return the environment of all templates: every value is escaped."""
+    from jinja2 import Environment, FileSystemLoader
+
+    from vettance.console.missing_members import MissingMember
+
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=MissingMember,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+        extensions=["jinja2.ext.i18n"],
+    )
+    # English is the language of the source; a catalogue of another one would be installed here.
+    made.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
+    return made
+
+
+async def render(template: str, values: Mapping[str, Any]) -> bytes:
+    """Fill a template, leaving the event loop to others every millisecond."""
+    pieces: list[str] = []
+    began_s = time.perf_counter()
+    for piece in environment().get_template(template).generate(values):
+        pieces.append(piece)
+        if time.perf_counter() - began_s > _SLICE_S:
+            await asyncio.sleep(0)
+            began_s = time.perf_counter()
+    return "".join(pieces).encode()
+
+
+async def zipped(content: bytes) -> bytes | None:
+    """Return the content compressed by gzip; None where that is not worth it."""
+    if len(content) < _ZIPPED_BYTES_MIN:
+        return None
+    if len(content) <= _INLINE_BYTES_MAX:
+        return gzip(content)
+    return await asyncio.to_thread(gzip, content)
+
+
+def gzip(content: bytes, level: int = _LEVEL) -> bytes:
+    """Compress by gzip, without the moment in its header."""
+    packer = zlib.compressobj(level, wbits=31)
+    return packer.compress(content) + packer.flush()

@@ -1,0 +1,203 @@
+"""Reports: rates, what labels say of them, the work on reviews, screening and AML; each as a file as well."""
+
+import asyncio
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from vettance.console.page import (
+    LEADS,
+    QUEUE_READERS,
+    READERS,
+    ConsolePage,
+    Download,
+    PageAnswer,
+    View,
+    Visit,
+)
+from vettance.console.review_forms import names_of
+from vettance.console.spans import TimeSpan, choices, span_of
+from vettance.console.svg_charts import ChartPoint, time_series
+from vettance.errors import NotFound
+from vettance.feedback.label import MEANS_FRAUD, Label
+from vettance.feedback.sql import count_labels
+from vettance.reviews.agreement import agreement_of
+from vettance.reviews.sql import count_work
+
+PATH: Final = "/console/reports"
+_WORDS: Final = {"ALLOW": "approve", "REVIEW": "review", "BLOCK": "deny"}
+_HOUR_MS: Final = 3_600_000
+
+
+class Report(NamedTuple):
+    """A table: what it is called, what its columns are, its rows, and what has to be said about it."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+    about: str = ""
+
+
+async def reports(visit: Visit) -> PageAnswer:
+    """GET /console/reports."""
+    span = span_of(visit, "30d")
+    stats = await _stats(visit, span)
+    tables = await _reports(visit, span, stats)
+    values = {
+        "span": span,
+        "spans": choices(PATH, span, ("24h", "7d", "30d", "90d")),
+        "tables": tables,
+        "pictures": pictures_of(visit, stats, span),
+    }
+    return View("reports.html", values, title="Reports")
+
+
+async def export(visit: Visit) -> PageAnswer:
+    """POST /console/reports/{name}: one report as comma-separated values."""
+    span = span_of(visit, visit.form.get("span") or "30d")
+    found = await _reports(visit, span, await _stats(visit, span))
+    report = next((one for one in found if one.name == visit.path["name"]), None)
+    if report is None:
+        raise NotFound
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(report.columns)
+    writer.writerows([[_safe(cell) for cell in row] for row in report.rows])
+    return Download(text.getvalue().encode(), "text/csv; charset=utf-8", f"{report.name}.csv")
+
+
+def _safe(cell: Any) -> Any:
+    """Keep a spreadsheet from taking a text for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
+
+
+async def _stats(visit: Visit, span: TimeSpan) -> Any:
+    return await visit.ask("GET", "/api/v1/decisions/stats", {"from": span.start_s, "to": span.end_s})
+
+
+async def _reports(visit: Visit, span: TimeSpan, stats: Any) -> list[Report]:
+    store, tenant = visit.parts.store, visit.tenant.id
+    from_ms, to_ms = span.start_s * 1000, span.end_s * 1000
+    labels, work, checked = await asyncio.gather(
+        store.read(count_labels(tenant, from_ms, to_ms)),
+        store.read(count_work(tenant, from_ms, to_ms)),
+        visit.parts.reviews.agreement(tenant, from_ms, to_ms),
+    )
+    found = [
+        _rates(stats),
+        _labels(visit, labels, stats),
+        _reasons(stats),
+        await _work(visit, work),
+        _agreement(visit, checked),
+    ]
+    if visit.tenant.aml and visit.may(*QUEUE_READERS):
+        found.append(await _aml(visit, span))
+    return found
+
+
+def _rates(stats: Any) -> Report:
+    rows = [
+        (one["start"][:16].replace("T", " "), one["evaluated"], one["approve"], one["review"], one["deny"])
+        for one in stats["buckets"]
+    ]
+    columns = ("From (UTC)", "Decisions", "Approved", "Held", "Denied")
+    return Report("rates", "Decisions over time", columns, rows)
+
+
+def _labels(visit: Visit, counted: Sequence[Any], stats: Any) -> Report:
+    fraud = dict.fromkeys(_WORDS.values(), 0)
+    legit, charged = dict(fraud), dict(fraud)
+    for outcome, label, count in counted:
+        word, meaning = _WORDS[outcome], MEANS_FRAUD.get(Label(label))
+        charged[word] += count if label == Label.CHARGEBACK else 0
+        if meaning is not None:
+            (fraud if meaning else legit)[word] += count
+    rows = [
+        (
+            word,
+            stats["totals"][word],
+            fraud[word],
+            legit[word],
+            charged[word],
+            visit.show.interval(legit[word], fraud[word] + legit[word]),
+        )
+        for word in _WORDS.values()
+    ]
+    columns = ("Decision", "Decisions", "Fraud", "Legitimate", "Chargebacks", "Legitimate among the labelled")
+    about = (
+        "Labels of events of this span, each piece of feedback counted. Young events have few labels yet: "
+        "what they say of a short span is early."
+    )
+    return Report("labels", "What labels say", columns, rows, about)
+
+
+def _reasons(stats: Any) -> Report:
+    rows = [(one["code"], one["count"]) for one in stats["topReasonCodes"]]
+    return Report("reasons", "Most frequent reasons", ("Reason", "Decisions"), rows)
+
+
+async def _work(visit: Visit, counted: Sequence[Any]) -> Report:
+    names = await names_of(visit) if visit.may(*LEADS) else {}
+    sums: dict[str, list[int]] = {}
+    for who, outcome, count, spent_ms in counted:
+        word = names.get(who, who) if visit.may(*LEADS) else "everybody"
+        row = sums.setdefault(word, [0, 0, 0])
+        row[0 if outcome == "approve" else 1] += count
+        row[2] += spent_ms
+    rows = [
+        (who, approved, denied, round(spent_ms / max(1, approved + denied) / _HOUR_MS, 2))
+        for who, (approved, denied, spent_ms) in sorted(sums.items())
+    ]
+    columns = ("Who", "Approved", "Denied", "Hours until settled, on average")
+    about = "" if visit.may(*LEADS) else "Leads see it by person."
+    return Report("reviews", "Work on reviews", columns, rows, about)
+
+
+def _agreement(visit: Visit, checked: dict[tuple[str, str], int]) -> Report:
+    found = agreement_of(checked)
+    rows = []
+    if found is not None:
+        kappa = "–" if found.kappa is None else f"{found.kappa:.2f}"
+        rows.append((found.seen_twice, visit.show.percent(found.share), kappa))
+    columns = ("Reviews seen twice", "Decided alike", "Cohen's κ")
+    about = "κ is 1 where two people always agree, and 0 where they agree as often as by chance."
+    return Report("checks", "Second looks", columns, rows, about)
+
+
+async def _aml(visit: Visit, span: TimeSpan) -> Report:
+    asked = {"from": span.start_s, "to": span.end_s, "limit": 1}
+    words = ("critical", "high", "medium", "low")
+    counts = await asyncio.gather(
+        *(
+            visit.ask("GET", f"/api/v1/aml/{kind}", {**asked, "severity": word})
+            for kind in ("alerts", "cases")
+            for word in words
+        )
+    )
+    totals = [one["total"] for one in counts]
+    rows = [(word, totals[at], totals[at + len(words)]) for at, word in enumerate(words)]
+    return Report("aml", "Money laundering", ("Severity", "Alerts", "Cases"), rows)
+
+
+def pictures_of(visit: Visit, stats: Any, span: TimeSpan) -> list[tuple[str, Any]]:
+    """Return a line over time for each outcome of some statistics."""
+    buckets = stats["buckets"]
+    width_s = max(1, span.width_s // max(1, len(buckets)))
+    found = []
+    for word, title in (("approve", "Approved"), ("review", "Held"), ("deny", "Denied")):
+        points = [
+            ChartPoint(visit.show.label(visit.show.moment(one["start"]) or 0, width_s), one[word])
+            for one in buckets
+        ]
+        most = max((point.value for point in points), default=0)
+        text = f"{title} over time, {stats['totals'][word]} in all"
+        found.append((title, time_series(points, (), text, visit.show.number(most), word)))
+    return found
+
+
+PAGES: Final = (
+    ConsolePage("GET", PATH, READERS, reports),
+    ConsolePage("POST", f"{PATH}/{{name}}", READERS, export),
+)

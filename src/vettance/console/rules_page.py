@@ -1,0 +1,208 @@
+"""Rules: the versions of the rule set, the rules in force, an editor that checks, and the steps of a version.
+
+Fraud and AML rules have the same pages, which ask the same endpoints as a key does.
+"""
+
+import asyncio
+import functools
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from vettance.console.page import ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.errors import Conflict, NotFound, Refusal
+from vettance.people.role import Role
+from vettance.rules.difference import change_lines, diff
+from vettance.rules.ruleset import RuleSet, RuleSetRefused, read_ruleset
+
+#: Who reads rules: everybody who works with what they say.
+RULE_READERS: Final = frozenset(Role) - {Role.VIEWER}
+#: Who writes them.
+EDITORS: Final = frozenset({Role.EDITOR, Role.ADMIN})
+#: Who puts them in force and takes them back.
+APPROVERS: Final = frozenset({Role.ADMIN})
+
+_SHOWN: Final = 50
+_NOTICES: Final = {
+    "propose": "rules-proposed",
+    "approve": "rules-approved",
+    "reject": "rules-rejected",
+    "activate": "rules-active",
+}
+#: The steps that each state allows, in the order of their buttons.
+_STEPS: Final = {
+    "draft": ("propose", "reject"),
+    "proposed": ("approve", "activate", "reject"),
+    "approved": ("activate", "reject"),
+}
+_VERBS: Final = {
+    "propose": "Propose",
+    "approve": "Approve",
+    "reject": "Reject",
+    "activate": "Put in force",
+}
+
+
+class RulePages(NamedTuple):
+    """One kind of rules: where its pages and its endpoints are, and what it is called."""
+
+    path: str
+    api: str
+    noun: str
+
+    async def overview(self, visit: Visit) -> PageAnswer:
+        """GET: the versions, and the rules in force."""
+        asked = {"limit": _SHOWN, "cursor": visit.query.get("cursor")}
+        found, active = await asyncio.gather(
+            visit.ask("GET", self.api, asked), visit.ask("GET", f"{self.api}/active")
+        )
+        ruleset = await _rules_in(active["resolved"])
+        following = found.get("nextCursor")
+        values = {
+            "place": self,
+            "rows": found["data"],
+            "total": found["total"],
+            "next": url_of(self.path, cursor=following) if following else "",
+            "active": active,
+            "rules": ruleset.rules,
+            "explore": ruleset.explore,
+            "may_write": visit.may(*EDITORS),
+            "may_approve": visit.may(*APPROVERS),
+        }
+        return View("rules.html", values, title=self.noun)
+
+    async def version(self, visit: Visit) -> PageAnswer:
+        """GET: a version, what it changes, and the steps that can be taken."""
+        one, active = await asyncio.gather(
+            visit.ask("GET", f"{self.api}/{visit.path['version']}"), visit.ask("GET", f"{self.api}/active")
+        )
+        against = visit.query.get("against")
+        other = await visit.ask("GET", f"{self.api}/{against}") if against.isdigit() else active
+        old, new = await asyncio.gather(_rules_in(other["resolved"]), _rules_in(one["resolved"]))
+        is_own = one["author"] == visit.signed.user_id
+        steps = [
+            (step, _VERBS[step])
+            for step in _STEPS.get(one["state"], ())
+            if visit.may(*_roles_of(step)) and not (step == "approve" and is_own)
+        ]
+        values = {
+            "place": self,
+            "one": one,
+            "other": other,
+            "lines": change_lines(diff(old, new)) if one["version"] != other["version"] else [],
+            "steps": steps,
+            "may_write": visit.may(*EDITORS),
+            "may_return": visit.may(*APPROVERS) and one["state"] == "retired",
+        }
+        return View("rule_version.html", values, title=f"Version {one['version']}")
+
+    async def take_step(self, visit: Visit) -> PageAnswer:
+        """POST: take a step with a version."""
+        step, version = visit.path["step"], visit.path["version"]
+        if step not in _VERBS:
+            raise NotFound
+        if not visit.may(*_roles_of(step)):
+            raise Conflict("An administrator takes this step.", "another_role")
+        root = f"{self.api}/{version}"
+        if step == "approve" and (await visit.ask("GET", root))["author"] == visit.signed.user_id:
+            raise Conflict("Somebody else than their author approves rules.", "second_person_needed")
+        await visit.ask("POST", f"{root}/{step}", body={"note": visit.form.get("note")})
+        return visit.redirect(f"{self.path}/versions/{version}", notice=_NOTICES[step])
+
+    async def roll_back(self, visit: Visit) -> PageAnswer:
+        """POST: take earlier rules back into force."""
+        to = visit.form.get("to")
+        body = {"to": int(to)} if to.isascii() and to.isdigit() and len(to) < 10 else {}
+        made = await visit.ask("POST", f"{self.api}/rollback", body=body)
+        return visit.redirect(f"{self.path}/versions/{made['version']}", notice="rules-active")
+
+    async def edit(self, visit: Visit) -> PageAnswer:
+        """GET: the editor, with the document of a version, else of the one in force."""
+        version = visit.query.get("version")
+        one = await visit.ask("GET", f"{self.api}/{version if version.isdigit() else 'active'}")
+        return self._editor(one["document"], "", None, one["version"])
+
+    async def check(self, visit: Visit) -> PageAnswer:
+        """POST: what the gate says of the text; the editor's part alone where a script asks."""
+        document = _text(visit)
+        found = await self._checked(visit, document)
+        if visit.is_partial:
+            return View("rule_check.html", {"found": found}, title="Check")
+        return self._editor(document, visit.form.get("note"), found, visit.form.get("base"))
+
+    async def save(self, visit: Visit) -> PageAnswer:
+        """POST: save the text as a draft, or propose it. What is refused comes back as it was typed."""
+        document, note = _text(visit), visit.form.get("note")
+        body = {"document": document, "note": note, "propose": visit.form.get("then") == "propose"}
+        try:
+            made = await visit.ask("POST", self.api, body=body)
+        except Refusal as refused:
+            if refused.status not in (400, 422):
+                raise
+            found = await self._checked(visit, document)
+            return self._editor(document, note, found, visit.form.get("base"), refused)
+        notice = "rules-proposed" if body["propose"] else "rules-drafted"
+        return visit.redirect(f"{self.path}/versions/{made['version']}", notice=notice)
+
+    async def _checked(self, visit: Visit, document: str) -> Any:
+        try:
+            return await visit.ask("POST", f"{self.api}/check", body={"document": document})
+        except Refusal as refused:
+            if refused.status != 400:
+                raise
+            return {"ok": False, "faults": [], "tests": [], "message": "There is nothing to check yet."}
+
+    def _editor(
+        self, document: str, note: str, found: Any, base: Any, refused: Refusal | None = None
+    ) -> View:
+        values = {
+            "place": self,
+            "document": document,
+            "note": note,
+            "found": found,
+            "base": base,
+            "message": refused.message if refused is not None else "",
+        }
+        return View(
+            "rule_editor.html", values, title="Edit", status=refused.status if refused is not None else 200
+        )
+
+    def table(self) -> tuple[ConsolePage, ...]:
+        """The rows of the table of pages."""
+        one = f"{self.path}/versions/{{version}}"
+        return (
+            ConsolePage("GET", self.path, RULE_READERS, self.overview),
+            ConsolePage("GET", one, RULE_READERS, self.version),
+            ConsolePage("POST", f"{one}/{{step}}", EDITORS, self.take_step),
+            ConsolePage("POST", f"{self.path}/rollback", APPROVERS, self.roll_back),
+            ConsolePage("GET", f"{self.path}/edit", EDITORS, self.edit),
+            ConsolePage("POST", f"{self.path}/check", EDITORS, self.check),
+            ConsolePage("POST", f"{self.path}/save", EDITORS, self.save),
+        )
+
+
+def _text(visit: Visit) -> str:
+    """Return the document as it was typed; browsers send two characters for the end of a line."""
+    return visit.form.raw("document").replace("\r\n", "\n")
+
+
+def _roles_of(step: str) -> frozenset[Role]:
+    return EDITORS if step == "propose" else APPROVERS
+
+
+async def _rules_in(document: str) -> RuleSet:
+    """Read a whole document; one that is broken, or that this version cannot read, has no rules."""
+    read: Callable[[str], RuleSet] = _read
+    return await asyncio.to_thread(read, document)
+
+
+@functools.lru_cache(maxsize=8)
+def _read(document: str) -> RuleSet:
+    try:
+        return read_ruleset(document)
+    except RuleSetRefused:
+        return RuleSet(name="")
+
+
+FRAUD: Final = RulePages("/console/rules", "/api/v1/rulesets", "Rules")
+AML: Final = RulePages("/console/rules/aml", "/api/v1/aml/rulesets", "AML rules")
+PAGES: Final = (*FRAUD.table(), *AML.table())

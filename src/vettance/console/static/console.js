@@ -1,0 +1,123 @@
+// The console's one script: keys, live times, copying, saved places. Everything works without it.
+(() => {
+  const $ = (selector, root = document) => root.querySelector(selector);
+  const $$ = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+  // "4 min ago" grows older while the page is open.
+  const units = [["d", 86400], ["h", 3600], ["min", 60]];
+  const span = (seconds) => {
+    for (const [unit, size] of units) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`;
+    return `${seconds} s`;
+  };
+  const skew = Date.parse(document.documentElement.dataset.now || "") - Date.now() || 0;
+  const tick = () => {
+    for (const time of $$("time[data-live]")) {
+      const seconds = Math.floor((Date.now() + skew - Date.parse(time.dateTime)) / 1000);
+      if (Math.abs(seconds) >= 30 * 86400) continue;
+      const text = seconds < -1 ? `in ${span(-seconds)}` : seconds < 5 ? "just now" : `${span(seconds)} ago`;
+      if (time.textContent !== text) time.textContent = text;
+    }
+  };
+  setInterval(tick, 5000);
+
+  // A shortened identifier is copied whole.
+  document.addEventListener("copy", (event) => {
+    const selection = getSelection();
+    if (!selection.rangeCount || !event.clipboardData) return;
+    const range = selection.getRangeAt(0);
+    const from = range.startContainer.parentElement && range.startContainer.parentElement.closest("[data-whole]");
+    const part = range.cloneContents();
+    const ids = $$("[data-whole]", part);
+    if (from && from.contains(range.endContainer)) event.clipboardData.setData("text/plain", from.dataset.whole);
+    else if (ids.length) {
+      for (const id of ids) id.textContent = id.dataset.whole;
+      event.clipboardData.setData("text/plain", part.textContent.trim());
+    } else return;
+    event.preventDefault();
+  });
+
+  // Rows: j and k move, Enter opens, a click into the first cell as well.
+  const rows = () => $$("table.rows tbody tr[data-row]");
+  let at = -1;
+  const mark = (index) => {
+    const all = rows();
+    if (!all.length) return;
+    at = Math.max(0, Math.min(index, all.length - 1));
+    for (const row of all) row.classList.remove("at");
+    all[at].classList.add("at");
+    const link = $("a", all[at]);
+    if (link) link.focus({ preventScroll: true });
+    all[at].scrollIntoView({ block: "nearest" });
+  };
+  document.addEventListener("focusin", (event) => {
+    const row = event.target.closest && event.target.closest("tr[data-row]");
+    if (!row) return;
+    at = rows().indexOf(row);
+    for (const other of rows()) other.classList.toggle("at", other === row);
+  });
+  document.addEventListener("click", (event) => {
+    const cell = event.target.closest("tr[data-row] > :first-child");
+    if (cell && !event.target.closest("a, button, input, label") && !getSelection().toString()) {
+      const link = $("a", cell.parentElement);
+      if (link) link.click();
+    }
+    for (const menu of $$("details.adder[open], details.account[open], details.menu[open]"))
+      if (!menu.contains(event.target)) menu.open = false;
+  });
+
+  // Keys press what carries them: <button data-key="a">, <a data-key="n">, <summary data-key="l">.
+  const typing = (element) => element.closest("input, textarea, select, [contenteditable]");
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const { key, target } = event;
+    if (key === "Escape") {
+      for (const menu of $$("details.adder[open], details.account[open], details.menu[open]")) {
+        menu.open = false;
+        $("summary", menu).focus();
+      }
+      if (typing(target)) target.blur();
+      return;
+    }
+    if (typing(target) || $("dialog[open]")) return;
+    if (key === "j") mark(at + 1);
+    else if (key === "k") mark(at < 0 ? 0 : at - 1);
+    else if (key === "Enter" && at >= 0 && target === document.body) $("a", rows()[at]).click();
+    else if (key === "/" && $("#find")) $("#find").focus();
+    else if (key === "?" && $("#keys")) $("#keys").showModal();
+    else {
+      const carrier = /^[a-z]$/.test(key) && $(`[data-key="${key}"]:not([disabled])`);
+      if (!carrier) return;
+      carrier.click();
+      const details = carrier.closest("details");
+      const first = details && details.open && $("input:not([type=hidden]), select, textarea", details);
+      if (first) first.focus();
+    }
+    event.preventDefault();
+  });
+
+  // Choosing from a list that says so sends its form at once.
+  document.addEventListener("change", (event) => {
+    if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
+  });
+  // A form is sent once.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.method !== "post") return;
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "1";
+    setTimeout(() => delete form.dataset.sent, 4000);
+  });
+  // The notice of a change is shown once: a reload shows the page alone.
+  const address = new URL(location.href);
+  if (address.searchParams.has("notice")) {
+    address.searchParams.delete("notice");
+    history.replaceState(null, "", address);
+  }
+  // What is swapped in keeps the focus where it was.
+  let kept = "";
+  document.addEventListener("htmx:beforeSwap", () => { kept = document.activeElement ? document.activeElement.id : ""; });
+  document.addEventListener("htmx:afterSwap", () => {
+    tick();
+    if (kept && $(`#${CSS.escape(kept)}`)) $(`#${CSS.escape(kept)}`).focus();
+  });
+})();

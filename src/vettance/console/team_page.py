@@ -1,0 +1,86 @@
+"""The people of the organisation: who they are, what they may do, and how they get in."""
+
+from typing import Any, Final
+
+from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
+from vettance.errors import Unprocessable
+from vettance.people.administer import TenantUser, link_path
+from vettance.people.role import MEANINGS, Role
+
+PATH: Final = "/console/settings/users"
+
+
+async def team(visit: Visit) -> PageAnswer:
+    """GET /console/settings/users."""
+    return await _page(visit)
+
+
+async def invite(visit: Visit) -> PageAnswer:
+    """POST /console/settings/users. The link is on the answer itself: it is shown once."""
+    email, name, roles = visit.form.get("email"), visit.form.get("name"), _roles(visit)
+    try:
+        token = await visit.parts.administration.invite(visit.tenant.id, email, name, roles)
+    except Unprocessable as refused:
+        return await _page(visit, refused.details)
+    if token is None:
+        return visit.redirect(PATH, notice="member-added")
+    return _link_view(email, token)
+
+
+async def change_roles(visit: Visit) -> PageAnswer:
+    """POST /console/settings/users/{id}/roles. Without a role they are no user here any more."""
+    administration = visit.parts.administration
+    await administration.set_roles(visit.tenant.id, visit.path["id"], _roles(visit), visit.signed.user_id)
+    return visit.redirect(PATH, notice="saved")
+
+
+async def make_link(visit: Visit) -> PageAnswer:
+    """POST /console/settings/users/{id}/link."""
+    token = await visit.parts.administration.new_link(visit.tenant.id, visit.path["id"])
+    return _link_view("", token)
+
+
+def _roles(visit: Visit) -> list[Role]:
+    known = {role.value for role in Role}
+    return [Role(word) for word in dict.fromkeys(visit.form.all("role")) if word in known]
+
+
+def _link_view(email: str, token: str) -> View:
+    return View("new_link.html", {"email": email, "path": link_path(token)}, title="A link for one person")
+
+
+async def _page(visit: Visit, faults: Any = None) -> View:
+    users = await visit.parts.administration.users(visit.tenant.id)
+    values = {
+        "users": [_shown(one, visit) for one in users],
+        "meanings": [(role.value, text) for role, text in MEANINGS.items()],
+        "faults": faults or {},
+        "typed": {
+            "email": visit.form.get("email"),
+            "name": visit.form.get("name"),
+            "roles": visit.form.all("role"),
+        },
+        "may_change": visit.may(*ADMINS),
+    }
+    return View("team.html", values, title="Users", status=422 if faults else 200)
+
+
+def _shown(one: TenantUser, visit: Visit) -> dict[str, Any]:
+    return {
+        "id": one.account.id,
+        "email": one.account.email,
+        "name": one.account.name,
+        "roles": sorted(role.value for role in one.roles),
+        "disabled": one.account.disabled,
+        "has_factor": one.account.totp is not None,
+        "has_password": one.account.password is not None,
+        "is_own": one.account.id == visit.signed.user_id,
+    }
+
+
+PAGES: Final = (
+    ConsolePage("GET", PATH, OVERSEERS, team),
+    ConsolePage("POST", PATH, ADMINS, invite),
+    ConsolePage("POST", f"{PATH}/{{id}}/roles", ADMINS, change_roles),
+    ConsolePage("POST", f"{PATH}/{{id}}/link", ADMINS, make_link),
+)

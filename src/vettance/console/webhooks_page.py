@@ -1,0 +1,118 @@
+"""Webhooks: the subscriptions, those in trouble first, what was sent and answered, and sending it again."""
+
+import asyncio
+from typing import Any, Final
+
+from vettance.clock import DAY_MS
+from vettance.console.aml_cases_page import pages
+from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
+from vettance.errors import Refusal
+from vettance.outbox import MessageType
+from vettance.wire.payload import timestamp
+
+PATH: Final = "/console/webhooks"
+_API: Final = "/api/v1/webhooks"
+_ONE: Final = f"{PATH}/{{id}}"
+_STATES: Final = (
+    ("pending", "Waiting"),
+    ("delivered", "Delivered"),
+    ("exhausted", "Given up"),
+    ("canceled", "Canceled"),
+)
+_ORDER: Final = {"failing": 0, "idle": 2}
+_SHOWN: Final = 50
+
+
+async def webhooks(visit: Visit) -> PageAnswer:
+    """GET /console/webhooks."""
+    return await _list(visit)
+
+
+async def subscribe(visit: Visit) -> PageAnswer:
+    """POST /console/webhooks. The secret is on the answer itself: it is shown once."""
+    body = {"url": visit.form.get("url"), "eventTypes": visit.form.all("eventType")}
+    try:
+        made = await visit.ask("POST", f"{_API}/subscriptions", body=body)
+    except Refusal as refused:
+        if refused.status not in (400, 409, 422):
+            raise
+        return await _list(visit, refused)
+    return View("new_subscription.html", {"made": made}, title="A new subscription")
+
+
+async def subscription(visit: Visit) -> PageAnswer:
+    """GET /console/webhooks/{id}."""
+    root = f"{_API}/subscriptions/{visit.path['id']}"
+    asked = {"state": visit.query.get("state")}
+    detail, found = await asyncio.gather(
+        visit.ask("GET", root),
+        visit.ask(
+            "GET", f"{root}/deliveries", {**asked, "limit": _SHOWN, "cursor": visit.query.get("cursor")}
+        ),
+    )
+    values = {
+        "one": detail,
+        "rows": found["data"],
+        "asked": asked,
+        "states": _STATES,
+        "may_change": visit.may(*ADMINS),
+        "page": pages(visit, f"{PATH}/{visit.path['id']}", asked, found, "deliveries"),
+        "tried": None,
+    }
+    return View("webhook.html", values, title="Webhook")
+
+
+async def unsubscribe(visit: Visit) -> PageAnswer:
+    """POST /console/webhooks/{id}/remove."""
+    await visit.ask("DELETE", f"{_API}/subscriptions/{visit.path['id']}")
+    return visit.redirect(PATH, notice="unsubscribed")
+
+
+async def test(visit: Visit) -> PageAnswer:
+    """POST /console/webhooks/{id}/test."""
+    tried = await visit.ask("POST", f"{_API}/subscriptions/{visit.path['id']}/test", body={})
+    view = await subscription(visit)
+    assert isinstance(view, View)
+    return View(view.template, {**view.values, "tried": tried}, title=view.title)
+
+
+async def replay(visit: Visit) -> PageAnswer:
+    """POST /console/webhooks/{id}/replay: what was given up, of the last day."""
+    body = {"since": timestamp(visit.now_ms - DAY_MS), "state": "exhausted"}
+    await visit.ask("POST", f"{_API}/subscriptions/{visit.path['id']}/replay", body=body)
+    return visit.redirect(f"{PATH}/{visit.path['id']}", notice="replayed")
+
+
+async def replay_one(visit: Visit) -> PageAnswer:
+    """POST /console/webhooks/{id}/deliveries/{delivery}/replay."""
+    await visit.ask("POST", f"{_API}/deliveries/{visit.path['delivery']}/replay", body={})
+    return visit.redirect(f"{PATH}/{visit.path['id']}", notice="replayed")
+
+
+async def _list(visit: Visit, refused: Refusal | None = None) -> View:
+    found = (await visit.ask("GET", f"{_API}/subscriptions"))["subscriptions"]
+    details: list[dict[str, Any]] = await asyncio.gather(
+        *(visit.ask("GET", f"{_API}/subscriptions/{one['id']}") for one in found)
+    )
+    values = {
+        "rows": sorted(details, key=lambda one: _ORDER.get(one["health"]["state"], 1)),
+        "kinds": [kind.value for kind in MessageType],
+        "typed": {"url": visit.form.get("url"), "kinds": visit.form.all("eventType")},
+        "message": refused.message if refused is not None else "",
+        "faults": dict(refused.details) if refused is not None else {},
+        "may_change": visit.may(*ADMINS),
+    }
+    return View(
+        "webhooks.html", values, title="Webhooks", status=refused.status if refused is not None else 200
+    )
+
+
+PAGES: Final = (
+    ConsolePage("GET", PATH, OVERSEERS, webhooks),
+    ConsolePage("POST", PATH, ADMINS, subscribe),
+    ConsolePage("GET", _ONE, OVERSEERS, subscription),
+    ConsolePage("POST", f"{_ONE}/remove", ADMINS, unsubscribe),
+    ConsolePage("POST", f"{_ONE}/test", ADMINS, test),
+    ConsolePage("POST", f"{_ONE}/replay", ADMINS, replay),
+    ConsolePage("POST", f"{_ONE}/deliveries/{{delivery}}/replay", ADMINS, replay_one),
+)

@@ -1,0 +1,63 @@
+"""Takes feedback: keeps it, and has the memory of past events count what it says, in one commit."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from vettance import clock
+from vettance.db.engine import Statement, Store
+from vettance.decisions.active_rulesets import legible_event
+from vettance.decisions.evaluate import Evaluator
+from vettance.events.sql import select_event
+from vettance.feedback import label_sql
+from vettance.feedback import sql as feedback_sql
+from vettance.feedback.label import Feedback, Label
+from vettance.feedback.label_change import LabelChange, changes_of
+
+
+class LabelTaker:
+    """Implements `feedback.feedback_port.TakeFeedback` with the memory that decides."""
+
+    def __init__(self, store: Store, evaluator: Evaluator, now_ms: Callable[[], int] = clock.now_ms) -> None:
+        self._store = store
+        self._evaluator = evaluator
+        self._now_ms = now_ms
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def take(self, feedback: Feedback, statements: Sequence[Statement]) -> None:
+        """Write feedback with what goes into its commit; the next decision counts what it changes.
+
+        Raises `Unavailable` (503) when it was not kept, and as `Store.write` does.
+        """
+        tenant, event_id = feedback.tenant, feedback.target
+        async with self._alone(event_id):
+            known = [
+                LabelChange(*row)._replace(fraud=bool(row[2]))
+                for row in await self._store.read(label_sql.select_changes(tenant, event_id))
+            ]
+            said = await self._store.read(feedback_sql.select_feedback(tenant, (event_id,)))
+            labels = [*(Label(row[4]) for row in said), feedback.label]
+            at_ms = await self._evaluator.reached(tenant, self._now_ms())
+            changes = changes_of(event_id, known, labels, at_ms)
+            kept = [
+                feedback_sql.insert_feedback(feedback),
+                *(label_sql.insert_label(tenant, change, feedback.created_at_ms) for change in changes),
+                *statements,
+            ]
+            if not changes:
+                await self._store.write(*kept)
+                return
+            rows = await self._store.read(select_event(tenant, event_id))
+            event = legible_event(rows[0]) if rows else None
+            await self._evaluator.take_labels(tenant, event, changes, kept)
+
+    @contextlib.asynccontextmanager
+    async def _alone(self, event_id: str) -> AsyncIterator[None]:
+        """Have feedback on one event wait for that before it; of two processes one is refused."""
+        lock = self._locks.setdefault(event_id, asyncio.Lock())
+        try:
+            async with lock:
+                yield
+        finally:
+            if not lock.locked():
+                self._locks.pop(event_id, None)

@@ -1,0 +1,1 @@
+"""The life of rule sets over HTTP: checked, proposed, approved, activated, rolled back."""

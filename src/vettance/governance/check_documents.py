@@ -1,0 +1,107 @@
+"""Checks documents of rules in a process of its own, so that no decision waits for the tests of rules."""
+
+import asyncio
+import contextlib
+import sys
+from typing import Final
+
+import msgspec
+
+from vettance.errors import Unavailable
+from vettance.governance.check_process import DocumentCall
+from vettance.governance.checked_document import CheckedDocument
+from vettance.reference.jurisdictions import Jurisdictions
+from vettance.rules.rule import RuleSetRefused
+from vettance.rules.sql import RuleSets
+from vettance.rules.versioning import NewRules
+from vettance.watchlists.search_protocol import LENGTH_BYTES, framed
+
+#: The tests of one document may run 50,000 events, on a machine that is busy.
+_CHECK_S_MAX: Final = 60.0
+#: Documents that may wait at a time; a check of a large pack takes a second.
+_WAITING_MAX: Final = 16
+#: And those of one tenant: somebody who types is answered for the last letter.
+_WAITING_OF_TENANT_MAX: Final = 3
+#: A process that nobody has asked for so long is ended; starting one takes half a second.
+_IDLE_S: Final = 120.0
+
+_decode = msgspec.msgpack.Decoder(CheckedDocument).decode
+
+
+class DocumentChecker:
+    """Passes documents through the gate in one process, which is started when it is first asked."""
+
+    def __init__(self, countries: Jurisdictions) -> None:
+        self._countries = countries
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+        self._waiting: dict[str, int] = {}
+        self._idle: asyncio.TimerHandle | None = None
+
+    async def check(self, tenant: str, sets: RuleSets, document: str) -> CheckedDocument:
+        """Return what the gate finds. Raises `Unavailable` when too many ask or the check does not end."""
+        mine = self._waiting.get(tenant, 0)
+        if mine >= _WAITING_OF_TENANT_MAX or sum(self._waiting.values()) >= _WAITING_MAX:
+            raise Unavailable("Other rule sets are being checked. Try again.", 2)
+        self._waiting[tenant] = mine + 1
+        try:
+            async with self._turn:
+                return await self._ask(DocumentCall(sets.pack, document, self._countries))
+        finally:
+            self._waiting[tenant] -= 1
+            if not self._waiting[tenant]:
+                del self._waiting[tenant]
+
+    async def admit(self, tenant: str, sets: RuleSets, document: str) -> tuple[NewRules, CheckedDocument]:
+        """Return what is saved of a document that passes the gate. Raises `RuleSetRefused`."""
+        found = await self.check(tenant, sets, document)
+        if not found.is_good:
+            raise RuleSetRefused(found.faults)
+        return found.new_rules, found
+
+    async def close(self) -> None:
+        """End the process."""
+        if self._idle is not None:
+            self._idle.cancel()
+        process, self._process = self._process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def _ask(self, call: DocumentCall) -> CheckedDocument:
+        if self._idle is not None:
+            self._idle.cancel()
+        try:
+            async with asyncio.timeout(_CHECK_S_MAX):
+                process = self._process = self._process or await _start()
+                assert process.stdin is not None
+                assert process.stdout is not None
+                process.stdin.write(framed(msgspec.msgpack.encode(call)))
+                length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES))
+                found = _decode(await process.stdout.readexactly(length))
+        except asyncio.CancelledError:
+            # Its answer would be taken for that of the next document.
+            await self.close()
+            raise
+        except (TimeoutError, OSError, asyncio.IncompleteReadError):
+            await self.close()
+            raise Unavailable("The rule set could not be checked. Try again.") from None
+        self._idle = asyncio.get_running_loop().call_later(_IDLE_S, self._end)
+        return found
+
+    def _end(self) -> None:
+        """End a process that nobody asks any more: it ends with its standard input."""
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+
+
+async def _start() -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "vettance.governance.check_process"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        # A terminal's Ctrl-C is for the service, which ends this by closing its input.
+        start_new_session=True,
+    )

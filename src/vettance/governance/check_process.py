@@ -1,0 +1,60 @@
+"""The process that passes documents through the gate for the one that answers: one after the other.
+
+    python -m vettance.governance.check_process
+
+A message is its length in four bytes, big end first, and that many bytes of MessagePack: a `DocumentCall` on
+standard input, a `CheckedDocument` on standard output. It ends with its standard input.
+"""
+
+import contextlib
+import os
+import sys
+from typing import BinaryIO, Final
+
+import msgspec
+
+from vettance.aml.aml_rule_context import aml_context
+from vettance.aml.sql import RULE_SETS
+from vettance.decisions.fraud_rule_context import fraud_context
+from vettance.deployment.connect import connect_velocity
+from vettance.governance.checked_document import check_document
+from vettance.reference.jurisdictions import Jurisdictions
+from vettance.rules.gate import Context
+from vettance.watchlists.search_protocol import LENGTH_BYTES, framed
+
+#: Behind everything that answers requests.
+_NICENESS: Final = 10
+
+
+class DocumentCall(msgspec.Struct, frozen=True):
+    """A document to check: of which pack's kind it is, and which countries AML rules speak of."""
+
+    pack: str
+    document: str
+    countries: Jurisdictions
+
+
+def main() -> None:
+    """Check documents until nobody asks any more."""
+    with contextlib.suppress(OSError):
+        os.nice(_NICENESS)
+    take, give = sys.stdin.buffer, sys.stdout.buffer
+    while (body := _message(take)) is not None:
+        call = msgspec.msgpack.decode(body, type=DocumentCall)
+        give.write(framed(msgspec.msgpack.encode(check_document(call.document, _context(call)))))
+        give.flush()
+
+
+def _message(take: BinaryIO) -> bytes | None:
+    length = take.read(LENGTH_BYTES)
+    return take.read(int.from_bytes(length)) if len(length) == LENGTH_BYTES else None
+
+
+def _context(call: DocumentCall) -> Context:
+    if call.pack == RULE_SETS.pack:
+        return aml_context(call.countries, connect_velocity())
+    return fraud_context(connect_velocity)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Quality: what each rule is worth, counted behind the log of decisions."""

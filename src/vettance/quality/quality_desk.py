@@ -1,0 +1,110 @@
+"""Reads the counts of a span and says what each rule did in it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
+
+from vettance import clock
+from vettance.clock import DAY_MS
+from vettance.db.engine import Store
+from vettance.decisions.active_rulesets import ActiveRules
+from vettance.decisions.sql import record_of
+from vettance.quality import sql
+from vettance.quality.count_rules import RuleCounter
+from vettance.quality.rule_counts import DAY_S, HOUR_S, HOURS_KEPT_S
+from vettance.quality.rule_quality import SpanQuality, by_rule, quality_of
+from vettance.quality.rule_timing import time_rules
+from vettance.rules.rule_reads import ConditionReader
+
+#: The span of a report when none is given.
+SPAN_MS: Final = 30 * DAY_MS
+#: Decisions by which conditions are timed.
+_TIMED: Final = 40
+#: Steps of counting that a question waits for: what was decided a moment ago is in its answer.
+_CATCH_UP_STEPS: Final = 10
+
+
+class SpanReport(NamedTuple):
+    """The quality of rules in a span (Unix milliseconds, from and before), rounded to whole hours or days.
+
+    `complete` is False while older decisions are still being counted.
+    """
+
+    from_ms: int
+    to_ms: int
+    complete: bool
+    quality: SpanQuality
+
+
+class QualityDesk:
+    """Answers what rules are worth; `rules_of` finds those in force for a tenant."""
+
+    def __init__(
+        self,
+        store: Store,
+        counter: RuleCounter,
+        rules_of: Callable[[str], Awaitable[ActiveRules]],
+        conditions: ConditionReader,
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        self._store = store
+        self._counter = counter
+        self._rules_of = rules_of
+        self._conditions = conditions
+        self._now_ms = now_ms
+
+    async def report(self, tenant: str, from_ms: int | None, to_ms: int | None) -> SpanReport:
+        """Return the quality of the rules over a span of event time; the last 30 days where none is given."""
+        now_ms = self._now_ms()
+        to_ms = now_ms if to_ms is None else to_ms
+        from_ms = to_ms - SPAN_MS if from_ms is None else from_ms
+        complete = await self._counter.catch_up(tenant, _CATCH_UP_STEPS)
+        begin_s, end_s = _bounds(from_ms, to_ms, now_ms)
+        active = await self._rules_of(tenant)
+        now = await self._store.read(sql.select_counts(tenant, _parts(begin_s, end_s)))
+        earlier_s = begin_s - (end_s - begin_s)
+        before = await self._store.read(
+            sql.select_counts(tenant, _parts(*_bounds(earlier_s * 1000, begin_s * 1000, now_ms)))
+        )
+        last: dict[str, int] = dict(await self._store.read(sql.select_last_hits(tenant)))
+        quality = quality_of(
+            active.ruleset.rules, by_rule(now), by_rule(before), last, await self._costs(tenant, active)
+        )
+        return SpanReport(begin_s * 1000, end_s * 1000, complete, quality)
+
+    async def days(self, tenant: str, measure: str, from_ms: int, to_ms: int) -> dict[str, dict[int, int]]:
+        """Return how often each rule did something on each day: rule → start of the day (s) → times."""
+        found: dict[str, dict[int, int]] = {}
+        for rule, day, amount in await self._store.read(
+            sql.select_days(tenant, measure, from_ms // 1000, to_ms // 1000)
+        ):
+            found.setdefault(rule, {})[day] = int(amount)
+        return found
+
+    async def _costs(self, tenant: str, active: ActiveRules) -> dict[str, float]:
+        rows = await self._store.read(sql.select_newest_records(tenant, _TIMED))
+        records = []
+        for (stored,) in rows:
+            try:
+                records.append(record_of(stored))
+            except ValueError:
+                continue  # It is damaged; others can be timed.
+        return time_rules(active, records, self._conditions)
+
+
+def _bounds(from_ms: int, to_ms: int, now_ms: int) -> tuple[int, int]:
+    """Widen a span to whole hours, or to whole days where hours are not kept any more."""
+    begin_s, end_s = from_ms // 1000, -(-to_ms // 1000)
+    hours_s = now_ms // 1000 - HOURS_KEPT_S + DAY_S
+    width_s = HOUR_S if begin_s >= hours_s else DAY_S
+    begin_s -= begin_s % width_s
+    width_s = HOUR_S if end_s >= hours_s else DAY_S
+    return begin_s, end_s + -end_s % width_s
+
+
+def _parts(begin_s: int, end_s: int) -> list[tuple[int, int, int]]:
+    """Return the parts of the counts that make a span: hours at its ends, days between."""
+    first, last = begin_s + -begin_s % DAY_S, end_s - end_s % DAY_S
+    if first >= last:
+        return [(HOUR_S, begin_s, end_s)]
+    parts = [(HOUR_S, begin_s, first), (DAY_S, first, last), (HOUR_S, last, end_s)]
+    return [part for part in parts if part[1] < part[2]]

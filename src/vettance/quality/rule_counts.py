@@ -1,0 +1,128 @@
+"""What is counted of each rule: the measures of one decision, and how many of each a span has."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from vettance.clock import DAY_MS, HOUR_MS
+from vettance.decisions.decision import DecisionRecordData, Outcome
+from vettance.decisions.field_readers import bounded, read_amount
+from vettance.rules.ruleset import Rule
+
+#: The "rule" that all decisions are counted under.
+EVERY: Final = ""
+#: The widths of the spans that are counted, in seconds.
+HOUR_S: Final = HOUR_MS // 1000
+DAY_S: Final = DAY_MS // 1000
+#: Hours are kept for so long; days for ever. What is asked of older hours is answered by whole days.
+HOURS_KEPT_S: Final = 35 * DAY_S
+
+HITS: Final = "hits"
+SHADOW: Final = "shadow"
+FAILURES: Final = "failures"
+ALONE: Final = "alone"
+HELD: Final = "held"
+#: What would have been held by its score, and was let through to learn the truth.
+HELD_OUT: Final = "held_out"
+FRAUD: Final = "fraud"
+LEGIT: Final = "legit"
+#: With the id of the other rule behind it.
+OVERLAP: Final = "overlap:"
+#: With the currency behind it; the sum of the amounts of what was held.
+AMOUNT: Final = "amount:"
+#: What is counted again, with a label's word before it, once somebody says what was true.
+_LABELLED: Final = (HITS, SHADOW, ALONE, HELD)
+_CURRENCY_CHARS: Final = 3
+
+#: (rule, measure) → how often, or how much.
+Measures = dict[tuple[str, str], float]
+
+
+class CountKey(NamedTuple):
+    """What one number is about: a span, a rule, and a measure of it."""
+
+    width_s: int
+    start_s: int
+    rule: str
+    measure: str
+
+
+Counts = dict[CountKey, float]
+
+
+def measures_of(rules: Sequence[Rule], record: DecisionRecordData, sent: Any) -> Measures:
+    """Return what one decision adds; `rules` are those that ran, `sent` the body of what was held."""
+    found: Measures = {(EVERY, HITS): 1}
+    held = record.outcome is not Outcome.ALLOW
+    if held:
+        found[EVERY, HELD] = 1
+    if record.held_out:
+        found[EVERY, HELD_OUT] = 1
+    fired = [(index, rules[index]) for index in record.fired if index < len(rules)]
+    acting = {*record.acting}
+    active = [rule.id for index, rule in fired if index in acting and rule.mode == "active"]
+    amount = _amount_of(sent) if held and active else None
+    if amount is not None:
+        found[EVERY, f"{AMOUNT}{amount[0]}"] = amount[1]
+    for index, rule in fired:
+        if index not in acting or rule.mode != "active":
+            found[rule.id, SHADOW] = 1
+    for rule_id in active:
+        _measure_hit(found, rule_id, active, amount, held=held)
+    for index, _ in record.failed:
+        if index < len(rules):
+            found[rules[index].id, FAILURES] = 1
+    return found
+
+
+def _measure_hit(
+    found: Measures, rule_id: str, active: Sequence[str], amount: tuple[str, float] | None, *, held: bool
+) -> None:
+    """Add what one acting rule did."""
+    found[rule_id, HITS] = 1
+    if len(active) == 1:
+        found[rule_id, ALONE] = 1
+    if held:
+        found[rule_id, HELD] = 1
+    if amount is not None:
+        found[rule_id, f"{AMOUNT}{amount[0]}"] = amount[1]
+    for other in active:
+        if other != rule_id:
+            found[rule_id, f"{OVERLAP}{other}"] = 1
+
+
+def labelled(measures: Measures, weight: int, *, fraud: bool) -> Measures:
+    """Return what a label adds for its decision; a weight of -1 takes away what an earlier one added."""
+    word = FRAUD if fraud else LEGIT
+    return {(rule, f"{word}:{measure}"): weight for (rule, measure) in measures if measure in _LABELLED}
+
+
+def add_up(counts: Counts, measures: Measures, at_ms: int) -> None:
+    """Add what one decision measures to the hour and the day of its event."""
+    at_s = at_ms // 1000
+    for width_s in (HOUR_S, DAY_S):
+        start_s = at_s - at_s % width_s
+        for (rule, measure), amount in measures.items():
+            key = CountKey(width_s, start_s, rule, measure)
+            counts[key] = counts.get(key, 0) + amount
+
+
+def last_hits(decided: Iterable[tuple[int, Measures]]) -> dict[str, int]:
+    """Return when each rule fired last, in milliseconds, of (moment, measures)."""
+    last: dict[str, int] = {}
+    for at_ms, measures in decided:
+        for rule, measure in measures:
+            if rule != EVERY and measure in (HITS, SHADOW):
+                last[rule] = max(last.get(rule, at_ms), at_ms)
+    return last
+
+
+def _amount_of(sent: Any) -> tuple[str, float] | None:
+    metadata = sent.get("metadata") if isinstance(sent, dict) else None
+    if not isinstance(metadata, dict):
+        return None
+    amount = read_amount(metadata.get("amount"))
+    if amount is None:
+        return None
+    currency = metadata.get("currency")
+    code = currency.strip().upper() if isinstance(currency, str) else ""
+    return (code if len(code) == _CURRENCY_CHARS and code.isalpha() else ""), bounded(amount)

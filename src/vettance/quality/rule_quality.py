@@ -1,0 +1,185 @@
+"""What the counts of a span say of each rule."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from vettance.quality.rule_counts import (
+    ALONE,
+    AMOUNT,
+    EVERY,
+    FAILURES,
+    FRAUD,
+    HELD,
+    HELD_OUT,
+    HITS,
+    LEGIT,
+    OVERLAP,
+    SHADOW,
+)
+from vettance.quality.wilson import Share, share_of
+from vettance.rules.ruleset import Rule
+
+#: Rules shown with which a rule overlaps.
+OVERLAPS_SHOWN: Final = 5
+#: From so many hits on, a rule that never fires alone is said to be covered by others.
+_COVERED_HITS_MIN: Final = 20
+_ALWAYS: Final = 0.99
+
+#: rule → measure → how often.
+ByRule = Mapping[str, Mapping[str, float]]
+
+
+class Overlap(NamedTuple):
+    """Another rule that fired on the same decisions: on how many, and on what share of this one's."""
+
+    rule: str
+    hits: int
+    share: float
+
+
+class LabelledHits(NamedTuple):
+    """Hits of which it is known what was true."""
+
+    fraud: int
+    legit: int
+
+    @property
+    def precision(self) -> Share | None:
+        """The share of fraud among them."""
+        return share_of(self.fraud, self.fraud + self.legit)
+
+
+class RuleQuality(NamedTuple):
+    """What one rule did in a span. `hits` and all that follows are those in which it acted.
+
+    `shadow_hits` are those that were recorded only. `alone` counts hits without any other acting rule.
+    `remarks` says what is odd about it.
+    """
+
+    rule: str
+    name: str
+    mode: str
+    hits: int
+    share: float
+    hits_before: int
+    labelled: LabelledHits
+    recall: Share | None
+    alone: int
+    alone_labelled: LabelledHits
+    overlaps: tuple[Overlap, ...]
+    held: int
+    amounts: Mapping[str, float]
+    last_hit_ms: int | None
+    shadow_hits: int
+    shadow_labelled: LabelledHits
+    failures: int
+    cost_us: float | None
+    remarks: tuple[str, ...]
+
+
+class SpanQuality(NamedTuple):
+    """What the rules of a tenant did in a span; `labelled` are all its labelled decisions."""
+
+    decisions: int
+    held: int
+    held_out: int
+    labelled: LabelledHits
+    amounts: Mapping[str, float]
+    rules: tuple[RuleQuality, ...]
+
+
+def by_rule(rows: Iterable[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
+    """Arrange rows of counts."""
+    found: dict[str, dict[str, float]] = {}
+    for rule, measure, amount in rows:
+        found.setdefault(rule, {})[measure] = amount
+    return found
+
+
+def quality_of(
+    rules: Sequence[Rule],
+    now: ByRule,
+    before: ByRule,
+    last_hits: Mapping[str, int],
+    costs_us: Mapping[str, float],
+) -> SpanQuality:
+    """Say what each rule did: those in force in their order, then those that are gone and fired."""
+    every = now.get(EVERY, {})
+    known = {rule.id: rule for rule in rules}
+    gone = sorted(rule for rule in now if rule != EVERY and rule not in known)
+    return SpanQuality(
+        decisions=int(every.get(HITS, 0)),
+        held=int(every.get(HELD, 0)),
+        held_out=int(every.get(HELD_OUT, 0)),
+        labelled=_labelled(every, HITS),
+        amounts=_amounts(every),
+        rules=tuple(
+            _one(rule, known.get(rule), now, before, last_hits.get(rule), costs_us.get(rule))
+            for rule in (*known, *gone)
+        ),
+    )
+
+
+def _one(
+    rule: str, known: Rule | None, now: ByRule, before: ByRule, last_hit_ms: int | None, cost_us: float | None
+) -> RuleQuality:
+    counts, every = now.get(rule, {}), now.get(EVERY, {})
+    decisions = every.get(HITS, 0)
+    hits = int(counts.get(HITS, 0))
+    hits_labelled = _labelled(counts, HITS)
+    found = RuleQuality(
+        rule=rule,
+        name=known.name if known is not None else "",
+        mode=known.mode if known is not None else "gone",
+        hits=hits,
+        share=hits / decisions if decisions else 0.0,
+        hits_before=int(before.get(rule, {}).get(HITS, 0)),
+        labelled=hits_labelled,
+        recall=share_of(hits_labelled.fraud, _labelled(every, HITS).fraud),
+        alone=int(counts.get(ALONE, 0)),
+        alone_labelled=_labelled(counts, ALONE),
+        overlaps=_overlaps(counts, hits),
+        held=int(counts.get(HELD, 0)),
+        amounts=_amounts(counts),
+        last_hit_ms=last_hit_ms,
+        shadow_hits=int(counts.get(SHADOW, 0)),
+        shadow_labelled=_labelled(counts, SHADOW),
+        failures=int(counts.get(FAILURES, 0)),
+        cost_us=cost_us,
+        remarks=(),
+    )
+    return found._replace(remarks=_remarks(found, decisions))
+
+
+def _labelled(counts: Mapping[str, float], measure: str) -> LabelledHits:
+    return LabelledHits(int(counts.get(f"{FRAUD}:{measure}", 0)), int(counts.get(f"{LEGIT}:{measure}", 0)))
+
+
+def _amounts(counts: Mapping[str, float]) -> dict[str, float]:
+    return {
+        measure.removeprefix(AMOUNT): round(amount, 2)
+        for measure, amount in sorted(counts.items())
+        if measure.startswith(AMOUNT)
+    }
+
+
+def _overlaps(counts: Mapping[str, float], hits: int) -> tuple[Overlap, ...]:
+    found = [
+        Overlap(measure.removeprefix(OVERLAP), int(amount), amount / hits if hits else 0.0)
+        for measure, amount in counts.items()
+        if measure.startswith(OVERLAP)
+    ]
+    return tuple(sorted(found, key=lambda one: (-one.hits, one.rule))[:OVERLAPS_SHOWN])
+
+
+def _remarks(rule: RuleQuality, decisions: float) -> tuple[str, ...]:
+    remarks = []
+    if decisions and not rule.hits and not rule.shadow_hits and rule.mode in ("active", "shadow"):
+        remarks.append("never_hits")
+    if decisions and (rule.hits + rule.shadow_hits) / decisions >= _ALWAYS:
+        remarks.append("always_hits")
+    if rule.hits >= _COVERED_HITS_MIN and not rule.alone and rule.overlaps and rule.overlaps[0].share == 1.0:
+        remarks.append("covered_by_others")
+    if rule.failures:
+        remarks.append("fails")
+    return tuple(remarks)

@@ -1,0 +1,212 @@
+"""What the store remembers of the quality of rules: counts by hour and day, and how far logs are counted."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from vettance.db.engine import Statement, everyone, in_list, in_pieces, insert, scoped
+from vettance.db.tables import DECISION, EVENT, LABEL, RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT, Insert
+from vettance.quality.rule_counts import HOUR_S, HOURS_KEPT_S, Counts
+
+_ROWS: Final = 500  # Of one insert.
+_ADD: Final = Insert(
+    RULE_COUNT,
+    "tenant, width_s, start_s, rule, measure, amount",
+    key="tenant, width_s, start_s, rule, measure",
+    adds="amount",
+)
+_BEGIN: Final = Insert(RULE_COUNTED, "tenant, decision_seq, label_seq, swept_s", key="tenant")
+_LAST: Final = Insert(
+    RULE_LAST_HIT,
+    "tenant, rule, at_ms",
+    key="tenant, rule",
+    sets="at_ms = CASE WHEN excluded.at_ms > rule_last_hit.at_ms THEN excluded.at_ms "
+    "ELSE rule_last_hit.at_ms END",
+)
+_DECIDED: Final = (
+    "decision.seq, decision.id, decision.occurred_at_ms, decision.record, "
+    "CASE WHEN decision.decision <> 'ALLOW' THEN event.sent END "
+    "FROM decision JOIN event ON event.id = decision.id WHERE "
+)
+
+
+def begin(tenant: str) -> Statement:
+    """Begin to count the log of a tenant, unless that was begun."""
+    return insert(_BEGIN, tenant, (0, 0, 0))
+
+
+def select_counted(tenant: str) -> Statement:
+    """(decision, label, swept): how far the logs of a tenant are counted, and when hours were removed."""
+    return scoped(
+        RULE_COUNTED,
+        tenant,
+        "SELECT decision_seq, label_seq, swept_s FROM rule_counted WHERE tenant = ?",
+    )
+
+
+def move_decisions(tenant: str, before: int, after: int) -> Statement:
+    """Have decisions be counted up to a place; `Lost` when another process has counted them."""
+    return _move(tenant, "decision_seq", before, after)
+
+
+def move_labels(tenant: str, before: int, after: int) -> Statement:
+    """The same of labels."""
+    return _move(tenant, "label_seq", before, after)
+
+
+def _move(tenant: str, column: str, before: int, after: int) -> Statement:
+    # What `scoped` builds begins with its tenant; an update that sets it to itself keeps that order.
+    return scoped(
+        RULE_COUNTED,
+        tenant,
+        f"UPDATE rule_counted SET tenant = ?, {column} = ? WHERE tenant = ? AND {column} = ?",
+        (after, tenant, before),
+        rows=1,
+    )
+
+
+def add(tenant: str, counts: Counts) -> Iterator[Statement]:
+    """Add numbers to those that are there."""
+    rows = sorted(counts.items())
+    for start in range(0, len(rows), _ROWS):
+        args: list[str | int | float] = []
+        for key, amount in rows[start : start + _ROWS]:
+            args += (tenant, *key, amount)
+        yield insert(_ADD, tenant, args[1:])
+
+
+def note_last_hits(tenant: str, last: Mapping[str, int]) -> Iterator[Statement]:
+    """Remember when rules fired last."""
+    for rule, at_ms in sorted(last.items()):
+        yield insert(_LAST, tenant, (rule, at_ms))
+
+
+def sweep(tenant: str, now_s: int) -> tuple[Statement, Statement]:
+    """Remove hours that are older than they are kept."""
+    return (
+        scoped(
+            RULE_COUNT,
+            tenant,
+            "DELETE FROM rule_count WHERE tenant = ? AND width_s = ? AND start_s < ?",
+            (HOUR_S, now_s - HOURS_KEPT_S),
+        ),
+        scoped(
+            RULE_COUNTED,
+            tenant,
+            "UPDATE rule_counted SET tenant = ?, swept_s = ? WHERE tenant = ?",
+            (now_s, tenant),
+        ),
+    )
+
+
+def select_decided(tenant: str, after: int, limit: int) -> Statement:
+    """(place, id, moment, record, body if it was held) of the next decisions of the log."""
+    text = f"SELECT {_DECIDED}decision.tenant = ? AND decision.seq > ? ORDER BY decision.seq LIMIT ?"
+    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
+    rows = (
+        f"SELECT {_DECIDED}(decision.tenant, decision.seq) > (?, ?) AND decision.tenant <= ? "
+        "ORDER BY decision.tenant, decision.seq LIMIT ?"
+    )
+    return in_pieces(
+        scoped(DECISION.reading(EVENT), tenant, text, (after, limit))._replace(
+            postgres=in_pieces(scoped(DECISION.reading(EVENT), tenant, rows, (after, tenant, limit)))
+        )
+    )
+
+
+def select_labels(tenant: str, after: int, limit: int) -> Statement:
+    """(place, event, fraud, weight) of the next changes that labels have made."""
+    return scoped(
+        LABEL,
+        tenant,
+        "SELECT seq, event, fraud, weight FROM label WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT ?",
+        (after, limit),
+    )
+
+
+def select_labelled(tenant: str, events: Sequence[str]) -> Statement:
+    """(place, id, moment, record, nothing) of some decisions, as `select_decided` has them."""
+    places, args = in_list(events)
+    return in_pieces(
+        scoped(
+            DECISION,
+            tenant,
+            "SELECT seq, id, occurred_at_ms, record, NULL FROM decision "
+            f"WHERE tenant = ? AND id IN ({places})",
+            args,
+        )
+    )
+
+
+def select_ends() -> Statement:
+    """(decision, label) places in the logs of all tenants where these end now."""
+    return everyone(
+        DECISION.reading(LABEL),
+        "SELECT (SELECT COALESCE(MAX(seq), 0) FROM decision), (SELECT COALESCE(MAX(seq), 0) FROM label)",
+    )
+
+
+def select_busy(decided: int, labelled: int) -> Statement:
+    """(tenant, decision, label) of tenants that have something new behind places in the logs of all."""
+    new = "SELECT tenant, seq FROM {} WHERE seq > ? ORDER BY seq LIMIT 10000"
+    return everyone(
+        DECISION.reading(LABEL),
+        f"SELECT tenant, MAX(seq), 0 FROM ({new.format(DECISION)}) AS decided GROUP BY tenant "
+        f"UNION ALL SELECT tenant, 0, MAX(seq) FROM ({new.format(LABEL)}) AS given GROUP BY tenant",
+        (decided, labelled),
+    )
+
+
+def select_newest_decision(tenant: str) -> Statement:
+    """(place,) of the newest decision of a tenant; null where there is none."""
+    return scoped(DECISION, tenant, "SELECT MAX(seq) FROM decision WHERE tenant = ?")
+
+
+def select_counts(tenant: str, parts: Sequence[tuple[int, int, int]]) -> Statement:
+    """(rule, measure, amount) added up over parts of time: (width, first start, end before), in seconds."""
+    one = (
+        "SELECT rule, measure, amount FROM rule_count "
+        "WHERE tenant = ? AND width_s = ? AND start_s >= ? AND start_s < ?"
+    )
+    args: list[str | int] = []
+    for part in parts:
+        args += (tenant, *part)
+    return Statement(
+        "SELECT rule, measure, SUM(amount) FROM ("
+        + " UNION ALL ".join([one] * len(parts))
+        + ") AS part GROUP BY rule, measure",
+        args,
+        tenant=tenant,
+        tables=RULE_COUNT,
+    )
+
+
+def select_days(tenant: str, measure: str, from_s: int, to_s: int) -> Statement:
+    """(rule, day, amount) of one measure."""
+    return scoped(
+        RULE_COUNT,
+        tenant,
+        "SELECT rule, start_s, amount FROM rule_count "
+        "WHERE tenant = ? AND width_s = 86400 AND start_s >= ? AND start_s < ? AND measure = ?",
+        (from_s, to_s, measure),
+    )
+
+
+def select_newest_records(tenant: str, limit: int) -> Statement:
+    """(record,) of the newest decisions of a tenant."""
+    newest = scoped(
+        DECISION, tenant, "SELECT record FROM decision WHERE tenant = ? ORDER BY seq DESC LIMIT ?", (limit,)
+    )
+    # Given `tenant = ?`, PostgreSQL may sort all of a tenant's, or scan the places of all tenants.
+    rows = scoped(
+        DECISION,
+        tenant,
+        "SELECT record FROM decision WHERE tenant >= ? AND tenant <= ? "
+        "ORDER BY tenant DESC, seq DESC LIMIT ?",
+        (tenant, limit),
+    )
+    return in_pieces(newest._replace(postgres=in_pieces(rows)))
+
+
+def select_last_hits(tenant: str) -> Statement:
+    """(rule, moment) of when rules fired last."""
+    return scoped(RULE_LAST_HIT, tenant, "SELECT rule, at_ms FROM rule_last_hit WHERE tenant = ?")

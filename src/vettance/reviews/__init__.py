@@ -1,0 +1,1 @@
+"""Reviews: what people decide about decisions that were held."""

@@ -1,0 +1,1 @@
+"""Snoozes: a rule that has no effect for one customer, device or address until a moment."""

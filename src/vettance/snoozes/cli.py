@@ -1,0 +1,154 @@
+"""The commands of snoozes."""
+
+from __future__ import annotations
+
+import click
+
+from vettance import clock
+from vettance.commands import data_option, fail, json_option, read_time, run_for_tenant, show, show_table
+from vettance.db.engine import Lost, Store
+from vettance.errors import Refusal
+from vettance.ids import IdSource
+from vettance.rules.ruleset import read_ruleset
+from vettance.rules.sql import RuleSets
+from vettance.rules.version_cli import by_option, tenant_option
+from vettance.snoozes import sql
+from vettance.snoozes.snooze import Snooze, SnoozeType, read_snooze
+from vettance.tenants.sql import note_change
+from vettance.wire.payload import JSON, timestamp
+
+_PREFIX = "snz"
+
+
+def add_snooze_commands(group: click.Group, sets: RuleSets) -> None:
+    """Add the commands to a group: `snooze`, `unsnooze` and `snoozes`."""
+    _add_snooze(group, sets)
+    _add_unsnooze(group, sets)
+    _add_list(group, sets)
+
+
+def _add_snooze(group: click.Group, sets: RuleSets) -> None:
+    text = (
+        "Have RULE do nothing for a customer, device or address until a moment. It is recorded as matched "
+        "all the same. A running service follows within five seconds."
+    )
+    example = (
+        f"vettance {group.name} snooze RULE --tenant ten_0190… --type DEVICE --value fp-77 --until 2027-01-31"
+    )
+
+    @group.command("snooze", help=f"{text}\n\nExample: {example}")
+    @click.argument("rule", metavar="RULE")
+    @tenant_option
+    @click.option(
+        "--type",
+        "kind",
+        required=True,
+        type=click.Choice([one.value for one in SnoozeType], case_sensitive=False),
+        help="What the value is.",
+    )
+    @click.option("--value", required=True, help="The customer, device, address or session.")
+    @click.option("--until", "until_ms", required=True, callback=read_time, help="A date or a time.")
+    @click.option("--reason", default="", help="Why, for those who look at it later.")
+    @by_option
+    @json_option
+    @data_option
+    def snooze(
+        rule: str,
+        tenant_id: str,
+        kind: str,
+        value: str,
+        until_ms: int,
+        reason: str,
+        actor: str,
+        as_json: bool,
+        data: str | None,
+    ) -> None:
+        async def work(store: Store) -> Snooze:
+            now_ms = clock.now_ms()
+            rows = await store.read(sets.select_active(tenant_id))
+            known = [one.id for one in read_ruleset(rows[0][1]).rules] if rows else []
+            body = {"ruleId": rule, "type": kind, "value": value, "until": until_ms / 1000, "reason": reason}
+            try:
+                said = read_snooze(body, known, now_ms)
+            except Refusal as refusal:
+                faults = ", ".join(f"{name} {fault}" for name, fault in refusal.details.items())
+                fail(faults or refusal.message)
+            one = Snooze(
+                id=IdSource().make(_PREFIX, now_ms),
+                tenant=tenant_id,
+                kind=sets.pack,
+                rule=said.rule,
+                type=said.type,
+                value=said.value,
+                reason=said.reason,
+                author=actor,
+                created_at_ms=now_ms,
+                until_ms=said.until_ms,
+                ended_at_ms=None,
+            )
+            await store.write(sql.insert_snooze(one), note_change(sql.AREA, tenant_id, one.id, now_ms))
+            return one
+
+        one = run_for_tenant(data, tenant_id, work)
+        show(
+            _out(one),
+            f"{one.id}: {rule} does nothing for {value} until {timestamp(one.until_ms)}.",
+            as_json=as_json,
+        )
+
+
+def _add_unsnooze(group: click.Group, sets: RuleSets) -> None:
+    text = "End the snooze ID: its rule acts again for everybody."
+    example = f"vettance {group.name} unsnooze snz_0190… --tenant ten_0190…"
+
+    @group.command("unsnooze", help=f"{text}\n\nExample: {example}")
+    @click.argument("snooze_id", metavar="ID")
+    @tenant_option
+    @json_option
+    @data_option
+    def unsnooze(snooze_id: str, tenant_id: str, as_json: bool, data: str | None) -> None:
+        async def work(store: Store) -> None:
+            now_ms = clock.now_ms()
+            try:
+                await store.write(
+                    sql.end_snooze(tenant_id, sets.pack, snooze_id, now_ms),
+                    note_change(sql.AREA, tenant_id, snooze_id, now_ms),
+                )
+            except Lost:
+                fail(f"there is no such snooze; `vettance {group.name} snoozes` shows them")
+
+        run_for_tenant(data, tenant_id, work)
+        show({"id": snooze_id, "ended": True}, f"{snooze_id} has ended.", as_json=as_json)
+
+
+def _add_list(group: click.Group, sets: RuleSets) -> None:
+    text = "Show the rules that do nothing for somebody, and until when."
+    example = f"vettance {group.name} snoozes --tenant ten_0190…"
+
+    @group.command("snoozes", help=f"{text}\n\nExample: {example}")
+    @tenant_option
+    @json_option
+    @data_option
+    def snoozes(tenant_id: str, as_json: bool, data: str | None) -> None:
+        async def work(store: Store) -> list[Snooze]:
+            rows = await store.read(sql.select_current_of(tenant_id, sets.pack, clock.now_ms()))
+            return [sql.snooze_of(row) for row in rows]
+
+        found = [_out(one) for one in run_for_tenant(data, tenant_id, work)]
+        if not found and not as_json:
+            click.echo("No rule is snoozed.")
+            return
+        show_table("Snoozed rules", found, as_json=as_json)
+
+
+def _out(one: Snooze) -> JSON:
+    return {
+        "id": one.id,
+        "ruleId": one.rule,
+        "type": one.type.value,
+        "value": one.value,
+        "until": timestamp(one.until_ms),
+        "reason": one.reason,
+        "author": one.author,
+        "createdAt": timestamp(one.created_at_ms),
+    }

@@ -1,0 +1,175 @@
+"""The snooze: what a tenant says of a rule and an entity, and how it is matched to an event."""
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, ClassVar, Final
+
+import msgspec
+
+from vettance.events.ip_address import canonical_ip
+from vettance.rules.rollout import Withheld, WithheldRules
+from vettance.rules.ruleset import Rule
+from vettance.wire.body import ALL_422, how, read_body
+from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire, read_moment
+
+VALUE_CHARS_MAX: Final = 512
+#: Snoozes of one kind of rules that a tenant may have at a time.
+SNOOZES_MAX: Final = 1_000
+
+
+class SnoozeType(enum.StrEnum):
+    """What kind of entity a rule is snoozed for."""
+
+    CUSTOMER = "CUSTOMER"
+    DEVICE = "DEVICE"
+    IP = "IP"
+    EMAIL = "EMAIL"
+    SESSION = "SESSION"
+
+
+class Snooze(msgspec.Struct, frozen=True, kw_only=True):
+    """One snooze. `kind` is the pack that its rules build on; moments are Unix milliseconds, of receipt."""
+
+    id: str
+    tenant: str
+    kind: str
+    rule: str
+    type: SnoozeType
+    value: str
+    reason: str
+    author: str
+    created_at_ms: int
+    until_ms: int
+    ended_at_ms: int | None
+
+    @property
+    def over_ms(self) -> int:
+        """When it has no effect any more."""
+        return self.until_ms if self.ended_at_ms is None else min(self.until_ms, self.ended_at_ms)
+
+
+def _attributes(*names: str) -> Callable[[Any], Iterable[str | None]]:
+    return lambda event: [getattr(event, name, None) for name in names]
+
+
+#: The values of an event by which a snooze may be about it; AML events have fewer.
+_VALUES_OF: Final[dict[SnoozeType, Callable[[Any], Iterable[str | None]]]] = {
+    SnoozeType.CUSTOMER: _attributes("customer_key"),
+    SnoozeType.DEVICE: _attributes("fingerprint", "device_id", "device_key"),
+    SnoozeType.IP: _attributes("ip"),
+    SnoozeType.EMAIL: _attributes("email"),
+    SnoozeType.SESSION: _attributes("session_id"),
+}
+
+
+class SnoozeBook:
+    """The snoozes of one tenant and kind, by their rules."""
+
+    def __init__(self, snoozes: Iterable[Snooze] = ()) -> None:
+        self._spans: dict[str, dict[tuple[SnoozeType, str], list[tuple[int, int]]]] = {}
+        for one in snoozes:
+            by_value = self._spans.setdefault(one.rule, {})
+            by_value.setdefault((one.type, one.value), []).append((one.created_at_ms, one.over_ms))
+
+    def __len__(self) -> int:
+        return sum(len(spans) for by_value in self._spans.values() for spans in by_value.values())
+
+    def withhold(
+        self, running: Sequence[Rule], fired: Sequence[int], event: Any, withheld: WithheldRules
+    ) -> WithheldRules:
+        """Return `withheld` with the rules that fired and are snoozed for an event, when it was received."""
+        out = {place for place, _ in withheld}
+        found = list(withheld)
+        for place in fired:
+            by_value = self._spans.get(running[place].id)
+            if by_value is not None and place not in out and self._is_over(by_value, event):
+                found.append((place, Withheld.SNOOZED.value))
+        return found
+
+    def _is_over(self, by_value: dict[tuple[SnoozeType, str], list[tuple[int, int]]], event: Any) -> bool:
+        for (kind, value), spans in by_value.items():
+            if value in _VALUES_OF[kind](event) and any(
+                start <= event.received_at_ms < end for start, end in spans
+            ):
+                return True
+        return False
+
+
+#: The snoozes of each tenant that has some.
+Snoozes = dict[str, SnoozeBook]
+
+
+class SnoozeBody(Wire, frozen=True):
+    """A rule and an entity for which it is to have no effect."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "ruleId": "webdriver",
+        "type": "DEVICE",
+        "value": "fp-77",
+        "until": "2099-01-31T00:00:00Z",
+        "reason": "Our own tests.",
+    }
+
+    rule_id: Annotated[str, msgspec.Meta(max_length=STRING_CHARS_MAX)]
+    type: Annotated[SnoozeType, how(any_case=True)]
+    value: Annotated[str, msgspec.Meta(max_length=VALUE_CHARS_MAX)]
+    until: Annotated[
+        Any,
+        msgspec.Meta(description="Unix seconds or ISO 8601, in the future, by the time of receipt."),
+        how(as_sent=True),
+    ]
+    reason: Annotated[str, msgspec.Meta(max_length=STRING_CHARS_MAX), ALL_422] = ""
+
+
+class AmlSnoozeBody(SnoozeBody, frozen=True):
+    """An AML rule and an entity for which it is to have no effect."""
+
+    EXAMPLE: ClassVar[JSON] = {
+        "ruleId": "call-for-action",
+        "type": "CUSTOMER",
+        "value": "embassy-5",
+        "until": "2099-01-31T00:00:00Z",
+        "reason": "An embassy, whose transfers are known.",
+    }
+
+
+class SnoozeRequest(msgspec.Struct, frozen=True):
+    """A body that was read: the value in canonical form, the end in Unix milliseconds."""
+
+    rule: str
+    type: SnoozeType
+    value: str
+    until_ms: int
+    reason: str
+
+
+def read_snooze(body: JSON, rules: Iterable[str], now_ms: int) -> SnoozeRequest:
+    """Read a body about one of some rules. Raises `Invalid` (400) or `Unprocessable` (422)."""
+    faults = Faults()
+    said = read_body(body, SnoozeBody, faults)
+    until_ms = None if said.until is None else read_moment(said.until)
+    if said.until is not None and until_ms is None:
+        faults.shape["until"] = "must be Unix seconds or ISO 8601"
+    elif until_ms is not None and until_ms <= now_ms:
+        faults.meaning["until"] = "must be in the future"
+    if said.rule_id is not None and said.rule_id not in set(rules):
+        faults.meaning["ruleId"] = "is no rule of the rules in force"
+    value = canonical(said.type, said.value) if said.type and said.value is not None else None
+    if said.value is not None and said.type and value is None:
+        faults.meaning["value"] = f"is no value of the type {said.type.value}"
+    faults.raise_any()
+    assert value is not None
+    assert until_ms is not None
+    return SnoozeRequest(said.rule_id, said.type, value, until_ms, said.reason)
+
+
+def canonical(kind: SnoozeType, value: str) -> str | None:
+    """Return a value as events have it; None for one that no event can have."""
+    if kind is SnoozeType.IP:
+        return canonical_ip(value.strip())
+    text = value.strip()
+    if not text or not text.isprintable():
+        return None
+    if kind is SnoozeType.EMAIL:
+        return text.lower() if "@" in text else None
+    return text

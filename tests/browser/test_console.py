@@ -1,0 +1,132 @@
+"""The console in a real browser: work by keyboard, nothing that axe finds, nothing from elsewhere."""
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.console.visitor import PASSWORD, make_user
+from tests.live import Caller, Service
+from tests.reviews.conftest import held, holding_tenant
+
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text()
+RULES = "'wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'"
+CHECK = f"""axe.run(document, {{runOnly: [{RULES}]}}).then((found) => found.violations.map(
+  (one) => `${{one.id}}: ${{one.nodes[0].html.slice(0, 200)}}`))"""
+PAGES = (
+    *("", "queue", "decisions", "lists", "aml/alerts", "aml/cases", "aml/screen", "reports", "webhooks"),
+    *("settings", "settings/users", "audit", "profile", "second-factor/set-up", "search?q=nothing"),
+)
+#: Compressed bytes of everything that a page loads.
+WEIGHT_MAX = 150_000
+FIRST_MAX = 60_000
+
+
+@pytest.fixture(scope="module")
+def desk(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
+    caller = holding_tenant(service, tmp_path_factory.mktemp("desk"), "Browser desk")
+    service.cli("tenant", "set", caller.id, "--aml", "on", "--json")
+    for one in caller.get("/api/v1/reviews?state=open").json["data"]:
+        caller.post(f"/api/v1/reviews/{one['decisionId']}/settle", {"outcome": "approve"})
+    roles = ("analyst", "lead", "admin", "auditor")
+    make_user(service, "day@example.com", caller.id, *roles)
+    return caller
+
+
+@pytest.fixture
+def page(browser: Any, service: Service, desk: Caller) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=False)
+    page = context.new_page()
+    page.said = []
+    page.on("console", lambda message: page.said.append(message.text) if message.type == "error" else None)
+    page.asked = []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.goto(f"{service.base_url}/console/sign-in")
+    page.fill("#field-email", "day@example.com")
+    page.fill("#field-password", PASSWORD)
+    page.click("button.primary")
+    page.wait_for_url("**/console/")
+    yield page
+    context.close()
+
+
+def test_ten_reviews_are_taken_by_keyboard(page: Any, service: Service, desk: Caller) -> None:
+    waiting = [held(desk, 200 + number) for number in range(10)]
+    page.goto(f"{service.base_url}/console/queue")
+    page.keyboard.press("n")
+    page.wait_for_url("**/console/decisions/**")
+    for number in range(10):
+        before = page.url
+        page.keyboard.press("a" if number % 2 else "d")
+        page.wait_for_url(lambda url, before=before: url != before and "settled=" in url)
+    settled = [desk.get(f"/api/v1/reviews/{one}").json for one in waiting]
+    assert {one["state"] for one in settled} == {"settled"}
+    assert {one["outcome"] for one in settled} == {"approve", "deny"}
+    page.keyboard.press("u")
+    page.wait_for_selector("text=Taken back")
+    states = [desk.get(f"/api/v1/reviews/{one}").json["state"] for one in waiting]
+    assert sorted(states) == ["claimed", *["settled"] * 9]
+
+
+def test_a_device_is_blocked_from_a_decision(page: Any, service: Service, desk: Caller) -> None:
+    decision = held(desk, 300, device={"fingerprint": "fp-browser"}, customer={"externalId": "c-browser"})
+    page.goto(f"{service.base_url}/console/decisions/{decision}")
+    page.keyboard.press("b")
+    page.click("text=Put on the list")
+    page.wait_for_selector("text=Added to the list")
+    assert {one["value"] for one in desk.get("/api/v1/lists").json["data"]} == {"fp-browser"}
+    page.goto(f"{service.base_url}/console/entities/customer/c-browser")
+    assert page.locator("svg.graph").count() == 1
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_and_nothing_comes_from_elsewhere(
+    browser: Any, page: Any, service: Service, desk: Caller, theme: str
+) -> None:
+    decision = held(desk, 250)
+    state = page.context.storage_state()
+    # axe is put into the page from outside, which the page's own policy would forbid.
+    checked = browser.new_context(storage_state=state, color_scheme=theme, bypass_csp=True)
+    other = checked.new_page()
+    for path in (*PAGES, f"decisions/{decision}"):
+        url = f"{service.base_url}/console/{path}"
+        page.said.clear()
+        page.goto(url)
+        assert page.said == [], path
+        for width in (1440, 380):
+            other.set_viewport_size({"width": width, "height": 900})
+            other.goto(url)
+            other.evaluate(AXE)
+            assert other.evaluate(CHECK) == [], (path, theme, width)
+            wide = other.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            assert wide <= 0, (path, width)
+    checked.close()
+    assert {
+        url for url in page.asked if not url.startswith(service.base_url) and not url.startswith("data:")
+    } == set()
+
+
+def test_pages_are_light(page: Any, service: Service) -> None:
+    sizes: dict[str, int] = {}
+
+    def weigh(response: Any) -> None:
+        if response.url.startswith(service.base_url) and response.status == 200:
+            packed = response.headers.get("content-encoding") == "gzip"
+            body = response.body()
+            sizes[response.url] = len(gzip.compress(body)) if packed else len(body)
+
+    for path in ("", "queue", "reports"):
+        sizes.clear()
+        fresh = page.context.browser.new_context(storage_state=page.context.storage_state())
+        tab = fresh.new_page()
+        tab.on("response", weigh)
+        tab.goto(f"{service.base_url}/console/{path}", wait_until="load")
+        tab.wait_for_timeout(200)
+        fresh.close()
+        assert sum(sizes.values()) <= (FIRST_MAX if path == "" else WEIGHT_MAX), (path, sizes)
+        assert not [url for url in sizes if re.search(r"uplot", url) and path == ""]

@@ -1,0 +1,194 @@
+"""The pages of officers: alerts, cases worked by two people, the screening desk; webhooks and reports."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from tests.console.visitor import Visitor, visitor_of
+from tests.live import Caller, Service
+
+CASES = "/console/aml/cases"
+
+
+@pytest.fixture(scope="module")
+def bank(service: Service) -> Caller:
+    """A tenant with the AML product and a case of each kind."""
+    service.cli("watchlist", "import", "--source", "sample", "--json")
+    caller = Caller(service, *service.new_tenant("Bank"))
+    service.cli("tenant", "set", caller.id, "--aml", "on", "--json")
+    service.wait_for(lambda: caller.get("/api/v1/aml/alerts").status == 200, seconds=10)
+    for number in range(3):
+        body = {
+            "eventName": "transfer.sent",
+            "externalEventId": f"risky-{number}",
+            "customer": {"externalId": "c-risky"},
+            "metadata": {
+                "amount": 12_000,
+                "currency": "EUR",
+                "direction": "out",
+                "counterpartyId": "x-9",
+                "counterpartyCountry": "KP",
+            },
+        }
+        assert caller.post("/api/v1/aml/events", body).status == 200
+    return caller
+
+
+_KNOWN: dict[tuple[str, ...], Visitor] = {}
+
+
+def person(service: Service, *roles: str) -> Visitor:
+    """Somebody of the bank with these roles, the same one each time."""
+    if roles not in _KNOWN:
+        _KNOWN[roles] = visitor_of(service, *roles)
+    return _KNOWN[roles]
+
+
+def case_of(bank: Caller, customer: str) -> dict[str, Any]:
+    found: dict[str, Any] = bank.get(f"/api/v1/aml/cases?customer={customer}").json["data"][0]
+    return found
+
+
+def seen(page: str) -> str:
+    found = re.search(r'name="updatedAt" value="([^"]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+def test_alerts_and_cases_are_listed_with_their_figures(service: Service, bank: Caller) -> None:
+    ann = person(service, bank.id, "analyst")
+    alerts = ann.get("/console/aml/alerts?state=OPEN&customer=c-risky")
+    assert (alerts.status, "c-risky" in alerts.words) == (200, True)
+    assert "No alert matches" in ann.get("/console/aml/alerts?customer=nobody").words
+    cases = ann.get(f"{CASES}?state=OPEN")
+    assert case_of(bank, "c-risky")["id"] in cases.text
+
+
+def test_a_case_is_resolved_by_two_people_and_a_stale_form_loses_nothing(
+    service: Service, bank: Caller
+) -> None:
+    service.cli("aml", "set", "--tenant", bank.id, "--four-eyes", "on", "--json")
+    ann, lead = person(service, bank.id, "analyst", "editor"), person(service, bank.id, "lead")
+    place = f"{CASES}/{case_of(bank, 'c-risky')['id']}"
+    page = ann.get(place)
+    assert 'class="picture money"' in page.text
+    assert "12,000" in page.words
+    stale = seen(page.text)
+    assert ann.submit(place, place, what="notes", notes="Asked for the contract.").status == 303
+    assert (
+        ann.submit(place, place, what="assign", assignee="ann", updatedAt=seen(ann.get(place).text)).status
+        == 303
+    )
+    late = lead.submit(place, place, what="assign", assignee="lead", updatedAt=stale)
+    assert late.status == 409
+    assert "This was not done" in late.words
+    assert 'value="lead"' in late.text
+    proposed = ann.submit(
+        place, place, what="resolve", resolution="FALSE_POSITIVE", updatedAt=seen(ann.get(place).text)
+    )
+    assert proposed.status == 303
+    waiting = ann.get(place)
+    assert "It takes a second officer" in waiting.words
+    assert ">Agree<" not in waiting.text
+    assert ">Agree<" in lead.get(place).text
+    agreed = lead.submit(
+        place, place, what="resolve", resolution="FALSE_POSITIVE", updatedAt=seen(lead.get(place).text)
+    )
+    assert agreed.status == 303
+    assert bank.get(f"/api/v1{place.removeprefix('/console')}").json["state"] == "CLOSED"
+    exported = lead.submit(place, f"{place}/export")
+    assert json.loads(exported.text)["customer"] == "c-risky"
+
+
+def test_a_case_of_many_events_is_shown_a_hundred_at_a_time(service: Service, bank: Caller) -> None:
+    metadata = {"amount": 12_000, "currency": "EUR", "direction": "out", "counterpartyCountry": "KP"}
+    for number in range(104):
+        body = {
+            "eventName": "transfer.sent",
+            "externalEventId": f"many-{number}",
+            "customer": {"externalId": "c-many"},
+            "metadata": metadata | {"counterpartyId": f"y-{number}"},
+        }
+        assert bank.post("/api/v1/aml/events", body).status == 200
+    place = f"{CASES}/{case_of(bank, 'c-many')['id']}"
+    ann: Visitor = person(service, bank.id, "analyst", "auditor")
+    page = ann.get(place)
+    assert re.search(r"1 to 100 of 10\d events", page.words), page.words
+    assert f'href="{place}?events=100"' in page.text
+    rest = ann.get(f"{place}?events=100")
+    assert re.search(r"101 to 10\d of 10\d events", rest.words)
+    assert len(rest.text) < len(page.text)
+    for odd in ("-1", "x", "9" * 20, "999999"):
+        assert ann.get(f"{place}?alerts={odd}").status == 200
+
+
+def test_a_name_is_screened_and_a_match_dismissed(service: Service, bank: Caller) -> None:
+    ann = person(service, bank.id, "analyst", "lead")
+    desk = "/console/aml/screen"
+    faulty = ann.submit(desk, desk, inputName="Sergey Lavrov", externalId="s-1", inputDob="yesterday")
+    assert faulty.status == 422
+    assert 'value="Sergey Lavrov"' in faulty.text
+    done = ann.submit(desk, desk, inputName="Sergey Lavrov", externalId="s-1", inputDob="1950-03-21")
+    page = ann.get(done.location)
+    assert "LAVROV" in page.words
+    assert "Who was asked about" in page.words
+    entity = re.search(r'name="entity" value="([^"]+)"', page.text)
+    if entity is not None:
+        answer = ann.submit(done.location, f"{done.location}/dismiss", entity=entity[1], notes="Another one.")
+        assert answer.status in (303, 409)
+    assert "Sergey Lavrov" in ann.get(desk).words
+
+
+@pytest.mark.parametrize("role", ["viewer", "editor"])
+@pytest.mark.parametrize("path", ["alerts", "cases", "screen"])
+def test_pages_of_aml_are_not_for_those_who_read_only(
+    service: Service, bank: Caller, role: str, path: str
+) -> None:
+    assert person(service, bank.id, role).get(f"/console/aml/{path}").status == 403
+
+
+def test_webhooks_are_made_shown_and_removed(service: Service, bank: Caller) -> None:
+    admin = person(service, bank.id, "admin")
+    path = "/console/webhooks"
+    bad = admin.submit(path, path, url="http://127.0.0.1/x", eventType=["REVIEW_SETTLED"])
+    assert bad.status == 422
+    assert 'value="http://127.0.0.1/x"' in bad.text
+    made = admin.submit(path, path, url="https://shop.example/hook", eventType=["REVIEW_SETTLED"])
+    assert "not shown again" in made.words
+    found = re.search(r"/console/webhooks/whs_\w+", made.text)
+    assert found is not None
+    page = admin.get(found[0])
+    assert "https://shop.example/hook" in page.words
+    assert "https://shop.example/hook" in admin.get(path).words
+    auditor = person(service, bank.id, "auditor")
+    assert auditor.get(found[0]).status == 200
+    assert auditor.submit("/console/profile", f"{found[0]}/remove").status == 403
+    assert admin.submit(found[0], f"{found[0]}/remove").status == 303
+    assert admin.get(found[0]).status == 404
+
+
+def test_reports_are_shown_and_exported(service: Service, bank: Caller) -> None:
+    bank.post("/api/v1/decisions/evaluate", {"eventName": "=cmd()", "metadata": {"amount": 5}})
+    lead = person(service, bank.id, "lead", "viewer")
+    page = lead.get("/console/reports?span=24h")
+    for words in (
+        "Decisions over time",
+        "What labels say",
+        "Work on reviews",
+        "Second looks",
+        "Money laundering",
+    ):
+        assert words in page.words
+    exported = lead.submit("/console/reports", "/console/reports/rates", span="24h")
+    assert exported.headers["content-disposition"] == 'attachment; filename="rates.csv"'
+    assert exported.text.startswith("From (UTC),Decisions,Approved,Held,Denied")
+    assert lead.submit("/console/reports", "/console/reports/none").status == 404
+    viewer = person(service, bank.id, "viewer")
+    assert "Money laundering" not in viewer.get("/console/reports").words
+
+
+def test_the_overview_shows_what_needs_a_person(service: Service, bank: Caller) -> None:
+    ann: Visitor = person(service, bank.id, "analyst", "auditor")
+    assert "Queue" in ann.get("/console/").words

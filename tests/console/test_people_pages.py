@@ -1,0 +1,224 @@
+"""The pages of people: links, passwords, second factors, profiles, users, keys, settings, the audit log."""
+
+import base64
+import json
+import re
+import time
+
+from tests.console.conftest import SignIn
+from tests.console.visitor import PASSWORD, PageAnswer, Visitor, make_user, visitor_of
+from tests.live import Caller, Service
+from vettance.people.totp import code_at
+
+
+def link_of(page: PageAnswer) -> str:
+    found = re.search(r"/console/enter/[\w-]{43}", page.text)
+    assert found is not None, page.words
+    return found[0]
+
+
+def code_of(page: PageAnswer, later: int = 0) -> str:
+    """The code that an app shows which was given the key of a page."""
+    found = re.search(r"<code>([A-Z2-7]{32})</code>", page.text)
+    assert found is not None, page.words
+    return code_at(base64.b32decode(found[1]), int(time.time()) // 30 + later)
+
+
+def test_a_link_may_be_opened_often_and_is_taken_once(service: Service, tenant: Caller) -> None:
+    made = service.cli(
+        "user", "create", "new@example.com", "--tenant", tenant.id, "--role", "viewer", "--json"
+    )
+    visitor = Visitor(service.base_url)
+    for _ in range(2):
+        assert "new@example.com" in visitor.get(made["link"]).words
+    short = visitor.post(made["link"], {"password": "short", "again": "short"})
+    assert short.status == 422
+    other = visitor.post(made["link"], {"password": PASSWORD, "again": PASSWORD + "!"})
+    assert "is not the same password" in other.words
+    answer = visitor.post(made["link"], {"password": PASSWORD, "again": PASSWORD})
+    assert (answer.status, answer.location) == (303, "/console/")
+    assert visitor.get("/console/").status == 200
+    late = Visitor(service.base_url)
+    assert late.get(made["link"]).status == 404
+    assert late.post(made["link"], {"password": PASSWORD, "again": PASSWORD}).status == 404
+    assert late.sign_in("new@example.com").status == 303
+
+
+def test_a_link_that_never_was_looks_like_one_that_is_taken(service: Service) -> None:
+    answer = Visitor(service.base_url).get("/console/enter/" + "A" * 43)
+    assert answer.status == 404
+    assert "This link works no more" in answer.words
+
+
+def test_a_second_factor_is_set_up_asked_for_and_taken_away(service: Service, tenant: Caller) -> None:
+    make_user(service, "factor@example.com", tenant.id, "analyst")
+    visitor = Visitor(service.base_url)
+    visitor.sign_in("factor@example.com")
+    page = visitor.get("/console/second-factor/set-up")
+    assert 'class="qr"' in page.text
+    wrong = visitor.post(
+        "/console/second-factor/set-up", {"csrf": page.csrf, "tenant": tenant.id, "code": "000000"}
+    )
+    assert wrong.status == 422
+    done = visitor.post("/console/second-factor/set-up", {"csrf": page.csrf, "code": code_of(page)})
+    codes = re.findall(r"<code>(\w{4}-\w{4}-\w{4})</code>", done.text)
+    assert len(codes) == 10
+
+    again = Visitor(service.base_url)
+    assert again.sign_in("factor@example.com").location.startswith("/console/second-factor")
+    assert again.get("/console/decisions").location.startswith("/console/second-factor")
+    asked = again.get("/console/second-factor")
+    refused = again.post("/console/second-factor", {"csrf": asked.csrf, "code": "000000"})
+    assert refused.status == 401
+    let_in = again.post(
+        "/console/second-factor", {"csrf": asked.csrf, "code": codes[0], "next": "/console/lists"}
+    )
+    assert (let_in.status, let_in.location) == (303, "/console/lists")
+    assert again.get("/console/lists").status == 200
+    removed = again.submit("/console/profile", "/console/second-factor/remove", password=PASSWORD)
+    assert removed.status == 303
+    assert Visitor(service.base_url).sign_in("factor@example.com").location == "/console/"
+
+
+def test_an_organisation_that_demands_a_second_factor_gets_it_first(service: Service) -> None:
+    strict, _ = service.new_tenant("Strict")
+    service.cli("tenant", "set", strict, "--second-factor", "on", "--json")
+    visitor = visitor_of(service, strict, "analyst")
+    assert visitor.get("/console/decisions").location.startswith("/console/second-factor")
+    page = visitor.get("/console/second-factor")
+    assert "asks everybody for a second factor" in page.words
+    visitor.post("/console/second-factor/set-up", {"csrf": page.csrf, "code": code_of(page)})
+    assert visitor.get("/console/decisions").status == 200
+
+
+def test_a_profile_is_changed_and_says_what_it_does_not_take(service: Service, tenant: Caller) -> None:
+    visitor = visitor_of(service, tenant.id, "auditor", "analyst")
+    page = visitor.submit(
+        "/console/profile", "/console/profile", name="Ada", theme="dark", timeZone="Europe/Berlin"
+    )
+    assert page.status == 303
+    shown = visitor.get("/console/profile")
+    assert 'data-theme="dark"' in shown.text
+    assert "Ada" in shown.words
+    bad = visitor.submit(
+        "/console/profile", "/console/profile", name="Ada", theme="dark", timeZone="Mars/Base"
+    )
+    assert bad.status == 422
+    assert "Mars/Base" in bad.text
+    assert "is not the name of a time zone" in bad.words
+    wrong = visitor.submit(
+        "/console/profile", "/console/profile/password", old="wrong wrong wrong", new=PASSWORD
+    )
+    assert "is not your password" in wrong.words
+
+
+def test_a_changed_password_ends_the_other_sessions(service: Service, tenant: Caller) -> None:
+    make_user(service, "change@example.com", tenant.id, "viewer")
+    first, second = Visitor(service.base_url), Visitor(service.base_url)
+    first.sign_in("change@example.com")
+    second.sign_in("change@example.com")
+    new = "another horse battery staple"
+    assert first.submit("/console/profile", "/console/profile/password", old=PASSWORD, new=new).status == 303
+    assert first.get("/console/").status == 200
+    assert second.get("/console/").status == 303
+    assert Visitor(service.base_url).sign_in("change@example.com", new).status == 303
+
+
+def test_an_administrator_invites_changes_and_ends(service: Service, tenant: Caller, people: SignIn) -> None:
+    admin = people("admin")
+    users = "/console/settings/users"
+    faulty = admin.submit(users, users, email="no address", role=["analyst"])
+    assert (faulty.status, "is not an e-mail address" in faulty.words) == (422, True)
+    made = admin.submit(users, users, email="Team@Example.com", name="Team", role=["analyst", "lead"])
+    guest = Visitor(service.base_url)
+    assert guest.post(link_of(made), {"password": PASSWORD, "again": PASSWORD}).status == 303
+    assert admin.submit(users, users, email="team@example.com", role=["viewer"]).status == 409
+    page = admin.get(users)
+    assert "team@example.com" in page.words
+    (user_id,) = set(
+        re.findall(rf"{users}/(usr_\w+)/roles", page.text.partition("team@example.com")[2][:4000])
+    )
+    assert admin.submit(users, f"{users}/{user_id}/roles", role=["viewer"]).status == 303
+    assert guest.get("/console/").status == 303
+    guest.sign_in("team@example.com")
+    assert guest.get(users).status == 403
+    assert link_of(admin.submit(users, f"{users}/{user_id}/link"))
+    admin.submit(users, f"{users}/{user_id}/roles")
+    assert guest.sign_in("team@example.com").status == 401
+
+
+def test_nobody_changes_their_own_roles_or_reaches_into_another_organisation(
+    service: Service, tenant: Caller, people: SignIn
+) -> None:
+    admin, users = people("admin"), "/console/settings/users"
+    own = next(
+        one["userId"]
+        for one in service.cli("user", "list", "--json")
+        if one["email"] == f"admin@{tenant.id[-12:]}.example"
+    )
+    assert admin.submit(users, f"{users}/{own}/roles", role=["viewer"]).status == 409
+    other, _ = service.new_tenant("Other organisation")
+    make_user(service, "both@example.com", other, "viewer")
+    found = service.cli("user", "list", "--json")
+    both = next(one["userId"] for one in found if one["email"] == "both@example.com")
+    assert admin.submit(users, f"{users}/{both}/link").status == 404
+    assert admin.submit(users, f"{users}/{both}/roles", role=["viewer"]).status == 404
+    assert admin.submit(users, users, email="both@example.com", role=["viewer"]).status == 303
+    assert admin.submit(users, f"{users}/{both}/link").status == 409
+
+
+def test_a_key_is_shown_once_works_and_is_revoked(service: Service, tenant: Caller, people: SignIn) -> None:
+    admin = people("admin")
+    made = admin.submit(
+        "/console/settings", "/console/settings/keys", name="checkout", scope=["decide", "rules"]
+    )
+    found = re.search(r"vtc_test_\w{32}", made.text)
+    assert found is not None
+    service.wait_for(lambda: service.get("/api/v1/lists", key=found[0]).status == 200, seconds=10)
+    page = admin.get("/console/settings")
+    assert found[0] not in page.text
+    assert "checkout" in page.words
+    row = page.text.partition("checkout")[2]
+    assert "decide, rules" in row.partition("</tr>")[0]
+    wrong = admin.submit("/console/settings", "/console/settings/keys", scope="everything")
+    assert wrong.status == 422
+    revoke = re.search(r"/console/settings/keys/key_\w+/revoke", row)
+    assert revoke is not None
+    assert admin.submit("/console/settings", revoke[0]).status == 303
+    service.wait_for(lambda: service.get("/api/v1/lists", key=found[0]).status == 401, seconds=10)
+    assert admin.submit("/console/settings", revoke[0]).status == 409
+
+
+def test_two_administrators_who_save_at_once_lose_nothing(service: Service) -> None:
+    shared, _ = service.new_tenant("Shared desk")
+    first, second = visitor_of(service, shared, "admin"), visitor_of(service, shared, "admin", "lead")
+    path = "/console/settings"
+    seen = [re.search(r'name="seen" value="(\w+)"', one.get(path).text)[1] for one in (first, second)]  # type: ignore[index]
+    assert first.submit(path, path, seen=seen[0], rule_approval="on").status == 303
+    stale = second.submit(path, path, seen=seen[1], require_origin="on")
+    assert stale.status == 409
+    assert "Somebody has changed the settings" in stale.words
+    assert re.search(r'name="require_origin" checked', stale.text)
+    fresh = re.search(r'name="seen" value="(\w+)"', stale.text)[1]  # type: ignore[index]
+    saved = second.submit(path, path, seen=fresh, rule_approval="on", require_origin="on")
+    assert saved.status == 303
+    told = service.cli("tenant", "show", shared, "--json")
+    assert (told["ruleApproval"], told["requireOrigin"]) == (True, True)
+
+
+def test_the_log_shows_who_did_what_and_verifies(service: Service, tenant: Caller, people: SignIn) -> None:
+    admin, auditor = people("admin"), people("auditor")
+    admin.submit("/console/settings", "/console/settings/keys", name="for the log")
+    who = f"admin@{tenant.id[-12:]}.example"
+    page = auditor.get("/console/audit?actor=admin@")
+    assert who in page.words
+    assert "for the log" in page.text
+    assert "vtc_test_" not in re.sub(r"…\w+|vtc_test_…\w*", "", page.text)
+    checked = auditor.submit("/console/audit", "/console/audit/verify")
+    assert (checked.status, checked.location) == (303, "/console/audit?notice=verified")
+    exported = auditor.submit("/console/audit", "/console/audit/export")
+    lines = [json.loads(line) for line in exported.text.splitlines()]
+    assert {"id", "at", "actor", "tenant", "action", "subject", "before", "after"} <= set(lines[0])
+    newest = auditor.get("/console/audit").words
+    assert "/console/audit/export" in newest
+    assert people("analyst").get("/console/audit").status == 403

@@ -1,0 +1,161 @@
+"""The queue and the review on the page of a decision: taking, settling, undoing, many at once, checks."""
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.console.visitor import Visitor, visitor_of
+from tests.live import Caller, Service
+from tests.reviews.conftest import held, holding_tenant
+
+QUEUE = "/console/queue"
+
+
+@pytest.fixture
+def desk(service: Service, tmp_path: Path) -> Caller:
+    """A tenant of its own whose payments above 100 are held."""
+    caller = holding_tenant(service, tmp_path)
+    for one in caller.get("/api/v1/reviews?state=open").json["data"]:
+        caller.post(f"/api/v1/reviews/{one['decisionId']}/settle", {"outcome": "approve"})
+    return caller
+
+
+def next_of(visitor: Visitor) -> str:
+    answer = visitor.submit(QUEUE, f"{QUEUE}/next")
+    assert answer.status == 303, answer.words
+    return answer.location
+
+
+def review(desk: Caller, decision: str) -> dict[str, object]:
+    found: dict[str, object] = desk.get(f"/api/v1/reviews/{decision}").json
+    return found
+
+
+def test_an_analyst_takes_settles_and_takes_back(service: Service, desk: Caller) -> None:
+    first, second = held(desk, 900), held(desk, 150)
+    ann, bo = visitor_of(service, desk.id, "analyst"), visitor_of(service, desk.id, "analyst", "viewer")
+    assert "2" in ann.get(QUEUE).words
+    place = next_of(ann)
+    assert place == f"/console/decisions/{first}"
+    assert next_of(bo) == f"/console/decisions/{second}"
+    page = ann.get(place)
+    assert 'data-key="a"' in page.text
+    assert 'data-key="d"' in page.text
+    assert 'data-key="a"' not in bo.get(place).text
+    refused = bo.submit(f"/console/decisions/{second}", f"{place}/settle", outcome="approve")
+    assert refused.status == 409
+    done = ann.submit(place, f"{place}/settle", outcome="deny", label="FRAUD", note="Called.")
+    assert (done.status, f"settled={first}" in done.location) == (303, True)
+    assert review(desk, first)["state"] == "settled"
+    assert 'data-key="u"' in ann.get(done.location).text
+    assert 'data-key="u"' not in bo.get(done.location).text
+    undone = ann.submit(done.location, f"{place}/undo")
+    assert undone.status == 303
+    assert (review(desk, first)["state"], review(desk, first)["label"]) == ("claimed", None)
+
+
+def test_a_settlement_puts_values_on_lists_and_leads_to_the_next(service: Service, desk: Caller) -> None:
+    event = {"customer": {"externalId": "c-1", "email": "bad@mail.example"}, "ip": "198.51.100.23"}
+    first, second = held(desk, 900, **event), held(desk, 150)
+    ann = visitor_of(service, desk.id, "analyst")
+    place = next_of(ann)
+    page = ann.get(place)
+    assert "EMAIL bad@mail.example" in page.text
+    entries = ["EMAIL bad@mail.example", "IP 198.51.100.23"]
+    fields = {"outcome": "deny", "next-one": "1", "entry": entries, "listType": "block", "expiry": "7d"}
+    done = ann.submit(place, f"{place}/settle", **fields)
+    assert done.location.startswith(f"/console/decisions/{second}?")
+    listed = {one["value"] for one in desk.get("/api/v1/lists").json["data"]}
+    assert listed == {"bad@mail.example", "198.51.100.23"}
+    assert review(desk, first)["outcome"] == "deny"
+    ann.submit(done.location, f"{place}/undo")
+    assert desk.get("/api/v1/lists").json["data"] == []
+
+
+def test_a_lead_takes_from_others_and_an_analyst_does_not(service: Service, desk: Caller) -> None:
+    decision = held(desk)
+    place = f"/console/decisions/{decision}"
+    ann, lead = visitor_of(service, desk.id, "analyst"), visitor_of(service, desk.id, "lead")
+    other = visitor_of(service, desk.id, "analyst", "viewer")
+    next_of(ann)
+    assert other.submit(place, f"{place}/claim", taking="1").status == 409
+    assert "Take it from" in lead.get(place).words
+    assert lead.submit(place, f"{place}/claim", taking="1").status == 303
+    assert lead.submit(place, f"{place}/settle", outcome="approve").status == 303
+
+
+def test_a_lead_assigns_reviews_and_next_begins_with_them(service: Service, desk: Caller) -> None:
+    first, second, third = held(desk, 900), held(desk, 500), held(desk, 150)
+    ann, lead = visitor_of(service, desk.id, "analyst"), visitor_of(service, desk.id, "lead")
+    page = lead.get(QUEUE)
+    them = re.findall(r'<option value="(usr_[0-9a-f]+)">([^<]+)', page.text)
+    [(to, _)] = [one for one in them if one[1].startswith("analyst@")]
+    assert "Assign" not in ann.get(QUEUE).words
+    done = lead.submit(QUEUE, f"{QUEUE}/assign", decision=[second, third], assignee=to)
+    assert done.status == 303
+    assert review(desk, third)["claimedUntil"] == review(desk, third)["dueAt"]
+    mine = ann.get(f"{QUEUE}?view=mine").text
+    assert (second in mine, third in mine, first in mine) == (True, True, False)
+    assert next_of(ann) == f"/console/decisions/{second}"
+    settled = ann.submit(QUEUE, f"/console/decisions/{second}/settle", **{"outcome": "deny", "next-one": "1"})
+    assert settled.location.startswith(f"/console/decisions/{third}?")
+    assert ann.submit(QUEUE, f"/console/decisions/{third}/claim").status == 303
+    assert review(desk, third)["claimedUntil"] == review(desk, third)["dueAt"]
+    assert ann.submit(QUEUE, f"/console/decisions/{third}/settle", outcome="deny").status == 303
+    assert next_of(ann) == f"/console/decisions/{first}"
+    for wrong in ({"assignee": "usr_" + "0" * 32, "decision": first}, {"assignee": to}):
+        assert lead.submit(QUEUE, f"{QUEUE}/assign", **wrong).status == 422
+    assert lead.submit(QUEUE, f"{QUEUE}/assign", decision=third, assignee=to).status == 409
+
+
+def test_many_are_settled_at_once_up_to_a_bound(service: Service, desk: Caller) -> None:
+    several = [held(desk) for _ in range(3)]
+    ann = visitor_of(service, desk.id, "analyst")
+    done = ann.submit(QUEUE, f"{QUEUE}/settle", decision=several, outcome="approve", label="LEGIT")
+    assert done.status == 303
+    assert {review(desk, one)["label"] for one in several} == {"LEGIT"}
+    many = [f"evt_{number:032x}" for number in range(51)]
+    refused = ann.submit(QUEUE, f"{QUEUE}/settle", decision=many, outcome="approve")
+    assert refused.status == 422
+    assert "second person" in refused.words
+    assert len(re.findall("<tr data-row>", ann.get(f"{QUEUE}?view=settled").text)) >= 3
+
+
+def test_a_second_look_is_blind(service: Service, desk: Caller) -> None:
+    service.cli("tenant", "set", desk.id, "--review-checks", "100", "--json")
+    time.sleep(2)
+    decision = held(desk)
+    place = f"/console/decisions/{decision}"
+    ann, bo = visitor_of(service, desk.id, "analyst"), visitor_of(service, desk.id, "analyst", "viewer")
+    next_of(ann)
+    ann.submit(place, f"{place}/settle", outcome="deny", note="Looks like a ring.")
+    service.wait_for(lambda: decision in bo.get(f"{QUEUE}?view=checks").text, seconds=30)
+    page = bo.get(place)
+    assert "Looks like a ring." not in page.text
+    assert "A second person is asked" in page.words
+    assert decision not in ann.get(f"{QUEUE}?view=checks").text
+    assert bo.submit(place, f"{place}/check", outcome="approve").status == 303
+    assert decision not in bo.get(f"{QUEUE}?view=checks").text
+    assert "Looks like a ring." in bo.get(place).text
+    assert ann.submit(place, f"{place}/check", outcome="approve").status == 409
+
+
+@pytest.mark.parametrize(
+    ("role", "sees"), [("viewer", 403), ("editor", 403), ("admin", 200), ("auditor", 200)]
+)
+def test_who_does_not_work_the_queue_changes_nothing(
+    service: Service, desk: Caller, role: str, sees: int
+) -> None:
+    decision = held(desk)
+    visitor = visitor_of(service, desk.id, role)
+    assert visitor.get(QUEUE).status == sees
+    csrf = visitor.get("/console/profile").csrf
+    for path in (
+        f"{QUEUE}/next",
+        f"/console/decisions/{decision}/settle",
+        f"/console/decisions/{decision}/undo",
+    ):
+        assert visitor.post(path, {"csrf": csrf, "outcome": "approve"}).status == 403
+    assert review(desk, decision)["state"] == "open"

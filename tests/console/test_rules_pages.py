@@ -1,0 +1,95 @@
+"""The pages of rules: written, checked, proposed by one, approved by another, in force, and taken back."""
+
+import re
+
+import pytest
+
+from tests.console.visitor import Visitor, visitor_of
+from tests.live import Service
+
+PATH = "/console/rules"
+GOOD = "extends: default\r\nrules:\r\n  - {id: webdriver, score: 20}\r\n"
+BROKEN = "extends: default\nrules:\n  - id: webdriver\n    when: event.kindd == 'login'\n"
+
+
+class Desk:
+    """An editor and two administrators of a tenant whose rules need approval."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self.id = service.cli("tenant", "create", "Rules", "--aml", "--json")["tenantId"]
+        service.cli("tenant", "set", self.id, "--rule-approval", "on")
+        self.editor, self.admin, self.both, self.analyst = (
+            visitor_of(service, self.id, *roles)
+            for roles in (("editor",), ("admin",), ("admin", "editor"), ("analyst",))
+        )
+
+
+@pytest.fixture(scope="module")
+def desk(service: Service) -> Desk:
+    return Desk(service)
+
+
+def proposed(visitor: Visitor, path: str = PATH, document: str = GOOD) -> str:
+    made = visitor.submit(f"{path}/edit", f"{path}/save", document=document, note="Less", then="propose")
+    assert made.status == 303, made.words
+    return made.location.partition("?")[0]
+
+
+def test_rules_are_proposed_by_one_approved_by_another_and_taken_back(desk: Desk) -> None:
+    page = desk.analyst.get(PATH)
+    assert page.status == 200
+    assert "Version 1 is in force" in page.words
+    assert "Edit" not in re.findall(r">(Edit)<", page.text)
+    one = proposed(desk.editor)
+    shown = desk.editor.get(one)
+    assert "webdriver" in shown.words
+    assert "score" in shown.words
+    assert f"{one}/approve" not in shown.text
+    assert desk.editor.submit(one, f"{one}/approve").status == 409
+    assert desk.admin.submit(one, f"{one}/activate").status == 409
+    assert desk.admin.submit(one, f"{one}/approve", note="Seen").status == 303
+    assert desk.admin.submit(one, f"{one}/activate").status == 303
+    assert "Version 2 is in force" in desk.analyst.get(PATH).words
+    back = desk.admin.submit(PATH, f"{PATH}/rollback")
+    assert back.status == 303
+    assert desk.admin.submit(one, f"{PATH}/rollback", to="2").status == 303
+    assert "Version 4 is in force" in desk.analyst.get(PATH).words
+    assert "Against version 1" in desk.analyst.get(f"{PATH}/versions/4?against=1").words
+
+
+def test_nobody_approves_what_they_proposed(desk: Desk) -> None:
+    one = proposed(desk.both)
+    assert f"{one}/approve" not in desk.both.get(one).text
+    assert desk.both.submit(one, f"{one}/approve").status == 409
+    assert desk.both.submit(one, f"{one}/reject", note="No").status == 303
+    assert "rejected" in desk.both.get(one).words
+
+
+def test_the_editor_checks_with_and_without_a_script(desk: Desk) -> None:
+    edit = desk.editor.get(f"{PATH}/edit")
+    assert "extends: default" in edit.text
+    whole = desk.editor.submit(f"{PATH}/edit", f"{PATH}/check", document=BROKEN)
+    assert "line 4, column 11" in whole.words
+    assert "event.kindd" in whole.text
+    refused = desk.editor.submit(f"{PATH}/edit", f"{PATH}/save", document=BROKEN, then="propose")
+    assert refused.status == 422
+    assert "event.kindd" in refused.text
+    assert "line 4, column 11" in refused.words
+    draft = desk.editor.submit(f"{PATH}/edit", f"{PATH}/save", document=BROKEN, then="draft")
+    assert draft.status == 303
+    assert "draft" in desk.editor.get(draft.location).words
+    good = desk.editor.submit(f"{PATH}/edit", f"{PATH}/check", document=GOOD)
+    assert "It is good" in good.words
+    empty = desk.editor.submit(f"{PATH}/edit", f"{PATH}/check", document="")
+    assert (empty.status, "nothing to check" in empty.words) == (200, True)
+
+
+def test_aml_rules_have_the_same_pages(desk: Desk) -> None:
+    path = f"{PATH}/aml"
+    assert desk.analyst.get(path).status == 200
+    one = proposed(desk.editor, path, "extends: default\nthresholds: {review: 55}\n")
+    assert desk.admin.submit(one, f"{one}/approve").status == 303
+    assert desk.admin.submit(one, f"{one}/activate").status == 303
+    assert "is in force" in desk.analyst.get(path).words
+    assert desk.analyst.get(f"{path}/versions/77").status == 404

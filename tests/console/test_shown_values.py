@@ -1,0 +1,133 @@
+"""Values as people read them."""
+
+import pytest
+
+from vettance.console.guard import fits_token, is_own_origin, mask_token
+from vettance.console.masking import Sight, ValueTokens, masked
+from vettance.console.page import own_path
+from vettance.console.shown_values import ValueFormatter, locale_of
+
+NOW_MS = 1_790_000_000_000
+SHOW = ValueFormatter(NOW_MS, "Europe/Stockholm", "en_GB")
+
+
+@pytest.mark.parametrize(
+    ("ago_s", "words"),
+    [
+        (0, "just now"),
+        (59, "59 s ago"),
+        (240, "4 min ago"),
+        (7200, "2 h ago"),
+        (200_000, "2 d ago"),
+        (-90, "in 1 min"),
+    ],
+)
+def test_moments_are_told_by_their_distance(ago_s: int, words: str) -> None:
+    assert f">{words}</time>" in SHOW.ago(NOW_MS - ago_s * 1000)
+
+
+def test_hovering_tells_the_moment_in_the_zone_of_the_visitor_and_in_utc() -> None:
+    assert 'title="21 Sep 2026, 16:13:20 CEST · 14:13:20 UTC"' in SHOW.ago(NOW_MS)
+
+
+def test_amounts_follow_the_locale() -> None:
+    assert SHOW.money(1234.5, "eur") == "€1,234.50"
+    assert ValueFormatter(NOW_MS, locale="de").money(1234.5, "EUR") == "1.234,50\xa0€"
+    assert SHOW.money("much", "EUR") == "much"
+    assert SHOW.money(3, "<b>") == "3"
+    assert locale_of("de-AT,en;q=0.5") == "de_AT"
+    assert locale_of("*, ../../etc/passwd") == "en"
+
+
+def test_shares_of_labels_come_with_their_interval() -> None:
+    assert SHOW.interval(71, 100) == "71.0 % ± 9, 100 labelled"
+    assert SHOW.interval(0, 0) == "–"
+    assert SHOW.change(0.02, 0.015) == "+0.5 points"
+
+
+def test_identifiers_are_shortened_in_the_middle_and_escaped() -> None:
+    shown = SHOW.short("evt_01a20856d1767003a08b6c80b51c035f")
+    assert ">evt_01a2…1c035f</span>" in shown
+    assert 'data-whole="evt_01a20856d1767003a08b6c80b51c035f"' in shown
+    assert SHOW.short("<script>") == '<span class="id">&lt;script&gt;</span>'
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("alice@example.com", "a…@example.com"), ("customer-1234", "…1234"), ("cus-1", "…"), ("@", "…")],
+)
+def test_personal_values_are_masked(value: str, shown: str) -> None:
+    assert masked(value) == shown
+
+
+def test_a_viewers_links_carry_tokens_that_open_for_the_same_tenant_and_kind_only() -> None:
+    tokens = ValueTokens(b"s" * 32)
+    sight = Sight(tokens, "ten_a", is_masked=True)
+    name = sight.name("email", "alice@example.com")
+    assert "alice" not in name
+    assert name == sight.name("email", "alice@example.com")
+    assert sight.value("email", name) == "alice@example.com"
+    assert sight.value("ip", name) == name
+    assert Sight(tokens, "ten_b", is_masked=True).value("email", name) == name
+    assert sight.value("email", "~no token") == "~no token"
+    assert Sight(tokens, "ten_a", is_masked=False).name("email", "alice@example.com") == "alice@example.com"
+
+
+def test_events_are_masked_whole() -> None:
+    sight = Sight(ValueTokens(b"s" * 32), "ten_a", is_masked=True)
+    event = {
+        "eventName": "payment",
+        "customer": {"email": "alice@example.com", "metadata": {"phones": ["+46701234567"]}},
+        "metadata": {"amount": 12.5, "currency": "EUR", "iban": 12345678901},
+    }
+    assert sight.member("", event) == {
+        "eventName": "payment",
+        "customer": {"email": "a…@example.com", "metadata": {"phones": ["…4567"]}},
+        "metadata": {"amount": 12.5, "currency": "EUR", "iban": "…8901"},
+    }
+
+
+def test_tokens_of_forms_differ_by_page_and_fit_their_session_only() -> None:
+    one, two = mask_token("secret", "/console/"), mask_token("secret", "/console/lists")
+    assert one != two
+    assert fits_token(one, "secret")
+    assert fits_token(two, "secret")
+    assert not fits_token(one, "other")
+    assert not any(fits_token(text, "secret") for text in ("", "x", "====", one[:-1] + "A", "é"))
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "is_own"),
+    [
+        (b"https://desk.example", b"desk.example", True),
+        (b"https://desk.example:443", b"desk.example", True),
+        (b"https://desk.example", b"desk.example:443", True),
+        (b"http://desk.example", b"desk.example", False),
+        (b"https://desk.example:8443", b"desk.example", False),
+        (b"https://evil.example", b"desk.example", False),
+        (b"null", b"desk.example", False),
+        (b"https://desk.example@evil.example", b"desk.example", False),
+        (b"https://[::1", b"[::1", False),
+    ],
+)
+def test_an_origin_is_ours_by_scheme_host_and_port(origin: bytes, host: bytes, is_own: bool) -> None:
+    headers = {b"origin": origin, b"host": host}
+    assert is_own_origin(headers, is_https=True, proxies=0) is is_own
+
+
+def test_behind_a_proxy_the_host_may_be_that_of_the_proxy() -> None:
+    headers = {
+        b"origin": b"https://desk.example",
+        b"host": b"inner:8080",
+        b"x-forwarded-host": b"desk.example",
+    }
+    assert is_own_origin(headers, is_https=True, proxies=1)
+    assert not is_own_origin(headers, is_https=True, proxies=0)
+
+
+def test_only_paths_of_the_console_are_gone_back_to() -> None:
+    assert (
+        own_path("/console/decisions?customer=a%40b.example") == "/console/decisions?customer=a%40b.example"
+    )
+    assert own_path("/console/../api") == "/console/"
+    assert own_path("/consoles") == "/console/"

@@ -1,0 +1,172 @@
+"""Rule sets over HTTP: checked, proposed, approved by another key, put into force and taken back."""
+
+from typing import Any
+
+import pytest
+
+from tests.live import Answer, Caller, Service
+
+ROOT = "/api/v1/rulesets"
+GOOD = "extends: default\nrules:\n  - {id: webdriver, score: SCORE}\n"
+BROKEN = "extends: default\nrules:\n  - id: webdriver\n    when: event.kindd == 'login'\n"
+AML = "extends: default\nrules:\n  - {id: structuring, score: 35}\n"
+WORN = {"eventName": "user.login", "customer": {"externalId": "c-1"}}
+
+
+class Team:
+    """Two keys that may change rules and one that may only read, of a tenant whose rules need approval."""
+
+    def __init__(self, service: Service) -> None:
+        self.id = service.cli("tenant", "create", "Team", "--aml", "--json")["tenantId"]
+        service.cli("tenant", "set", self.id, "--rule-approval", "on")
+        self.service = service
+        self.ana, self.ben, self.eve, self.shop = (
+            self._key(scope) for scope in ("rules", "rules", "read", "decide")
+        )
+        service.wait_for(lambda: self.shop.get("/api/v1/lists").status == 200)
+
+    def _key(self, scope: str) -> Caller:
+        made = self.service.cli("key", "create", "--tenant", self.id, "--scope", scope, "--json")
+        return Caller(self.service, self.id, made["apiKey"])
+
+
+@pytest.fixture(scope="module")
+def team(service: Service) -> Team:
+    return Team(service)
+
+
+def reason_of(answer: Answer) -> Any:
+    assert answer.status in (403, 409), answer.body
+    return answer.json["error"]["details"]["reason"]
+
+
+def test_a_version_goes_its_way_and_decides(team: Team) -> None:
+    ana, ben = team.ana, team.ben
+    before = ana.get(f"{ROOT}/active").json
+    made = ana.post(ROOT, {"document": GOOD.replace("SCORE", "20"), "note": "Less", "propose": True})
+    assert made.status == 201, made.body
+    version = made.json["version"]
+    assert (made.json["state"], made.json["note"], made.json["faults"]) == ("proposed", "Less", [])
+    assert reason_of(ana.post(f"{ROOT}/{version}/approve")) == "second_person_needed"
+    assert reason_of(ana.post(f"{ROOT}/{version}/activate")) == "approval_needed"
+    approved = ben.post(f"{ROOT}/{version}/approve", {"note": "Seen"})
+    assert (approved.status, approved.json["state"]) == (200, "approved")
+    assert approved.json["approvedBy"] != approved.json["author"]
+    active = ana.post(f"{ROOT}/{version}/activate")
+    assert (active.status, active.json["state"]) == (200, "active")
+    evaluate = "/api/v1/decisions/evaluate"
+    told = str(version)
+    team.service.wait_for(
+        lambda: team.shop.post(evaluate, WORN).json["ruleVersion"]["version"] == told, seconds=5
+    )
+    whole = ana.get(f"{ROOT}/{version}").json
+    assert whole["document"] == GOOD.replace("SCORE", "20")
+    assert len(whole["resolved"]) > 10_000
+    assert ana.get(f"{ROOT}/active").json["version"] == version
+    back = ana.post(f"{ROOT}/rollback")
+    assert (back.status, back.json["rollbackOf"]) == (201, before["version"])
+    again = ana.post(f"{ROOT}/rollback", {"to": version})
+    assert (again.status, again.json["rollbackOf"]) == (201, version)
+    steps = [(one["version"], one["step"]) for one in ana.get(f"{ROOT}/log").json["data"]]
+    assert steps[:5] == [
+        (version + 2, "rolled_back"),
+        (version + 1, "rolled_back"),
+        (version, "activated"),
+        (version, "approved"),
+        (version, "proposed"),
+    ]
+    entries = team.service.rows(f"SELECT action FROM audit_entry WHERE tenant = '{team.id}'")
+    assert ("POST /api/v1/rulesets/{version}/approve",) in [tuple(row) for row in entries]
+
+
+def test_a_draft_may_be_broken_and_is_proposed_when_it_is_not(team: Team) -> None:
+    made = team.ana.post(ROOT, {"document": BROKEN})
+    assert (made.status, made.json["state"]) == (201, "draft")
+    assert made.json["faults"][0]["line"] == 4
+    version = made.json["version"]
+    refused = team.ana.post(f"{ROOT}/{version}/propose")
+    assert refused.status == 422
+    assert refused.json["error"]["details"]["faults"][0]["path"] == "rules.webdriver"
+    assert team.ana.get(f"{ROOT}/{version}").json["state"] == "draft"
+    assert team.ana.post(f"{ROOT}/{version}/reject", {"note": "No"}).json["state"] == "rejected"
+    assert reason_of(team.ben.post(f"{ROOT}/{version}/approve")) == "wrong_state"
+    refused = team.ana.post(ROOT, {"document": BROKEN, "propose": True})
+    assert refused.status == 422
+    good = team.ana.post(ROOT, {"document": GOOD.replace("SCORE", "30")}).json["version"]
+    assert team.ana.post(f"{ROOT}/{good}/propose").json["state"] == "proposed"
+
+
+def test_a_check_names_every_fault_and_saves_nothing(team: Team) -> None:
+    total = team.ana.get(ROOT).json["total"]
+    found = team.ana.post(f"{ROOT}/check", {"document": BROKEN}).json
+    assert found["ok"] is False
+    fault = found["faults"][0]
+    assert (fault["line"], fault["column"], fault["severity"]) == (4, 11, "error")
+    assert "event.kind" in fault["hint"]
+    good = team.ana.post(f"{ROOT}/check", {"document": GOOD.replace("SCORE", "20")}).json
+    assert good["ok"] is True
+    assert good["cost"] > 0
+    assert len(good["tests"]) > 200
+    assert all(one["passed"] for one in good["tests"])
+    for nonsense in ("", "{", "rules: 1", "\x07", "x" * 2_000, "a: &a [*a]"):
+        answer = team.ana.post(f"{ROOT}/check", {"document": nonsense})
+        assert answer.status == (400 if not nonsense else 200)
+        assert nonsense == "" or answer.json["ok"] is False
+    assert team.ana.get(ROOT).json["total"] == total
+
+
+def test_keys_need_the_scope_and_see_their_own_tenant_only(team: Team, other: Caller) -> None:
+    body = {"document": GOOD.replace("SCORE", "20")}
+    for method, path, asked in (("GET", ROOT, None), ("POST", ROOT, body), ("POST", f"{ROOT}/check", body)):
+        answer = team.service.call(method, path, asked, key=team.shop.key)
+        assert reason_of(answer) == "insufficient_scope"
+        assert answer.json["error"]["details"]["scope"] == "rules"
+    assert team.eve.get(ROOT).status == 200
+    assert reason_of(team.eve.post(ROOT, body)) == "insufficient_scope"
+    made = team.service.cli("key", "create", "--tenant", other.id, "--scope", "rules", "--json")
+    stranger = Caller(team.service, other.id, made["apiKey"])
+    newest = max(one["version"] for one in team.ana.get(ROOT).json["data"])
+    assert stranger.get(f"{ROOT}/{newest}").status == 404
+    assert stranger.post(f"{ROOT}/{newest}/approve").status == 404
+    assert stranger.get("/api/v1/aml/rulesets").status == 403
+
+
+def test_pages_of_versions_neither_repeat_nor_skip(team: Team) -> None:
+    first = team.ana.get(f"{ROOT}?limit=2").json
+    assert first["hasMore"] is (first["total"] > 2)
+    seen = [one["version"] for one in first["data"]]
+    while first["hasMore"]:
+        first = team.ana.get(f"{ROOT}?limit=2&cursor={first['nextCursor']}").json
+        seen += [one["version"] for one in first["data"]]
+    assert seen == sorted(seen, reverse=True) == list(range(first["total"], 0, -1))
+    assert [one["state"] for one in team.ana.get(f"{ROOT}?state=active").json["data"]] == ["active"]
+    assert team.ana.get(f"{ROOT}?sortOrder=asc&limit=1").json["data"][0]["version"] == 1
+    assert team.ana.get(f"{ROOT}?cursor=x").status == 400
+
+
+def test_aml_rules_are_steered_alike(team: Team) -> None:
+    root = "/api/v1/aml/rulesets"
+    assert team.ana.get(f"{root}/active").json["version"] == 0
+    made = team.ana.post(root, {"document": AML, "activate": True})
+    assert (made.status, made.json["state"]) == (201, "proposed"), made.body
+    version = made.json["version"]
+    assert team.ben.post(f"{root}/{version}/approve").status == 200
+    assert team.ben.post(f"{root}/{version}/activate").json["state"] == "active"
+    assert team.ana.get(f"{root}/active").json["document"] == AML
+    assert team.ana.post(f"{root}/rollback", {}).json["rollbackOf"] == 1
+
+
+def test_bad_bodies_and_unknown_versions_are_refused(team: Team) -> None:
+    for body, status in (
+        ({}, 400),
+        ({"document": 1}, 400),
+        ({"document": GOOD, "note": "x" * 4_001}, 422),
+        ({"document": GOOD, "propose": "yes"}, 400),
+    ):
+        assert team.ana.post(ROOT, body).status == status, body
+    for version in ("0", "99999", "2147483648", "9" * 30, "none", "-1"):
+        assert team.ana.get(f"{ROOT}/{version}").status == 404
+        for step in ("approve", "reject", "activate", "propose"):
+            assert team.ana.post(f"{ROOT}/{version}/{step}").status == 404
+    assert team.ana.post(f"{ROOT}/rollback", {"to": 99_999}).status == 404
+    assert team.ana.post(f"{ROOT}/rollback", {"to": 2**40}).status == 422

@@ -1,0 +1,97 @@
+"""What is counted behind the log is what a recount of the log gives, whatever was decided and labelled."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vettance.decisions.decision import DecisionRecordData, Outcome
+from vettance.quality.rule_counts import DAY_S, HOUR_S, CountKey, Counts, add_up, labelled, measures_of
+from vettance.quality.rule_quality import by_rule, quality_of
+from vettance.quality.wilson import share_of
+from vettance.rules.ruleset import Rule
+
+
+def rule(name: str, mode: Any = "active") -> Rule:
+    return Rule(id=name, name=name, when="true", score=10, reason="R", explanation="E", mode=mode)
+
+
+RULES = (rule("a"), rule("b"), rule("c"), rule("quiet", "shadow"))
+_fired = st.lists(st.integers(0, 3), unique=True, max_size=4).map(sorted)
+_decided = st.tuples(
+    _fired,
+    st.sampled_from(list(Outcome)),
+    st.integers(0, 400_000_000),
+    st.sampled_from([None, True, False]),
+    st.one_of(st.none(), st.floats(0, 1e6), st.text("xyz", max_size=3)),
+)
+
+
+def record(fired: list[int], outcome: Outcome) -> DecisionRecordData:
+    return DecisionRecordData(
+        ruleset_version=1,
+        outcome=outcome,
+        score=0,
+        level="low",
+        facts=(),
+        answers=(),
+        inexact=0,
+        fired=fired,
+        failed=[],
+        lists=[],
+        request_id="",
+        processing_ms=0.0,
+    )
+
+
+@given(st.lists(_decided, max_size=30))
+def test_counts_are_those_of_a_naive_recount(decided: list[Any]) -> None:
+    counts: Counts = {}
+    for fired, outcome, at_ms, fraud, amount in decided:
+        sent = {"metadata": {"amount": amount, "currency": "eur"}}
+        measures = measures_of(RULES, record(fired, outcome), sent)
+        add_up(counts, measures, at_ms)
+        if fraud is not None:
+            add_up(counts, labelled(measures, 1, fraud=not fraud), at_ms)
+            add_up(counts, labelled(measures, -1, fraud=not fraud), at_ms)
+            add_up(counts, labelled(measures, 1, fraud=fraud), at_ms)
+    for width_s in (HOUR_S, DAY_S):
+        rows = [(one.rule, one.measure, amount) for one, amount in counts.items() if one.width_s == width_s]
+        summed: Counter[tuple[str, str]] = Counter()
+        for name, measure, amount in rows:
+            summed[name, measure] += amount  # type: ignore[assignment]
+        found = quality_of(RULES, by_rule((*key, amount) for key, amount in summed.items()), {}, {}, {})
+        assert found.decisions == len(decided)
+        for place, one in enumerate(found.rules):
+            mine = [each for each in decided if place in each[0]]
+            truths = [each[3] for each in mine]
+            acting = one.mode == "active"
+            assert (one.hits, one.shadow_hits) == ((len(mine), 0) if acting else (0, len(mine)))
+            known = one.labelled if acting else one.shadow_labelled
+            assert (known.fraud, known.legit) == (truths.count(True), truths.count(False))
+            alone = [each for each in mine if acting and {*each[0]} <= {place, 3}]
+            assert one.alone == len(alone)
+            if acting:
+                held = [each for each in mine if each[1] is not Outcome.ALLOW]
+                assert one.held == len(held)
+                amounts = [each[4] for each in held if isinstance(each[4], float)]
+                assert one.amounts.get("EUR", 0) == pytest.approx(sum(amounts), abs=0.01)
+
+
+def test_intervals_are_those_of_wilson() -> None:
+    # Newcombe 1998, table I: 81 of 263, and 0 of 20.
+    share = share_of(81, 263)
+    assert share is not None
+    assert (round(share.low, 4), round(share.high, 4)) == (0.2553, 0.3662)
+    none = share_of(0, 20)
+    assert none is not None
+    assert (none.low, round(none.high, 4)) == (0.0, 0.1611)
+    assert share_of(0, 0) is None
+
+
+def test_keys_of_counts_name_hours_and_days() -> None:
+    counts: Counts = {}
+    add_up(counts, {("a", "hits"): 1}, 90_061_000)
+    assert counts == {CountKey(HOUR_S, 90_000, "a", "hits"): 1, CountKey(DAY_S, 86_400, "a", "hits"): 1}
