@@ -157,7 +157,12 @@ def select_span(tenant: str, after: int, limit: int, last: int = END) -> Stateme
 
 def count_after(tenant: str, after: int) -> Statement:
     """How many decisions come after a place in the log."""
-    return scoped(DECISION, tenant, "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ?", (after,))
+    text = "SELECT COUNT(*) FROM decision WHERE tenant = ? AND seq > ?"
+    # As for `_span`: by the pair, PostgreSQL cannot walk the places of all tenants.
+    pair = "SELECT COUNT(*) FROM decision WHERE (tenant, seq) > (?, ?) AND (tenant, seq) <= (?, ?)"
+    return scoped(DECISION, tenant, text, (after,))._replace(
+        postgres=scoped(DECISION, tenant, pair, (after, tenant, END))
+    )
 
 
 def _conditions(wanted: SearchCriteria) -> tuple[str, list[Any]]:
