@@ -19,6 +19,7 @@ CHECK = f"""axe.run(document, {{runOnly: [{RULES}]}}).then((found) => found.viol
 PAGES = (
     *("", "queue", "decisions", "lists", "aml/alerts", "aml/cases", "aml/screen", "reports", "webhooks"),
     *("settings", "settings/users", "audit", "profile", "second-factor/set-up", "search?q=nothing"),
+    "models",
 )
 #: Compressed bytes of everything that a page loads.
 WEIGHT_MAX = 150_000

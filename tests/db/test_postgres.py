@@ -161,6 +161,8 @@ KEYS: Final = {
     "rule_step.tenant",
     "ruleset.tenant",
     "sign_in_failure.subject",
+    "model.tenant",
+    "model_setting.tenant",
     "snooze.id",
     "snooze.kind",
     "snooze.tenant",

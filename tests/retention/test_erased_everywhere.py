@@ -72,6 +72,8 @@ NAMELESS = {
     "known_address": "user_id address_digest",
     "label": "id event",
     "list_entry": "id type list_type",
+    "model": "digest features body card",
+    "model_setting": "mode features failure",
     "recovery_code": "user_id digest",
     "rollup": "code",
     "roster": "kind terms",

@@ -57,6 +57,11 @@ VERBS = {
     "import_rows.py",
     "job_results.py",
     "keep_snoozes.py",
+    "change_models.py",
+    "keep_learning.py",
+    "keep_models.py",
+    "training_process.py",
+    "watch_drift.py",
     "key_mirror.py",
     "key_use.py",
     "label_memory.py",
@@ -118,6 +123,7 @@ DOORS = {"api.py", "pages.py", "cli.py", "worker.py"}
 WIRING = {
     "aml/assemble.py",
     "governance/governance.py",
+    "learning/learning_parts.py",
     "quality/quality_parts.py",
     "reviews/review_parts.py",
 }

@@ -64,6 +64,8 @@ ADDITIONS: frozenset[tuple[str, str]] = frozenset(
         ("GET", "/healthz"),
         ("GET", "/readyz"),
         ("GET", _V1 + "/rules/quality"),
+        ("GET", _V1 + "/models"),
+        ("GET", _V1 + "/models/{version}"),
         ("GET", _V1 + "/rules/snoozes"),
         ("POST", _V1 + "/rules/snoozes"),
         ("DELETE", _V1 + "/rules/snoozes/{id}"),

@@ -41,6 +41,8 @@ import type {
   IpBody,
   JobAccepted,
   JobAnswer,
+  ModelAnswer,
+  ModelPage,
   NoteBody,
   QualityAnswer,
   Readiness,
@@ -142,6 +144,8 @@ const LIST_AML_RULE_SNOOZES: Endpoint = { name: "listAmlRuleSnoozes", method: "G
 const CREATE_AML_RULE_SNOOZE: Endpoint = { name: "createAmlRuleSnooze", method: "POST", path: "/api/v1/aml/rules/snoozes", repeat: "with_key" };
 const DELETE_AML_RULE_SNOOZE: Endpoint = { name: "deleteAmlRuleSnooze", method: "DELETE", path: "/api/v1/aml/rules/snoozes/{id}", repeat: "always" };
 const GET_RULE_QUALITY: Endpoint = { name: "getRuleQuality", method: "GET", path: "/api/v1/rules/quality", repeat: "always" };
+const LIST_MODELS: Endpoint = { name: "listModels", method: "GET", path: "/api/v1/models", repeat: "always" };
+const GET_MODEL: Endpoint = { name: "getModel", method: "GET", path: "/api/v1/models/{version}", repeat: "always" };
 const CREATE_BACKTEST: Endpoint = { name: "createBacktest", method: "POST", path: "/api/v1/backtests", repeat: "with_key" };
 const GET_BACKTEST: Endpoint = { name: "getBacktest", method: "GET", path: "/api/v1/backtests/{backtestId}", repeat: "always" };
 const DELETE_BACKTEST: Endpoint = { name: "deleteBacktest", method: "DELETE", path: "/api/v1/backtests/{backtestId}", repeat: "always" };
@@ -805,6 +809,33 @@ export class Methods extends Caller {
    */
   getRuleQuality(query: { from?: Time | undefined; to?: Time | undefined } = {}, options: Options = {}): Promise<QualityAnswer> {
     return this.call(GET_RULE_QUALITY, [], query, undefined, options);
+  }
+
+  /**
+   * Models of the tenant.
+   *
+   * `GET /api/v1/models`
+   */
+  listModels(query: { page?: number | undefined; limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; cursor?: string | undefined } = {}, options: Options = {}): Promise<ModelPage> {
+    return this.call(LIST_MODELS, [], query, undefined, options);
+  }
+
+  /**
+   * All pages, row by row: Models of the tenant.
+   *
+   * `GET /api/v1/models`
+   */
+  iterateModels(query: { limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined } = {}, options: Options = {}): AsyncIterableIterator<ModelAnswer> {
+    return this.rows(LIST_MODELS, [], query, options);
+  }
+
+  /**
+   * One model with its card.
+   *
+   * `GET /api/v1/models/{version}`
+   */
+  getModel(version: string, options: Options = {}): Promise<ModelAnswer> {
+    return this.call(GET_MODEL, [version], undefined, undefined, options);
   }
 
   /**

@@ -917,6 +917,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Models of the tenant */
+        get: operations["get_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One model with its card */
+        get: operations["get_models_version"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/backtests": {
         parameters: {
             query?: never;
@@ -2217,6 +2251,19 @@ export interface components {
             lastSeenAt?: string | null;
         };
         /**
+         * ListAddition
+         * @description What a rule put on a list. `result` is `added`, `extended`, or why not: `present`, for an entry that is
+         *         there already; `absent`, for an event without such a value; `full`, for lists that take no more; `over`,
+         *         for one that would have ended before the decision. `id` is the entry, where there is one.
+         */
+        ListAddition: {
+            ruleId: string;
+            listType: string;
+            type: string;
+            result: string;
+            id: string | null;
+        };
+        /**
          * ListMatch
          * @description A list entry that the event matched.
          */
@@ -2270,6 +2317,60 @@ export interface components {
          */
         MessageType: "BLOCKLIST_ENTRY_ADDED" | "BLOCKLIST_ENTRY_REMOVED" | "EVENT_FEEDBACK_SUBMITTED" | "EVENT_RISK_EVALUATED" | "REVIEW_SETTLED";
         /**
+         * ModelAnswer
+         * @description One model. `state` is `champion` for the one in service, else `challenger`.
+         */
+        ModelAnswer: {
+            version: number;
+            state: string;
+            /** @description `off`, `shadow` or `active`: what the champion may do. */
+            mode: string;
+            createdAt: string;
+            /** @description The rows and frauds it was made from and their span, what was measured of it on the newest frauds, and what served before. The list leaves the plots out. */
+            card: Record<string, never>;
+        };
+        /**
+         * ModelContribution
+         * @description What one feature of an event added to the log-odds of fraud.
+         */
+        ModelContribution: {
+            feature: string;
+            value: number | null;
+            effect: number;
+            text: string;
+        };
+        /**
+         * ModelOutput
+         * @description What the tenant's model said. `base` and all effects add up to the log-odds of `probability`.
+         *
+         *         `error` is there when it said nothing. Contributions are gone once the model is.
+         */
+        ModelOutput: {
+            version: number;
+            mode: string;
+            probability: number | null;
+            score: number | null;
+            /** @default null */
+            base?: number | null;
+            /** @default null */
+            contributions?: components["schemas"]["ModelContribution"][] | null;
+            /** @default null */
+            error?: string | null;
+        };
+        /**
+         * ModelPage
+         * @description A page of models, newest first.
+         */
+        ModelPage: {
+            data: components["schemas"]["ModelAnswer"][];
+            total: number;
+            page: number;
+            limit: number;
+            hasMore: boolean;
+            /** @default null */
+            nextCursor?: string | null;
+        };
+        /**
          * NoteBody
          * @description A note on a case.
          */
@@ -2280,9 +2381,10 @@ export interface components {
         };
         /**
          * Outputs
-         * @description The decision with everything that led to it. `model` is there for scoring models to come: null.
+         * @description The decision with everything that led to it. `model` is null for a tenant without a model.
          *
          *         `heldOut` is there when a hold-out let the event through; `withoutHoldOut` is the answer without it.
+         *         `listAdditions` is there when a rule that puts values on lists acted.
          */
         Outputs: {
             decision: string;
@@ -2295,7 +2397,7 @@ export interface components {
             lists: components["schemas"]["ListMatch"][];
             counterfactuals: components["schemas"]["CounterfactualAnswer"][];
             /** @default null */
-            model?: null;
+            model?: components["schemas"]["ModelOutput"] | null;
             unknown?: components["schemas"]["UnknownValue"][];
             /** @description There when some of the features that look at the past may be off, with their names: the event is older than what the memory still holds of its windows, or a window holds too many events to count one by one. */
             inexact?: string[];
@@ -2303,6 +2405,7 @@ export interface components {
             degraded?: boolean;
             heldOut?: boolean;
             withoutHoldOut?: string;
+            listAdditions?: components["schemas"]["ListAddition"][];
         };
         /**
          * OverlapAnswer
@@ -3607,10 +3710,15 @@ export type JobAnswer = components['schemas']['JobAnswer'];
 export type Label = components['schemas']['Label'];
 export type LinkedEntities = components['schemas']['LinkedEntities'];
 export type LinkedEntity = components['schemas']['LinkedEntity'];
+export type ListAddition = components['schemas']['ListAddition'];
 export type ListMatch = components['schemas']['ListMatch'];
 export type ListType = components['schemas']['ListType'];
 export type MatchSchema = components['schemas']['MatchSchema'];
 export type MessageType = components['schemas']['MessageType'];
+export type ModelAnswer = components['schemas']['ModelAnswer'];
+export type ModelContribution = components['schemas']['ModelContribution'];
+export type ModelOutput = components['schemas']['ModelOutput'];
+export type ModelPage = components['schemas']['ModelPage'];
 export type NoteBody = components['schemas']['NoteBody'];
 export type Outputs = components['schemas']['Outputs'];
 export type OverlapAnswer = components['schemas']['OverlapAnswer'];
@@ -6592,6 +6700,85 @@ export interface operations {
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_models: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description How many items a page has. */
+                limit?: number;
+                /** @description By creation, or by what `sortBy` names. */
+                sortOrder?: "asc" | "desc";
+                /** @description `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelPage"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_models_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Part of the path, percent-encoded. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelAnswer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["LimitReached"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

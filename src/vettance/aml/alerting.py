@@ -26,6 +26,7 @@ from vettance.clock import DAY_MS
 from vettance.db.engine import Statement
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.ids import IdSource, made_at_ms
+from vettance.lists.rule_additions import ListAdditions
 from vettance.wire.payload import encode, timestamp
 
 #: An event that repeats an open alert of the same customer and typology within this time joins it.
@@ -54,6 +55,7 @@ class EventAssessment(msgspec.Struct, frozen=True):
     active: ActiveRules
     findings: list[AmlFinding]
     named: list[NamedParty]
+    additions: ListAdditions
 
     @property
     def subjects(self) -> list[str]:

@@ -95,5 +95,5 @@ def _context(data: str | None) -> Context:
 
 add_snooze_commands(aml, sql.RULE_SETS)
 Versions(
-    aml, "AML rules", "aml-rules.yaml", sql.RULE_SETS.pack, _context, sql.RULE_SETS, implied=True
+    aml, "AML rules", "aml-rules.yaml", sql.RULE_SETS.pack, _context, "/aml", sql.RULE_SETS, implied=True
 ).add_commands()

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from vettance import clock
 from vettance.aml import sql
@@ -20,6 +22,7 @@ from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Conflict, Unavailable
 from vettance.ids import IdSource
+from vettance.lists.rule_additions import NOTHING_ADDED, RuleAdditions
 from vettance.rules.rollout import acting, withhold
 from vettance.snoozes.snooze import Snoozes
 from vettance.telemetry.meters import Meters
@@ -70,6 +73,7 @@ class Monitor:
         self._now_ms = now_ms
         self.rules: dict[str, ActiveRules] = {}
         self.snoozes: Snoozes = {}
+        self.additions: RuleAdditions | None = None
         self.weights: dict[str, dict[str, float]] = {}
         self.settings: dict[str, OfficerSettings] = {}
         #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
@@ -248,9 +252,14 @@ class Monitor:
         if failed or unknown:
             self._meters.failed(len(failed), len(unknown))
         stored = sql.StoredEvent(event_id, event.external_id, event.received_at_ms, digest, "CLEAR", b"[]")
+        added = NOTHING_ADDED
+        if past is None and self.additions is not None and not active.effects.keys().isdisjoint(may_act):
+            running, effects, now_ms = active.ruleset.running, active.effects, self._now_ms()
+            added = self.additions.plan(tenant, running, effects, may_act, event, event_id, now_ms)
+            record = msgspec.structs.replace(record, list_additions=added.recorded)
         if past is not None:
             stored = stored._replace(import_id=past.run.id)
-        return EventAssessment(event, stored, sent, record, active, findings, named)
+        return EventAssessment(event, stored, sent, record, active, findings, named, added)
 
     def _drop_lock(self, tenant: str, subject: str) -> None:
         lock = self._customers.get((tenant, subject))
@@ -274,9 +283,12 @@ class Monitor:
         self, tenant: str, thought: EventAssessment, stored: sql.StoredEvent, more: Sequence[Statement]
     ) -> sql.StoredEvent:
         try:
-            await self._store.write(
-                sql.insert_event(tenant, thought.event, stored, thought.sent, thought.record), *more
-            )
+            with self.additions.under_way(thought.additions) if self.additions else nullcontext():
+                await self._store.write(
+                    sql.insert_event(tenant, thought.event, stored, thought.sent, thought.record),
+                    *thought.additions.statements,
+                    *more,
+                )
         except Clash:
             if more:
                 raise

@@ -21,6 +21,7 @@ from vettance.db.tables import (
     Insert,
     Table,
 )
+from vettance.lists.rule_additions import RecordedAddition
 from vettance.rules.rollout import WithheldRules
 from vettance.rules.sql import RuleSets
 from vettance.rules.unknowns import Failure
@@ -41,6 +42,7 @@ class AmlRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=
     failed: list[tuple[int, str]]
     unknown: list[Failure] = []  # what could not be computed of the event
     withheld: WithheldRules = []  # rules that fired and do not act
+    list_additions: list[RecordedAddition] = []  # what rules put on lists
 
 
 class StoredEvent(NamedTuple):

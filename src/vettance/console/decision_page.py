@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from vettance.console.decision_rules import rules_shown
 from vettance.console.decisions_page import decision_row, entity_url
 from vettance.console.event_members import members_of
@@ -10,9 +12,11 @@ from vettance.console.label_forms import LABELS
 from vettance.console.other_answers import other_answers, recomputed
 from vettance.console.page import READERS, WORKERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.review_forms import review_shown, undo_shown
+from vettance.console.svg_charts import share_mark
 from vettance.webhooks.sql import Delivery, select_deliveries_about
 
 _EVENTS_SHOWN: Final = 8
+_FEATURES_SHOWN: Final = 8
 #: Messages are made with the decision they are about.
 _MESSAGE_MS: Final = 5_000
 
@@ -45,6 +49,7 @@ async def decision(visit: Visit) -> PageAnswer:
         "signals": record["inputs"].get("sessionSignals"),
         "rules": rules,
         "other_answers": other_answers(visit, record),
+        "contributions": _contributions(record["outputs"].get("model") or {}),
         "recomputed": await recomputed(visit) if "replay" in visit.query else None,
         "entities": [_entity(visit, kind, label, linked[kind]) for kind, label in KINDS if kind in linked],
         "history": [decision_row(visit, one) for one in history],
@@ -81,6 +86,20 @@ def _entity(visit: Visit, kind: str, label: str, link: dict[str, Any]) -> dict[s
         "url": entity_url(visit, kind, link["id"]),
         **{name: link.get(name) for name in ("events", "customers", "devices", "firstSeenAt", "lastSeenAt")},
     }
+
+
+def _contributions(said: dict[str, Any]) -> list[tuple[str, float, Markup]]:
+    """Return (text, effect, bar) of the features that moved the model most."""
+    found = (said.get("contributions") or [])[:_FEATURES_SHOWN]
+    most = max((abs(one["effect"]) for one in found), default=1.0)
+    return [
+        (
+            one["text"],
+            one["effect"],
+            share_mark(abs(one["effect"]) / most, "deny" if one["effect"] > 0 else "approve"),
+        )
+        for one in found
+    ]
 
 
 def _amount(visit: Visit, metadata: dict[str, Any]) -> str:

@@ -27,6 +27,8 @@ NOTICES: Final[dict[str, str]] = {
     "rules-approved": "Approved. It comes into force when it is put there.",
     "rules-rejected": "Rejected.",
     "rules-active": "In force everywhere within five seconds.",
+    "model-set": "Set. Every server follows within five seconds.",
+    "model-training": "A training is asked for; the new model stands here when it is done.",
     "signed-out": "You are signed out.",
     "member-added": "They have an account already, and see this organisation from now on.",
     "key-revoked": "The key works no more within five seconds.",

@@ -11,6 +11,8 @@ _LEFT: Final = 4
 _TOP: Final = 16
 _BOTTOM: Final = 20
 _SPARK: Final = (80, 20)
+_CURVE: Final = (520, 240)
+_CURVE_X: Final = 8
 
 
 class ChartPoint(NamedTuple):
@@ -87,6 +89,48 @@ def share_mark(share: float, colour: str = "accent") -> Markup:
         '<svg class="bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">'
         '<rect class="fill-{}" width="{}" height="6"/></svg>'
     ).format(colour, _short(max(0.0, min(1.0, share)) * 100))
+
+
+class Curve(NamedTuple):
+    """Points of a curve, both coordinates from 0 to 1; its class in the style sheet is `now` or `before`."""
+
+    style: str
+    points: Sequence[tuple[float, float]]
+
+
+def curve_chart(curves: Sequence[Curve], text: str, axes: tuple[str, str]) -> Markup:
+    """Return curves whose coordinates go from 0 to 1; `axes` names what goes right and what goes up."""
+    right, foot = _CURVE[0] - _LEFT, _CURVE[1] - 5
+    base = _CURVE[1] - _BOTTOM
+    width, height = right - _CURVE_X, base - _TOP
+    drawn = Markup()
+    for curve in curves:
+        places = [
+            f"{_short(_CURVE_X + x * width)} {_short(_TOP + (1 - y) * height)}" for x, y in curve.points
+        ]
+        if places:
+            drawn += Markup('<path class="{}" d="M{}"/>').format(curve.style, "L".join(places))
+    across, up = axes
+    return Markup(
+        '<svg class="picture" viewBox="0 0 {w} {h}" role="img" aria-label="{text}">'
+        '<line class="axis" x1="{x}" x2="{r}" y1="{base}" y2="{base}"/>'
+        '<line class="axis" x1="{x}" x2="{x}" y1="{t}" y2="{base}"/>{drawn}'
+        '<text x="{x}" y="11">{up}, 1 at the top</text>'
+        '<text x="{x}" y="{foot}">0</text>'
+        '<text x="{r}" y="{foot}" text-anchor="end">{across} 1</text></svg>'
+    ).format(
+        w=_CURVE[0],
+        h=_CURVE[1],
+        text=text,
+        x=_CURVE_X,
+        r=right,
+        t=_TOP,
+        base=base,
+        drawn=drawn,
+        up=up,
+        across=across,
+        foot=foot,
+    )
 
 
 def _path(values: Sequence[float], top: float, width: float, height: float, left: float, above: float) -> str:

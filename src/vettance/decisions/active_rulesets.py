@@ -10,9 +10,13 @@ from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
 from vettance.events import sql as events_sql
 from vettance.events.event import Event, read_taken_event, with_session_signals
+from vettance.rules.compiled_features import CompiledFeatures
 from vettance.rules.compiler import CompiledRules, Facts
+from vettance.rules.list_effect import effects_of
 from vettance.rules.rollout import RuleStage, stages_of
+from vettance.rules.rule import ListEffect
 from vettance.rules.ruleset import RuleSet
+from vettance.rules.schema import Schema
 from vettance.rules.sql import document_digest
 from vettance.rules.unknowns import Failure, failures_of, message_of
 from vettance.telemetry.logs import logger
@@ -48,13 +52,22 @@ class ActiveRules(msgspec.Struct, frozen=True):
     ruleset: RuleSet
     compiled: CompiledRules
     stages: dict[int, RuleStage]  # Of the rules that do not act always, by their places.
+    effects: dict[int, ListEffect]  # What active rules put on lists, by their places.
     quiet: Decision  # What is decided when no rule fires and no list entry matches: most of all decisions.
+    features: CompiledFeatures | None = None  # What a model is made of, where the tenant has one.
+    feature_set: str = ""  # Its digest.
+
+    @property
+    def asked(self) -> CompiledRules:
+        """The rules with everything that features need behind their own facts and aggregates."""
+        return self.compiled if self.features is None else self.features.asked
 
 
 def active_rules(version: int, digest: str, ruleset: RuleSet, compiled: CompiledRules) -> ActiveRules:
     """Return a version of a rule set, ready to run."""
     quiet = decide(ruleset, version, (), ())
-    return ActiveRules(version, digest, ruleset, compiled, stages_of(ruleset.running), quiet)
+    running = ruleset.running
+    return ActiveRules(version, digest, ruleset, compiled, stages_of(running), effects_of(running), quiet)
 
 
 class RuleInputs(NamedTuple):
@@ -70,8 +83,13 @@ class RuleCache:
     """Compiles documents, and keeps what it compiled last: most tenants share a few rule sets."""
 
     def __init__(
-        self, compile_document: Callable[[str], tuple[RuleSet, CompiledRules]], size: int = 256
+        self,
+        compile_document: Callable[[str], tuple[RuleSet, CompiledRules]],
+        size: int = 256,
+        schema: Schema | None = None,
     ) -> None:
+        """With a schema, the features of a tenant are compiled together with its rules."""
+        self.schema = schema
         self._compile = compile_document
         self._size = size
         self._ready: dict[str, tuple[RuleSet, CompiledRules]] = {}
@@ -113,7 +131,7 @@ def ask(
 
 def consider(velocity: Velocity, active: ActiveRules, tenant: str, event_id: str, event: Event) -> RuleInputs:
     """Read the facts of an event, ask a memory of this process about it and record it there."""
-    compiled = active.compiled
+    compiled = active.asked
     facts = compiled.facts(event)
     seen = compiled.observe(facts)
     unknown = failures_of(facts, seen)
@@ -142,4 +160,4 @@ def legible_event(row: Row) -> Event | None:
 def observation_of(active: ActiveRules, row: Row) -> tuple[int, Observation]:
     """Return what a row of the log means to the memory, and when. Raises as `logged_event` does."""
     event = logged_event(row)
-    return event.occurred_at_ms, active.compiled.seen(event)
+    return event.occurred_at_ms, active.asked.seen(event)

@@ -12,6 +12,7 @@ from vettance.events.event import Category
 from vettance.feedback.answers import FeedbackAnswer
 from vettance.feedback.answers import answer as feedback_answer
 from vettance.feedback.label import Feedback
+from vettance.models.model_score import Contribution, ModelResult
 from vettance.wire.payload import JSON, Wire, decode, timestamp
 
 
@@ -141,6 +142,19 @@ class ListMatch(Wire, frozen=True):
     type: str
 
 
+class ListAddition(Wire, frozen=True):
+    """What a rule put on a list. `result` is `added`, `extended`, or why not: `present`, for an entry that is
+    there already; `absent`, for an event without such a value; `full`, for lists that take no more; `over`,
+    for one that would have ended before the decision. `id` is the entry, where there is one.
+    """
+
+    rule_id: str
+    list_type: str
+    type: str
+    result: str
+    id: str | None
+
+
 class ChangedValue(Wire, frozen=True):
     """One value as it would have had to be. `relation` is `<=`, `<`, `>=`, `>`, `==`, `!=`, `in`, `not in`,
     `missing` or `present`; `value` is what it is compared with, null for the last two."""
@@ -185,10 +199,53 @@ class LinkedEntities(Wire, frozen=True, omit_defaults=True):
     session: LinkedEntity | None = None
 
 
+class ModelContribution(Wire, frozen=True):
+    """What one feature of an event added to the log-odds of fraud."""
+
+    feature: str
+    value: float | None
+    effect: float
+    text: str
+
+
+class ModelOutput(Wire, frozen=True, omit_defaults=True):
+    """What the tenant's model said. `base` and all effects add up to the log-odds of `probability`.
+
+    `error` is there when it said nothing. Contributions are gone once the model is.
+    """
+
+    version: int
+    mode: str
+    probability: float | None
+    score: int | None
+    base: float | None = None
+    contributions: list[ModelContribution] | None = None
+    error: str | None = None
+
+
+def model_output(
+    result: ModelResult | None, found: Sequence[Contribution] | None = None, base: float | None = None
+) -> ModelOutput | None:
+    """Write what a model said of an event; None where there was none."""
+    if result is None:
+        return None
+    contributions = None if found is None else [ModelContribution(*one) for one in found]
+    return ModelOutput(
+        version=result.version,
+        mode=result.mode,
+        probability=result.probability,
+        score=result.score,
+        base=base,
+        contributions=contributions,
+        error=result.error,
+    )
+
+
 class Outputs(Wire, frozen=True):
-    """The decision with everything that led to it. `model` is there for scoring models to come: null.
+    """The decision with everything that led to it. `model` is null for a tenant without a model.
 
     `heldOut` is there when a hold-out let the event through; `withoutHoldOut` is the answer without it.
+    `listAdditions` is there when a rule that puts values on lists acted.
     """
 
     decision: str
@@ -200,12 +257,13 @@ class Outputs(Wire, frozen=True):
     rules: list[RuleResult]
     lists: list[ListMatch]
     counterfactuals: list[CounterfactualAnswer]
-    model: None = None
+    model: ModelOutput | None = None
     unknown: list[UnknownValue] | msgspec.UnsetType = msgspec.UNSET
     inexact: Inexact = msgspec.UNSET
     degraded: Degraded = msgspec.UNSET
     held_out: bool | msgspec.UnsetType = msgspec.UNSET
     without_hold_out: str | msgspec.UnsetType = msgspec.UNSET
+    list_additions: list[ListAddition] | msgspec.UnsetType = msgspec.UNSET
 
 
 class DecisionRecord(Wire, frozen=True):
@@ -244,6 +302,7 @@ def event_record(stored: StoredDecision, decision: Decision, feedback: Sequence[
     # Each member stays as it was written: an event may be large, and nothing looks into it here.
     sent = as_sent(read_sent(stored.sent))
     category = sent.get("eventCategory")
+    said = model_output(stored.record.model)
     return {
         **sent,
         "eventCategory": (category is not None and decode(category)) or Category.OTHER,
@@ -257,4 +316,5 @@ def event_record(stored: StoredDecision, decision: Decision, feedback: Sequence[
         "receivedAt": timestamp(stored.received_at_ms),
         "processingTimeMs": stored.record.processing_ms,
         "feedback": [feedback_answer(one) for one in feedback],
+        **({} if said is None else {"outputs": {"model": said}}),
     }

@@ -82,7 +82,8 @@ class _Search:
             # Whether it would act depends on whom the event is about: nothing is said that may be untrue.
             fired, withheld = self.record.fired, self.record.withheld
         may_act, held_out = acting(fired, withheld), self.record.held_out
-        decision = decide(self.active.ruleset, self.active.version, may_act, entries, held_out=held_out)
+        ruleset, model = self.active.ruleset, self.record.model
+        decision = decide(ruleset, self.active.version, may_act, entries, held_out=held_out, model=model)
         return _TriedRun(decision, fired)
 
     def compute(self, held: ChangeSet) -> Callable[[Expression, ChangeSet], Any]:

@@ -39,11 +39,11 @@ class Backfill:
         self._store = store
         self._tenant = tenant
         self._velocity = velocity
-        velocity.install(tenant, active.compiled.plan)
+        velocity.install(tenant, active.asked.plan)
         first_ms = max(run.first_ms, since_ms or run.first_ms) - WINDOW_MS_MAX
         span = first_ms, run.last_ms
         self._past = LogByTime(store, EVENTS, tenant, run.base, span)
-        counts_labels = any(active.compiled.labels.masks)
+        counts_labels = any(active.asked.labels.masks)
         self._labels = LogByTime(store, TIMED_LABELS, tenant, run.base, span) if counts_labels else None
 
     async def resume(self) -> None:

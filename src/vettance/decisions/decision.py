@@ -7,6 +7,9 @@ from typing import Any
 import msgspec
 
 from vettance.lists.entry import EntryType, ListEntry, ListType, winning_list
+from vettance.lists.rule_additions import RecordedAddition
+from vettance.models.model_score import ModelResult
+from vettance.models.serving_model import ModelMode
 from vettance.rules.rollout import WithheldRules, acting
 from vettance.rules.ruleset import Rule, RuleSet
 from vettance.rules.unknowns import Failure
@@ -72,6 +75,8 @@ class DecisionRecordData(msgspec.Struct, frozen=True, kw_only=True, gc=False, ar
     `inexact` has bit i set when answer i came from sub-buckets; `lists` holds (entry id, list type, type).
     `unknown` names what could not be computed of the event, with the message; records before it have none.
     `withheld` has the rules that fired and do not act; what is `held_out` was let through all the same.
+    `features` are the values of a feature set, in its order, by which `model` scored the event.
+    `list_additions` is what the rules put on lists.
     """
 
     ruleset_version: int
@@ -89,6 +94,10 @@ class DecisionRecordData(msgspec.Struct, frozen=True, kw_only=True, gc=False, ar
     unknown: list[Failure] = []
     withheld: WithheldRules = []
     held_out: bool = False
+    features: tuple[float | None, ...] = ()
+    feature_set: str = ""
+    model: ModelResult | None = None
+    list_additions: list[RecordedAddition] = []
 
     @property
     def acting(self) -> Sequence[int]:
@@ -113,6 +122,7 @@ def decide(
     entries: Sequence[ListEntry],
     *,
     held_out: bool = False,
+    model: ModelResult | None = None,
 ) -> Decision:
     """Combine the rules that fired (indexes into `ruleset.running`) and the list entries that matched.
 
@@ -120,10 +130,11 @@ def decide(
     turn it into an outcome. A rule's hard outcome beats the thresholds (the strictest wins), a list beats
     every rule (block beats allow). The score is then moved into the band of the outcome, so that the two
     never contradict each other: 100 for a blocked value, 0 for an allowed one. What is `held_out` is allowed
-    although its score says otherwise.
+    although its score says otherwise. The score of an active model counts where it is higher than that of the
+    rules; unless it may block, it stays below the threshold of blocking.
     """
     hits = [rule for rule in (ruleset.running[index] for index in fired) if rule.mode == "active"]
-    score = min(SCORE_MAX, sum(rule.score for rule in hits))
+    score = max(min(SCORE_MAX, sum(rule.score for rule in hits)), _model_part(ruleset, model))
     listed = winning_list(entries)
     if listed is ListType.BLOCK:
         outcome, score = Outcome.BLOCK, SCORE_MAX
@@ -137,7 +148,7 @@ def decide(
         outcome=outcome,
         score=score,
         level=level_of(score, ruleset),
-        reasons=_reasons(hits, listed),
+        reasons=_reasons(hits, listed, model),
         actions=() if held_out or listed is ListType.ALLOW else _actions(ruleset, hits, outcome),
         ruleset_version=version,
         rules_evaluated=len(ruleset.running),
@@ -147,7 +158,8 @@ def decide(
 def decide_again(ruleset: RuleSet, record: DecisionRecordData, tenant: str) -> Decision:
     """Combine what a record says that fired and matched, as it was combined then."""
     entries, version = entries_of(tenant, record.lists), record.ruleset_version
-    return decide(ruleset, version, record.acting, entries, held_out=record.held_out)
+    held_out, model = record.held_out, record.model
+    return decide(ruleset, version, record.acting, entries, held_out=held_out, model=model)
 
 
 def stopped_by_score(ruleset: RuleSet, fired: Sequence[int], entries: Sequence[ListEntry]) -> bool:
@@ -156,6 +168,12 @@ def stopped_by_score(ruleset: RuleSet, fired: Sequence[int], entries: Sequence[L
         return False
     rules = (ruleset.running[place] for place in fired)
     return not any(rule.mode == "active" and rule.outcome in ("REVIEW", "BLOCK") for rule in rules)
+
+
+def _model_part(ruleset: RuleSet, model: ModelResult | None) -> int:
+    if model is None or model.mode != ModelMode.ACTIVE or model.score is None:
+        return 0
+    return model.score if model.may_block else min(model.score, max(ruleset.thresholds.block - 1, 0))
 
 
 def _weigh(ruleset: RuleSet, hits: Sequence[Rule], score: int) -> tuple[Outcome, int]:
@@ -171,7 +189,7 @@ def _weigh(ruleset: RuleSet, hits: Sequence[Rule], score: int) -> tuple[Outcome,
     return outcome, score
 
 
-def _reasons(hits: Sequence[Rule], listed: ListType | None) -> tuple[Reason, ...]:
+def _reasons(hits: Sequence[Rule], listed: ListType | None, model: ModelResult | None) -> tuple[Reason, ...]:
     reasons: dict[str, Reason] = {}
     if listed is ListType.BLOCK:
         reasons[BLOCKLIST_MATCH] = Reason(
@@ -183,6 +201,8 @@ def _reasons(hits: Sequence[Rule], listed: ListType | None) -> tuple[Reason, ...
         )
     for rule in sorted(hits, key=lambda rule: -rule.score):
         reasons.setdefault(rule.reason, Reason(code=rule.reason, explanation=rule.explanation))
+    for code, explanation in model.reasons if model is not None else ():
+        reasons.setdefault(code, Reason(code=code, explanation=explanation))
     return tuple(reasons.values())
 
 

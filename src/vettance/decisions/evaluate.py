@@ -10,7 +10,7 @@ from vettance.db.engine import Clash, Statement, Store, StoreDown
 from vettance.decisions.active_rulesets import ActiveRules, consider
 from vettance.decisions.decide_imported import Backfill
 from vettance.decisions.decision import DecisionRecordData
-from vettance.decisions.evaluated_event import EvaluatedEvent, EvaluationInput, conclude, rows_of
+from vettance.decisions.evaluated_event import EvaluatedEvent, EvaluationInput, add_listed, conclude, rows_of
 from vettance.decisions.label_memory import record_label
 from vettance.decisions.shared_velocity import SharedMemory
 from vettance.decisions.webhook_payload import decision_payload
@@ -22,9 +22,12 @@ from vettance.feedback.label import Label
 from vettance.feedback.label_change import LabelChange, changes_of
 from vettance.ids import IdSource
 from vettance.lists.entry import ListBook
+from vettance.lists.rule_additions import RuleAdditions
+from vettance.models.serving_model import ServingModels
 from vettance.outbox import MessageType, enqueue
 from vettance.snoozes.snooze import Snoozes
 from vettance.telemetry.meters import Meters
+from vettance.tenants.tenant import Tenant
 from vettance.velocity.port import EVERYTHING, LabelledVelocity
 from vettance.velocity.sync.drain_gate import DrainGate
 from vettance.wire.payload import decode
@@ -65,6 +68,7 @@ class Evaluator:
         ids: IdSource,
         now_ms: Callable[[], int] = clock.now_ms,
         meters: Meters | None = None,
+        tenant_of: Callable[[str], Tenant | None] = lambda _: None,
     ) -> None:
         self._meters = meters or Meters()
         self._store = store
@@ -74,6 +78,8 @@ class Evaluator:
         self.rules: dict[str, ActiveRules] = {}
         self.lists: dict[str, ListBook] = {}
         self.snoozes: Snoozes = {}
+        self.models: ServingModels = {}
+        self.additions = RuleAdditions(self.lists, ids, tenant_of)
         #: What browsers have queued for their sessions.
         self.sessions = SessionIndex()
         #: Tenants whose memory is ahead of the log because a write failed; `rebuild` mends them.
@@ -136,7 +142,7 @@ class Evaluator:
 
     def forget(self, tenant: str) -> None:
         """Drop everything of a tenant that is being deleted."""
-        for held in (self.rules, self.lists, self.snoozes, self.impaired):
+        for held in (self.rules, self.lists, self.snoozes, self.models, self.impaired):
             held.pop(tenant, None)
         for counts in (self.decided, self._decided_since_start):
             counts.pop(tenant, None)
@@ -181,10 +187,13 @@ class Evaluator:
         if tenant in self.impaired:
             asked = asked._replace(answer=asked.answer._replace(inexact=EVERYTHING))
         question = EvaluationInput(
-            event_id, event, entries, asked, request_id, started_ns, self.snoozes.get(tenant)
+            *(event_id, event, entries, asked, request_id, started_ns),
+            snoozes=self.snoozes.get(tenant),
+            model=self.models.get(tenant),
         )
         evaluated, record = conclude(question, self._date())
-        statements = rows_of(tenant, evaluated, record, source, sent, signals)
+        record, added = add_listed(self.additions, tenant, asked.active, evaluated, record)
+        statements = rows_of(tenant, evaluated, record, source, sent, signals) + added.statements
         if self._open_review is not None:
             statements += self._open_review(tenant, evaluated)
         if tell and tenant in self._subscribed:
@@ -197,17 +206,12 @@ class Evaluator:
                 request_id,
                 evaluated.evaluated_at_ms,
             )
-            statements += enqueue(
-                tenant,
-                MessageType.EVENT_RISK_EVALUATED,
-                event_id,
-                event_id,
-                evaluated.evaluated_at_ms,
-                payload,
-            )
+            kind, at_ms = MessageType.EVENT_RISK_EVALUATED, evaluated.evaluated_at_ms
+            statements += enqueue(tenant, kind, event_id, event_id, at_ms, payload)
         if also is not None:
             statements += also(evaluated)
-        await self._store_events(tenant, (event_id,), statements)
+        with self.additions.under_way(added):
+            await self._store_events(tenant, (event_id,), statements)
         self._count(source, evaluated, record, started_ns)
         return evaluated
 
@@ -223,7 +227,10 @@ class Evaluator:
             event_id = self._ids.make("evt", self._now_ms())
             asked = await past.ask(event_id, one.event)
             entries = self.lists.get(tenant, _NO_LISTS).match(one.event, one.event.received_at_ms)
-            questions.append(EvaluationInput(event_id, one.event, entries, asked, one.request_id, started_ns))
+            model = self.models.get(tenant)
+            questions.append(
+                EvaluationInput(event_id, one.event, entries, asked, one.request_id, started_ns, model=model)
+            )
         if tenant not in self.rules or not self._gate.is_open:
             await self._wait_for_rules(tenant)
         labels = await self._labels_of(tenant, history, questions)

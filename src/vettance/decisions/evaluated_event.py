@@ -8,18 +8,25 @@ import msgspec
 
 from vettance.db.engine import Statement
 from vettance.decisions import sql
-from vettance.decisions.active_rulesets import RuleInputs
+from vettance.decisions.active_rulesets import ActiveRules, RuleInputs
 from vettance.decisions.decision import Decision, DecisionRecordData, Outcome, decide, stopped_by_score
 from vettance.decisions.field_readers import bounded, read_amount
 from vettance.decisions.sql import count_decision
 from vettance.events import sql as events_sql
 from vettance.events.event import Event, EventSource
-from vettance.lists.entry import ListEntry
+from vettance.lists.entry import ListEntry, ListType
+from vettance.lists.rule_additions import NOTHING_ADDED, ListAdditions, RuleAdditions
+from vettance.models.model_score import ModelResult
+from vettance.models.serving_model import ModelMode, ServingModel
+from vettance.rules.compiler import Facts
 from vettance.rules.rollout import WithheldRules, acting, is_let_through, withhold
 from vettance.rules.rule import RuleSet
 from vettance.snoozes.snooze import SnoozeBook
 from vettance.velocity.port import EVERYTHING
 
+#: The names by which rules ask what the model says.
+MODEL_SCORE: Final = "model.score"
+MODEL_PROBABILITY: Final = "model.probability"
 _NOTHING_WITHHELD: Final[WithheldRules] = []
 
 
@@ -44,33 +51,43 @@ class EvaluationInput(NamedTuple):
     request_id: str
     started_ns: int
     snoozes: SnoozeBook | None = None
+    model: ServingModel | None = None
 
 
 def conclude(question: EvaluationInput, now_ms: int) -> tuple[EvaluatedEvent, DecisionRecordData]:
     """Think: run the rules, decide, and note everything that it takes to explain it."""
     entries = question.entries
     active, facts, answer, unknown = question.asked
-    fired, failed = active.compiled.run(facts, answer.values)
+    values: tuple[float | None, ...] = ()
+    model = None
+    if active.features is not None:
+        values, failures = active.features.compute(facts, answer.values)
+        unknown += failures
+        if question.model is not None:
+            model = question.model.say(active.feature_set, values)
+            facts = with_model(active.asked.fact_names, facts, model)
+    fired, failed = active.asked.run(facts, answer.values)
     decision, withheld, held_out = active.quiet, _NOTHING_WITHHELD, False
-    if fired or entries:
+    if fired or entries or (model is not None and model.mode == ModelMode.ACTIVE):
         if active.stages and fired:
             event = question.event
             withheld = withhold(active.stages, fired, subject_of(event), event.occurred_at_ms)
         if question.snoozes is not None:
             withheld = question.snoozes.withhold(active.ruleset.running, fired, question.event, withheld)
         ruleset, may_act = active.ruleset, acting(fired, withheld)
-        decision = decide(ruleset, active.version, may_act, entries)
+        decision = decide(ruleset, active.version, may_act, entries, model=model)
         if ruleset.explore is not None and decision.outcome is not Outcome.ALLOW:
             held_out = is_held_out(ruleset, may_act, entries, question.event)
             if held_out:
-                decision = decide(ruleset, active.version, may_act, entries, held_out=True)
+                decision = decide(ruleset, active.version, may_act, entries, held_out=True, model=model)
     record = DecisionRecordData(
         ruleset_version=active.version,
         outcome=decision.outcome,
         score=decision.score,
         level=decision.level,
-        facts=facts,
-        answers=answer.values,
+        # What only features read is kept in their values.
+        facts=facts[: len(active.compiled.fact_names)],
+        answers=answer.values[: len(active.compiled.plan.aggregates)],
         inexact=answer.inexact,
         fired=fired,
         failed=failed,
@@ -80,10 +97,53 @@ def conclude(question: EvaluationInput, now_ms: int) -> tuple[EvaluatedEvent, De
         unknown=unknown,
         withheld=withheld,
         held_out=held_out,
+        features=values,
+        feature_set=active.feature_set,
+        model=model,
     )
     degraded = answer.inexact == EVERYTHING
     evaluated = EvaluatedEvent(question.id, question.event, decision, now_ms, record.processing_ms, degraded)
     return evaluated, record
+
+
+def with_model(names: Sequence[str], facts: Facts, model: ModelResult) -> Facts:
+    """Return facts with what the model says, for rules that ask for it."""
+    for name, value in ((MODEL_SCORE, model.score), (MODEL_PROBABILITY, model.probability)):
+        if name in names:
+            place = names.index(name)
+            facts = (*facts[:place], value, *facts[place + 1 :])
+    return facts
+
+
+def add_listed(
+    additions: RuleAdditions,
+    tenant: str,
+    active: ActiveRules,
+    evaluated: EvaluatedEvent,
+    record: DecisionRecordData,
+) -> tuple[DecisionRecordData, ListAdditions]:
+    """Return what the rules that act on an event put on lists, and the record that tells of it.
+
+    What is held out is let through to see what it was: its rules have no effect at all. An entry that decided
+    overrules what would put a value of the same event on the other list.
+    """
+    if record.held_out or not active.effects or active.effects.keys().isdisjoint(record.acting):
+        return record, NOTHING_ADDED
+    lists = {list_type for _, list_type, _ in record.lists}
+    overruled = None
+    if lists:
+        overruled = ListType.ALLOW if ListType.BLOCK in lists else ListType.BLOCK
+    added = additions.plan(
+        tenant,
+        active.ruleset.running,
+        active.effects,
+        record.acting,
+        evaluated.event,
+        evaluated.id,
+        evaluated.evaluated_at_ms,
+        overruled,
+    )
+    return msgspec.structs.replace(record, list_additions=added.recorded), added
 
 
 def subject_of(event: Event) -> str | None:

@@ -290,6 +290,25 @@ _NAMESPACES: Final = (
 )
 
 
+#: What the tenant's model says of the event. It is put in when the event is decided.
+_MODEL_FIELDS: Final = (
+    Field(
+        "model.score",
+        Type.NUMBER,
+        lambda _event: None,
+        "The score of the tenant's model, 0 to 100; unknown without one.",
+        domain=Domain(low=0, high=100),
+    ),
+    Field(
+        "model.probability",
+        Type.NUMBER,
+        lambda _event: None,
+        "The probability of fraud by the tenant's model; unknown without one.",
+        domain=SHARE,
+    ),
+)
+
+
 def fraud_schema(network: Network | None = None) -> Schema:
     """Return the names of fraud rules. `network` knows addresses; without one, only their kinds are known."""
     ip_fields = _ip_fields(network or Network())
@@ -303,6 +322,7 @@ def fraud_schema(network: Network | None = None) -> Schema:
             *ip_fields,
             *_SIGNAL_FIELDS,
             *behaviour_fields(country_of),
+            *_MODEL_FIELDS,
         ),
         _NAMESPACES,
         labelled=True,

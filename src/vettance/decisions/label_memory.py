@@ -53,7 +53,7 @@ def logged_label(row: Row) -> LoggedLabel:
 
 def label_observation(active: ActiveRules, event: Event, change: LabelChange) -> Observation | None:
     """Return what a label means to the memory of some rules; None where they count no such labels."""
-    return active.compiled.label(event, float(change.weight), fraud=change.fraud)
+    return active.asked.label(event, float(change.weight), fraud=change.fraud)
 
 
 def record_label(
@@ -75,7 +75,7 @@ class LabelReplayer:
 
     async def replay(self, memory: str, tenant: str, active: ActiveRules, since_ms: int) -> None:
         """Record, in the memory of a name, the labels given since a moment that it does not have yet."""
-        if not any(active.compiled.labels.masks):
+        if not any(active.asked.labels.masks):
             return
         after = self._velocity.labels(memory)
         while rows := await self._store.read(label_sql.select_tenant_log(tenant, after, since_ms, _CHUNK)):

@@ -2,8 +2,13 @@
 
 from typing import Final
 
+import msgspec
+
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
+from vettance.models.feature_set import compile_with_rules, read_feature_set
+from vettance.models.serving_model import ModelMode
+from vettance.models.sql import select_features
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING, RuleSets
 from vettance.telemetry.logs import logger
@@ -42,7 +47,22 @@ class RuleLoader:
             _log.exception("rules_not_in_force", tenant=tenant, version=version, instead=active.version)
         else:
             self._impaired.pop(tenant, None)
-        return active
+        return await self._with_features(tenant, active)
+
+    async def _with_features(self, tenant: str, active: ActiveRules) -> ActiveRules:
+        """Compile the features of a tenant with its rules; where they do not compile, it goes without."""
+        if self._cache.schema is None or self._sets is not DECIDING:
+            return active
+        rows = await self._store.read(select_features(tenant))
+        if not rows or not rows[0][0] or rows[0][1] == ModelMode.OFF:
+            return active
+        try:
+            features = read_feature_set(rows[0][0])
+            compiled = compile_with_rules(active.ruleset, features, self._cache.schema)
+        except Exception:  # noqa: BLE001  What a model would need must not keep the rules from deciding.
+            _log.exception("features_not_in_force", tenant=tenant)
+            return active
+        return msgspec.structs.replace(active, features=compiled, feature_set=features.digest)
 
     async def _load_older(self, tenant: str, newest: int) -> ActiveRules:
         versions = [row[0] for row in await self._store.read(self._sets.select_once_active(tenant))]

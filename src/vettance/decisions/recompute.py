@@ -50,7 +50,7 @@ def recompute(stored: StoredDecision, active: ActiveRules) -> Recomputation:
         for name, recorded, computed in zip(
             compiled.fact_names, record.facts, compiled.facts(event), strict=True
         ):
-            if not _same(recorded, computed):
+            if not name.startswith("model.") and not _same(recorded, computed):
                 found.append(ValueDifference(name, recorded, computed))
     except Exception as error:  # noqa: BLE001  What was sent may be damaged; the rules are run all the same.
         unreadable = f"what was sent cannot be read: {type(error).__name__}"

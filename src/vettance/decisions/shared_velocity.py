@@ -60,7 +60,7 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
             active = self.rules.get(tenant)
             if active is None:
                 raise Unavailable("The rules of this tenant are not loaded yet.")
-            compiled = active.compiled
+            compiled = active.asked
             facts = compiled.facts(event)
             seen = compiled.observe(facts)
             unknown = failures_of(facts, seen)
@@ -118,7 +118,7 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
             if seen is None:
                 return False
             try:
-                await self._velocity.observe(tenant, change.id, change.at_ms, seen, active.compiled.plan)
+                await self._velocity.observe(tenant, change.id, change.at_ms, seen, active.asked.plan)
             except Unready as unready:
                 await self._make_ready(tenant, active, str(unready), until_s)
             except StateDown:
@@ -131,7 +131,7 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
             raise Unavailable("The memory of this tenant is being exchanged. Try again.")
         if why == "lost":
             try:
-                await self._velocity.found(tenant, active.compiled.plan)
+                await self._velocity.found(tenant, active.asked.plan)
             except StateDown:
                 raise Unavailable(_AWAY) from None
             self.follow(tenant)
@@ -152,7 +152,7 @@ class SharedMemory(SharedVelocitySync[ActiveRules]):
         return await self._loader.load(tenant, rows[0][0], rows[0][1]) if rows else None
 
     def _plan_of(self, rules: ActiveRules) -> Plan:
-        return rules.compiled.plan
+        return rules.asked.plan
 
     def _read(self, rules: ActiveRules, row: Row) -> tuple[int, Observation]:
         return observation_of(rules, row)

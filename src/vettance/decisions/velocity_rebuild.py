@@ -43,7 +43,7 @@ class VelocityRebuilder:
         found = {}
         for tenant, version, document in await self._store.read(DECIDING.select_active_of_all()):
             active = await self._loader.load(tenant, version, document)
-            found[tenant] = active, active.compiled.plan
+            found[tenant] = active, active.asked.plan
         count, _ = await self._log_replay.fill(found, progress)
         self._evaluator.rules.update({tenant: active for tenant, (active, _) in found.items()})
         return count
@@ -68,10 +68,13 @@ class VelocityRebuilder:
         active = await self._loader.load(tenant, rows[0][0], rows[0][1])
         rules = self._evaluator.rules
         current = rules.get(tenant)
-        if current is not None and current.version == active.version and tenant not in self._evaluator.astray:
+        is_same = current is not None and (
+            (current.version, current.feature_set) == (active.version, active.feature_set)
+        )
+        if is_same and tenant not in self._evaluator.astray:
             return
         await self._log_replay.exchange(
-            tenant, active, active.compiled.plan, lambda _: rules.update({tenant: active})
+            tenant, active, active.asked.plan, lambda _: rules.update({tenant: active})
         )
 
     def _replay(self, memory: str, active: ActiveRules, row: Row) -> None:

@@ -12,6 +12,7 @@ from vettance.decisions.answers import (
     CounterfactualAnswer,
     LinkedEntities,
     LinkedEntity,
+    ListAddition,
     ListMatch,
     Outputs,
     RuleResult,
@@ -19,6 +20,7 @@ from vettance.decisions.answers import (
     UnknownValue,
     as_sent,
     event_record,
+    model_output,
 )
 from vettance.decisions.counterfactual import Counterfactual, change_words, list_words
 from vettance.decisions.decision import LOWERCASE, decide_again
@@ -245,10 +247,12 @@ def _record_answer(explained: Explanation) -> DecisionDetail:
                 for entry_id, list_type, entry_type in record.lists
             ],
             counterfactuals=[_other_answer(one, explained) for one in explained.counterfactuals],
+            model=model_output(record.model, explained.contributions, explained.base),
             unknown=[UnknownValue(name=name, error=error) for name, error in explained.unknown]
             or msgspec.UNSET,
             inexact=explained.inexact or msgspec.UNSET,
             degraded=record.inexact == EVERYTHING or msgspec.UNSET,
+            list_additions=_list_additions(explained) or msgspec.UNSET,
             **_held_out(explained),
         ),
         linked_entities=LinkedEntities(**{kind: _linked(link) for kind, link in explained.links.items()}),
@@ -263,6 +267,14 @@ def _mode_of(mode: str, withheld: str | None) -> str:
     if withheld == Withheld.ROLLOUT:
         return "shadow"
     return "off" if withheld == Withheld.DATES else mode
+
+
+def _list_additions(explained: Explanation) -> list[ListAddition]:
+    running = explained.active.ruleset.running
+    return [
+        ListAddition(running[place].id, list_type, entry_type, result, entry_id or None)
+        for place, list_type, entry_type, result, entry_id in explained.stored.record.list_additions
+    ]
 
 
 def _held_out(explained: Explanation) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from vettance.db.engine import Row, Store
 from vettance.decisions import sql
 from vettance.decisions.active_rulesets import ActiveRules, consider, logged_event
 from vettance.decisions.decide_imported import Backfill
-from vettance.decisions.decision import Decision, Outcome, decide, entries_of
+from vettance.decisions.decision import Decision, DecisionRecordData, Outcome, decide, entries_of
 from vettance.decisions.evaluated_event import is_held_out, subject_of
 from vettance.decisions.label_memory import LabelReader, record_label
 from vettance.events import sql as events_sql
@@ -18,7 +18,6 @@ from vettance.events.event import Event, EventSource
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback, Label
 from vettance.feedback.label_change import truth_of
-from vettance.lists.entry import ListEntry
 from vettance.rules.rollout import acting, withhold
 from vettance.rules.sql import DECIDING
 from vettance.snoozes import sql as snoozes_sql
@@ -97,7 +96,7 @@ class Backtest:
 
         Events of the ninety days before fill the memory and are not counted.
         """
-        self._velocity.install(self._tenant, self._active.compiled.plan)
+        self._velocity.install(self._tenant, self._active.asked.plan)
         self._runs = [
             events_sql.ImportRun._make(row)
             for row in await self._store.read(events_sql.select_runs(self._tenant))
@@ -107,7 +106,7 @@ class Backtest:
         # Nothing is received more than five minutes before it happened.
         since_ms, after = span[0] - WINDOW_MS_MAX - 300_000, 0
         labels = LabelReader(self._store, self._tenant, since_ms)
-        counts_labels = any(self._active.compiled.labels.masks)
+        counts_labels = any(self._active.asked.labels.masks)
         while rows := await self._store.read(sql.select_decided_log(self._tenant, after, since_ms, _CHUNK)):
             after = rows[-1][0]
             found = await self._store.read(
@@ -146,22 +145,25 @@ class Backtest:
                 hits.alone_fraud += fraud is True
         for index, _ in failed:
             self.hits[index].failed += 1
-        now = self._decide_now(event, fired, entries_of(self._tenant, was.lists))
+        now = self._decide_now(event, fired, was)
         place = fraud, was.outcome, now.outcome
         self.counts[place] = self.counts.get(place, 0) + 1
         on_day = event.occurred_at_ms // DAY_MS * (DAY_MS // 1000), *place
         self.days[on_day] = self.days.get(on_day, 0) + 1
         return ChangedDecision(row[2], event.occurred_at_ms, was.outcome, was.score, now, fraud)
 
-    def _decide_now(self, event: Event, fired: list[int], entries: list[ListEntry]) -> Decision:
-        """Combine what fired by the rules that are tried, for those who are in their roll-outs."""
-        active = self._active
+    def _decide_now(self, event: Event, fired: list[int], was: DecisionRecordData) -> Decision:
+        """Combine what fired by the rules that are tried, for those who are in their roll-outs.
+
+        Lists and the model say what they said then.
+        """
+        active, entries, model = self._active, entries_of(self._tenant, was.lists), was.model
         withheld = withhold(active.stages, fired, subject_of(event), event.occurred_at_ms)
         withheld = self._snoozes.withhold(active.ruleset.running, fired, event, withheld)
         may_act = acting(fired, withheld)
-        now = decide(active.ruleset, active.version, may_act, entries)
+        now = decide(active.ruleset, active.version, may_act, entries, model=model)
         if now.outcome is not Outcome.ALLOW and is_held_out(active.ruleset, may_act, entries, event):
-            return decide(active.ruleset, active.version, may_act, entries, held_out=True)
+            return decide(active.ruleset, active.version, may_act, entries, held_out=True, model=model)
         return now
 
     def _past_of(self, seq: int, since_ms: int) -> Backfill | None:

@@ -64,11 +64,16 @@ class MetExpectation(NamedTuple):
     is_met: bool
 
 
-def meet(expectations: Iterable[Expectation], run: Backtest) -> list[MetExpectation]:
-    """Hold what a backtest found to expectations. What there were no events for is not met."""
+def meet(
+    expectations: Iterable[Expectation], decisions: Mapping[str, Mapping[str, Mapping[str, int]]]
+) -> list[MetExpectation]:
+    """Hold what a backtest found to expectations. What there were no events for is not met.
+
+    `decisions` is the member of that name of a result.
+    """
     found = []
     for one in expectations:
-        answers = _answers(run, GROUPS[one.group])["after"]
+        answers = decisions[one.group]["after"]
         total = sum(answers.values())
         share = sum(answers[LOWERCASE[each]] for each in _MEASURES[one.measure]) / total if total else None
         met = share is not None and _COMPARISONS[one.comparison](share, one.value)
@@ -80,7 +85,7 @@ def backtest_result(
     run: Backtest, rules: Sequence[Rule], flips: Sequence[ChangedDecision], flipped: int, now_ms: int
 ) -> JSON:
     """Write what a backtest found; `flips` are samples of the events that would be decided otherwise."""
-    decisions = {name: _answers(run, fraud) for name, fraud in GROUPS.items()}
+    decisions = decisions_out(run)
     days = _days(run)
     load = {
         when: round(sum(day[when]["review"] for day in days) / len(days), 2) if days else 0.0
@@ -96,6 +101,11 @@ def backtest_result(
         "reviewsPerDay": load,
         "young": _young(run, now_ms),
     }
+
+
+def decisions_out(run: Backtest) -> dict[str, dict[str, dict[str, int]]]:
+    """Write how events were answered before and after, of all and by their labels."""
+    return {name: _answers(run, fraud) for name, fraud in GROUPS.items()}
 
 
 def flip_out(change: ChangedDecision) -> JSON:

@@ -25,11 +25,12 @@ from vettance.commands import (
     whole_file,
 )
 from vettance.db.engine import Store
+from vettance.history.remote_backtest_cli import met_line, met_out, remote_backtest
 from vettance.quality.cli import add_quality_command
-from vettance.rules.rule_file import file_argument
+from vettance.rules.remote_rules import RemoteRules, local_only, tenant_or_server
+from vettance.rules.rule_file import file_argument, read_rules
 from vettance.rules.ruleset_cli import Versions
 from vettance.rules.sql import DECIDING
-from vettance.rules.version_cli import tenant_option
 from vettance.snoozes.cli import add_snooze_commands
 from vettance.wire.payload import encode
 
@@ -62,7 +63,7 @@ def _context(_data: str | None = None) -> Context:
 
 @rules.command("backtest")
 @file_argument
-@tenant_option
+@tenant_or_server
 @from_option
 @to_option
 @click.option(
@@ -72,6 +73,12 @@ def _context(_data: str | None = None) -> Context:
     metavar="TEXT",
     help="What must be so, such as 'fraud.caught >= 0.8'; may be repeated. Exit code 1 where it is not.",
 )
+@click.option(
+    "--wait/--no-wait",
+    "waits",
+    default=True,
+    help="With --server: show progress until the end (the default), or answer at once with the id.",
+)
 @output_option("A file for the events that would be decided otherwise, as JSON lines.")
 @force_option
 @json_option
@@ -79,9 +86,11 @@ def _context(_data: str | None = None) -> Context:
 def backtest_file(
     file: Path,
     tenant_id: str,
+    server: RemoteRules | None,
     from_ms: int | None,
     to_ms: int | None,
     expected: tuple[str, ...],
+    waits: bool,
     out: Path | None,
     force: bool,
     as_json: bool,
@@ -96,13 +105,20 @@ def backtest_file(
     """
     from vettance.decisions.active_rulesets import active_rules
     from vettance.history.backtest import Backtest
-    from vettance.history.backtest_result import meet
+    from vettance.history.backtest_result import decisions_out, meet
     from vettance.history.sql import count_after
     from vettance.rules.rule_file import admit_file
     from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
     keep_existing(out, force=force)
     expectations = [_expectation(text) for text in expected]
+    if server is not None:
+        local_only("out")
+        if expectations and not waits:
+            raise click.UsageError("--expect needs the end of the backtest; leave out --no-wait")
+        span = {"from": from_ms and from_ms / 1000, "to": to_ms and to_ms / 1000}
+        remote_backtest(server, read_rules(file), span, expectations, waits=waits, as_json=as_json)
+        return
     admitted = admit_file(file, _context())
     ruleset, compiled = admitted.ruleset, admitted.compiled
     active = active_rules(0, "", ruleset, compiled)
@@ -118,7 +134,7 @@ def backtest_file(
         return run
 
     run = run_for_tenant(data, tenant_id, work)
-    met = meet(expectations, run)
+    met = meet(expectations, decisions_out(run))
     _show(run, ruleset.running, met, as_json=as_json)
     if not all(one.is_met for one in met):
         raise SystemExit(1)
@@ -149,8 +165,7 @@ def _show(run: Backtest, rules: Sequence[Rule], met: Sequence[MetExpectation], *
         for was in Outcome
     ]
     if as_json:
-        held = [{"expectation": one.expectation.text, "found": one.share, "met": one.is_met} for one in met]
-        show({"decisions": decisions, "rules": found, "expectations": held}, "", as_json=True)
+        show({"decisions": decisions, "rules": found, "expectations": met_out(met)}, "", as_json=True)
         return
     total = sum(run.counts.values())
     changed = sum(number for (_, was, now), number in run.counts.items() if was is not now)
@@ -164,8 +179,7 @@ def _show(run: Backtest, rules: Sequence[Rule], met: Sequence[MetExpectation], *
     idle = len(found) - len(fired)
     click.echo(f"{counted(idle, 'running rule')} fired on nothing." if idle else "Every running rule fired.")
     for one in met:
-        shown = "no such events" if one.share is None else f"{one.share:.6f}".rstrip("0").rstrip(".")
-        click.echo(f"{'met' if one.is_met else 'not met'}: {one.expectation.text} ({shown})")
+        click.echo(met_line(one))
 
 
 def _line_of(change: ChangedDecision) -> bytes:
@@ -185,4 +199,4 @@ def _expectation(text: str) -> Expectation:
 
 add_quality_command(rules)
 add_snooze_commands(rules, DECIDING)
-Versions(rules, "rule set", "rules.yaml", PACK, _context, DECIDING, implied=False).add_commands()
+Versions(rules, "rule set", "rules.yaml", PACK, _context, "", DECIDING, implied=False).add_commands()

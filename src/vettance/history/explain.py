@@ -10,7 +10,7 @@ from vettance.decisions import sql
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache, active_rules
 from vettance.decisions.answers import read_sent
 from vettance.decisions.counterfactual import Counterfactual, find_counterfactuals
-from vettance.decisions.decision import Decision, Outcome, decide, decide_again
+from vettance.decisions.decision import Decision, DecisionRecordData, Outcome, decide, decide_again
 from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.load_ruleset import find_version
 from vettance.decisions.recompute import Recomputation, recompute
@@ -19,6 +19,8 @@ from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback
 from vettance.history.entity_links import EntityLink, EntityLinker
 from vettance.ids import is_id
+from vettance.models.keep_models import ModelMirror
+from vettance.models.model_score import Contribution
 from vettance.reviews.review import Review
 from vettance.reviews.sql import review_of, select_review
 from vettance.rules.compiler import compile_rules
@@ -51,6 +53,8 @@ class Explanation(msgspec.Struct, frozen=True):
     feedback: list[Feedback]
     review: Review | None
     counterfactuals: list[Counterfactual]
+    contributions: list[Contribution]  # What each feature added to what the model said.
+    base: float | None  # What the model says before any feature.
 
 
 class Explainer:
@@ -63,12 +67,14 @@ class Explainer:
         cache: RuleCache,
         linker: EntityLinker,
         conditions: ConditionReader,
+        models: ModelMirror | None = None,
     ) -> None:
         self._store = store
         self._evaluator = evaluator
         self._cache = cache
         self._linker = linker
         self.conditions = conditions
+        self._models = models or ModelMirror(store, {})
 
     async def find(self, tenant: str, event_id: str) -> tuple[sql.StoredDecision, Decision, ActiveRules]:
         """Return one event with its decision. Raises `NotFound` when it is absent or another tenant's."""
@@ -179,7 +185,19 @@ class Explainer:
             feedback,
             review,
             self._counterfactuals(tenant, stored, active),
+            *await self._contributions(tenant, record),
         )
+
+    async def _contributions(
+        self, tenant: str, record: DecisionRecordData
+    ) -> tuple[list[Contribution], float | None]:
+        """Return what each feature added, by the model that scored the event; nothing once it is gone."""
+        if record.model is None or record.model.log_odds is None:
+            return [], None
+        model = await self._models.find(tenant, record.model.version)
+        if model is None or model.trees is None or model.features.digest != record.feature_set:
+            return [], None
+        return model.explain(record.features), model.trees.base
 
     def _counterfactuals(
         self, tenant: str, stored: sql.StoredDecision, active: ActiveRules

@@ -146,6 +146,13 @@ class ListBook:
         else:
             self._exact.setdefault((entry.type, entry.value), {})[entry.id] = entry
 
+    def find(self, entry_type: EntryType, value: str, list_type: ListType, now_ms: int) -> ListEntry | None:
+        """Return the live entry of exactly this value on a list; a range is not one of its addresses."""
+        for entry in self._exact.get((entry_type, value), {}).values():
+            if entry.list_type is list_type and entry.live(now_ms):
+                return entry
+        return None
+
     def drop(self, entry_id: str) -> None:
         """Forget an entry; nothing happens when it is not there."""
         entry = self._by_id.pop(entry_id, None)

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from vettance.db.engine import Row, Statement, everyone, in_pieces, insert, scoped
-from vettance.db.tables import LIST_ENTRY, Insert
+from vettance.db.tables import CHANGE, LIST_ENTRY, Insert
 from vettance.lists.entry import EntryType, ListEntry, ListType
 
 AREA = "list"
@@ -42,6 +42,33 @@ def insert_entry(entry: ListEntry) -> tuple[Statement, Statement]:
         ),
     )
     return bury, add
+
+
+_EXTEND_ENTRY: Final = Insert(
+    LIST_ENTRY,
+    "tenant, id, type, value, list_type, reason, expires_at_ms, created_at_ms, updated_at_ms",
+    key="tenant, type, value, list_type",
+    sets="expires_at_ms = CASE WHEN list_entry.expires_at_ms < excluded.expires_at_ms "
+    "THEN excluded.expires_at_ms ELSE list_entry.expires_at_ms END, updated_at_ms = excluded.updated_at_ms",
+)
+
+
+def add_or_extend(entry: ListEntry) -> tuple[Statement, Statement]:
+    """Store an entry; a live one of the same value stays, and ends no earlier than this one would."""
+    bury, add = insert_entry(entry)
+    # Not as an insert that is joined with others: one statement cannot extend the same entry twice.
+    return bury, scoped(LIST_ENTRY, entry.tenant, _EXTEND_ENTRY.text, add.args[1:])
+
+
+def note_entry_of_value(entry: ListEntry, now_ms: int) -> Statement:
+    """Tell every process of the entry that has a value by now, also when another process stored it first."""
+    return scoped(
+        CHANGE.reading(LIST_ENTRY),
+        entry.tenant,
+        "INSERT INTO change (tenant, area, subject, at_ms) SELECT ?, 'list', id, ? FROM list_entry "
+        "WHERE tenant = ? AND type = ? AND value = ? AND list_type = ?",
+        (now_ms, entry.tenant, entry.type.value, entry.value, entry.list_type.value),
+    )
 
 
 def delete_entry(tenant: str, entry_id: str) -> Statement:

@@ -15,7 +15,7 @@ from vettance.rules.codegen import BUILTINS, ExpressionWriter
 from vettance.rules.expression import LABELS, Expression, facts_in
 from vettance.rules.key_text import composite_key, digest_key, scalar, single_key
 from vettance.rules.language import CheckedText
-from vettance.rules.plan_builder import Memory, read_memory
+from vettance.rules.plan_builder import AGGREGATES_MAX, FEATURED_MAX, Memory, read_memory
 from vettance.rules.schema import Schema, Type
 from vettance.rules.unknowns import Failure, PartialFacts, PartialObservation, message_of
 from vettance.velocity.port import Observation, Plan, Value
@@ -72,10 +72,16 @@ class CompiledRules(msgspec.Struct, frozen=True):
         )
 
 
-def compile_rules(rules: Sequence[tuple[str, CheckedText]], schema: Schema) -> CompiledRules:
-    """Compile rules, each an id and its checked text, against the schema they were checked with."""
-    fact_names = tuple(dict.fromkeys(name for _, checked in rules for name in checked.names))
-    memory = read_memory([checked for _, checked in rules])
+def compile_rules(
+    rules: Sequence[tuple[str, CheckedText]], schema: Schema, features: Sequence[CheckedText] = ()
+) -> CompiledRules:
+    """Compile rules, each an id and its checked text, against the schema they were checked with.
+
+    What `features` read is asked for as well, behind everything that the rules read.
+    """
+    texts = [*(checked for _, checked in rules), *features]
+    fact_names = tuple(dict.fromkeys(name for checked in texts for name in checked.names))
+    memory = read_memory(texts, FEATURED_MAX if features else AGGREGATES_MAX)
     facts_source, facts = _compile_facts(fact_names, schema)
     observe_source, observe = _compile_observe(fact_names, memory)
     numbered = [(index, checked.expression) for index, (_, checked) in enumerate(rules)]

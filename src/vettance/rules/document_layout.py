@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.rules.document import DocumentFault, Node, plain, read_document
+from vettance.rules.list_effect import read_list_effect
 from vettance.rules.rule import (
     JSON,
     LABELS,
@@ -15,6 +16,7 @@ from vettance.rules.rule import (
     Explore,
     Fault,
     Levels,
+    ListEffect,
     Rule,
     RuleSet,
     RuleSetRefused,
@@ -323,8 +325,14 @@ class _Layout:
             rollout=self.integer(members.get("rollout"), f"{where}: rollout", 1, 100, 100),
             active_from=active_from,
             active_until=active_until,
+            adds=self.adds(members.get("adds"), f"{where}: adds"),
             tests=tuple(self.test(test, f"{where}: tests[{index}]") for index, test in enumerate(tests)),
         )
+
+    def adds(self, place: Node | None, where: str) -> ListEffect | None:
+        effect, faults = read_list_effect(place, where)
+        self.faults += faults
+        return effect
 
     def test(self, place: Node, where: str) -> RuleTest:
         members = self.members(place, where, ("name", "given", "event", "fires", "now"))

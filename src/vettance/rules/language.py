@@ -19,7 +19,7 @@ from vettance.rules.scanner import STRING_CHARS_MAX
 from vettance.rules.schema import Schema, Type
 from vettance.velocity.aggregates import AGGREGATES
 
-__all__ = ["CheckedText", "RuleFault", "check"]
+__all__ = ["CheckedText", "RuleFault", "check", "check_number"]
 
 PATH_PARTS_MAX: Final = 12  # A free-form object is at most 10 deep; its own name has one or two parts.
 COST_MAX: Final = 20_000  # Of one rule, in units of about 20 ns.
@@ -41,8 +41,17 @@ class CheckedText(msgspec.Struct, frozen=True):
 
 def check(text: str, schema: Schema) -> CheckedText:
     """Check a rule text against the names of a schema. Raises `RuleFault` for the first fault of several."""
+    return _check(text, schema, Type.BOOL, "a rule")
+
+
+def check_number(text: str, schema: Schema) -> CheckedText:
+    """Check a text that gives a number, as a feature does. Raises as `check`."""
+    return _check(text, schema, Type.NUMBER, "a feature")
+
+
+def _check(text: str, schema: Schema, wanted: Type, what: str) -> CheckedText:
     reading = Reading(text.replace("\r\n", "\n"), schema, _READERS)
-    expression = reading.want(reading.parse(), Type.BOOL, "a rule")
+    expression = reading.want(reading.parse(), wanted, what)
     if reading.faults:
         first, *others = reading.faults
         first.also = tuple(others)

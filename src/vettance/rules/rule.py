@@ -50,10 +50,30 @@ class RuleTest(msgspec.Struct, frozen=True, kw_only=True):
     now_ms: int | None = None
 
 
+#: The lists that a rule may add to, and what it may put there.
+LISTS: Final = ("block", "allow")
+LISTED_TYPES: Final = ("IP", "DEVICE", "EMAIL")
+_UNITS_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
+
+
+class ListEffect(msgspec.Struct, frozen=True, kw_only=True, rename={"lasts": "for"}):
+    """What a rule puts on a list when it acts: the event's value of a type, for so long from its receipt."""
+
+    list: str
+    type: str
+    lasts: str
+
+    @property
+    def lasts_ms(self) -> int:
+        """How long an entry counts, in milliseconds."""
+        return int(self.lasts[:-1]) * _UNITS_MS[self.lasts[-1]]
+
+
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One rule. `score` is 0 to 100; `outcome` decides whatever the score; a shadow rule is recorded only.
 
-    It acts for `rollout` per cent of customers, from `active_from` (inclusive) until `active_until`.
+    It acts for `rollout` per cent of customers, from `active_from` (inclusive) until `active_until`;
+    `adds` is what it then puts on a list.
     """
 
     id: str
@@ -69,6 +89,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     rollout: int = 100
     active_from: str | None = None
     active_until: str | None = None
+    adds: ListEffect | None = None
     tests: tuple[RuleTest, ...] = ()
 
 

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 import click
 
 from vettance.commands import counted, data_option, fail, json_option, show, write_document
 from vettance.rules.compiler import CompiledRules
 from vettance.rules.document import DOCUMENT_BYTES_MAX
-from vettance.rules.gate import Context, GateResult, TestResult, examine
+from vettance.rules.gate import Context, examine
 from vettance.rules.packs import PackUnknown, load_pack_text
+from vettance.rules.remote_rules import RemoteRules, fault_of, server_option
 from vettance.rules.rule import Fault, RuleSet, shown_value
 from vettance.rules.ruleset import write_ruleset
 from vettance.wire.payload import JSON
@@ -110,6 +111,8 @@ class RuleFiles:
     pack: str
     #: What they are checked with; the data folder may name settings that matter.
     context: Callable[[str | None], Context]
+    #: Where a service has their endpoints, below `/api/v1`.
+    path: str
 
     def help(self, text: str, example: str) -> str:
         """Return the help of a command: what it does, and an example."""
@@ -128,9 +131,13 @@ class RuleFiles:
 
         @self.group.command("check", help=self.help(text, f"check {self.example}"))
         @file_argument
+        @server_option
         @json_option
         @data_option
-        def check_file(file: Path, as_json: bool, data: str | None) -> None:
+        def check_file(file: Path, server: RemoteRules | None, as_json: bool, data: str | None) -> None:
+            if server is not None:
+                self._show_check(file, server, as_json=as_json)
+                return
             admitted = admit_file(file, self.context(data))
             ruleset, compiled = admitted.ruleset, admitted.compiled
             tests = sum(len(rule.tests) for rule in ruleset.running)
@@ -153,26 +160,56 @@ class RuleFiles:
             )
             show(found, said, as_json=as_json)
 
+    def _show_check(self, file: Path, server: RemoteRules, *, as_json: bool) -> None:
+        """Have a service check FILE, and show what it finds."""
+        found = server.post(f"{self.path}/rulesets/check", {"document": read_rules(file)})
+        faults = [fault_of(one) for one in found["faults"]]
+        if not found["ok"]:
+            refuse(file, faults)
+        warn(faults)
+        said = (
+            f"{file} is good: {counted(found['rules'], 'rule')} ({found['running']} running), "
+            f"{counted(len(found['tests']), 'test')}{' passed' if found['tests'] else ''}, "
+            f"cost {found['cost']}."
+        )
+        show(found, said, as_json=as_json)
+
     def _add_test(self) -> None:
         text = "Run the tests that the rules of FILE bring along; of one that fails, show what the rule saw."
 
         @self.group.command("test", help=self.help(text, f"test {self.example} --rule my-rule"))
         @file_argument
         @click.option("--rule", "rule_id", metavar="ID", help="Only the tests of this rule.")
+        @server_option
         @json_option
         @data_option
-        def test_file(file: Path, rule_id: str | None, as_json: bool, data: str | None) -> None:
-            found = examine(read_rules(file), self.context(data))
-            # Failing tests are what this command shows; whatever else is wrong keeps rules from running.
-            broken = [fault for fault in found.errors if fault.test is None]
-            if broken:
-                refuse(file, broken)
-            results = [one for one in found.results if rule_id in (None, one.rule)]
-            if rule_id is not None and not results:
+        def test_file(
+            file: Path, rule_id: str | None, server: RemoteRules | None, as_json: bool, data: str | None
+        ) -> None:
+            tests = _run_tests(file, self.context(data)) if server is None else self._ask_tests(file, server)
+            rows = [one for one in tests if rule_id in (None, one["rule"])]
+            if rule_id is not None and not rows:
                 fail(f"{file} has no running rule {rule_id} with tests")
-            _show_results(found, results, as_json=as_json)
-            if any(one.miss is not None for one in results):
+            _show_tests(file, rows, as_json=as_json)
+            if not all(one["passed"] for one in rows):
                 raise SystemExit(1)
+
+    def _ask_tests(self, file: Path, server: RemoteRules) -> list[JSON]:
+        """Have a service run the tests of FILE; what else is wrong with it ends the command."""
+        found = server.post(f"{self.path}/rulesets/check", {"document": read_rules(file)})
+        failed = {f"test {one['test']!r}" for one in found["tests"] if not one["passed"]}
+        broken = [
+            fault
+            for fault in map(fault_of, found["faults"])
+            if not fault.warning and fault.message.partition(": ")[0] not in failed
+        ]
+        if broken:
+            refuse(file, broken)
+        rows = []
+        for one in found["tests"]:
+            fault = one.pop("message")
+            rows.append({**one, "fault": fault, "saw": None if one["passed"] else one["saw"]})
+        return rows
 
     def _add_pack(self) -> None:
         text = "Write the pack that comes with the service. To build on it, write `extends: default` instead."
@@ -188,8 +225,14 @@ class RuleFiles:
             write_document(document, {"pack": name}, None, as_json=as_json)
 
 
-def _show_results(found: GateResult, results: Sequence[TestResult], *, as_json: bool) -> None:
-    rows: list[dict[str, Any]] = [
+def _run_tests(file: Path, context: Context) -> list[JSON]:
+    """Run the tests of a file; what else is wrong with it ends the command."""
+    found = examine(read_rules(file), context)
+    # Failing tests are what is shown; whatever else is wrong keeps rules from running.
+    broken = [fault for fault in found.errors if fault.test is None]
+    if broken:
+        refuse(file, broken)
+    return [
         {
             "rule": one.rule,
             "test": one.test,
@@ -197,21 +240,22 @@ def _show_results(found: GateResult, results: Sequence[TestResult], *, as_json: 
             "fault": one.miss.message if one.miss is not None else None,
             "saw": dict(one.miss.saw) if one.miss is not None else None,
         }
-        for one in results
+        for one in found.results
     ]
+
+
+def _show_tests(file: Path, rows: list[JSON], *, as_json: bool) -> None:
     lines = []
-    for one in results:
-        lines.append(f"{'pass' if one.miss is None else 'FAIL'}  {one.rule}: {one.test}")
-        if one.miss is not None:
-            lines.append(
-                f"      {one.miss.message}; it saw:" if one.miss.saw else f"      {one.miss.message}"
-            )
-            lines += [f"        {shown_value(name, value)}" for name, value in one.miss.saw]
-    failed = sum(one.miss is not None for one in results)
-    if results:
+    for one in rows:
+        lines.append(f"{'pass' if one['passed'] else 'FAIL'}  {one['rule']}: {one['test']}")
+        if not one["passed"]:
+            lines.append(f"      {one['fault']}; it saw:" if one["saw"] else f"      {one['fault']}")
+            lines += [f"        {shown_value(name, value)}" for name, value in (one["saw"] or {}).items()]
+    failed = sum(not one["passed"] for one in rows)
+    if rows:
         ended = f"{failed} failed" if failed else "all passed"
-        rules = counted(len({one.rule for one in results}), "rule")
-        lines.append(f"{counted(len(results), 'test')} of {rules}: {ended}.")
+        rules = counted(len({one["rule"] for one in rows}), "rule")
+        lines.append(f"{counted(len(rows), 'test')} of {rules}: {ended}.")
     else:
-        lines.append(f"{found.ruleset.name} has no tests.")
+        lines.append(f"{file} has no tests.")
     show(rows, "\n".join(lines), as_json=as_json)

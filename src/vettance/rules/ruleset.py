@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+import msgspec
 import yaml
 
 from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
@@ -85,6 +86,8 @@ def _rule_out(rule: Rule) -> JSON:
     # What it has been by default is left out, so that a document stays the same to the letter.
     if rule.rollout == _ALWAYS.rollout:
         del given["rollout"]
+    if rule.adds is not None:
+        given["adds"] = _Inline(msgspec.to_builtins(rule.adds))
     members = {RULE_MEMBERS.get(name, name): value for name, value in given.items()}
     if rule.tests:
         members["tests"] = [_test_out(test) for test in rule.tests]

@@ -23,8 +23,9 @@ from vettance.db.engine import Store
 from vettance.rules.difference import RuleChange, change_lines, count_changes, diff
 from vettance.rules.gate import read_extended
 from vettance.rules.packs import default_pack, load_pack_text
+from vettance.rules.remote_rules import RemoteRules, fault_of, local_only, tenant_or_server
 from vettance.rules.rule import RuleSet
-from vettance.rules.rule_file import admit_file, fault_out, file_argument, read_rules, refuse
+from vettance.rules.rule_file import admit_file, fault_out, file_argument, read_rules, refuse, warn
 from vettance.rules.ruleset import RuleSetRefused, read_ruleset
 from vettance.rules.version import RuleSetVersion, VersionState, version_of, version_out
 from vettance.rules.version_cli import (
@@ -35,7 +36,6 @@ from vettance.rules.version_cli import (
     note_option,
     read_note,
     steps_of,
-    tenant_option,
 )
 from vettance.rules.versioning import NewRules
 from vettance.wire.payload import JSON
@@ -87,7 +87,7 @@ class Versions(StoredRules):
 
         @self.group.command("push", help=self.help(text, example))
         @file_argument
-        @tenant_option
+        @tenant_or_server
         @note_option
         @click.option("--break-glass", metavar="NOTE", callback=read_note, help="Without approval, and why.")
         @by_option
@@ -98,6 +98,7 @@ class Versions(StoredRules):
         def push(
             file: Path,
             tenant_id: str,
+            server: RemoteRules | None,
             note: str,
             break_glass: str | None,
             actor: str,
@@ -106,6 +107,10 @@ class Versions(StoredRules):
             as_json: bool,
             data: str | None,
         ) -> None:
+            if server is not None:
+                local_only("actor", "break_glass")
+                self._push_to(server, file, note, dry_run=dry_run, yes=yes, as_json=as_json)
+                return
             admitted = admit_file(file, self.context(data))
             before = run_for_tenant(data, tenant_id, lambda store: self._find(store, tenant_id))
             changes = diff(_readable(before), admitted.ruleset) if before is not None else []
@@ -168,7 +173,7 @@ class Versions(StoredRules):
             text += "\n\nA tenant without any has the default pack, and with --json a version of null."
 
         @self.group.command("pull", help=self.help(text, f"pull --tenant ten_0190… --output {self.example}"))
-        @tenant_option
+        @tenant_or_server
         @click.option("--version", type=VERSION, help="Which version; the one in force when left out.")
         @click.option("--resolved", is_flag=True, help="The whole rule set, with the rules of its pack.")
         @click.option(
@@ -178,30 +183,34 @@ class Versions(StoredRules):
         @data_option
         def pull(
             tenant_id: str,
+            server: RemoteRules | None,
             version: int | None,
             resolved: bool,
             output: Path | None,
             as_json: bool,
             data: str | None,
         ) -> None:
-            found = run_for_tenant(data, tenant_id, lambda store: self._stored(store, tenant_id, version))
+            found = self._version(server, data, tenant_id, version)
             document = found.document if resolved else found.text
-            write_document(
-                document, {"tenantId": tenant_id, "version": found.version}, output, as_json=as_json
-            )
+            told = {"tenantId": tenant_id or None, "version": found.version}
+            write_document(document, told, output, as_json=as_json)
 
     def _add_list(self) -> None:
         text = f"List the versions of a tenant's {self.noun}, newest first; one of them is active."
 
         @self.group.command("list", help=self.help(text, "list --tenant ten_0190…"))
-        @tenant_option
+        @tenant_or_server
         @json_option
         @data_option
-        def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
-            found = run_for_tenant(
-                data, tenant_id, lambda store: store.read(self.kept.select_versions(tenant_id))
-            )
-            versions = [version_out(version_of(row)) for row in found]
+        def list_versions(
+            tenant_id: str, server: RemoteRules | None, as_json: bool, data: str | None
+        ) -> None:
+            if server is not None:
+                versions = server.every(f"{self.path}/rulesets")
+            else:
+                read = self.kept.select_versions(tenant_id)
+                found = run_for_tenant(data, tenant_id, lambda store: store.read(read))
+                versions = [version_out(version_of(row)) for row in found]
             shown = ("version", "state", "note", "author", "approvedBy", "createdAt")
             rows = [{name: one[name] for name in shown} for one in versions]
             show_table("Versions", versions if as_json else rows, as_json=as_json)
@@ -211,7 +220,7 @@ class Versions(StoredRules):
 
         @self.group.command("diff", help=self.help(text, f"diff {self.example} --tenant ten_0190…"))
         @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), required=False)
-        @tenant_option
+        @tenant_or_server
         @click.option("--version", type=VERSION, help="Compare with this version, not the one in force.")
         @click.option("--to", "to_version", type=VERSION, help="Compare two stored versions, without a file.")
         @json_option
@@ -219,6 +228,7 @@ class Versions(StoredRules):
         def compare(
             file: Path | None,
             tenant_id: str,
+            server: RemoteRules | None,
             version: int | None,
             to_version: int | None,
             as_json: bool,
@@ -227,12 +237,8 @@ class Versions(StoredRules):
             if (file is None) == (to_version is None):
                 raise click.UsageError("name a FILE or --to, and not both")
 
-            async def work(store: Store) -> tuple[StoredRuleSet, StoredRuleSet | None]:
-                old = await self._stored(store, tenant_id, version)
-                new = await self._stored(store, tenant_id, to_version) if to_version is not None else None
-                return old, new
-
-            old, new = run_for_tenant(data, tenant_id, work)
+            old = self._version(server, data, tenant_id, version)
+            new = self._version(server, data, tenant_id, to_version) if to_version is not None else None
             try:
                 if new is not None:
                     ruleset = read_ruleset(new.document)
@@ -247,6 +253,52 @@ class Versions(StoredRules):
                 shown_changes(changes, old, ruleset),
                 as_json=as_json,
             )
+
+    def _push_to(
+        self, server: RemoteRules, file: Path, note: str, *, dry_run: bool, yes: bool, as_json: bool
+    ) -> None:
+        """Have a service save FILE as the version after the one it is compared with."""
+        before = self._remote_version(server, None)
+        document = read_rules(file)
+        checked = server.post(f"{self.path}/rulesets/check", {"document": document})
+        faults = [fault_of(one) for one in checked["faults"]]
+        if not checked["ok"]:
+            refuse(file, faults)
+        try:
+            ruleset = read_extended(document, default_pack(self.pack))
+        except RuleSetRefused as refused:
+            refuse(file, refused.faults)
+        changes = diff(_readable(before), ruleset)
+        found = {"version": before.version, "saved": False, "changes": [change_out(one) for one in changes]}
+        found["warnings"] = [fault_out(fault) for fault in faults]
+        if before.text == document:
+            show(found, f"Nothing to save: {before.name} is the same.", as_json=as_json)
+            return
+        if not as_json:
+            warn(faults)
+            click.echo(shown_changes(changes, before, ruleset))
+        if dry_run:
+            show(found, "Nothing was saved (--dry-run).", as_json=as_json)
+            return
+        if not yes:
+            _confirm_removal(changes, as_json=as_json)
+        body = {"document": document, "note": note, "activate": True, "over": before.version or 0}
+        saved = server.post(f"{self.path}/rulesets", body)
+        is_active = saved["state"] == VersionState.ACTIVE
+        said = "in force" if is_active else "proposed; another person or key has to approve it"
+        show(found | saved | {"saved": True}, f"Version {saved['version']} is {said}.", as_json=as_json)
+
+    def _version(
+        self, server: RemoteRules | None, data: str | None, tenant_id: str, version: int | None
+    ) -> StoredRuleSet:
+        """Return a version of the rules from the service or the store, those in force without a number."""
+        if server is not None:
+            return self._remote_version(server, version)
+        return run_for_tenant(data, tenant_id, lambda store: self._stored(store, tenant_id, version))
+
+    def _remote_version(self, server: RemoteRules, version: int | None) -> StoredRuleSet:
+        found = server.get(f"{self.path}/rulesets/{'active' if version is None else version}")
+        return StoredRuleSet(found["version"] or None, found["resolved"], found["document"])
 
     async def _find(self, store: Store, tenant_id: str, version: int | None = None) -> StoredRuleSet | None:
         """Return a version of a tenant's rules, those in force without a number."""

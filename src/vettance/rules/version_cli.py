@@ -14,10 +14,12 @@ from vettance.commands import Whole, data_option, fail, json_option, run_for_ten
 from vettance.errors import NotFound, Refusal
 from vettance.ids import IdSource
 from vettance.rules.gate import examine
+from vettance.rules.remote_rules import RemoteRules, fault_of, local_only, tenant_or_server
 from vettance.rules.rule import Fault, RuleSetRefused
 from vettance.rules.rule_file import RuleFiles, admit_file, fault_out, file_argument, read_rules, refuse
 from vettance.rules.version import RuleSetVersion, step_out, version_out
 from vettance.rules.versioning import NewRules, Versioning, resolved
+from vettance.wire.payload import JSON
 
 if TYPE_CHECKING:
     from vettance.db.engine import Store
@@ -63,6 +65,10 @@ class StoredRules(RuleFiles):
 
     kept: RuleSets
 
+    def step(self, version: int, name: str) -> str:
+        """Return where a service takes a version one step further."""
+        return f"{self.path}/rulesets/{version}/{name}"
+
 
 def steps_of(
     sets: StoredRules,
@@ -97,6 +103,14 @@ def _shown(one: RuleSetVersion, said: str, *, as_json: bool, **more: Any) -> Non
     show(version_out(one) | more, said, as_json=as_json)
 
 
+def _shown_answer(answer: JSON, draft: bool, *, as_json: bool) -> None:
+    """Show what a service answers to a version that was saved."""
+    if not as_json:
+        for fault in map(fault_of, answer["faults"]):
+            click.echo(f"{fault}\n", err=True)
+    show(answer, f"Version {answer['version']} is {'a draft' if draft else 'proposed'}.", as_json=as_json)
+
+
 def _add_propose(sets: StoredRules) -> None:
     text = (
         f"Save FILE as a new version of a tenant's {sets.noun} for somebody to approve. "
@@ -107,15 +121,27 @@ def _add_propose(sets: StoredRules) -> None:
 
     @sets.group.command("propose", help=sets.help(text, example))
     @file_argument
-    @tenant_option
+    @tenant_or_server
     @note_option
     @click.option("--draft", is_flag=True, help="Save it as a draft, which may be broken.")
     @by_option
     @json_option
     @data_option
     def propose(
-        file: Path, tenant_id: str, note: str, draft: bool, actor: str, as_json: bool, data: str | None
+        file: Path,
+        tenant_id: str,
+        server: RemoteRules | None,
+        note: str,
+        draft: bool,
+        actor: str,
+        as_json: bool,
+        data: str | None,
     ) -> None:
+        if server is not None:
+            local_only("actor", "break_glass")
+            body = {"document": read_rules(file), "note": note, "propose": not draft}
+            _shown_answer(server.post(f"{sets.path}/rulesets", body), draft, as_json=as_json)
+            return
         faults: tuple[Fault, ...]
         if draft:
             found = examine(written := read_rules(file), sets.context(data))
@@ -146,14 +172,26 @@ def _add_approve(sets: StoredRules) -> None:
 
     @sets.group.command("approve", help=sets.help(text, "approve 5 --tenant ten_0190… --by ana"))
     @version_argument
-    @tenant_option
+    @tenant_or_server
     @click.option("--note", default="", callback=read_note, help="Why, for the log.")
     @by_option
     @json_option
     @data_option
-    def approve(version: int, tenant_id: str, note: str, actor: str, as_json: bool, data: str | None) -> None:
-        one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.approve(version, note))
+    def approve(
+        version: int,
+        tenant_id: str,
+        server: RemoteRules | None,
+        note: str,
+        actor: str,
+        as_json: bool,
+        data: str | None,
+    ) -> None:
         said = f"Version {version} is approved. `activate {version}` puts it into force."
+        if server is not None:
+            local_only("actor", "break_glass")
+            show(server.post(sets.step(version, "approve"), {"note": note}), said, as_json=as_json)
+            return
+        one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.approve(version, note))
         _shown(one, said, as_json=as_json)
 
 
@@ -164,14 +202,27 @@ def _add_reject(sets: StoredRules) -> None:
         "reject", help=sets.help(text, 'reject 5 --tenant ten_0190… --note "It stops our best customers"')
     )
     @version_argument
-    @tenant_option
+    @tenant_or_server
     @click.option("--note", required=True, callback=read_note, help="Why, for the log.")
     @by_option
     @json_option
     @data_option
-    def reject(version: int, tenant_id: str, note: str, actor: str, as_json: bool, data: str | None) -> None:
+    def reject(
+        version: int,
+        tenant_id: str,
+        server: RemoteRules | None,
+        note: str,
+        actor: str,
+        as_json: bool,
+        data: str | None,
+    ) -> None:
+        said = f"Version {version} is rejected."
+        if server is not None:
+            local_only("actor", "break_glass")
+            show(server.post(sets.step(version, "reject"), {"note": note}), said, as_json=as_json)
+            return
         one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.reject(version, note))
-        _shown(one, f"Version {version} is rejected.", as_json=as_json)
+        _shown(one, said, as_json=as_json)
 
 
 def _add_activate(sets: StoredRules) -> None:
@@ -179,7 +230,7 @@ def _add_activate(sets: StoredRules) -> None:
 
     @sets.group.command("activate", help=sets.help(text, "activate 5 --tenant ten_0190…"))
     @version_argument
-    @tenant_option
+    @tenant_or_server
     @click.option("--break-glass", metavar="NOTE", callback=read_note, help="Without approval, and why.")
     @by_option
     @json_option
@@ -187,13 +238,19 @@ def _add_activate(sets: StoredRules) -> None:
     def activate(
         version: int,
         tenant_id: str,
+        server: RemoteRules | None,
         break_glass: str | None,
         actor: str,
         as_json: bool,
         data: str | None,
     ) -> None:
+        said = f"Version {version} is in force."
+        if server is not None:
+            local_only("actor", "break_glass")
+            show(server.post(sets.step(version, "activate"), {}), said, as_json=as_json)
+            return
         one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.activate(version, break_glass))
-        _shown(one, f"Version {version} is in force.", as_json=as_json)
+        _shown(one, said, as_json=as_json)
 
 
 def _add_rollback(sets: StoredRules) -> None:
@@ -203,24 +260,43 @@ def _add_rollback(sets: StoredRules) -> None:
     )
 
     @sets.group.command("rollback", help=sets.help(text, "rollback --tenant ten_0190…"))
-    @tenant_option
+    @tenant_or_server
     @click.option("--to", type=VERSION, help="Which version; the one that was in force before when left out.")
     @by_option
     @json_option
     @data_option
-    def rollback(tenant_id: str, to: int | None, actor: str, as_json: bool, data: str | None) -> None:
-        one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.roll_back(to))
-        said = f"Version {one.version} is in force; its rules are those of version {one.origin}."
-        _shown(one, said, as_json=as_json)
+    def rollback(
+        tenant_id: str,
+        server: RemoteRules | None,
+        to: int | None,
+        actor: str,
+        as_json: bool,
+        data: str | None,
+    ) -> None:
+        if server is not None:
+            local_only("actor", "break_glass")
+            body = {} if to is None else {"to": to}
+            found = server.post(f"{sets.path}/rulesets/rollback", body)
+        else:
+            one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.roll_back(to))
+            found = version_out(one)
+        origin = found["rollbackOf"]
+        said = f"Version {found['version']} is in force; its rules are those of version {origin}."
+        show(found, said, as_json=as_json)
 
 
 def _add_log(sets: StoredRules) -> None:
     text = f"Show who did what with a tenant's {sets.noun}, newest first."
 
     @sets.group.command("log", help=sets.help(text, "log --tenant ten_0190…"))
-    @tenant_option
+    @tenant_or_server
     @json_option
     @data_option
-    def log(tenant_id: str, as_json: bool, data: str | None) -> None:
-        found = run_for_tenant(data, tenant_id, lambda store: store.read(sets.kept.select_steps(tenant_id)))
-        show_table("Steps", [step_out(row) for row in found], as_json=as_json)
+    def log(tenant_id: str, server: RemoteRules | None, as_json: bool, data: str | None) -> None:
+        if server is not None:
+            local_only("actor", "break_glass")
+            rows = server.get(f"{sets.path}/rulesets/log")["data"]
+        else:
+            read = sets.kept.select_steps(tenant_id)
+            rows = [step_out(row) for row in run_for_tenant(data, tenant_id, lambda store: store.read(read))]
+        show_table("Steps", rows, as_json=as_json)

@@ -37,10 +37,12 @@ from vettance.history.statistics import DecisionCounter
 from vettance.ids import IdSource
 from vettance.jobs.api import JobDoors
 from vettance.jobs.worker import Worker
+from vettance.learning.learning_parts import assemble_learning
 from vettance.limits.quota import QUOTA_WINDOW_S
 from vettance.limits.quota_usage import keep_saving
 from vettance.lists import sql as lists_sql
 from vettance.lists.api import ListDoors
+from vettance.models import sql as models_sql
 from vettance.ops.gauges import Cache, Measurer, keep_noting, keep_reporting
 from vettance.ops.start_progress import StartProgress
 from vettance.processes.malloc import give_back
@@ -53,7 +55,7 @@ from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.rules.versioning import BROKE_GLASS
-from vettance.server.change_feed import ChangeFeed, Reload
+from vettance.server.change_feed import ChangeFeed, Reload, report_broken_glass
 from vettance.server.fraud_memory import fraud_memory
 from vettance.server.key_mirror import KeyMirror
 from vettance.server.network_schema import network_schema
@@ -109,16 +111,18 @@ class Service:
         self.ids = IdSource()
         self.secret = secret = load_secret(settings)
         vault = Vault(secret)
-        self.keys = KeyRing(secret)
-        self.tokens = TokenIssuer(secret)
+        self.keys, self.tokens = KeyRing(secret), TokenIssuer(secret)
         skipped = self.skipped = Skipped(self.meters)
         self.mirror = KeyMirror(store, self.keys, self.tokens, skipped)
         self.stores = stores_of(settings)
         counters = self.counters = counters_of(settings, secret)
         velocity = connect_velocity(clock.now_ms)
-        self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters)
+        self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters, tenant_of=self.keys.tenant)
+        models = self.learning = assemble_learning(store, settings.data, self.evaluator.models)
         schema = self.schema = network_schema(settings)
-        cache = self.rule_cache = RuleCache(lambda document: compile_document(document, schema))
+        cache = self.rule_cache = RuleCache(
+            lambda document: compile_document(document, schema), schema=schema
+        )
         self.jobs = Worker(store, self.evaluator, self.ids)
         decided, others = self.evaluator.decided_since_start, self._tenants_of_others
         self.compactor = Compactor(store, decided, others, self.jobs.is_bursting)
@@ -148,7 +152,9 @@ class Service:
         self.replays = StoredReplays(store, vault, claims=counters.claims)
         self.linker = EntityLinker(store, self.finder)
         conditions = ConditionReader(schema)
-        explainer = self.explainer = Explainer(store, self.evaluator, cache, self.linker, conditions)
+        explainer = self.explainer = Explainer(
+            store, self.evaluator, cache, self.linker, conditions, models.mirror
+        )
         take_label = LabelTaker(acts, self.evaluator).take
         self.reviews = assemble_reviews(acts, self.ids, self.evaluator, take_label, self.keys.tenant)
         self.governance = Governance(acts, self.ids, settings.jurisdictions, self.evaluator, self.aml.monitor)
@@ -163,8 +169,7 @@ class Service:
             *HistoryDoors(self.finder, DecisionCounter(store, self.finder), explainer).routes(),
             *FeedbackDoors(acts, self.ids, take_label).routes(),
             *reached_by(self.reviews.doors.routes(), KeyScope.REVIEW, KeyScope.DECIDE),
-            *self.governance.routes(),
-            *self.quality.doors.routes(),
+            *(*self.governance.routes(), *self.quality.doors.routes(), *models.doors.routes()),
             *BacktestDoors(acts, self.ids, fraud_context(connect_velocity, schema)).routes(),
             *JobDoors(store, self.ids, self.jobs).routes(),
             *self.aml.doors.routes(),
@@ -191,9 +196,9 @@ class Service:
         """Return what watches for money laundering."""
         velocity, turns = connect_velocity(), self.stores.turns(self.store)
         screener, countries = self.screening.screener, self.settings.jurisdictions
-        return assemble(
-            store, velocity, self.ids, self.settings.data, screener, countries, turns, self.meters
-        )
+        aml = assemble(store, velocity, self.ids, self.settings.data, screener, countries, turns, self.meters)
+        aml.monitor.additions = self.evaluator.additions
+        return aml
 
     def _attendants(self) -> tuple[TenantTasks, TenantTasks]:
         """Return what fills memories from the log, which takes long, when rules change or a write failed."""
@@ -217,9 +222,10 @@ class Service:
             tenants_sql.AREA: self.mirror.reload_keys,
             tenants_sql.DELETED: self._forget_tenant,
             lists_sql.AREA: self.lists.reload,
+            models_sql.AREA: lambda tenant, _subject: self.learning.mirror.reload(tenant),
             snoozes_sql.AREA: lambda tenant, _subject: self.governance.snoozes.reload(tenant),
             DECIDING.area: self.attendants[0].ask,
-            BROKE_GLASS: _report_broken_glass,
+            BROKE_GLASS: report_broken_glass,
             webhooks_sql.AREA: self._reload_webhooks,
             websdk_sql.AREA: self.mirror.reload_tokens,
             aml_sql.AREA: self.attendants[1].ask,
@@ -240,6 +246,7 @@ class Service:
         await self.mirror.reload_tokens("", "")
         await self.lists.load()
         await self.governance.snoozes.load()
+        await self.learning.mirror.load()
         newest = await self.store.read(events_sql.select_last_event())
         if newest:
             self.ids.floor(newest[0][1])
@@ -293,7 +300,7 @@ class Service:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.compactor.run(tuple(self.evaluator.tenants())))
             duties = self.replays, self.jobs, self.importer, self.rescreener, self.reviews.keeper
-            for duty in (*duties, self.quality.counter, self.backtests):
+            for duty in (*duties, self.quality.counter, self.backtests, self.learning.keeper):
                 group.create_task(duty.run())
 
     async def stop(self) -> None:
@@ -346,6 +353,7 @@ class Service:
         self.memory.forget(tenant)
         self.finder.forget(tenant)
         self.reviews.opener.forget(tenant)
+        self.learning.mirror.forget(tenant)
 
     def _subscribed(self, tenant: str) -> None:
         self.evaluator.subscribe(tenant)
@@ -386,12 +394,6 @@ class Service:
     async def _notice_impaired(self) -> str | None:
         impaired = len(self.evaluator.impaired.keys() | self.aml.monitor.impaired.keys())
         return f"{impaired} not by what the store says: see `vettance doctor`" if impaired else None
-
-
-async def _report_broken_glass(tenant: str, subject: str) -> None:
-    """Say loudly that rules came into force past their approval; its note stays in the version."""
-    kind, version = subject.split()
-    _log.error("rules_break_glass", tenant=tenant, kind=kind, version=int(version))
 
 
 def _log_error(request_id: str, error: BaseException) -> None:

@@ -115,3 +115,9 @@ class ChangeFeed:
 
 def _key(area: str, tenant: str, subject: str) -> str:
     return f"{tenant}:{area} {subject}"
+
+
+async def report_broken_glass(tenant: str, subject: str) -> None:
+    """Say loudly that rules came into force past their approval; its note stays in the version."""
+    kind, version = subject.split()
+    _log.error("rules_break_glass", tenant=tenant, kind=kind, version=int(version))

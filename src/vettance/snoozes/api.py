@@ -1,7 +1,6 @@
 """The doors of snoozes."""
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Lost, Store
@@ -9,15 +8,21 @@ from vettance.errors import Conflict, NotFound
 from vettance.ids import IdSource, is_id
 from vettance.snoozes import sql
 from vettance.snoozes.keep_snoozes import SnoozeMirror
-from vettance.snoozes.snooze import SNOOZES_MAX, AmlSnoozeBody, Snooze, SnoozeBody, SnoozeType, read_snooze
+from vettance.snoozes.snooze import (
+    PREFIX,
+    SNOOZES_MAX,
+    AmlSnoozeBody,
+    Snooze,
+    SnoozeBody,
+    SnoozeType,
+    read_snooze,
+)
 from vettance.tenants.key_scope import KeyScope
 from vettance.tenants.sql import note_change
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Route, RouteReply, reached_by
 from vettance.wire.payload import Wire, timestamp
-
-PREFIX: Final = "snz"
 
 
 class SnoozeAnswer(Wire, frozen=True):

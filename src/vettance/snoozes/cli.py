@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import click
 
 from vettance import clock
@@ -9,15 +11,14 @@ from vettance.commands import data_option, fail, json_option, read_time, run_for
 from vettance.db.engine import Lost, Store
 from vettance.errors import Refusal
 from vettance.ids import IdSource
+from vettance.rules.remote_rules import RemoteRules, local_only, tenant_or_server
 from vettance.rules.ruleset import read_ruleset
 from vettance.rules.sql import RuleSets
-from vettance.rules.version_cli import by_option, tenant_option
+from vettance.rules.version_cli import by_option
 from vettance.snoozes import sql
-from vettance.snoozes.snooze import Snooze, SnoozeType, read_snooze
+from vettance.snoozes.snooze import PREFIX, Snooze, SnoozeType, read_snooze
 from vettance.tenants.sql import note_change
 from vettance.wire.payload import JSON, timestamp
-
-_PREFIX = "snz"
 
 
 def add_snooze_commands(group: click.Group, sets: RuleSets) -> None:
@@ -38,7 +39,7 @@ def _add_snooze(group: click.Group, sets: RuleSets) -> None:
 
     @group.command("snooze", help=f"{text}\n\nExample: {example}")
     @click.argument("rule", metavar="RULE")
-    @tenant_option
+    @tenant_or_server
     @click.option(
         "--type",
         "kind",
@@ -55,6 +56,7 @@ def _add_snooze(group: click.Group, sets: RuleSets) -> None:
     def snooze(
         rule: str,
         tenant_id: str,
+        server: RemoteRules | None,
         kind: str,
         value: str,
         until_ms: int,
@@ -63,18 +65,19 @@ def _add_snooze(group: click.Group, sets: RuleSets) -> None:
         as_json: bool,
         data: str | None,
     ) -> None:
-        async def work(store: Store) -> Snooze:
+        body = {"ruleId": rule, "type": kind, "value": value, "until": until_ms / 1000, "reason": reason}
+
+        async def work(store: Store) -> JSON:
             now_ms = clock.now_ms()
             rows = await store.read(sets.select_active(tenant_id))
             known = [one.id for one in read_ruleset(rows[0][1]).rules] if rows else []
-            body = {"ruleId": rule, "type": kind, "value": value, "until": until_ms / 1000, "reason": reason}
             try:
                 said = read_snooze(body, known, now_ms)
             except Refusal as refusal:
                 faults = ", ".join(f"{name} {fault}" for name, fault in refusal.details.items())
                 fail(faults or refusal.message)
             one = Snooze(
-                id=IdSource().make(_PREFIX, now_ms),
+                id=IdSource().make(PREFIX, now_ms),
                 tenant=tenant_id,
                 kind=sets.pack,
                 rule=said.rule,
@@ -87,14 +90,15 @@ def _add_snooze(group: click.Group, sets: RuleSets) -> None:
                 ended_at_ms=None,
             )
             await store.write(sql.insert_snooze(one), note_change(sql.AREA, tenant_id, one.id, now_ms))
-            return one
+            return _out(one)
 
-        one = run_for_tenant(data, tenant_id, work)
-        show(
-            _out(one),
-            f"{one.id}: {rule} does nothing for {value} until {timestamp(one.until_ms)}.",
-            as_json=as_json,
-        )
+        if server is not None:
+            local_only("actor")
+            one = server.post(path_of(sets), body)
+        else:
+            one = run_for_tenant(data, tenant_id, work)
+        said = f"{one['id']}: {rule} does nothing for {one['value']} until {one['until']}."
+        show(one, said, as_json=as_json)
 
 
 def _add_unsnooze(group: click.Group, sets: RuleSets) -> None:
@@ -103,10 +107,16 @@ def _add_unsnooze(group: click.Group, sets: RuleSets) -> None:
 
     @group.command("unsnooze", help=f"{text}\n\nExample: {example}")
     @click.argument("snooze_id", metavar="ID")
-    @tenant_option
+    @tenant_or_server
     @json_option
     @data_option
-    def unsnooze(snooze_id: str, tenant_id: str, as_json: bool, data: str | None) -> None:
+    def unsnooze(
+        snooze_id: str,
+        tenant_id: str,
+        server: RemoteRules | None,
+        as_json: bool,
+        data: str | None,
+    ) -> None:
         async def work(store: Store) -> None:
             now_ms = clock.now_ms()
             try:
@@ -117,7 +127,10 @@ def _add_unsnooze(group: click.Group, sets: RuleSets) -> None:
             except Lost:
                 fail(f"there is no such snooze; `vettance {group.name} snoozes` shows them")
 
-        run_for_tenant(data, tenant_id, work)
+        if server is not None:
+            server.delete(f"{path_of(sets)}/{quote(snooze_id, safe='')}")
+        else:
+            run_for_tenant(data, tenant_id, work)
         show({"id": snooze_id, "ended": True}, f"{snooze_id} has ended.", as_json=as_json)
 
 
@@ -126,19 +139,24 @@ def _add_list(group: click.Group, sets: RuleSets) -> None:
     example = f"vettance {group.name} snoozes --tenant ten_0190…"
 
     @group.command("snoozes", help=f"{text}\n\nExample: {example}")
-    @tenant_option
+    @tenant_or_server
     @json_option
     @data_option
-    def snoozes(tenant_id: str, as_json: bool, data: str | None) -> None:
-        async def work(store: Store) -> list[Snooze]:
+    def snoozes(tenant_id: str, server: RemoteRules | None, as_json: bool, data: str | None) -> None:
+        async def work(store: Store) -> list[JSON]:
             rows = await store.read(sql.select_current_of(tenant_id, sets.pack, clock.now_ms()))
-            return [sql.snooze_of(row) for row in rows]
+            return [_out(sql.snooze_of(row)) for row in rows]
 
-        found = [_out(one) for one in run_for_tenant(data, tenant_id, work)]
+        found = server.every(path_of(sets)) if server is not None else run_for_tenant(data, tenant_id, work)
         if not found and not as_json:
             click.echo("No rule is snoozed.")
             return
         show_table("Snoozed rules", found, as_json=as_json)
+
+
+def path_of(sets: RuleSets) -> str:
+    """Return where a service has the snoozes of a kind of rules."""
+    return "/aml/rules/snoozes" if sets.pack == "aml" else "/rules/snoozes"
 
 
 def _out(one: Snooze) -> JSON:

@@ -12,6 +12,8 @@ from vettance.rules.ruleset import Rule
 from vettance.wire.body import ALL_422, how, read_body
 from vettance.wire.payload import JSON, STRING_CHARS_MAX, Faults, Wire, read_moment
 
+#: What ids of snoozes begin with.
+PREFIX: Final = "snz"
 VALUE_CHARS_MAX: Final = 512
 #: Snoozes of one kind of rules that a tenant may have at a time.
 SNOOZES_MAX: Final = 1_000
@@ -82,11 +84,11 @@ class SnoozeBook:
         found = list(withheld)
         for place in fired:
             by_value = self._spans.get(running[place].id)
-            if by_value is not None and place not in out and self._is_over(by_value, event):
+            if by_value is not None and place not in out and self._is_snoozed(by_value, event):
                 found.append((place, Withheld.SNOOZED.value))
         return found
 
-    def _is_over(self, by_value: dict[tuple[SnoozeType, str], list[tuple[int, int]]], event: Any) -> bool:
+    def _is_snoozed(self, by_value: dict[tuple[SnoozeType, str], list[tuple[int, int]]], event: Any) -> bool:
         for (kind, value), spans in by_value.items():
             if value in _VALUES_OF[kind](event) and any(
                 start <= event.received_at_ms < end for start, end in spans

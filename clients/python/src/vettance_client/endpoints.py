@@ -225,6 +225,12 @@ DELETE_AML_RULE_SNOOZE: Endpoint[models.SnoozeRemoved] = Endpoint(
 GET_RULE_QUALITY: Endpoint[models.QualityAnswer] = Endpoint(
     "get_rule_quality", "GET", "/api/v1/rules/quality", models.QualityAnswer, Repeat.ALWAYS
 )
+LIST_MODELS: Endpoint[models.ModelPage] = Endpoint(
+    "list_models", "GET", "/api/v1/models", models.ModelPage, Repeat.ALWAYS
+)
+GET_MODEL: Endpoint[models.ModelAnswer] = Endpoint(
+    "get_model", "GET", "/api/v1/models/{version}", models.ModelAnswer, Repeat.ALWAYS
+)
 CREATE_BACKTEST: Endpoint[models.BacktestAccepted] = Endpoint(
     "create_backtest", "POST", "/api/v1/backtests", models.BacktestAccepted, Repeat.WITH_KEY
 )

@@ -385,6 +385,20 @@ class LinkedEntity(Answer, frozen=True):
     last_seen_at: str | None = field(name="lastSeenAt", default=None)
 
 
+class ListAddition(Answer, frozen=True):
+    """
+    What a rule put on a list. `result` is `added`, `extended`, or why not: `present`, for an entry that is
+        there already; `absent`, for an event without such a value; `full`, for lists that take no more; `over`,
+        for one that would have ended before the decision. `id` is the entry, where there is one.
+    """
+
+    rule_id: str = field(name="ruleId")
+    list_type: str = field(name="listType")
+    type: str
+    result: str
+    id: str | None
+
+
 class ListMatch(Answer, frozen=True):
     """
     A list entry that the event matched.
@@ -442,6 +456,63 @@ class MessageType(Word):
     EVENT_FEEDBACK_SUBMITTED = "EVENT_FEEDBACK_SUBMITTED"
     EVENT_RISK_EVALUATED = "EVENT_RISK_EVALUATED"
     REVIEW_SETTLED = "REVIEW_SETTLED"
+
+
+class ModelAnswer(Answer, frozen=True):
+    """
+    One model. `state` is `champion` for the one in service, else `challenger`.
+    """
+
+    version: int
+    state: str
+    mode: Annotated[str, Meta(description="`off`, `shadow` or `active`: what the champion may do.")]
+    created_at: str = field(name="createdAt")
+    card: Annotated[
+        dict[str, Any],
+        Meta(
+            description="The rows and frauds it was made from and their span, what was measured of it on the newest frauds, and what served before. The list leaves the plots out."
+        ),
+    ]
+
+
+class ModelContribution(Answer, frozen=True):
+    """
+    What one feature of an event added to the log-odds of fraud.
+    """
+
+    feature: str
+    value: float | None
+    effect: float
+    text: str
+
+
+class ModelOutput(Answer, frozen=True):
+    """
+    What the tenant's model said. `base` and all effects add up to the log-odds of `probability`.
+
+        `error` is there when it said nothing. Contributions are gone once the model is.
+    """
+
+    version: int
+    mode: str
+    probability: float | None
+    score: int | None
+    base: float | None = None
+    contributions: list[ModelContribution] | None = None
+    error: str | None = None
+
+
+class ModelPage(Answer, frozen=True):
+    """
+    A page of models, newest first.
+    """
+
+    data: list[ModelAnswer]
+    total: int
+    page: int
+    limit: int
+    has_more: bool = field(name="hasMore")
+    next_cursor: str | None = field(name="nextCursor", default=None)
 
 
 class OverlapAnswer(Answer, frozen=True):
@@ -1167,9 +1238,10 @@ class LinkedEntities(Answer, frozen=True):
 
 class Outputs(Answer, frozen=True):
     """
-    The decision with everything that led to it. `model` is there for scoring models to come: null.
+    The decision with everything that led to it. `model` is null for a tenant without a model.
 
         `heldOut` is there when a hold-out let the event through; `withoutHoldOut` is the answer without it.
+        `listAdditions` is there when a rule that puts values on lists acted.
     """
 
     decision: str
@@ -1181,7 +1253,7 @@ class Outputs(Answer, frozen=True):
     rules: list[RuleResult]
     lists: list[ListMatch]
     counterfactuals: list[CounterfactualAnswer]
-    model: None = None
+    model: ModelOutput | None = None
     unknown: list[UnknownValue] | None = None
     inexact: (
         Annotated[
@@ -1203,6 +1275,7 @@ class Outputs(Answer, frozen=True):
     ) = None
     held_out: bool | None = field(name="heldOut", default=None)
     without_hold_out: str | None = field(name="withoutHoldOut", default=None)
+    list_additions: list[ListAddition] | None = field(name="listAdditions", default=None)
 
 
 class ReviewAnswer(Answer, frozen=True):

@@ -1267,6 +1267,56 @@ class Methods(Caller):
             endpoints.GET_RULE_QUALITY, (), query={"from": from_, "to": to}, timeout_s=timeout_s
         )
 
+    def list_models(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        sort_order: Literal["asc", "desc"] | None = None,
+        cursor: str | None = None,
+        timeout_s: float | None = None,
+    ) -> models.ModelPage:
+        """Models of the tenant.
+
+        `GET /api/v1/models`
+
+        page: Which page, from 1.
+        limit: How many items a page has.
+        sort_order: By creation, or by what `sortBy` names.
+        cursor: `nextCursor` of the page before.
+        """
+        return self._call(
+            endpoints.LIST_MODELS,
+            (),
+            query={"page": page, "limit": limit, "sortOrder": sort_order, "cursor": cursor},
+            timeout_s=timeout_s,
+        )
+
+    def iterate_models(
+        self,
+        *,
+        limit: int | None = None,
+        sort_order: Literal["asc", "desc"] | None = None,
+        timeout_s: float | None = None,
+    ) -> Iterator[models.ModelAnswer]:
+        """All pages, row by row: Models of the tenant.
+
+        `GET /api/v1/models`
+
+        limit: How many items a page has.
+        sort_order: By creation, or by what `sortBy` names.
+        """
+        return self._rows(
+            endpoints.LIST_MODELS, (), query={"limit": limit, "sortOrder": sort_order}, timeout_s=timeout_s
+        )
+
+    def get_model(self, version: str, *, timeout_s: float | None = None) -> models.ModelAnswer:
+        """One model with its card.
+
+        `GET /api/v1/models/{version}`
+        """
+        return self._call(endpoints.GET_MODEL, (version,), timeout_s=timeout_s)
+
     def create_backtest(
         self, body: bodies.BacktestBody, *, idempotency_key: str | None = None, timeout_s: float | None = None
     ) -> models.BacktestAccepted:

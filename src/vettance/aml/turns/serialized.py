@@ -255,7 +255,7 @@ class SerializedWatch:
                     continue
                 stored, more = await self._monitor.raise_alerts(tenant, found, turn.read)
             row = sql.insert_event(tenant, found.event, stored, found.sent, found.record)
-            sheet.pending.append(_Pending(place, tenant, stored, (row, *more)))
+            sheet.pending.append(_Pending(place, tenant, stored, (row, *found.additions.statements, *more)))
         await sheet.flush()
         return sheet.answers
 

@@ -1,0 +1,150 @@
+"""Watches labels come in, begins to record features, and has models trained, each tenant in its turn."""
+
+import asyncio
+import contextlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from vettance import clock
+from vettance.clock import DAY_MS
+from vettance.db.engine import Store, StoreDown
+from vettance.fairness.isolation import Isolation
+from vettance.learning import sql
+from vettance.learning.change_models import enter_model, find_setting, save_failure, save_features
+from vettance.models.discovery import discover, features_of
+from vettance.models.feature_set import write_feature_set
+from vettance.models.serving_model import ModelMode
+from vettance.models.sql import ModelSetting, select_states, setting_of
+from vettance.telemetry.logs import logger
+from vettance.wire.payload import decode, encode
+
+LOOK_S: Final = 1.0
+FRAUDS_MIN: Final = 50
+#: A model is trained again after so many further labels of fraud, or that share of them, or a day.
+MORE_FRAUDS_MIN: Final = 25
+MORE_FRAUDS: Final = 0.1
+#: Events that are looked through for keys and numbers.
+_LOOKED_THROUGH: Final = 2_000
+_TRAINING_S_MAX: Final = 1_800.0
+_LINE_BYTES_MAX: Final = 64 * 1024 * 1024
+
+_log = logger()
+
+
+def can_train() -> bool:
+    """Tell whether what models are trained with is installed."""
+    return importlib.util.find_spec("lightgbm") is not None
+
+
+class ModelKeeper:
+    """One process of a deployment does this. Features begin with a tenant's first label."""
+
+    def __init__(self, store: Store, data: Path, now_ms: Callable[[], int] = clock.now_ms) -> None:
+        self._store = store
+        self._data = data
+        self._now_ms = now_ms
+        self._isolation = Isolation("learning")
+        self._after = 0
+        self._frauds: dict[str, int] = {}
+
+    async def run(self) -> None:
+        """Watch until cancelled; without the extra, only trainings that were asked for are answered."""
+        while True:
+            with contextlib.suppress(StoreDown):
+                await self.look()
+            await asyncio.sleep(LOOK_S)
+
+    async def look(self) -> None:
+        """Do what is due for each tenant."""
+        fresh = set()
+        for tenant, last, frauds in await self._store.read(sql.select_new_labels(self._after)):
+            self._after = max(self._after, last)
+            self._frauds[tenant] = self._frauds.get(tenant, 0) + frauds
+            fresh.add(tenant)
+        settings = {row[0]: setting_of(row) for row in await self._store.read(select_states())}
+        for tenant in sorted(self._frauds.keys() | settings.keys()):
+            setting = settings.get(tenant) or ModelSetting(tenant)
+            if not self._isolation.is_due(tenant) or (setting.mode is ModelMode.OFF and not setting.wanted):
+                continue
+            with self._isolation.of(tenant):
+                if not can_train():
+                    if setting.wanted:
+                        known = await find_setting(self._store, tenant)
+                        await save_failure(self._store, known, "vettance[learning] is not installed")
+                elif not setting.features:
+                    await self._begin(setting)
+                elif self._is_due(setting):
+                    await self._train(setting)
+
+    async def _begin(self, setting: ModelSetting) -> None:
+        """Find a tenant's keys and numbers, and have their features recorded from now on."""
+        rows = await self._store.read(sql.select_recent_bodies(setting.tenant, _LOOKED_THROUGH))
+        bodies = []
+        for _, sent in rows:
+            with contextlib.suppress(Exception):
+                bodies.append(decode(sent))
+        found = discover(bodies)
+        if bodies:
+            document = write_feature_set(features_of(found))
+            await save_features(self._store, setting.tenant, document, self._now_ms())
+
+    def _is_due(self, setting: ModelSetting) -> bool:
+        frauds = self._frauds.get(setting.tenant, 0)
+        if setting.wanted:
+            return True
+        if frauds < FRAUDS_MIN:
+            return False
+        more = frauds - setting.trained_frauds
+        is_old = self._now_ms() - setting.trained_at_ms >= DAY_MS
+        return more >= max(MORE_FRAUDS_MIN, MORE_FRAUDS * setting.trained_frauds) or (is_old and more > 0)
+
+    async def _train(self, setting: ModelSetting) -> None:
+        tenant = setting.tenant
+        setting = await find_setting(self._store, tenant)
+        order = {"tenant": tenant, "features": setting.features, "champion": setting.champion}
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "vettance.learning.training_process", str(self._data)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=_LINE_BYTES_MAX,
+        )
+        try:
+            async with asyncio.timeout(_TRAINING_S_MAX):
+                said = await _ask(process, encode(order))
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+        frauds = self._frauds.get(tenant, 0)
+        # What people have set meanwhile stays.
+        current = msgspec.structs.replace(
+            await find_setting(self._store, tenant),
+            wanted=False,
+            trained_frauds=frauds,
+            trained_at_ms=self._now_ms(),
+        )
+        if said is None or "error" in said:
+            failure = "The training ended without a result." if said is None else str(said["error"])
+            _log.warning("model_not_trained", tenant=tenant, reason=failure)
+            await save_failure(self._store, current, failure)
+            return
+        version = await enter_model(self._store, current, said, self._now_ms())
+        _log.info("model_trained", tenant=tenant, version=version, promoted=said["isBetter"])
+
+
+async def _ask(process: asyncio.subprocess.Process, order: bytes) -> dict[str, Any] | None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with contextlib.suppress(ConnectionError):
+        process.stdin.write(order)
+        process.stdin.close()
+    line = await process.stdout.readline()
+    if not line.endswith(b"\n"):
+        return None
+    said = msgspec.json.decode(line)
+    return said if isinstance(said, dict) else None

@@ -1,0 +1,87 @@
+"""What training reads of the store: decisions in the order of the log, labels, and recent bodies."""
+
+from typing import Final
+
+from vettance.db.engine import Statement, everyone, in_pieces, scoped
+from vettance.db.tables import DECISION, EVENT, LABEL
+
+_ROW: Final = "seq, id, occurred_at_ms, record FROM decision WHERE "
+
+
+def select_decided(tenant: str, after: int, limit: int) -> Statement:
+    """(place, id, moment, record) of the next decisions of the log."""
+    text = f"SELECT {_ROW}tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
+    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
+    rows = f"SELECT {_ROW}(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq LIMIT ?"
+    return in_pieces(scoped(DECISION, tenant, text, (after, limit)))._replace(
+        postgres=in_pieces(scoped(DECISION, tenant, rows, (after, tenant, limit)))
+    )
+
+
+def select_labels(tenant: str, after: int, limit: int) -> Statement:
+    """(place, event, fraud, weight, at_ms) of the next changes that labels have made."""
+    return scoped(
+        LABEL,
+        tenant,
+        "SELECT seq, event, fraud, weight, at_ms FROM label WHERE tenant = ? AND seq > ? "
+        "ORDER BY seq LIMIT ?",
+        (after, limit),
+    )
+
+
+def select_recent_bodies(tenant: str, limit: int) -> Statement:
+    """(body,) of the newest events of a tenant."""
+    text = "SELECT seq, sent FROM event WHERE tenant = ? ORDER BY seq DESC LIMIT ?"
+    rows = (
+        "SELECT seq, sent FROM event WHERE tenant >= ? AND tenant <= ? ORDER BY tenant DESC, seq DESC LIMIT ?"
+    )
+    return in_pieces(scoped(EVENT, tenant, text, (limit,)))._replace(
+        postgres=in_pieces(scoped(EVENT, tenant, rows, (tenant, limit)))
+    )
+
+
+def select_new_labels(after: int) -> Statement:
+    """(tenant, last place, labels of fraud) given after a place, by tenant."""
+    return everyone(
+        LABEL,
+        "SELECT tenant, MAX(seq), SUM(CASE WHEN fraud = 1 THEN weight ELSE 0 END) FROM label "
+        "WHERE seq > ? GROUP BY tenant ORDER BY tenant",
+        (after,),
+    )
+
+
+def select_label_moments(tenant: str, limit: int) -> Statement:
+    """(event, moment) of the events that were labelled last."""
+    return scoped(
+        LABEL.reading(DECISION),
+        tenant,
+        "SELECT decision.id, decision.occurred_at_ms FROM (SELECT event FROM label WHERE tenant = ? "
+        "ORDER BY seq DESC LIMIT ?) AS newest JOIN decision ON decision.id = newest.event "
+        "WHERE decision.tenant = ?",
+        (limit, tenant),
+    )
+
+
+def select_reached(tenant: str) -> Statement:
+    """(moment,) of the newest decisions' latest event."""
+    text = (
+        "SELECT MAX(occurred_at_ms) FROM (SELECT occurred_at_ms FROM decision WHERE tenant = ? "
+        "ORDER BY seq DESC LIMIT 1000) AS newest"
+    )
+    rows = (
+        "SELECT MAX(occurred_at_ms) FROM (SELECT occurred_at_ms FROM decision WHERE tenant >= ? "
+        "AND tenant <= ? ORDER BY tenant DESC, seq DESC LIMIT 1000) AS newest"
+    )
+    return scoped(DECISION, tenant, text)._replace(postgres=scoped(DECISION, tenant, rows, (tenant,)))
+
+
+def select_newest_records(tenant: str, limit: int) -> Statement:
+    """(place, record) of the newest decisions."""
+    text = "SELECT seq, record FROM decision WHERE tenant = ? ORDER BY seq DESC LIMIT ?"
+    rows = (
+        "SELECT seq, record FROM decision WHERE tenant >= ? AND tenant <= ? "
+        "ORDER BY tenant DESC, seq DESC LIMIT ?"
+    )
+    return in_pieces(scoped(DECISION, tenant, text, (limit,)))._replace(
+        postgres=in_pieces(scoped(DECISION, tenant, rows, (tenant, limit)))
+    )

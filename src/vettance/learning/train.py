@@ -1,0 +1,221 @@
+"""Trains a model on rows, and measures it against the one in service on the newest frauds."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import lightgbm
+import numpy as np
+import numpy.typing as npt
+
+from vettance.learning.training_rows import TrainingRow
+from vettance.models.trees import TreeText
+
+FRAUDS_MIN: Final = 50
+#: The newest frauds by which a model is compared with the one in service.
+COMPARED_MIN: Final = 30
+COMPARED_SHARE: Final = 0.2
+BINS: Final = 10
+_BOOTSTRAPS: Final = 50
+_RATIO: Final = (0.5, 2.0)
+_POINTS_SHOWN: Final = 50
+_TREES: Final = 300
+_SETTINGS: Final = {
+    "objective": "binary",
+    "num_leaves": 7,
+    "learning_rate": 0.05,
+    "min_data_in_leaf": 20,
+    "feature_fraction": 0.5,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "lambda_l2": 5.0,
+    "max_bin": 127,
+    "num_threads": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+    "seed": 1,
+    "verbose": -1,
+}
+
+Numbers = npt.NDArray[np.float64]
+
+
+class TooFewLabels(Exception):
+    """There is too little to learn from; the text says what is missing."""
+
+
+class TrainedModel(NamedTuple):
+    """A model with everything that was measured of it, and whether it should serve."""
+
+    trees: TreeText
+    card: dict[str, Any]
+    is_better: bool
+
+
+class _Table(NamedTuple):
+    values: Numbers
+    fraud: Numbers
+    weight: Numbers
+
+    def part(self, place: slice) -> "_Table":
+        return _Table(self.values[place], self.fraud[place], self.weight[place])
+
+
+def train(rows: Sequence[TrainingRow], names: Sequence[str], champion: int | None) -> TrainedModel:
+    """Train on all rows. Raises `TooFewLabels`.
+
+    Before that, a candidate is trained on the older ones, and measured on the newest frauds and what happened
+    meanwhile; the champion is measured by what it said when it decided them. None is the rules alone.
+    """
+    frauds = [place for place, row in enumerate(rows) if row.fraud]
+    if len(frauds) < FRAUDS_MIN:
+        raise TooFewLabels(
+            f"{len(frauds)} labelled frauds have features, {FRAUDS_MIN} are needed before a model is trained"
+        )
+    table = _table_of(rows, len(names))
+    cut = frauds[-max(COMPARED_MIN, int(COMPARED_SHARE * len(frauds)))]
+    newest = table.part(slice(cut, None))
+    candidate = _fit(table.part(slice(0, cut)), names)
+    said: Numbers = np.asarray(candidate.predict(newest.values))
+    before = np.array([_said_before(row, champion) for row in rows[cut:]])
+    measured = average_precision(newest.fraud, said, newest.weight)
+    known = average_precision(newest.fraud, before, newest.weight)
+    deviation = _deviation(newest, said)
+    ratio = float(np.average(said, weights=newest.weight)) / max(
+        float(np.average(newest.fraud, weights=newest.weight)), 1e-9
+    )
+    is_better = measured >= known - deviation and _RATIO[0] <= ratio <= _RATIO[1]
+    booster = _fit(table, names)
+    gains = sorted(
+        zip(names, booster.feature_importance("gain").tolist(), strict=True),
+        key=lambda one: (-one[1], one[0]),
+    )
+    card = {
+        "rows": len(rows),
+        "frauds": len(frauds),
+        "from": rows[0].occurred_at_ms,
+        "to": max(row.occurred_at_ms for row in rows),
+        "comparedRows": len(rows) - cut,
+        "comparedFrauds": int(newest.fraud.sum()),
+        "averagePrecision": round(measured, 4),
+        "deviation": round(deviation, 4),
+        "averagePrecisionBefore": round(known, 4),
+        "predictedToTrue": round(ratio, 4),
+        "precisionRecall": _curve(newest.fraud, said, newest.weight),
+        "calibration": calibration(newest.fraud, said, newest.weight),
+        "gain": [{"feature": name, "gain": round(gain, 2)} for name, gain in gains],
+        "distribution": _distribution(table.values, np.asarray(booster.predict(table.values)), names),
+    }
+    return TrainedModel(trees_of(booster, names), card, is_better)
+
+
+def _table_of(rows: Sequence[TrainingRow], width: int) -> _Table:
+    values = np.frombuffer(b"".join(row.features for row in rows), dtype=np.float64).reshape(-1, width)
+    fraud = np.array([float(row.fraud) for row in rows])
+    return _Table(values, fraud, np.array([row.weight for row in rows]))
+
+
+def _said_before(row: TrainingRow, champion: int | None) -> float:
+    if champion is None or row.log_odds is None:
+        return row.points / 1_000_000 if champion is not None else float(row.points)
+    return 1 / (1 + math.exp(-max(min(row.log_odds, 50.0), -50.0)))
+
+
+def _fit(table: _Table, names: Sequence[str]) -> lightgbm.Booster:
+    data = lightgbm.Dataset(
+        table.values, table.fraud, weight=table.weight, feature_name=list(names), free_raw_data=True
+    )
+    # Few frauds carry few splits.
+    leaf = max(2, min(20, int(table.fraud.sum()) // 5))
+    return lightgbm.train({**_SETTINGS, "min_data_in_leaf": leaf}, data, _TREES)
+
+
+def trees_of(booster: lightgbm.Booster, names: Sequence[str]) -> TreeText:
+    """Return what is stored of a trained model."""
+    found = booster.dump_model()["tree_info"]
+    return TreeText(tuple(names), 0.0, [_node(one["tree_structure"]) for one in found])
+
+
+def _node(node: dict[str, Any]) -> list[Any]:
+    if "leaf_value" in node:
+        return [node["leaf_value"], node.get("leaf_count", 1)]
+    threshold = node["threshold"]
+    # A feature that was always known in training counts as 0 where it is unknown.
+    unknown_left = node["default_left"] if node["missing_type"] == "NaN" else threshold >= 0
+    left, right = _node(node["left_child"]), _node(node["right_child"])
+    return [node["split_feature"], threshold, bool(unknown_left), left, right, node["internal_count"]]
+
+
+def average_precision(fraud: Numbers, said: Numbers, weight: Numbers) -> float:
+    """Return the mean of the precision over the frauds; events with the same score count together."""
+    order = np.argsort(-said, kind="stable")
+    found, all_weight, score = (fraud * weight)[order].cumsum(), weight[order].cumsum(), said[order]
+    last = np.append(score[1:] != score[:-1], True)
+    if not len(found) or found[-1] == 0:
+        return 0.0
+    steps = np.diff(found[last], prepend=0.0)
+    return float((steps * found[last] / all_weight[last]).sum() / found[-1])
+
+
+def _deviation(table: _Table, said: Numbers) -> float:
+    """Return the standard deviation of average precision over samples drawn with replacement."""
+    draw = np.random.default_rng(1)
+    count = len(said)
+    found = []
+    for _ in range(_BOOTSTRAPS):
+        places = draw.integers(0, count, count)
+        found.append(average_precision(table.fraud[places], said[places], table.weight[places]))
+    return float(np.std(found))
+
+
+def calibration(fraud: Numbers, said: Numbers, weight: Numbers) -> list[dict[str, float]]:
+    """Return what was predicted against what was true, in ten bins of equal width."""
+    places = np.minimum((said * BINS).astype(int), BINS - 1)
+    rows = []
+    for place in range(BINS):
+        inside = places == place
+        total = float(weight[inside].sum())
+        if total:
+            rows.append(
+                {
+                    "from": place / BINS,
+                    "events": total,
+                    "predicted": float(np.average(said[inside], weights=weight[inside])),
+                    "true": float(np.average(fraud[inside], weights=weight[inside])),
+                }
+            )
+    return rows
+
+
+def _curve(fraud: Numbers, said: Numbers, weight: Numbers) -> list[dict[str, float]]:
+    """Return precision and recall over thresholds of the probability, the highest first."""
+    order = np.argsort(-said, kind="stable")
+    found, all_weight, score = (fraud * weight)[order].cumsum(), weight[order].cumsum(), said[order]
+    total = max(float(found[-1]), 1e-9)
+    places = np.unique(np.geomspace(1, len(score), _POINTS_SHOWN).astype(int)) - 1
+    return [
+        {
+            "probability": float(score[place]),
+            "precision": round(float(found[place] / all_weight[place]), 4),
+            "recall": round(float(found[place]) / total, 4),
+        }
+        for place in places
+    ]
+
+
+def _distribution(values: Numbers, said: Numbers, names: Sequence[str]) -> dict[str, Any]:
+    """Return the deciles of the probability and of each feature, by which drift is measured later."""
+    quantiles = np.linspace(0, 1, BINS + 1)[1:-1]
+    found: dict[str, Any] = {"probability": {"bounds": np.quantile(said, quantiles).tolist(), "unknown": 0.0}}
+    for place, name in enumerate(names):
+        column = values[:, place]
+        known = column[np.isfinite(column)]
+        bounds = np.unique(np.quantile(known, quantiles)).tolist() if len(known) else []
+        counts = np.histogram(known, [-np.inf, *bounds, np.inf])[0] if bounds else np.zeros(0)
+        shares = counts / max(len(column), 1)
+        unknown = 1 - len(known) / max(len(column), 1)
+        found[name] = {"bounds": bounds, "shares": [*map(float, shares)], "unknown": unknown}
+    shares = np.histogram(said, [-np.inf, *np.unique(found["probability"]["bounds"]), np.inf])[0] / len(said)
+    found["probability"]["bounds"] = np.unique(found["probability"]["bounds"]).tolist()
+    found["probability"]["shares"] = [*map(float, shares)]
+    return found

@@ -1,0 +1,107 @@
+"""The rows that a model is trained on: decisions with their features, and what they turned out to be."""
+
+import math
+import random
+import statistics
+from array import array
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from vettance.clock import DAY_MS
+
+ROWS_MAX: Final = 300_000
+#: Of these the newest are taken whole, older ones by a sample with weights.
+NEWEST_MAX: Final = 200_000
+#: Without a label, an event is presumed legitimate once it is older than this many median delays of labels.
+MATURITY_DELAYS: Final = 4
+MATURITY_MS_MIN: Final = 7 * DAY_MS
+_SEED: Final = 20_260_101
+
+
+class StandingLabel(NamedTuple):
+    """What labels say of an event in all: whether it was fraud, and since when that counts (event time)."""
+
+    fraud: bool
+    at_ms: int
+
+
+class DecidedRow(NamedTuple):
+    """A decision as training reads it. `points` is the score of the rules; `log_odds` what a model said."""
+
+    event: str
+    occurred_at_ms: int
+    features: Sequence[float | None]
+    was_denied: bool
+    points: int
+    log_odds: float | None
+
+
+class TrainingRow(NamedTuple):
+    """A row: when it happened, its features as 64-bit numbers, whether it was fraud, how much it counts."""
+
+    occurred_at_ms: int
+    features: bytes
+    fraud: bool
+    weight: float
+    points: int
+    log_odds: float | None
+
+
+class RowCollector:
+    """Takes decisions in the order of the log and keeps what a model can be trained on, in bounded memory."""
+
+    def __init__(self, labels: dict[str, StandingLabel], reached_ms: int, delays_ms: Sequence[int]) -> None:
+        self._labels = labels
+        self.delay_ms = int(statistics.median(delays_ms)) if delays_ms else 0
+        self.maturity_ms = max(MATURITY_DELAYS * self.delay_ms, MATURITY_MS_MIN)
+        self._mature_ms = reached_ms - self.maturity_ms
+        self._frauds: list[tuple[int, TrainingRow]] = []
+        self._newest: deque[tuple[int, TrainingRow]] = deque()
+        self._sample: list[tuple[int, TrainingRow]] = []
+        self._older = 0
+        self._number = 0
+        self._random = random.Random(_SEED)  # noqa: S311  The same log gives the same model.
+
+    def take(self, row: DecidedRow) -> None:
+        """Take the next decision."""
+        label = self._labels.get(row.event)
+        if label is None and (row.was_denied or row.occurred_at_ms > self._mature_ms):
+            return  # Nobody knows yet, or never will.
+        fraud = label is not None and label.fraud
+        values = array("d", [math.nan if value is None else value for value in row.features]).tobytes()
+        kept = TrainingRow(row.occurred_at_ms, values, fraud, 1.0, row.points, row.log_odds)
+        self._number += 1
+        if fraud:
+            self._frauds.append((self._number, kept))
+            return
+        self._newest.append((self._number, kept))
+        if len(self._newest) > NEWEST_MAX:
+            self._take_older(self._newest.popleft())
+
+    def _take_older(self, one: tuple[int, TrainingRow]) -> None:
+        self._older += 1
+        room = ROWS_MAX - NEWEST_MAX
+        if len(self._sample) < room:
+            self._sample.append(one)
+        elif (place := self._random.randrange(self._older)) < room:
+            self._sample[place] = one
+
+    def rows(self) -> list[TrainingRow]:
+        """Return the rows in the order of the log."""
+        room = max(ROWS_MAX - len(self._frauds) - len(self._newest), 0)
+        sample = self._sample[:room]
+        weight = self._older / len(sample) if sample else 1.0
+        older = [(number, row._replace(weight=weight)) for number, row in sample]
+        return [row for _, row in sorted([*self._frauds, *self._newest, *older], key=lambda one: one[0])]
+
+
+def standing_labels(rows: Iterable[tuple[str, int, int, int]]) -> dict[str, StandingLabel]:
+    """Read (event, fraud, weight, at_ms) of the log of labels, oldest first: what holds in the end."""
+    found: dict[str, StandingLabel] = {}
+    for event, fraud, weight, at_ms in rows:
+        if weight > 0:
+            found[event] = StandingLabel(bool(fraud), at_ms)
+        elif event in found and found[event].fraud is bool(fraud):
+            del found[event]
+    return found

@@ -1,0 +1,232 @@
+"""What rules put on lists: the entries of an event's decision, for the commit of that decision."""
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from vettance.audit.chain import AuditEntry
+from vettance.audit.sql import record
+from vettance.db.engine import Statement
+from vettance.ids import IdSource
+from vettance.lists import sql
+from vettance.lists.answers import added_payload
+from vettance.lists.entry import (
+    VALUE_CHARS_MAX,
+    EntryType,
+    HostBits,
+    ListBook,
+    ListEntry,
+    ListType,
+    canonical_value,
+)
+from vettance.outbox import MessageType, enqueue
+from vettance.rules.rule import ListEffect, Rule
+from vettance.tenants.sql import note_change
+from vettance.tenants.tenant import Tenant
+from vettance.wire.payload import encode, timestamp
+
+#: The part of its time by which an entry may end early before it is extended: an attack of thousands of
+#: events a second must not write an entry for each of them.
+_SLACK: Final = 10
+
+ADDED: Final = "added"
+EXTENDED: Final = "extended"
+PRESENT: Final = "present"
+#: The event has no such value.
+ABSENT: Final = "absent"
+#: The lists of the tenant hold as many entries as they may.
+FULL: Final = "full"
+#: It would have ended before the event was decided.
+OVER: Final = "over"
+
+#: (place of the rule, list, type of the value, what became of it, id of the entry or nothing), as recorded.
+RecordedAddition = tuple[int, str, str, str, str]
+
+
+class ListAdditions(NamedTuple):
+    """What the rules of one event put on lists: what is recorded, what is written, and the entries."""
+
+    recorded: list[RecordedAddition]
+    statements: list[Statement]
+    entries: list[ListEntry]
+
+
+NOTHING_ADDED: Final = ListAdditions([], [], [])
+
+
+class _EffectOfEvent(NamedTuple):
+    """What one rule of an event puts on a list, at a moment."""
+
+    tenant: str
+    place: int
+    rule: Rule
+    effect: ListEffect
+    event_id: str
+    now_ms: int
+    ends_ms: int
+
+
+class RuleAdditions:
+    """Plans what rules put on lists. `books` is the mirror of the lists, `tenant_of` knows their limits."""
+
+    def __init__(
+        self, books: dict[str, ListBook], ids: IdSource, tenant_of: Callable[[str], Tenant | None]
+    ) -> None:
+        self._books = books
+        self._ids = ids
+        self._tenant_of = tenant_of
+        #: Entries whose commit is under way, so that simultaneous events make the same one.
+        self._pending: dict[tuple[str, EntryType, str, ListType], ListEntry] = {}
+
+    def plan(
+        self,
+        tenant: str,
+        running: Sequence[Rule],
+        effects: Mapping[int, ListEffect],
+        may_act: Iterable[int],
+        event: Any,
+        event_id: str,
+        now_ms: int,
+        overruled: ListType | None = None,
+    ) -> ListAdditions:
+        """Return what the rules that act on an event add, at the moment of its decision.
+
+        `event` is of fraud or of AML. What is meant for the list `overruled` is left out: an entry of the
+        other list decided against these rules.
+        """
+        plan = ListAdditions([], [], [])
+        for place in may_act:
+            effect = effects.get(place)
+            if effect is None or effect.list == overruled:
+                continue
+            ends_ms = event.received_at_ms + effect.lasts_ms
+            wanted = _EffectOfEvent(tenant, place, running[place], effect, event_id, now_ms, ends_ms)
+            became, entry_id = self._add(wanted, event, plan)
+            plan.recorded.append((place, effect.list, effect.type, became, entry_id))
+        return plan
+
+    @contextlib.contextmanager
+    def under_way(self, plan: ListAdditions) -> Iterator[None]:
+        """Show evaluations what a commit added, when the block ends well; else forget it."""
+        self._pending.update((_key(entry), entry) for entry in plan.entries)
+        try:
+            yield
+        finally:
+            for entry in plan.entries:
+                self._pending.pop(_key(entry), None)
+        for entry in plan.entries:
+            self._books.setdefault(entry.tenant, ListBook()).put(entry)
+
+    def _add(self, wanted: _EffectOfEvent, event: Any, plan: ListAdditions) -> tuple[str, str]:
+        entry_type, list_type = EntryType(wanted.effect.type), ListType(wanted.effect.list)
+        value = _value_of(entry_type, event)
+        if value is None:
+            return ABSENT, ""
+        if wanted.ends_ms <= wanted.now_ms:
+            return OVER, ""
+        key = (wanted.tenant, entry_type, value, list_type)
+        book = self._books.get(wanted.tenant)
+        # Of one event's rules the last word counts, then that of simultaneous events.
+        found = next((entry for entry in reversed(plan.entries) if _key(entry) == key), None)
+        found = found or self._pending.get(key)
+        if found is None and book is not None:
+            found = book.find(entry_type, value, list_type, wanted.now_ms)
+        if found is None:
+            if self._is_full(wanted, book):
+                return FULL, ""
+            new = self._new_entry(wanted, entry_type, list_type, value)
+            self._put(wanted, new, ADDED, plan)
+            return ADDED, new.id
+        if found.expires_at_ms is None or wanted.ends_ms - found.expires_at_ms <= (
+            wanted.effect.lasts_ms // _SLACK
+        ):
+            if key in self._pending:
+                # Its own commit may yet fail, and this event's must not depend on it.
+                plan.statements.extend(sql.add_or_extend(found))
+            return PRESENT, found.id
+        longer = msgspec.structs.replace(found, expires_at_ms=wanted.ends_ms, updated_at_ms=wanted.now_ms)
+        self._put(wanted, longer, EXTENDED, plan)
+        return EXTENDED, found.id
+
+    def _is_full(self, wanted: _EffectOfEvent, book: ListBook | None) -> bool:
+        tenant = self._tenant_of(wanted.tenant)
+        if tenant is None or book is None or len(book) < tenant.list_entries:
+            return False
+        book.forget(wanted.now_ms)
+        return len(book) >= tenant.list_entries
+
+    def _new_entry(
+        self, wanted: _EffectOfEvent, entry_type: EntryType, list_type: ListType, value: str
+    ) -> ListEntry:
+        return ListEntry(
+            id=self._ids.make("lst", wanted.now_ms),
+            tenant=wanted.tenant,
+            type=entry_type,
+            value=value,
+            list_type=list_type,
+            reason=f"Rule {wanted.rule.id}: {wanted.rule.explanation}",
+            expires_at_ms=wanted.ends_ms,
+            created_at_ms=wanted.now_ms,
+            updated_at_ms=wanted.now_ms,
+        )
+
+    def _put(self, wanted: _EffectOfEvent, entry: ListEntry, became: str, plan: ListAdditions) -> None:
+        now_ms = wanted.now_ms
+        plan.entries.append(entry)
+        plan.statements.extend(sql.add_or_extend(entry))
+        # Where another process was first, its entry was extended; this one's own id is then forgotten.
+        plan.statements.append(sql.note_entry_of_value(entry, now_ms))
+        plan.statements.append(note_change(sql.AREA, entry.tenant, entry.id, now_ms))
+        if became == ADDED and entry.list_type is ListType.BLOCK:
+            plan.statements.extend(
+                enqueue(
+                    entry.tenant,
+                    MessageType.BLOCKLIST_ENTRY_ADDED,
+                    self._ids.make("msg", now_ms),
+                    entry.id,
+                    now_ms,
+                    encode(added_payload(entry)),
+                )
+            )
+        plan.statements.extend(record(self._audited(wanted, entry, became)))
+
+    def _audited(self, wanted: _EffectOfEvent, entry: ListEntry, became: str) -> AuditEntry:
+        assert entry.expires_at_ms is not None
+        return AuditEntry(
+            id=self._ids.make("aud", wanted.now_ms),
+            tenant=entry.tenant,
+            at_ms=wanted.now_ms,
+            action=f"list entry {became} by rule",
+            actor=f"rule {wanted.rule.id}",
+            subject=entry.id,
+            after={
+                "type": entry.type.value,
+                "value": entry.value,
+                "listType": entry.list_type.value,
+                "reason": entry.reason,
+                "expiresAt": timestamp(entry.expires_at_ms),
+                "eventId": wanted.event_id,
+            },
+        )
+
+
+def _key(entry: ListEntry) -> tuple[str, EntryType, str, ListType]:
+    return entry.tenant, entry.type, entry.value, entry.list_type
+
+
+def _value_of(entry_type: EntryType, event: Any) -> str | None:
+    """Return what an event has of a type as lists hold it: of a device its fingerprint, else its id."""
+    values = {
+        EntryType.IP: event.ip,
+        EntryType.DEVICE: event.fingerprint or event.device_id,
+        EntryType.EMAIL: event.email,
+    }
+    value = values[entry_type]
+    if value is None or len(value) > VALUE_CHARS_MAX:
+        return None
+    try:
+        return canonical_value(entry_type, value)
+    except HostBits:
+        return None

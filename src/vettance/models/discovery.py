@@ -1,0 +1,165 @@
+"""Finds what a tenant's events can be counted by, and writes the features that come along for it."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from vettance.models.feature_set import Feature
+from vettance.wire.payload import JSON
+
+KEYS_MAX: Final = 32
+NUMBERS_MAX: Final = 24
+#: Keys with every feature of a key; further ones get the few that tell most.
+_RICH_MAX: Final = 5
+_LEAN_MAX: Final = 12
+#: The share of events that has to have a member.
+_SHARE_MIN: Final = 0.02
+_TEXT_CHARS_MAX: Final = 128
+#: Keys that events have by themselves: the name in rules, the path in an event, what people call it.
+_OWN_KEYS: Final = (
+    ("customer.key", ("customer.externalId", "customer.email"), "customer"),
+    ("device.key", ("device.fingerprint", "device.externalId"), "device"),
+    ("ip", ("ip",), "address"),
+)
+#: Members of `metadata` that are no keys although their values look like it.
+_NO_KEYS: Final = frozenset({"currency", "occurredAt", "occurred_at", "sessionId", "session_id", "outcome"})
+_AMOUNT: Final = "metadata.amount"
+
+
+class EventMembers(NamedTuple):
+    """Keys, as (name in rules, what people call it), most telling first; numbers and flags of `metadata`."""
+
+    keys: tuple[tuple[str, str], ...]
+    numbers: tuple[str, ...]
+    flags: tuple[str, ...]
+    has_amount: bool
+
+
+def discover(bodies: Iterable[JSON]) -> EventMembers:
+    """Look through events as they were sent.
+
+    A text or whole number that comes back, with many different values, is a key: `terminalId`, `cardHash`.
+    A text with a handful of values, or one that never comes back, is none.
+    """
+    count = 0
+    present: Counter[str] = Counter()
+    values: dict[str, Counter[Any]] = {}
+    numbers: Counter[str] = Counter()
+    flags: Counter[str] = Counter()
+    for body in bodies:
+        count += 1
+        for name, paths, _ in _OWN_KEYS:
+            present[name] += any(_member(body, path) is not None for path in paths)
+        metadata = body.get("metadata")
+        for member, value in metadata.items() if isinstance(metadata, dict) else ():
+            if not (isinstance(member, str) and member.isidentifier() and member.isascii()):
+                continue
+            if isinstance(value, bool):
+                flags[member] += 1
+            elif isinstance(value, int | float):
+                numbers[member] += 1
+            if _is_text_of_key(member, value):
+                values.setdefault(member, Counter())[value] += 1
+    enough = max(_SHARE_MIN * count, 1)
+    keys = [(name, called) for name, _, called in _OWN_KEYS if present[name] >= enough]
+    found = [(member, seen) for member, seen in values.items() if _is_key(seen, enough)]
+    found.sort(key=lambda one: (-one[1].total(), one[0]))
+    keys += [(f"metadata.{member}", member) for member, _ in found]
+    known = {member for member, _ in found} | {"amount"}
+    return EventMembers(
+        tuple(keys[:KEYS_MAX]),
+        tuple(sorted(name for name, seen in numbers.items() if seen >= enough and name not in known))[
+            :NUMBERS_MAX
+        ],
+        tuple(sorted(name for name, seen in flags.items() if seen >= enough))[:NUMBERS_MAX],
+        numbers["amount"] >= enough,
+    )
+
+
+def _member(body: JSON, path: str) -> Any:
+    found: Any = body
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _is_text_of_key(member: str, value: Any) -> bool:
+    if member in _NO_KEYS or member == "amount":
+        return False
+    if isinstance(value, str):
+        return 0 < len(value) <= _TEXT_CHARS_MAX
+    # Whole numbers are keys only by their name: `terminal_id: 3156`.
+    return type(value) is int and member.lower().endswith(("id", "hash", "_key", "number"))
+
+
+def _is_key(seen: Counter[Any], enough: float) -> bool:
+    """Tell whether values come back, and are not a handful of kinds."""
+    total = seen.total()
+    return total >= enough and 12 <= len(seen) <= 0.98 * total
+
+
+def features_of(found: EventMembers) -> list[Feature]:
+    """Return the features that come along, for the keys and numbers of a tenant."""
+    features = [
+        Feature("hour", "hour", "time", "hour of the day (UTC)"),
+        Feature("weekday", "weekday", "time", "day of the week (1 is Monday)"),
+    ]
+    if found.has_amount:
+        features.append(Feature("amount", _AMOUNT, "amount", "amount"))
+    for name, called in found.keys[:_RICH_MAX]:
+        features += _rich(name, called, with_amount=found.has_amount)
+    for name, called in found.keys[_RICH_MAX : _RICH_MAX + _LEAN_MAX]:
+        features += _lean(name, called)
+    if found.keys:
+        first, _ = found.keys[0]
+        for name, called in found.keys[1:_RICH_MAX]:
+            text = f"whether the {found.keys[0][1]} had this {called} within 30 days"
+            value = f'1 if seen({name}, by={first}, within="30d") else 0'
+            features.append(Feature(f"knows_{_short(name)}", value, "novelty", text))
+            text = f"different values of {found.keys[0][1]} of this {called} within a day"
+            value = f'distinct({first}, by={name}, within="24h")'
+            features.append(Feature(f"shared_{_short(name)}", value, "device", text))
+    for name in found.numbers:
+        features.append(Feature(f"number_{name}", f"number(metadata.{name})", "behaviour", name))
+    for name in found.flags:
+        value = f"1 if metadata.{name} == true else 0"
+        features.append(Feature(f"flag_{name}", value, "behaviour", name))
+    return features
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("metadata.").removesuffix(".key").replace(".", "_")
+
+
+def _lean(name: str, called: str) -> Iterator[Feature]:
+    short = _short(name)
+    for word, what in (("frauds", "labelled as fraud"), ("legits", "labelled as legitimate")):
+        text = f"events of this {called} {what} within 30 days"
+        yield Feature(f"{short}_{word}_30d", f'{word}(by={name}, within="30d")', "history", text)
+    text = f"events of this {called} within 30 days"
+    yield Feature(f"{short}_count_30d", f'count(by={name}, within="30d")', "velocity", text)
+
+
+def _rich(name: str, called: str, *, with_amount: bool) -> Iterator[Feature]:
+    short = _short(name)
+    yield from _lean(name, called)
+    text = f"events of this {called} labelled as fraud within 7 days"
+    yield Feature(f"{short}_frauds_7d", f'frauds(by={name}, within="7d")', "history", text)
+    text = f"seconds since an event of this {called} was labelled as fraud"
+    yield Feature(f"{short}_last_fraud", f"last_fraud(by={name})", "history", text)
+    for window in ("1h", "24h", "7d"):
+        text = f"events of this {called} within {window}"
+        yield Feature(f"{short}_count_{window}", f'count(by={name}, within="{window}")', "velocity", text)
+    text = f"seconds since the event of this {called} before"
+    yield Feature(f"{short}_last", f"last_seen(by={name})", "time", text)
+    if with_amount:
+        for word, window, what in (
+            ("avg", "7d", "the mean of its last 7 days"),
+            ("avg", "30d", "the mean of its last 30 days"),
+            ("max", "30d", "the largest of its last 30 days"),
+        ):
+            text = f"amount against that of the {called}: {what}"
+            value = f'{_AMOUNT} / {word}({_AMOUNT}, by={name}, within="{window}")'
+            yield Feature(f"{short}_amount_{word}_{window}", value, "amount", text)
+        text = f"amounts of this {called} within a day"
+        yield Feature(f"{short}_sum_24h", f'sum({_AMOUNT}, by={name}, within="24h")', "amount", text)

@@ -1,0 +1,98 @@
+"""What a model says of an event, on the scale of scores, and in words."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from vettance.models.feature_set import FAMILIES, Feature
+from vettance.models.trees import probability_of
+
+#: Probability and score: between them the score is linear in the log-odds, beyond them it goes on so.
+TABLE: Final = ((0.01, 20), (0.05, 45), (0.10, 60), (0.30, 75), (0.50, 85), (0.90, 95))
+#: From this score on, reasons are computed.
+REASONED_MIN: Final = 30
+REASONS_MAX: Final = 3
+_SCORE_MAX: Final = 100
+_EFFECT_MIN: Final = 0.01
+
+_POINTS: Final = [(math.log(p / (1 - p)), score) for p, score in TABLE]
+
+
+def score_of(log_odds: float) -> int:
+    """Return the score (0 to 100) of log-odds."""
+    pairs = list(itertools.pairwise(_POINTS))
+    (low, low_score), (high, high_score) = next((pair for pair in pairs if log_odds <= pair[1][0]), pairs[-1])
+    score = low_score + (log_odds - low) * (high_score - low_score) / (high - low)
+    return round(min(max(score, 0.0), float(_SCORE_MAX)))
+
+
+class ModelResult(NamedTuple):
+    """What a model said of an event, as the record keeps it. `error` says why it said nothing.
+
+    `reasons` has the codes and sentences that the answer gave; none below a score of 30, nor in shadow.
+    """
+
+    version: int
+    mode: str
+    may_block: bool
+    log_odds: float | None
+    reasons: tuple[tuple[str, str], ...] = ()
+    error: str | None = None
+
+    @property
+    def probability(self) -> float | None:
+        """The probability of fraud."""
+        return None if self.log_odds is None else probability_of(self.log_odds)
+
+    @property
+    def score(self) -> int | None:
+        """The score from 0 to 100."""
+        return None if self.log_odds is None else score_of(self.log_odds)
+
+
+class Contribution(NamedTuple):
+    """What one feature added to the log-odds of an event, in words."""
+
+    feature: str
+    value: float | None
+    effect: float
+    text: str
+
+
+def contributions_of(
+    features: Sequence[Feature], values: Sequence[float | None], effects: Sequence[float]
+) -> list[Contribution]:
+    """Return the features with an effect, the largest first."""
+    found = [
+        Contribution(one.name, value, effect, f"{one.text}: {shown(value)}")
+        for one, value, effect in zip(features, values, effects, strict=True)
+        if effect
+    ]
+    return sorted(found, key=lambda one: (-abs(one.effect), one.feature))
+
+
+def reasons_of(features: Sequence[Feature], found: Sequence[Contribution]) -> tuple[tuple[str, str], ...]:
+    """Return (code, sentence) of the families that raise the score most, at most three."""
+    family_of = {one.name: one.family for one in features}
+    families: dict[str, float] = {}
+    first: dict[str, Contribution] = {}
+    for one in found:
+        family = family_of[one.feature]
+        families[family] = families.get(family, 0.0) + one.effect
+        if one.effect > 0:
+            first.setdefault(family, one)
+    raised = sorted(
+        (name for name in first if families[name] > _EFFECT_MIN), key=lambda name: -families[name]
+    )
+    return tuple(
+        (FAMILIES[name], f"The model finds this event unusual: {first[name].text}.")
+        for name in raised[:REASONS_MAX]
+    )
+
+
+def shown(value: float | None) -> str:
+    """Write the value of a feature for people."""
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.2f}"

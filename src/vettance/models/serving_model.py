@@ -1,0 +1,72 @@
+"""A model in service for a tenant, and how its answer reaches a decision."""
+
+import enum
+import time
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from vettance.models.feature_set import FeatureSet
+from vettance.models.model_score import (
+    REASONED_MIN,
+    Contribution,
+    ModelResult,
+    contributions_of,
+    reasons_of,
+    score_of,
+)
+from vettance.models.trees import TreeModel
+from vettance.rules.unknowns import message_of
+
+#: What takes longer than this is thrown away, and said in the record.
+TIME_NS_MAX: Final = 2_000_000
+
+
+class ModelMode(enum.StrEnum):
+    """What a model may do: nothing, be recorded, or raise scores."""
+
+    OFF = "off"
+    SHADOW = "shadow"
+    ACTIVE = "active"
+
+
+class ServingModel(NamedTuple):
+    """The champion of a tenant with its features and what it may do; `fault` where it cannot be served."""
+
+    version: int
+    mode: ModelMode
+    may_block: bool
+    features: FeatureSet
+    trees: TreeModel | None
+    fault: str | None = None
+
+    def say(self, features: str, values: Sequence[float | None]) -> ModelResult:
+        """Score the values of a feature set of some digest. It does not raise."""
+        if self.trees is None:
+            return self._fail(self.fault or "there is no model")
+        if features != self.features.digest:
+            return self._fail("the model was made from other features")
+        try:
+            began_ns = time.perf_counter_ns()
+            log_odds = self.trees.log_odds(values)
+            if not -1e6 < log_odds < 1e6:
+                return self._fail("the model gave no number")
+            if time.perf_counter_ns() - began_ns > TIME_NS_MAX:
+                return self._fail("the model took too long")
+            reasons: tuple[tuple[str, str], ...] = ()
+            if self.mode is ModelMode.ACTIVE and score_of(log_odds) >= REASONED_MIN:
+                reasons = reasons_of(self.features.features, self.explain(values))
+        except Exception as error:  # noqa: BLE001  The rules answer alone then.
+            return self._fail(message_of(error))
+        return ModelResult(self.version, self.mode, self.may_block, log_odds, reasons)
+
+    def explain(self, values: Sequence[float | None]) -> list[Contribution]:
+        """Return what each feature added, the largest first."""
+        assert self.trees is not None
+        return contributions_of(self.features.features, values, self.trees.contributions(values))
+
+    def _fail(self, error: str) -> ModelResult:
+        return ModelResult(self.version, self.mode, self.may_block, None, (), error)
+
+
+#: By tenant, those that are in service.
+ServingModels = dict[str, ServingModel]
