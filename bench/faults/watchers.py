@@ -138,6 +138,6 @@ def written_errors(folder: Path) -> list[str]:
                 if said.get("level") == "error" and said["event"] not in _EXPECTED_ERRORS:
                     kinds = [one["type"] for one in said.get("exception", [])]
                     if "vettance.db.engine.StoreDown" not in kinds:
-                        what = f"{said['event']} {' '.join(kinds)}"
+                        what = " ".join([said["event"], *filter(None, [said.get("work")]), *kinds])
                         found[what] = found.get(what, 0) + 1
     return [f"logged {count} times: {what}" for what, count in found.items()]

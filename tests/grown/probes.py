@@ -26,6 +26,8 @@ _AUTO_EXPLAIN: Final = {
 #: Lists of any length are one text, whatever numbers the places behind them have.
 _PLACE: Final = re.compile(r"\$\d+")
 _LISTED: Final = re.compile(r"\((?:\?, )*\?\)|\((?:\$\d+, )*\$\d+\)")
+#: Rows of one insert: any number of them is one text, and the cost is that of one row.
+_ROWS: Final = re.compile(r"VALUES \(\?, …\)(?:, \(\?, …\))+")
 _OURS: Final = re.compile(r"\s*(?:SELECT|INSERT|UPDATE|DELETE|WITH)\b")
 #: Questions about no table of ours.
 _BESIDE: Final = re.compile(r"set_config|pg_|FROM unnest\(\$1::text\[\], \$2::text\[\]\) AS asked")
@@ -46,6 +48,9 @@ class Probe:
         """Note a run of a text."""
         # Lists of several lengths are one text, and so are the numbers of the places behind them.
         whole, text = text, _PLACE.sub("?", _LISTED.sub("(?, …)", text))
+        if (rows := _ROWS.search(text)) is not None:
+            cost //= rows[0].count("…")
+            text = _ROWS.sub("VALUES (?, …)", text)
         if self.is_open and _OURS.match(text) and not _BESIDE.search(text):
             if cost >= self.dearest[text] and plan is not None:
                 self.plans[text] = plan()

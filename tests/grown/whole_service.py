@@ -20,6 +20,8 @@ from vettance.history.entity_graph import EntityNode
 from vettance.history.entity_neighbours import EntityNeighbours
 from vettance.outbox import MessageType
 from vettance.reviews.review import ReviewOutcome, Settlement
+from vettance.models.serving_model import ModelMode
+from vettance.models.sql import ModelSetting, save_setting
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING
 from vettance.server.application import Service
@@ -102,6 +104,18 @@ class Grown:
         return await self.call("GET", path)
 
 
+#: A rule of the tenants' own, which puts the device of each round on a list.
+_LISTING = """
+  - id: listed-by-rule
+    name: Listed by rule
+    when: event.name == 'user.login'
+    score: 1
+    reason: LISTED_BY_RULE
+    explanation: The rounds of this test are listed.
+    adds: {list: block, type: DEVICE, for: 1d}
+"""
+
+
 async def _found_tenants(store: Store) -> tuple[list[str], str]:
     """Make the tenants, with the AML product, and a key of the first."""
     now_ms = time.time_ns() // 1_000_000
@@ -116,8 +130,10 @@ async def _found_tenants(store: Store) -> tuple[list[str], str]:
             throttle=1_000_000,
             quota=100_000_000,
         )
-        rules = DECIDING.insert(name, 1, load_pack_text("fraud"), "The default pack.", now_ms)
-        await store.write(tenants_sql.insert_tenant(tenant, now_ms), rules)
+        rules = DECIDING.insert(name, 1, load_pack_text("fraud") + _LISTING, "A pack.", now_ms)
+        # With the first label a service begins to record features, once, and makes the memory anew for that.
+        model = save_setting(ModelSetting(name, ModelMode.OFF))
+        await store.write(tenants_sql.insert_tenant(tenant, now_ms), rules, model)
     text = make_key(live=False)
     digest = key_digest(SECRET, text)
     key = Key(id="key_" + "1" * 32, tenant=names[0], digest=digest, hint=key_hint(text), created_at_ms=1)
