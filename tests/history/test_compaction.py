@@ -15,7 +15,7 @@ from vettance.fairness.isolation import failing
 from vettance.history.compaction import BUSY_CHUNKS, LOOK_S, Compactor
 from vettance.history.result_page import Order
 from vettance.history.search_criteria import criteria
-from vettance.history.segment import BITS
+from vettance.history.segment import BITS, SEARCHED_BITS
 from vettance.retention.erasure import Eraser
 from vettance.terms import sql as terms_sql
 
@@ -124,6 +124,42 @@ def test_a_text_that_another_process_has_numbered_for_another_field_is_found(arc
         assert [term.fields for term in await store.terms()] == [fields]
 
     archive.runner.run(scene())
+
+
+class FindableMeanwhile(Numbered):
+    """A store in which somebody else makes a text findable just before this process does."""
+
+    async def write(self, *statements: Statement) -> list[int]:
+        if any(one.sql.startswith("INSERT INTO term_search") for one in statements):
+            for term in await self.terms():
+                if not term.fields & SEARCHED_BITS:
+                    seen = term._replace(fields=BITS["session_id"])
+                    await self._store.write(
+                        terms_sql.make_findable(self._tenant, seen, SEARCHED_BITS),
+                        *terms_sql.insert_term_search([seen]),
+                    )
+        return await self._store.write(*statements)
+
+
+def test_a_text_that_another_process_makes_findable_at_the_same_time_is_findable_once(
+    either: Archive,
+) -> None:
+    tenant = either.tenant()
+    store = FindableMeanwhile(either, tenant, "4711")
+
+    async def scene() -> None:
+        await either.write(tenant, Made(country="4711"), START_MS)[1]
+        assert await Compactor(store, {}).compact(tenant, 1) == 1
+        await either.write(tenant, Made(customer_id="4711"), START_MS + 1)[1]
+        assert await Compactor(store, {}).compact(tenant, 1) == 1
+        page = await either.finder.find(
+            tenant, criteria(search="4711"), Order.EVALUATED, 0, CHUNK, descending=True
+        )
+        assert page.total == 1
+        (term,) = await store.terms()
+        assert term.fields == sum(BITS[name] for name in ("customer_id", "country", "session_id"))
+
+    either.runner.run(scene())
 
 
 def test_a_tenant_whose_chunks_cannot_be_stored_holds_up_no_other_and_is_tried_again(either: Archive) -> None:

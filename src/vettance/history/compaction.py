@@ -1,6 +1,7 @@
 """Stores logged decisions by columns, in steps so small that no request waits for them."""
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -200,10 +201,13 @@ class Compactor:
             if not fields & ~term.fields:
                 continue
             wide = known[value] = term._replace(fields=term.fields | fields)
-            statements = [terms_sql.widen_term(tenant, wide)]
             if not term.fields & SEARCHED_BITS and wide.fields & SEARCHED_BITS:
-                statements += terms_sql.insert_term_search([wide])
-            await self._store.write(*statements)
+                with contextlib.suppress(Clash, Lost):  # Another process has made it findable.
+                    await self._store.write(
+                        terms_sql.make_findable(tenant, wide, SEARCHED_BITS),
+                        *terms_sql.insert_term_search([wide]),
+                    )
+            await self._store.write(terms_sql.widen_term(tenant, wide))
 
     async def _known(self, tenant: str, values: Sequence[str]) -> dict[str, terms_sql.Term]:
         known: dict[str, terms_sql.Term] = {}

@@ -85,6 +85,17 @@ def widen_term(tenant: str, term: Term) -> Statement:
     )
 
 
+def make_findable(tenant: str, term: Term, searched: int) -> Statement:
+    """Note the first of the `searched` fields that a term was seen in; `Lost` when another process has."""
+    return Statement(
+        "UPDATE term SET fields = fields | ? WHERE tenant = ? AND id = ? AND fields & ? = 0",
+        (term.fields, tenant, term.id, searched),
+        tenant=tenant,
+        tables=TERM,
+        rows=1,
+    )
+
+
 def insert_term_search(terms: Iterable[Term]) -> Iterator[Statement]:
     """Make terms findable by any part of them, in folded case."""
     for rows in _grouped([(term.id, term.value.casefold()) for term in terms]):
