@@ -18,10 +18,10 @@ from vettance.deployment.connect import connect_store
 from vettance.history.compaction import Compactor
 from vettance.history.entity_graph import EntityNode
 from vettance.history.entity_neighbours import EntityNeighbours
-from vettance.outbox import MessageType
-from vettance.reviews.review import ReviewOutcome, Settlement
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, save_setting
+from vettance.outbox import MessageType
+from vettance.reviews.review import ReviewOutcome, Settlement
 from vettance.rules.packs import load_pack_text
 from vettance.rules.sql import DECIDING
 from vettance.server.application import Service
