@@ -2,6 +2,7 @@
 
     python bench aml rules [--customers 10000] [--days 60] [--seed 9001]   recall, false alerts
     python bench aml other [--customers 2000]        the same on money of another generator
+    python bench aml rules --times 150 --currency JPY    with other sums (--planted: of what is planted only)
     python bench aml graph                           what a hub costs in the graph
     python bench aml http [--seconds 20] [--workers 2]   events a second through the service
     python bench aml start [--events 500000]         what a start takes
@@ -100,6 +101,22 @@ def others(customers: int, days: int, seed: int) -> Labelled:
     """Give the same of the other generator, in `other_money.py`."""
     for told in Other(customers, days, seed, max(2, round(3 * customers / 1000))).events():
         yield told.typology, told.case, told.who, told.body, int(told.at_s * 1000)
+
+
+_MONEY = ("amount", "balanceAfter", "declaredMonthlyIncome", "invoiceAmount", "marketValue")
+
+
+def scaled(events: Labelled, times: float, currency: str | None, *, planted: bool) -> Labelled:
+    """Give events with other sums of money; with `planted` only those of laundering, whose incomes stay."""
+    for kind, case, customer, body, at_ms in events:
+        metadata = dict(body["metadata"])
+        if case or not planted:
+            for name in _MONEY:
+                if name in metadata and not (planted and name == "declaredMonthlyIncome"):
+                    metadata[name] = round(float(metadata[name]) * times, 2)
+        if currency is not None and "amount" in metadata:
+            metadata["currency"] = currency
+        yield kind, case, customer, {**body, "metadata": metadata}, at_ms
 
 
 def measure_rules(events: Labelled, customers: int, days: int) -> None:
@@ -281,15 +298,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("bench-data"))
+    parser.add_argument("--times", type=float, default=1.0, help="what money is multiplied by")
+    parser.add_argument("--currency", help="the currency that events name")
+    parser.add_argument("--planted", action="store_true", help="multiply what is planted only")
     parser.add_argument("--tx", type=Path)
     parser.add_argument("--nodes", type=Path)
     options = parser.parse_args()
     about = machine()
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load']} at the start\n")
-    if options.part == "rules":
-        measure_rules(ours(options.customers, options.days, options.seed), options.customers, options.days)
-    elif options.part == "other":
-        measure_rules(others(options.customers, options.days, options.seed), options.customers, options.days)
+    if options.part in ("rules", "other"):
+        events = (ours if options.part == "rules" else others)(options.customers, options.days, options.seed)
+        events = scaled(events, options.times, options.currency, planted=options.planted)
+        measure_rules(events, options.customers, options.days)
     elif options.part == "graph":
         measure_graph()
     elif options.part == "start":

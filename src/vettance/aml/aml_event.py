@@ -39,17 +39,18 @@ class AmlCategory(enum.StrEnum):
 class TransferHistory(msgspec.Struct, frozen=True, gc=False):
     """What the recent transfers of the tenant say of an event; filled in by the memory, not by the door.
 
-    `sender` and `receiver` name the two parties however their accounts are called; `…_own` tells whether that
-    is a customer who was reported of, `…_segment` what was said of it. `pair_is_new`: no transfer
+    `sender` and `receiver` name the two parties however their accounts are called; `…_own` tells whether
+    that is a customer who was reported of, `…_segment` what was said of it. `pair_is_new`: no transfer
     between them in this direction was seen for 90 days. `idle_days`: since the party's event before this
     one; `awake_hours`: since it came back from 30 days of silence. `cycle` counts the parties of a circle
-    that this transfer closes, `chain` the hops that one sum has made through it, `gathered` the accounts over
-    which money of one source meets again here, `grid` the senders that share two receivers with this one.
-    `mirror` is this sum as a share of the closest one received within a day. `repeats` counts
-    the similar transfers of a day between the two, `split_days` the days since the receiver last collected a
-    sum in parts from anybody. `benford` is the chi-square of
-    the first digits of the party's amounts, from 50 amounts on. `path` names the parties of the circle or
-    chain. Keys of parties are `p:` and an id, or `a:` and an account where nobody's id is known.
+    that this transfer closes (`old_cycle` also where they dealt with each other before), `chain` the hops
+    that one sum has made through it, `gathered` the accounts over which money of one source meets again
+    here, `grid` the senders that share two receivers with this one. `mirror` is this sum as a share of the
+    closest one received within a day. `repeats` counts the similar transfers of a day between the two,
+    `split_days` the days since the receiver last collected a sum in parts from anybody. `benford` is the
+    chi-square of the first digits of the party's amounts, from 50 amounts on. `path` names the parties of
+    the circle or chain. Keys of parties are `p:` and an id, or `a:` and an account where nobody's id is
+    known.
     """
 
     party: str | None = None
@@ -65,6 +66,7 @@ class TransferHistory(msgspec.Struct, frozen=True, gc=False):
     awake_hours: float | None = None
     watched_days: float | None = None
     cycle: int = 0
+    old_cycle: int = 0
     chain: int = 0
     gathered: int = 0
     grid: int = 0

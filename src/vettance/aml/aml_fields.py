@@ -1,15 +1,21 @@
 """What an AML event states, read however a tenant spells it; one small reader for each name of a rule."""
 
+import math
 from collections.abc import Callable
 from typing import Final
 
 from vettance.aml.aml_event import AmlEvent
+from vettance.aml.transfer import Transfer
 from vettance.clock import DAY_MS, HOUR_MS
+from vettance.reference.currencies import REPORTING_LIMITS, Currencies
 from vettance.reference.jurisdictions import country_of
 from vettance.wire.payload import read_moment
 
 #: What many laws have banks report: 10,000 (31 CFR 1010.311 in dollars; Directive (EU) 2015/849 in euros).
 THRESHOLD: Final = 10_000
+#: Amounts of this worth, or more, are round where they are multiples of `_ROUND`, by their currency's scale.
+_ROUND_MIN: Final = 200
+_ROUND: Final = 50
 BIRTH_MEMBERS: Final = ("dateOfBirth", "date_of_birth", "birthDate", "birth_date", "dob")
 _YEAR_MS: Final = 365.2425 * 24 * HOUR_MS
 
@@ -18,28 +24,78 @@ def category(event: AmlEvent) -> str | None:
     return event.category.value if event.category is not None else None
 
 
-def near_threshold(event: AmlEvent) -> bool:
-    amount = event.transfer.amount
-    return event.transfer.moves and amount is not None and 0.9 * THRESHOLD <= amount < THRESHOLD
+def worth_of(currencies: Currencies) -> Callable[[AmlEvent], float | None]:
+    """Read what the amount weighs among the bounds of rules."""
+
+    def read(event: AmlEvent) -> float | None:
+        amount = event.transfer.amount
+        return None if amount is None else amount / currencies.scale(event.transfer.currency)
+
+    return read
 
 
-def below_threshold(event: AmlEvent) -> bool:
-    amount = event.transfer.amount
-    return event.transfer.moves and amount is not None and 0.6 * THRESHOLD <= amount < THRESHOLD
+def income_worth_of(currencies: Currencies) -> Callable[[AmlEvent], float | None]:
+    """Read the same of the declared income, which is in the currency of the event."""
+
+    def read(event: AmlEvent) -> float | None:
+        income = event.transfer.income
+        return None if income is None else income / currencies.scale(event.transfer.currency)
+
+    return read
 
 
-def cash_below(event: AmlEvent) -> bool:
-    transfer = event.transfer
-    return transfer.incoming and transfer.cash and (transfer.amount or 0) < THRESHOLD
+def below_limit(currencies: Currencies, share: float) -> Callable[[AmlEvent], bool]:
+    """Tell whether an amount is below 10,000 or the limit of its currency, and at least that share of it."""
+
+    def read(event: AmlEvent) -> bool:
+        amount = event.transfer.amount
+        if not event.transfer.moves or amount is None:
+            return False
+        limit = THRESHOLD * currencies.scale(event.transfer.currency)
+        by_law = _limit(currencies, event.transfer)
+        return share * limit <= amount < limit or share * by_law <= amount < by_law
+
+    return read
 
 
-def round_sum(event: AmlEvent) -> bool:
-    amount = event.transfer.amount
-    return event.transfer.moves and amount is not None and amount >= 1000 and amount % 500 == 0
+def cash_below(currencies: Currencies) -> Callable[[AmlEvent], bool]:
+    """Tell whether cash is paid in below 10,000, or below the limit of its currency."""
+
+    def read(event: AmlEvent) -> bool:
+        transfer = event.transfer
+        return transfer.incoming and transfer.cash and (transfer.amount or 0) < _limit(currencies, transfer)
+
+    return read
 
 
-def large(event: AmlEvent) -> bool:
-    return event.transfer.moves and (event.transfer.amount or 0) >= THRESHOLD
+def large(currencies: Currencies) -> Callable[[AmlEvent], bool]:
+    """Tell whether an amount reaches 10,000, or the limit of its currency."""
+
+    def read(event: AmlEvent) -> bool:
+        transfer = event.transfer
+        return transfer.moves and (transfer.amount or 0) >= _limit(currencies, transfer)
+
+    return read
+
+
+def _limit(currencies: Currencies, transfer: Transfer) -> float:
+    limit = THRESHOLD * currencies.scale(transfer.currency)
+    return REPORTING_LIMITS.get(transfer.currency, limit) if transfer.currency is not None else limit
+
+
+def round_sum(currencies: Currencies) -> Callable[[AmlEvent], bool]:
+    """Tell whether an amount is a round sum in its own currency, and neither cash nor a price."""
+
+    def read(event: AmlEvent) -> bool:
+        transfer = event.transfer
+        if not transfer.moves or transfer.amount is None or transfer.cash or transfer.buys:
+            return False
+        scale = currencies.scale(transfer.currency)
+        # Banknotes go by tens: of 150 to the dollar, half of 5,000 is what 50 is here.
+        step = _ROUND if scale == 1 else _ROUND / 2 * 10 ** math.floor(math.log10(scale))
+        return transfer.amount >= _ROUND_MIN * scale and transfer.amount % step == 0
+
+    return read
 
 
 def place(event: AmlEvent) -> str | None:

@@ -174,6 +174,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
     told = "out" if transfer.outgoing else "in"
     edge = graph.add(sender, receiver, event.occurred_at_ms, transfer.amount, told, PAIR_MS)
     circle = graph.cycle(edge)
+    old_circle = circle or graph.cycle(edge, known=True)
     split_ms = graph.nodes[receiver].split_ms
     payer, payee = book.own.get(sender), book.own.get(receiver)
     return TransferHistory(
@@ -190,6 +191,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
         awake_hours=awake,
         watched_days=watched,
         cycle=len(circle),
+        old_cycle=len(old_circle),
         chain=edge.depth,
         gathered=graph.gathered(edge),
         grid=graph.grid(edge),
@@ -200,7 +202,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
         if split_ms is not None and not transfer.buys
         else None,
         benford=benford,
-        path=circle or (edge.path if edge.depth > 1 else ()),
+        path=old_circle or (edge.path if edge.depth > 1 else ()),
     )
 
 

@@ -18,7 +18,6 @@ from vettance.commands import (
     show,
 )
 from vettance.db.engine import Store
-from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset_cli import Versions
 from vettance.rules.version_cli import tenant_option
 from vettance.snoozes.cli import add_snooze_commands
@@ -89,8 +88,7 @@ def _context(data: str | None) -> Context:
     from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
     settings = settings_of(data)
-    countries = Jurisdictions(settings.aml_call_for_action, settings.aml_high_risk, settings.aml_sanctioned)
-    return aml_context(countries, MemoryVelocity())
+    return aml_context(settings.jurisdictions, MemoryVelocity())
 
 
 add_snooze_commands(aml, sql.RULE_SETS)

@@ -31,14 +31,15 @@ _WORDS: Final = {
     "incoming": "coming in",
     "outgoing": "going out",
     "cash": "in cash",
-    "near_threshold": "within 10 % below 10,000",
-    "below_threshold": "from 6,000 to below 10,000",
-    "cash_below_threshold": "in cash below 10,000",
+    "near_threshold": "within 10 % below a reporting limit",
+    "below_threshold": "from 60 % of a reporting limit to below it",
+    "cash_below_threshold": "in cash below a reporting limit",
     "round_sum": "of round sums",
     "repayment": "of repayments",
     "adds_instrument": "of new instruments",
     "place.high_risk": "with high-risk jurisdictions",
     "wages": "of pay",
+    "worth": "amount",
 }
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
@@ -79,9 +80,11 @@ class EvidenceWriter:
         counted = dict(zip(compiled.plan.aggregate_names, answers, strict=True))
         values = {name: known[name] for name in checked.names if known.get(name) is not None}
         values |= {found.text: counted[found.text] for found in checked.aggregates}
+        worth = known.get("worth")
+        scale = event.transfer.amount / worth if worth and event.transfer.amount is not None else 1.0
         parts = [_money(event)]
         for found in checked.aggregates:
-            if (said := _said(found, counted[found.text])) is not None and said not in parts:
+            if (said := _said(found, counted[found.text], scale)) is not None and said not in parts:
                 parts.append(said)
         parts += _shape(event, checked.names)
         said = "; ".join(part for part in parts if part)
@@ -107,11 +110,13 @@ def _name(party: str) -> str:
     return party.partition(":")[2]
 
 
-def _said(found: AggregateExpression, value: Value) -> str | None:
-    """Say one aggregate in words; what counted nothing says nothing."""
+def _said(found: AggregateExpression, value: Value, scale: float) -> str | None:
+    """Say one aggregate in words, money in the currency of the event; what counted nothing says nothing."""
     pattern = AGGREGATES[found.kind].phrase
     if pattern is None or type(value) not in (int, float) or not value:
         return None
+    if found.value is not None and found.value.text == "worth" and type(value) in (int, float):
+        value = float(value) * scale
     which = f" {_condition(found.condition)}" if found.condition is not None else ""
     what = (
         _WORDS.get(found.value.text, found.value.text.replace("_", " ").replace(".", " "))
@@ -142,7 +147,7 @@ def _span(seconds: float) -> str:
 
 def _shape(event: AmlEvent, names: Sequence[str]) -> list[str]:
     trail, said = event.trail, []
-    if "cycle" in names and trail.cycle:
+    if "cycle" in names and trail.old_cycle:
         said.append(f"the circle is {' → '.join(map(_name, (*trail.path, trail.path[0])))}")
     elif "chain" in names and trail.chain > 1:
         said.append(f"hop {trail.chain} of {' → '.join(map(_name, trail.path))}")
@@ -155,7 +160,7 @@ def _shape(event: AmlEvent, names: Sequence[str]) -> list[str]:
     if "awake_hours" in names and trail.awake_hours is not None:
         said.append(f"back for {_span(max(1.0, trail.awake_hours * 3600))} after a month or more of silence")
     transfer = event.transfer
-    if "customer.income" in names and transfer.income is not None:
+    if not {"customer.income", "customer.income_worth"}.isdisjoint(names) and transfer.income is not None:
         said.append(f"declared are {transfer.income:,.2f} a month")
     if "account.age_days" in names and transfer.age_days is not None:
         said.append(f"the account is {transfer.age_days:.0f} days old")

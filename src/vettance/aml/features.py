@@ -7,19 +7,20 @@ from vettance.aml.aml_event import AmlCategory, AmlEvent
 from vettance.aml.aml_fields import (
     adds_instrument,
     age_years,
-    below_threshold,
+    below_limit,
     cash_below,
     category,
     coordinate,
     country,
     description,
     hour,
+    income_worth_of,
     instrument,
     large,
-    near_threshold,
     place,
     round_sum,
     weekday,
+    worth_of,
 )
 from vettance.decisions.value_domains import (
     ADDRESS,
@@ -31,6 +32,7 @@ from vettance.decisions.value_domains import (
     MEASURED,
     MOMENT,
 )
+from vettance.reference.currencies import Currencies
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.domain import (
     ANYTHING,
@@ -186,11 +188,87 @@ def _transfer_fields() -> tuple[Field, ...]:
         _plain("market_value", "transfer.market_value", "What the goods are worth.", number, ANYTHING),
         Field("instrument", Type.TEXT, instrument, "The card, wallet or mandate used or added."),
         Field("adds_instrument", flag, adds_instrument, "Whether a payment instrument is added or changed."),
-        Field("near_threshold", flag, near_threshold, "Whether the amount is within 10 % below 10,000."),
-        Field("below_threshold", flag, below_threshold, "Whether the amount is from 6,000 to below 10,000."),
-        Field("cash_below_threshold", flag, cash_below, "Whether less than 10,000 is paid in as cash."),
-        Field("round_sum", flag, round_sum, "Whether it is a multiple of 500, from 1,000 on."),
-        Field("large_sum", flag, large, "Whether it is 10,000 or more."),
+    )
+
+
+def _money_fields(currencies: Currencies) -> tuple[Field, ...]:
+    number, flag = Type.NUMBER, Type.BOOL
+    return (
+        Field(
+            "worth",
+            number,
+            worth_of(currencies),
+            "The amount in units of about a dollar or euro, by the scale of its currency.",
+            domain=NOT_NEGATIVE,
+        ),
+        Field(
+            "customer.income_worth",
+            number,
+            income_worth_of(currencies),
+            "The declared income or turnover of a month in the same units.",
+            domain=ANYTHING,
+        ),
+        Field(
+            "near_threshold",
+            flag,
+            below_limit(currencies, 0.9),
+            "Whether the amount is within 10 % below 10,000, or below the limit of its currency.",
+        ),
+        Field(
+            "below_threshold",
+            flag,
+            below_limit(currencies, 0.6),
+            "Whether the amount is from 6,000 to below 10,000, or so of the limit of its currency.",
+        ),
+        Field(
+            "cash_below_threshold",
+            flag,
+            cash_below(currencies),
+            "Whether less than 10,000, or the limit of its currency, is paid in as cash.",
+        ),
+        Field(
+            "round_sum",
+            flag,
+            round_sum(currencies),
+            "Whether it is a multiple of 50 from 200 on, by its currency, and neither cash nor a purchase.",
+        ),
+        Field(
+            "large_sum",
+            flag,
+            large(currencies),
+            "Whether it is 10,000 or the limit of its currency, or more.",
+        ),
+    )
+
+
+def _shape_fields() -> tuple[Field, ...]:
+    number = Type.NUMBER
+    return (
+        _plain(
+            "cycle", "trail.cycle", "Parties of a circle that this transfer closes, else 0.", number, COUNT
+        ),
+        _plain(
+            "old_cycle",
+            "trail.old_cycle",
+            "The same where some of them have dealt with each other before.",
+            number,
+            COUNT,
+        ),
+        _plain("chain", "trail.chain", "Hops that one sum has made up to and with this one.", number, COUNT),
+        _plain(
+            "gathered",
+            "trail.gathered",
+            "Parties over which money of one source meets again here.",
+            number,
+            COUNT,
+        ),
+        _plain(
+            "grid",
+            "trail.grid",
+            "Senders that pay this receiver and two others of this sender.",
+            number,
+            COUNT,
+        ),
     )
 
 
@@ -233,24 +311,7 @@ def _trail_fields() -> tuple[Field, ...]:
         _plain(
             "watched_days", "trail.watched_days", "Days since the tenant's first event.", number, MEASURED
         ),
-        _plain(
-            "cycle", "trail.cycle", "Parties of a circle that this transfer closes, else 0.", number, COUNT
-        ),
-        _plain("chain", "trail.chain", "Hops that one sum has made up to and with this one.", number, COUNT),
-        _plain(
-            "gathered",
-            "trail.gathered",
-            "Parties over which money of one source meets again here.",
-            number,
-            COUNT,
-        ),
-        _plain(
-            "grid",
-            "trail.grid",
-            "Senders that pay this receiver and two others of this sender.",
-            number,
-            COUNT,
-        ),
+        *_shape_fields(),
         _plain("mirror", "trail.mirror", "Share of the closest sum received within a day.", number),
         _plain(
             "repeats",
@@ -320,12 +381,14 @@ _NAMESPACES: Final = (
 
 def aml_schema(jurisdictions: Jurisdictions | None = None) -> Schema:
     """Return the names of AML rules; `jurisdictions` says which countries count as what."""
+    jurisdictions = jurisdictions or Jurisdictions()
     return Schema(
         (
             *_event_fields(),
             *_transfer_fields(),
+            *_money_fields(Currencies(jurisdictions.scales)),
             *_trail_fields(),
-            *_jurisdiction_fields(jurisdictions or Jurisdictions()),
+            *_jurisdiction_fields(jurisdictions),
         ),
         _NAMESPACES,
     )

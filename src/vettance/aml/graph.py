@@ -21,7 +21,7 @@ PARTIES_MAX: Final = 7  # A longer circle is not looked for.
 CHAIN_MAX: Final = 8  # A longer chain counts as this one.
 KNOWN_MAX: Final = 2_048  # Receivers remembered of one account; the least recent one is forgotten beyond.
 
-AMOUNT_MIN: Final = 500  # Smaller sums, in whatever unit the tenant sends, make no circle and no chain.
+LIKE_MIN: Final = 0.2  # Sums of one shape differ by no more than this, whatever unit the tenant sends.
 CYCLE_MS: Final = 14 * DAY_MS
 CHAIN_GAP_MS: Final = 3 * DAY_MS
 MEET_MS: Final = 7 * DAY_MS
@@ -36,8 +36,6 @@ HANDED_ON_MIN: Final = 0.7
 HANDED_ON_MAX: Final = 1.05
 # Who takes in more transfers than this within the gap of a chain is a shop or an employer, not a link.
 LINK_TRANSFERS_MAX: Final = 12
-#: Sums from here on make a circle even between parties who have dealt with each other before.
-LARGE_MIN: Final = 5_000
 
 
 class GraphEdge(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -136,7 +134,7 @@ class Graph:
             # One out for one in: forgetting many at once would make that one transfer slow.
             del payer.known[next(iter(payer.known))]
         path: tuple[str, ...] = (sender, receiver)
-        if amount >= AMOUNT_MIN and (before := _handed_on(payer, receiver, at_ms, amount)) is not None:
+        if (before := _handed_on(payer, receiver, at_ms, amount)) is not None:
             path = (*before.path[-CHAIN_MAX:], receiver)
         edge = GraphEdge(sender, receiver, at_ms, amount, told, is_new, path)
         ins.append(edge)
@@ -144,12 +142,13 @@ class Graph:
             del ins[:EDGES_MAX]
         return edge
 
-    def cycle(self, edge: GraphEdge) -> tuple[str, ...]:
+    def cycle(self, edge: GraphEdge, *, known: bool = False) -> tuple[str, ...]:
         """Return the parties of a circle of at least three that this transfer closes, else nothing.
 
-        Money went from the receiver over the others to the sender, each sum handed on within `CYCLE_MS`.
+        Money went from the receiver over the others to the sender, each sum handed on within `CYCLE_MS`. Each
+        party paid the next one for the first time; with `known` they may have dealt with each other before.
         """
-        if edge.amount < AMOUNT_MIN or edge.sender == edge.receiver:
+        if edge.sender == edge.receiver or not (known or edge.is_new):
             return ()
         looks = LOOKS_MAX
         nodes, since_ms = self.nodes, edge.at_ms - CYCLE_MS
@@ -165,7 +164,7 @@ class Graph:
                     return ()
                 if not since_ms <= before.at_ms <= last.at_ms or not _hands_on(before, last.amount):
                     continue
-                if not (before.is_new and edge.is_new) and edge.amount < LARGE_MIN:
+                if not (known or before.is_new):
                     continue
                 if before.sender == edge.receiver:
                     if len(parties) >= 2:
@@ -203,7 +202,7 @@ class Graph:
 
     def grid(self, edge: GraphEdge) -> int:
         """Count the senders (this one included) that pay both this receiver and two others of this sender."""
-        if not edge.is_new or edge.amount < AMOUNT_MIN:
+        if not edge.is_new:
             return 0
         beside = {other.sender for other in self._recent(edge)} - {edge.sender}
         if len(beside) < 2:
@@ -219,7 +218,7 @@ class Graph:
             senders = {
                 other.sender
                 for other in payee.ins[-EDGES_MAX:]
-                if other.amount >= AMOUNT_MIN and other.is_new and abs(edge.at_ms - other.at_ms) <= MEET_MS
+                if other.is_new and _is_like(other, edge) and abs(edge.at_ms - other.at_ms) <= MEET_MS
             }
             for sender in senders & beside:
                 shared[sender] += 1
@@ -242,7 +241,7 @@ class Graph:
     def _recent(self, edge: GraphEdge) -> Iterator[GraphEdge]:
         """Give the latest new transfers to the receiver of this one that are worth looking at."""
         for other in self.nodes[edge.receiver].ins[-EDGES_MAX:]:
-            if other.is_new and other.amount >= AMOUNT_MIN and abs(edge.at_ms - other.at_ms) <= MEET_MS:
+            if other.is_new and _is_like(other, edge) and abs(edge.at_ms - other.at_ms) <= MEET_MS:
                 yield other
 
     def merge(self, alias: str, key: str) -> None:
@@ -274,7 +273,8 @@ def _handed_on(payer: GraphNode, receiver: str, at_ms: int, amount: float) -> Gr
 
 
 def _hands_on(before: GraphEdge, amount: float) -> bool:
-    return (
-        before.amount >= AMOUNT_MIN
-        and HANDED_ON_MIN * before.amount <= amount <= HANDED_ON_MAX * before.amount
-    )
+    return HANDED_ON_MIN * before.amount <= amount <= HANDED_ON_MAX * before.amount
+
+
+def _is_like(other: GraphEdge, edge: GraphEdge) -> bool:
+    return LIKE_MIN * edge.amount <= other.amount <= edge.amount / LIKE_MIN

@@ -5,6 +5,7 @@ from typing import Final
 from vettance.aml.aml_fields import BIRTH_MEMBERS
 from vettance.aml.features import aml_schema
 from vettance.aml.member_spellings import KNOWN_MEMBERS, SPELLINGS
+from vettance.reference.currencies import CURRENCIES_DATE, REPORTING_LIMITS, SCALES
 from vettance.reference.jurisdictions import CALL_FOR_ACTION, INCREASED_MONITORING, LISTS_DATE, SANCTIONED
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
@@ -16,8 +17,8 @@ A tenant's AML events are watched by these rules from the first event on. A rule
 **{review}** alerts by itself; weaker ones are hints, and three or more of different reasons alert together
 when their scores add up to it. Rules in shadow mode are recorded only. `REVIEW` beside a score means: it
 alerts whatever its weight, and is never suppressed. Severities: MEDIUM from {medium}, HIGH from {high},
-CRITICAL from {critical}. Amounts are in whatever unit the tenant sends; the bounds are meant for euros or
-dollars.
+CRITICAL from {critical}. Bounds are meant for euros or
+dollars, and amounts of other currencies are scaled (see *Currencies*).
 
 Alerts that officers close as mistakes lower the weight of their rule, and keep the same typology of the same
 customer quiet for 30 days. An event that repeats an open alert of the last 7 days joins it.
@@ -43,7 +44,7 @@ _BORN: Final = (
 
 #: The typologies of AMLSim and of the indicators of FATF and Egmont, and the rules that find them.
 TYPOLOGY_RULES: Final = (
-    ("Structuring", ("structuring", "structuring-slow", "structuring-cash")),
+    ("Structuring", ("structuring", "structuring-slow", "structuring-cash", "cash-alike")),
     ("Smurfing", ("smurfing", "smurfing-small")),
     ("Fan-in", ("fan-in", "split-transfers", "pays-collector")),
     ("Fan-out", ("fan-out",)),
@@ -52,10 +53,13 @@ TYPOLOGY_RULES: Final = (
     ("Gather-scatter", ("gather-scatter",)),
     ("Bipartite", ("bipartite",)),
     ("Stack (layering)", ("layering-chain",)),
-    ("Rapid in and out", ("rapid-in-out", "mirror", "mirror-less-commission")),
+    ("Rapid in and out", ("rapid-in-out", "pass-through", "mirror", "mirror-less-commission")),
     ("Funnel account", ("funnel-account",)),
     ("Dormant account reactivated", ("dormant-large", "dormant-burst", "dormant-unseen")),
-    ("High-risk jurisdiction", ("high-risk-large", "high-risk-in-parts", "high-risk-new-corridor")),
+    (
+        "High-risk jurisdiction",
+        ("high-risk-large", "high-risk-in-parts", "high-risk-unlike", "high-risk-new-corridor"),
+    ),
     ("Call for action, embargo", ("call-for-action", "embargo")),
     ("Round amounts", ("round-amounts",)),
     ("Velocity burst against the own habit", ("velocity-burst", "volume-jump")),
@@ -108,6 +112,7 @@ def aml_pack_page() -> str:
         ),
         _MEMBERS + "".join(f"| `{name}` | {_also(name)} | {doc} |\n" for name, doc in KNOWN_MEMBERS) + _BORN,
         _countries(),
+        _currencies(),
         "## Typologies\n\n| Typology | Rules |\n|---|---|\n"
         + "".join(f"| {name} | {_named(rules)} |\n" for name, rules in TYPOLOGY_RULES),
         "## Beside Tazama's public catalogue\n\n"
@@ -146,6 +151,23 @@ def _countries() -> str:
     return head + "".join(
         f"| {name} | `{setting}` | {', '.join(sorted(codes))} | {source} |\n"
         for name, setting, codes, source in rows
+    )
+
+
+def _currencies() -> str:
+    scales = ", ".join(f"{code} {scale:,g}" for code, scale in sorted(SCALES.items()))
+    limits = ", ".join(f"{code} {limit:,g}" for code, limit in sorted(REPORTING_LIMITS.items()))
+    return (
+        "## Currencies\n\n"
+        "The bounds of these rules are meant for dollars and euros. `worth` is an amount divided by the "
+        "scale of its currency: how many units weigh as one dollar, rounded to two digits (yearly averages "
+        "of 2024). Currencies within a factor of two of the dollar, unknown ones, and amounts without a "
+        "currency count as they are. `VETTANCE_AML_SCALES` replaces scales; `*` in it is meant for "
+        "everything that has none: `*=100` where cents are sent.\n\n"
+        f"Scales: {scales}.\n\n"
+        "Sums kept below a threshold of reporting are looked for below 10,000 (by that scale) and below what "
+        f"the law of a currency says (as of {CURRENCIES_DATE}; each law is named in "
+        f"`reference/currencies.py`): {limits}.\n"
     )
 
 

@@ -1,7 +1,7 @@
 """Jurisdictions that rules speak of: dated lists, each with its publisher, replaceable by settings."""
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -21,11 +21,15 @@ LISTS_DATE: Final = "2025-10-24"
 
 
 class Jurisdictions(msgspec.Struct, frozen=True):
-    """Which countries count as what, as ISO 3166-1 alpha-2 codes."""
+    """Which countries count as what, as ISO 3166-1 alpha-2 codes, and what their money weighs.
+
+    `scales` replace those of `currencies.py`.
+    """
 
     call_for_action: frozenset[str] = frozenset(CALL_FOR_ACTION)
     high_risk: frozenset[str] = frozenset(INCREASED_MONITORING)
     sanctioned: frozenset[str] = frozenset(SANCTIONED)
+    scales: Mapping[str, float] = {}
 
 
 def read_codes(text: str) -> frozenset[str]:

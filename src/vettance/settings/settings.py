@@ -8,9 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from vettance.reference.jurisdictions import Jurisdictions, read_codes
+from vettance.reference.jurisdictions import Jurisdictions
+from vettance.settings.aml_settings import AML_ROWS, read_jurisdictions
 from vettance.settings.oidc_settings import ROLE_CLAIM, SCOPES, OidcSettings, read_oidc
 from vettance.settings.retention_policy import Policy
+from vettance.settings.setting_row import SettingRow
 from vettance.settings.urls import read_collector_url, read_database_url, read_name_servers, read_redis_url
 from vettance.telemetry.shared_counters import SEARCHERS_MAX
 from vettance.wire.numbers import read_whole
@@ -41,9 +43,6 @@ class SettingsError(Exception):
     """A setting that cannot be used; the message names it and says what it takes."""
 
 
-_COUNTRIES = Jurisdictions()
-
-
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one process, read once at its start."""
 
@@ -68,23 +67,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     unsafe_webhooks: bool = False
     name_servers: tuple[str, ...] = ()
     searchers: int = 1
-    aml_call_for_action: frozenset[str] = _COUNTRIES.call_for_action
-    aml_high_risk: frozenset[str] = _COUNTRIES.high_risk
-    aml_sanctioned: frozenset[str] = _COUNTRIES.sanctioned
-
-    @property
-    def jurisdictions(self) -> Jurisdictions:
-        """The countries that AML rules look out for."""
-        return Jurisdictions(self.aml_call_for_action, self.aml_high_risk, self.aml_sanctioned)
-
-
-class SettingRow(msgspec.Struct, frozen=True):
-    """One row of the table of settings."""
-
-    variable: str
-    takes: str
-    default: str
-    meaning: str
+    jurisdictions: Jurisdictions = Jurisdictions()
 
 
 SETTINGS = (
@@ -209,24 +192,7 @@ SETTINGS = (
         "each takes 25 to 90 MB beside what all share, by how many names it has met. With 0, threads of the "
         "answering process search, and slow down its other answers.",
     ),
-    SettingRow(
-        "VETTANCE_AML_CALL_FOR_ACTION",
-        "country codes (ISO 3166-1)",
-        "KP, IR, MM",
-        "Jurisdictions to or from which every transfer alerts (FATF, call for action, 24 October 2025).",
-    ),
-    SettingRow(
-        "VETTANCE_AML_HIGH_RISK",
-        "country codes (ISO 3166-1)",
-        "AO, BG, BO, CD, CI, CM, DZ, HT, KE, LA, LB, MC, NA, NP, SS, SY, VE, VG, VN, YE",
-        "Jurisdictions to or from which large sums alert (FATF, increased monitoring, 24 October 2025).",
-    ),
-    SettingRow(
-        "VETTANCE_AML_SANCTIONED",
-        "country codes (ISO 3166-1)",
-        "CU, IR, KP",
-        "Jurisdictions under a general embargo (OFAC, 31 CFR 510, 515 and 560, October 2025).",
-    ),
+    *AML_ROWS,
 )
 
 
@@ -268,9 +234,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         unsafe_webhooks=unsafe == "1",
         name_servers=_name_servers(environ),
         searchers=_read_searchers(environ),
-        aml_call_for_action=_countries(environ, "VETTANCE_AML_CALL_FOR_ACTION", _COUNTRIES.call_for_action),
-        aml_high_risk=_countries(environ, "VETTANCE_AML_HIGH_RISK", _COUNTRIES.high_risk),
-        aml_sanctioned=_countries(environ, "VETTANCE_AML_SANCTIONED", _COUNTRIES.sanctioned),
+        jurisdictions=_jurisdictions(environ),
     )
 
 
@@ -304,14 +268,11 @@ def _name_servers(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(text.split(",")) if text else ()
 
 
-def _countries(environ: Mapping[str, str], variable: str, default: frozenset[str]) -> frozenset[str]:
-    text = environ.get(variable)
-    if text is None:
-        return default
+def _jurisdictions(environ: Mapping[str, str]) -> Jurisdictions:
     try:
-        return read_codes(text)
+        return read_jurisdictions(environ)
     except ValueError as error:
-        raise SettingsError(f"{variable} must list ISO 3166-1 codes: {error}") from None
+        raise SettingsError(str(error)) from None
 
 
 def _collector(environ: Mapping[str, str]) -> str | None:

@@ -1,0 +1,92 @@
+"""What the default pack finds does not depend on the currency, nor on the unit that a tenant sends."""
+
+from typing import Any
+
+import pytest
+
+from vettance.aml.aml_event import read_taken_aml_event
+from vettance.aml.aml_memory import AmlMemory
+from vettance.aml.features import aml_schema
+from vettance.aml.findings import judge
+from vettance.reference.currencies import SCALES, Currencies, read_scales
+from vettance.reference.jurisdictions import Jurisdictions
+from vettance.rules.packs import load_pack
+from vettance.rules.ruleset import compile_ruleset
+from vettance.settings.settings import SettingsError, read_settings
+from vettance.velocity.memory.memory_velocity import MemoryVelocity
+
+HOUR_MS = 3_600_000
+START_MS = 1_767_225_600_000
+PACK = load_pack("aml")
+
+
+def found(sums: list[float], currency: str | None, scales: dict[str, float] | None = None) -> set[str]:
+    """Name the typologies that deposits of a person within a day give."""
+    compiled = compile_ruleset(PACK, aml_schema(Jurisdictions(scales=scales or {})))
+    memory = AmlMemory(MemoryVelocity())
+    memory.install("t", compiled.plan)
+    names: set[str] = set()
+    for number, amount in enumerate(sums):
+        metadata: dict[str, Any] = {"amount": amount, "segment": "person", "direction": "in"}
+        if currency is not None:
+            metadata["currency"] = currency
+        at_ms = START_MS + number * HOUR_MS
+        body = {
+            "eventName": "deposit",
+            "eventCategory": "TRANSACTION",
+            "externalEventId": str(number),
+            "customer": {"externalId": "c"},
+            "metadata": metadata,
+            "sourceReportedAt": at_ms / 1000,
+        }
+        event = memory.follow("t", read_taken_aml_event(body, at_ms))
+        facts = compiled.facts(event)
+        answer = memory.observe("t", str(number), at_ms, compiled.observe(facts))
+        fired, failed = compiled.run(facts, answer.values)
+        assert not failed
+        names |= {finding.typology for finding in judge(PACK, fired, {}, event)} if fired else set()
+    return names
+
+
+@pytest.mark.parametrize(
+    ("sums", "currency"),
+    [
+        ([9_500] * 3, None),
+        ([9_500] * 3, "EUR"),
+        ([9_500 * 150] * 3, "JPY"),  # Below 10,000 dollars in yen.
+        ([1_900_000] * 3, "jpy"),  # Below what the law of Japan names.
+        ([48_000] * 3, "ZAR"),
+        ([2.9e3] * 3, "KWD"),
+    ],
+)
+def test_sums_just_below_a_limit_are_found_in_every_currency(sums: list[float], currency: str | None) -> None:
+    assert "STRUCTURING" in found(sums, currency)
+
+
+@pytest.mark.parametrize("currency", ["JPY", "KRW", "IDR"])
+def test_small_sums_of_a_currency_with_large_numbers_alert_nobody(currency: str) -> None:
+    sums = [50 * SCALES[currency] + number for number in range(5)]
+    assert not found(sums, currency)
+
+
+def test_a_setting_gives_scales_to_what_the_table_does_not_know() -> None:
+    cents = [950_000.0] * 3
+    assert "STRUCTURING" not in found(cents, None)
+    assert "STRUCTURING" in found(cents, None, {"*": 100})
+    assert "STRUCTURING" in found([9_500 * 7.0] * 3, "XXP", {"XXP": 7})
+    assert Currencies({"JPY": 200, "*": 3}).scale("JPY") == 200
+    assert Currencies({"*": 3}).scale("EUR") == Currencies({"*": 3}).scale(None) == 3
+
+
+def test_scales_are_read_from_the_environment() -> None:
+    assert read_settings({"VETTANCE_AML_SCALES": "jpy=160, *=100"}).jurisdictions.scales == {
+        "JPY": 160,
+        "*": 100,
+    }
+    assert read_scales("") == {}
+
+
+@pytest.mark.parametrize("text", ["JPY", "JPY=", "JPY=0", "JPY=-1", "JPY=nan", "J=1", "¥=150", "JPY=1e99"])
+def test_a_scale_that_says_nothing_is_refused_with_its_text(text: str) -> None:
+    with pytest.raises(SettingsError, match="VETTANCE_AML_SCALES"):
+        read_settings({"VETTANCE_AML_SCALES": text})
