@@ -153,6 +153,7 @@ COLD: Final = {
     "quality/sql.py:select_ends": _START,
     "quality/sql.py:select_newest_decision": _START,
     "quality/sql.py:sweep": _REMOVING,
+    "terms/sql.py:make_findable": "One row by its key, for a text that was in no searched field before.",
     "tenants/sql.py:demand_settings": _KEPT,
     "tenants/sql.py:select_settings": _KEPT,
     "tenants/sql.py:insert_key": _KEPT,
