@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: oidc-provider screenshots clients typescript chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
+.PHONY: dist oidc-provider screenshots clients typescript chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
 help:  ## List the targets
 	@grep -E '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,8 +40,8 @@ faults: $(READY)  ## Break the service in every way, for about an hour, and look
 	$(BIN)/python bench faults --stage servers --rounds 100 $(FAULTS_ARGS)
 
 lint: $(READY)  ## Formatting, lints, types, import contracts
-	$(BIN)/ruff format --check src tests bench clients
-	$(BIN)/ruff check src tests bench clients
+	$(BIN)/ruff format --check src tests bench clients release
+	$(BIN)/ruff check src tests bench clients release
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
@@ -111,6 +111,9 @@ test: lint chromium typescript oidc-provider  ## Everything CI runs
 	  || VETTANCE_TEST_ENGINE=postgres $(BIN)/pytest $(AT_ONCE) $(ON_BOTH) \
 	  --deselect tests/webhooks/test_api.py::test_a_stop_takes_no_longer_than_promised_though_a_receiver_hangs; }'
 
+dist: $(READY)  ## Build the packages of a release into dist/, try them in clean environments, describe and check them
+	$(BIN)/python -m release $(DIST_ARGS)
+
 lock:  ## Resolve the dependencies again and write the lock files (needs uv)
 	uv pip compile --quiet --upgrade --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command "make lock" --python-version 3.11 pyproject.toml --all-extras -o requirements.lock
@@ -120,6 +123,11 @@ lock:  ## Resolve the dependencies again and write the lock files (needs uv)
 	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
 	  --custom-compile-command "make lock" --python-version 3.11 --group build -c requirements-dev.lock \
 	  -o requirements-build.lock
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock" --python-version 3.11 --group release -o requirements-release.lock
+	uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --custom-compile-command "make lock" --python-version 3.11 clients/python/pyproject.toml --all-extras \
+	  -o clients/python/requirements.lock
 
 clean:  ## Remove what the targets made
 	rm -rf .venv demo-data bench-data fault-data fuzz-data vettance-data .mypy_cache .ruff_cache .pytest_cache

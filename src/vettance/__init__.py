@@ -1,3 +1,3 @@
 """Vettance: a fraud and AML risk service that decides product events in milliseconds."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

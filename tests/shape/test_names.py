@@ -36,6 +36,7 @@ OTHER_TESTS = {
     "docs": "pages whose commands and tables must be true",
     "grown": "statements on a store that has grown",
     "packs": "the fraud pack as authors and customers meet it",
+    "release": "what a release is made of, in release/",
     "shape": "the shape of the source",
     "texts": "texts of every length and script through every endpoint",
 }

@@ -1,0 +1,1 @@
+"""What a release is made of: packages, their trial, bills of materials, licences, vulnerabilities."""
