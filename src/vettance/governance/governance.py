@@ -1,6 +1,6 @@
 """The parts of the life of rules, put together: what checks documents, and the doors of both kinds."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from vettance.aml.monitor import Monitor
@@ -51,10 +51,12 @@ class Governance:
         await self.checker.close()
 
 
-def _ids_of(decider: Evaluator | Monitor) -> Callable[[str], Iterable[str]]:
+def _ids_of(decider: Evaluator | Monitor) -> Callable[[str], Awaitable[Iterable[str]]]:
     """Return what names the rules of a tenant that are in force."""
 
-    def ids_of(tenant: str) -> Iterable[str]:
+    async def ids_of(tenant: str) -> Iterable[str]:
+        if isinstance(decider, Monitor) and tenant not in decider.rules:
+            await decider.prepare(tenant)  # AML rules are read for the first event of a tenant.
         active = decider.rules.get(tenant)
         return () if active is None else (rule.id for rule in active.ruleset.rules)
 

@@ -1,6 +1,6 @@
 """The doors of snoozes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from vettance import clock
 from vettance.db.engine import Lost, Store
@@ -58,7 +58,7 @@ class SnoozeDoors:
         ids: IdSource,
         mirror: SnoozeMirror,
         kind: str,
-        rules_of: Callable[[str], Iterable[str]],
+        rules_of: Callable[[str], Awaitable[Iterable[str]]],
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
@@ -129,7 +129,7 @@ class SnoozeDoors:
     async def add(self, call: Call) -> RouteReply:
         """POST /rules/snoozes."""
         tenant, now_ms = call.tenant.id, self._now_ms()
-        said = read_snooze(call.json(), self._rules_of(tenant), now_ms)
+        said = read_snooze(call.json(), await self._rules_of(tenant), now_ms)
         if len(self._mirror.books[self._kind].get(tenant, ())) >= SNOOZES_MAX:
             raise Conflict(
                 f"There are {SNOOZES_MAX:,} snoozes, as many as there can be. End some.",
