@@ -12,7 +12,7 @@ import msgspec
 
 from vettance import clock
 from vettance.clock import DAY_MS
-from vettance.db.engine import Store, StoreDown
+from vettance.db.engine import Clash, Lost, Store, StoreDown
 from vettance.fairness.isolation import Isolation
 from vettance.learning import sql
 from vettance.learning.change_models import enter_model, find_setting, save_failure, save_features
@@ -71,7 +71,8 @@ class ModelKeeper:
             setting = settings.get(tenant) or ModelSetting(tenant)
             if not self._isolation.is_due(tenant) or (setting.mode is ModelMode.OFF and not setting.wanted):
                 continue
-            with self._isolation.of(tenant):
+            # Of two processes that lead for a moment one is first; the other looks again in a second.
+            with self._isolation.of(tenant), contextlib.suppress(Clash, Lost):
                 if not can_train():
                     if setting.wanted:
                         known = await find_setting(self._store, tenant)
