@@ -15,7 +15,7 @@ import msgspec
 
 from vettance.aml.aml_rule_context import aml_context
 from vettance.aml.sql import RULE_SETS
-from vettance.decisions.fraud_rule_context import fraud_context
+from vettance.decisions.rule_context import fraud_context
 from vettance.deployment.connect import connect_velocity
 from vettance.governance.checked_document import check_document
 from vettance.reference.jurisdictions import Jurisdictions

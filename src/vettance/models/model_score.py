@@ -1,12 +1,11 @@
 """What a model says of an event, on the scale of scores, and in words."""
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from vettance.models.feature_set import FAMILIES, Feature
-from vettance.models.trees import probability_of
+from vettance.models.trees import log_odds_of, probability_of
 
 #: Probability and score: between them the score is linear in the log-odds, beyond them it goes on so.
 TABLE: Final = ((0.01, 20), (0.05, 45), (0.10, 60), (0.30, 75), (0.50, 85), (0.90, 95))
@@ -16,7 +15,7 @@ REASONS_MAX: Final = 3
 _SCORE_MAX: Final = 100
 _EFFECT_MIN: Final = 0.01
 
-_POINTS: Final = [(math.log(p / (1 - p)), score) for p, score in TABLE]
+_POINTS: Final = [(log_odds_of(p), score) for p, score in TABLE]
 
 
 def score_of(log_odds: float) -> int:

@@ -89,6 +89,11 @@ def probability_of(log_odds: float) -> float:
     return exp / (1 + exp)
 
 
+def log_odds_of(probability: float) -> float:
+    """Return the log-odds of a probability above 0 and below 1."""
+    return math.log(probability / (1 - probability))
+
+
 def _check_node(node: Node, features: int) -> int:
     """Count the nodes of a tree. Raises `ValueError` for what is none."""
     if len(node) == _SPLIT:

@@ -15,7 +15,7 @@ DEPTH_MAX: Final = 20  # An event may be 10 deep (the limit of its objects) insi
 NODES_MAX: Final = 100_000
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})", re.ASCII)
-_FLOAT = re.compile(r"[-+]?[0-9]{1,18}\.[0-9]{0,18}(?:[eE][-+][0-9]{1,3})?", re.ASCII)
+_FLOAT = re.compile(r"(?:[-+]?[0-9]{1,18}\.[0-9]{0,18}|\.[0-9]{1,18})(?:[eE][-+][0-9]{1,3})?", re.ASCII)
 _WORDS: Final = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),

@@ -335,7 +335,7 @@ class _Layout:
         return effect
 
     def test(self, place: Node, where: str) -> RuleTest:
-        members = self.members(place, where, ("name", "given", "event", "fires", "now"))
+        members = self.members(place, where, ("name", "given", "event", "fires", "now", "model"))
         fires = self.required(place, members, "fires", f"{where}.")
         if fires is not None and type(fires.value) is not bool:
             self.note(fires, f"{where}.fires", "must be true or false")
@@ -347,6 +347,7 @@ class _Layout:
             fires=fires is not None and fires.value is True,
             given=tuple(self.given(item, f"{where}.given[{index}]") for index, item in enumerate(given)),
             now_ms=self.moment(members.get("now"), f"{where}.now"),
+            probability=self.probability(members.get("model"), f"{where}.model"),
         )
 
     def event(self, place: Node, where: str) -> JSON:
@@ -369,6 +370,18 @@ class _Layout:
         if given.at_ms + (given.repeat - 1) * given.every_ms > 0:
             self.note(place, where, "the repetitions reach beyond the tested event")
         return given
+
+    def probability(self, place: Node | None, where: str) -> float | None:
+        if place is None or place.value is None:
+            return None
+        members = self.members(place, where, ("probability",))
+        member = self.required(place, members, "probability", f"{where}.")
+        if member is None:
+            return None
+        if type(member.value) in (int, float) and 0 < member.value < 1:
+            return float(member.value)
+        self.note(member, f"{where}.probability", "must be a number above 0 and below 1")
+        return None
 
     def moment(self, place: Node | None, where: str) -> int | None:
         if place is None or place.value is None:

@@ -12,7 +12,7 @@ from vettance.rules.language import CheckedText, check
 from vettance.rules.plan_builder import TooManyAggregates
 from vettance.rules.rule import Fault, Rule, RuleSet, RuleSetRefused
 from vettance.rules.schema import Schema
-from vettance.rules.trial import FailedTest, Parse, events_of, try_rule
+from vettance.rules.trial import FailedTest, Parse, PretendedModel, events_of, try_rule
 from vettance.velocity.port import Velocity
 
 COST_MAX: Final = 150_000  # Of a rule set, in units of about 20 ns: 3 ms for each event, aggregates included.
@@ -23,13 +23,15 @@ class Context(NamedTuple):
     """What a kind of rule set is checked with: its names, how tests are run, and the pack to build on.
 
     `parse(body, now_ms)` makes an event of the body of a test; it may raise a `Refusal`. `make_velocity`
-    makes an empty state engine.
+    makes an empty state engine. `pretend_model` gives, by their names, the values that rules see of a model
+    that says a probability; without it there are no models for events of this kind.
     """
 
     schema: Schema
     parse: Parse
     make_velocity: Callable[[], Velocity]
     pack: Pack | None = None
+    pretend_model: PretendedModel | None = None
 
 
 class TestResult(NamedTuple):
@@ -221,7 +223,7 @@ def _try(
     results: list[TestResult] = []
     for index, (rule, checked, marks) in enumerate(good):
         for number, test in enumerate(rule.tests):
-            miss = try_rule(compiled, index, checked, test, context.parse, velocity)
+            miss = try_rule(compiled, index, checked, test, context.parse, velocity, context.pretend_model)
             results.append(TestResult(rule.id, test.name, miss))
             if miss is None:
                 continue

@@ -41,13 +41,18 @@ class EarlierEvents(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RuleTest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a rule promises about one event. `now_ms` (Unix milliseconds) sets its time."""
+    """What a rule promises about one event.
+
+    `now_ms` (Unix milliseconds) sets its time, `probability` what the tenant's model says of it; without one
+    there is no model.
+    """
 
     name: str
     event: JSON
     fires: bool
     given: tuple[EarlierEvents, ...] = ()
     now_ms: int | None = None
+    probability: float | None = None
 
 
 #: The lists that a rule may add to, and what it may put there.

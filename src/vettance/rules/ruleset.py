@@ -100,6 +100,8 @@ def _test_out(test: RuleTest) -> JSON:
         members["now"] = timestamp(test.now_ms)
     if test.given:
         members["given"] = [_given_out(given) for given in test.given]
+    if test.probability is not None:
+        members["model"] = _Inline(probability=test.probability)
     return members | {"event": _Inline(test.event), "fires": test.fires}
 
 

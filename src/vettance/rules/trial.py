@@ -1,7 +1,7 @@
 """Trials: runs the tests that a rule brings along, with the compiled rule set and a real state engine."""
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.errors import Refusal
@@ -15,6 +15,7 @@ NOW_MS: Final = int(dt.datetime(2026, 1, 15, 12, tzinfo=dt.UTC).timestamp() * 10
 _TENANT: Final = "trial"
 
 Parse = Callable[[JSON, int], Any]
+PretendedModel = Callable[[float], Mapping[str, Any]]
 
 
 class FailedTest(NamedTuple):
@@ -31,8 +32,11 @@ def try_rule(
     test: RuleTest,
     parse: Parse,
     velocity: Velocity,
+    pretend_model: PretendedModel | None = None,
 ) -> FailedTest | None:
     """Run one test of rule `index`, whose text is `checked`. Return None when it passes."""
+    if test.probability is not None and pretend_model is None:
+        return FailedTest("events of this kind have no model; leave out model")
     now_ms = NOW_MS if test.now_ms is None else test.now_ms
     moments = [
         (now_ms + given.at_ms + number * given.every_ms, given, number)
@@ -54,6 +58,10 @@ def try_rule(
         details = "; ".join(f"{path}: {message}" for path, message in refusal.details.items())
         return FailedTest(f"an event of this test is refused: {details or refusal.message}")
     answer = velocity.observe(_TENANT, "tested", now_ms, compiled.observe(facts))
+    if test.probability is not None and pretend_model is not None:
+        # As for a real event: the model speaks after the aggregates, and before the rules.
+        model = pretend_model(test.probability)
+        facts = tuple(model.get(name, value) for name, value in zip(compiled.fact_names, facts, strict=True))
     fired, failures = compiled.run(facts, answer.values)
     saw = _seen_by(checked, compiled, facts, answer.values)
     for failed, message in failures:
@@ -92,4 +100,4 @@ def events_of(test: RuleTest) -> int:
     return 1 + sum(given.repeat for given in test.given)
 
 
-__all__ = ["NOW_MS", "FailedTest", "Parse", "events_of", "numbered", "try_rule"]
+__all__ = ["NOW_MS", "FailedTest", "Parse", "PretendedModel", "events_of", "numbered", "try_rule"]
