@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.aml.watched_money import WatchedMoney, bank_of, watch_money
 from tests.live import Caller, Service
 
 
@@ -23,3 +24,9 @@ def other_officer(service: Service) -> Caller:
     caller = Caller(service, tenant_id, key)
     service.wait_for(lambda: caller.get("/api/v1/aml/cases").status == 200)
     return caller
+
+
+@pytest.fixture(scope="module")
+def money(service: Service) -> WatchedMoney:
+    """A bank whose month was watched by the default pack."""
+    return watch_money(bank_of(service, "Month of money"), customers=40, seed=7)

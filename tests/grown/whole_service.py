@@ -353,9 +353,10 @@ async def _review(one: Grown, decision: str) -> None:
 async def _quality(one: Grown) -> None:
     """Count what is new, and ask what the rules are worth."""
     tenant = f"ten_{1:032x}"
-    await one.service.quality.counter.catch_up(tenant)
-    await one.service.quality.desk.report(tenant, None, None)
-    await one.service.quality.desk.days(tenant, "hits", 0, 86_400_000)
+    for quality in one.service.measures.quality:
+        await quality.counter.catch_up(tenant)
+        await quality.desk.report(tenant, None, None)
+        await quality.desk.days(tenant, "hits", 0, 86_400_000)
 
 
 async def _watch(one: Grown, number: int) -> None:

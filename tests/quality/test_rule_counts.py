@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.decisions.decision import DecisionRecordData, Outcome
+from vettance.quality.count_decisions import run_of
 from vettance.quality.rule_counts import DAY_S, HOUR_S, CountKey, Counts, add_up, labelled, measures_of
 from vettance.quality.rule_quality import by_rule, quality_of
 from vettance.quality.wilson import share_of
@@ -51,7 +52,7 @@ def test_counts_are_those_of_a_naive_recount(decided: list[Any]) -> None:
     counts: Counts = {}
     for fired, outcome, at_ms, fraud, amount in decided:
         sent = {"metadata": {"amount": amount, "currency": "eur"}}
-        measures = measures_of(RULES, record(fired, outcome), sent)
+        measures = measures_of(RULES, run_of(record(fired, outcome), sent))
         add_up(counts, measures, at_ms)
         if fraud is not None:
             add_up(counts, labelled(measures, 1, fraud=not fraud), at_ms)

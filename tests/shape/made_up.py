@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from vettance.db.tables import AML_RULESET, Table
+from vettance.db.tables import AML_RULE_COUNT, AML_RULE_COUNTED, AML_RULE_LAST_HIT, AML_RULESET, Table
 from vettance.history.search_criteria import criteria
 from vettance.retention.deletion_sql import TenantTable
 from vettance.retention.sql import CLASSES
@@ -18,6 +18,9 @@ from vettance.retention.stored_texts import REWRITTEN, TextColumns
 #: Arguments whose type alone does not say what they can be, by function and name.
 NAMED: Final[dict[str, Any]] = {
     "RowFilter.columns": (("state", "OPEN"),),
+    "RuleCountTables.counted": AML_RULE_COUNTED,
+    "RuleCountTables.counts": AML_RULE_COUNT,
+    "RuleCountTables.last_hits": AML_RULE_LAST_HIT,
     "count_of_tenant.table": "job",
     "count_old.one": CLASSES[0],
     "empty_newest.columns": [("body", True), ("settled_at_ms", False)],

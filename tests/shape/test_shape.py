@@ -30,6 +30,8 @@ VERBS = {
     "run_backtests.py",
     "case_review.py",
     "count_rules.py",
+    "count_decisions.py",
+    "count_alerts.py",
     "change_feed.py",
     "check_documents.py",
     "governance.py",

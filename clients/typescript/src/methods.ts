@@ -4,6 +4,7 @@ import type {
   AlertPage,
   AmlAlertAnswer,
   AmlEventBody,
+  AmlQualityAnswer,
   AmlSnoozeBody,
   AssignBody,
   BacktestAccepted,
@@ -144,11 +145,12 @@ const LIST_AML_RULE_SNOOZES: Endpoint = { name: "listAmlRuleSnoozes", method: "G
 const CREATE_AML_RULE_SNOOZE: Endpoint = { name: "createAmlRuleSnooze", method: "POST", path: "/api/v1/aml/rules/snoozes", repeat: "with_key" };
 const DELETE_AML_RULE_SNOOZE: Endpoint = { name: "deleteAmlRuleSnooze", method: "DELETE", path: "/api/v1/aml/rules/snoozes/{id}", repeat: "always" };
 const GET_RULE_QUALITY: Endpoint = { name: "getRuleQuality", method: "GET", path: "/api/v1/rules/quality", repeat: "always" };
-const LIST_MODELS: Endpoint = { name: "listModels", method: "GET", path: "/api/v1/models", repeat: "always" };
-const GET_MODEL: Endpoint = { name: "getModel", method: "GET", path: "/api/v1/models/{version}", repeat: "always" };
+const GET_AML_RULE_QUALITY: Endpoint = { name: "getAmlRuleQuality", method: "GET", path: "/api/v1/aml/rules/quality", repeat: "always" };
 const CREATE_BACKTEST: Endpoint = { name: "createBacktest", method: "POST", path: "/api/v1/backtests", repeat: "with_key" };
 const GET_BACKTEST: Endpoint = { name: "getBacktest", method: "GET", path: "/api/v1/backtests/{backtestId}", repeat: "always" };
 const DELETE_BACKTEST: Endpoint = { name: "deleteBacktest", method: "DELETE", path: "/api/v1/backtests/{backtestId}", repeat: "always" };
+const LIST_MODELS: Endpoint = { name: "listModels", method: "GET", path: "/api/v1/models", repeat: "always" };
+const GET_MODEL: Endpoint = { name: "getModel", method: "GET", path: "/api/v1/models/{version}", repeat: "always" };
 const QUEUE_EVENT: Endpoint = { name: "queueEvent", method: "POST", path: "/api/v1/events/async", repeat: "with_key" };
 const GET_JOB: Endpoint = { name: "getJob", method: "GET", path: "/api/v1/events/jobs/{jobId}", repeat: "always" };
 const CREATE_AML_EVENT: Endpoint = { name: "createAmlEvent", method: "POST", path: "/api/v1/aml/events", repeat: "always" };
@@ -812,30 +814,12 @@ export class Methods extends Caller {
   }
 
   /**
-   * Models of the tenant.
+   * What each AML rule is worth.
    *
-   * `GET /api/v1/models`
+   * `GET /api/v1/aml/rules/quality`
    */
-  listModels(query: { page?: number | undefined; limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; cursor?: string | undefined } = {}, options: Options = {}): Promise<ModelPage> {
-    return this.call(LIST_MODELS, [], query, undefined, options);
-  }
-
-  /**
-   * All pages, row by row: Models of the tenant.
-   *
-   * `GET /api/v1/models`
-   */
-  iterateModels(query: { limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined } = {}, options: Options = {}): AsyncIterableIterator<ModelAnswer> {
-    return this.rows(LIST_MODELS, [], query, options);
-  }
-
-  /**
-   * One model with its card.
-   *
-   * `GET /api/v1/models/{version}`
-   */
-  getModel(version: string, options: Options = {}): Promise<ModelAnswer> {
-    return this.call(GET_MODEL, [version], undefined, undefined, options);
+  getAmlRuleQuality(query: { from?: Time | undefined; to?: Time | undefined } = {}, options: Options = {}): Promise<AmlQualityAnswer> {
+    return this.call(GET_AML_RULE_QUALITY, [], query, undefined, options);
   }
 
   /**
@@ -863,6 +847,33 @@ export class Methods extends Caller {
    */
   deleteBacktest(backtestId: string, options: Options = {}): Promise<BacktestAnswer> {
     return this.call(DELETE_BACKTEST, [backtestId], undefined, undefined, options);
+  }
+
+  /**
+   * Models of the tenant.
+   *
+   * `GET /api/v1/models`
+   */
+  listModels(query: { page?: number | undefined; limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; cursor?: string | undefined } = {}, options: Options = {}): Promise<ModelPage> {
+    return this.call(LIST_MODELS, [], query, undefined, options);
+  }
+
+  /**
+   * All pages, row by row: Models of the tenant.
+   *
+   * `GET /api/v1/models`
+   */
+  iterateModels(query: { limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined } = {}, options: Options = {}): AsyncIterableIterator<ModelAnswer> {
+    return this.rows(LIST_MODELS, [], query, options);
+  }
+
+  /**
+   * One model with its card.
+   *
+   * `GET /api/v1/models/{version}`
+   */
+  getModel(version: string, options: Options = {}): Promise<ModelAnswer> {
+    return this.call(GET_MODEL, [version], undefined, undefined, options);
   }
 
   /**

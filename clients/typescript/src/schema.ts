@@ -917,32 +917,15 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/models": {
+    "/api/v1/aml/rules/quality": {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        /** Models of the tenant */
-        get: operations["get_models"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/models/{version}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** One model with its card */
-        get: operations["get_models_version"];
+        /** What each AML rule is worth */
+        get: operations["get_aml_rules_quality"];
         put?: never;
         post?: never;
         delete?: never;
@@ -981,6 +964,40 @@ export interface paths {
         post?: never;
         /** Cancel a backtest */
         delete: operations["delete_backtests_backtest_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Models of the tenant */
+        get: operations["get_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One model with its card */
+        get: operations["get_models_version"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1347,6 +1364,15 @@ export interface components {
          */
         AlertState: "CLOSED" | "OPEN";
         /**
+         * AlertsAnswer
+         * @description Alerts that were raised in the span, and what the cases of those that are closed turned out to be.
+         */
+        AlertsAnswer: {
+            raised: number;
+            trueMatches: number;
+            falsePositives: number;
+        };
+        /**
          * AmlAlertAnswer
          * @description An alert with where it stands. `figures` holds every value that made it.
          */
@@ -1420,6 +1446,56 @@ export interface components {
              * @default null
              */
             payload?: Record<string, never> | null;
+        };
+        /**
+         * AmlQualityAnswer
+         * @description What the AML rules of a tenant did in a span: events by their own time, alerts by when they came up.
+         *
+         *         `from` and `to` are the whole hours, or days, that are counted. `complete` is false while events from
+         *         before this was counted are still being counted.
+         */
+        AmlQualityAnswer: {
+            from: string;
+            to: string;
+            complete: boolean;
+            events: number;
+            alerted: number;
+            alerts: components["schemas"]["AlertsAnswer"];
+            rules: components["schemas"]["AmlRuleQualityAnswer"][];
+        };
+        /**
+         * AmlRuleQualityAnswer
+         * @description What one rule did in the span; a rule that is no longer in the rule set has the mode `gone`.
+         *
+         *         `alerts` are those it raised, `joined` those that another rule raised when it fired with it. `precision`
+         *         is the share of true matches among the resolved ones that it raised. `alerted` counts the hits on events
+         *         that are behind an alert.
+         */
+        AmlRuleQualityAnswer: {
+            ruleId: string;
+            name: string;
+            mode: string;
+            hits: number;
+            share: number;
+            trend: components["schemas"]["TrendAnswer"];
+            alerted: number;
+            alerts: components["schemas"]["AlertsAnswer"];
+            joined: components["schemas"]["AlertsAnswer"];
+            precision: components["schemas"]["ShareAnswer"] | null;
+            alone: number;
+            overlap: components["schemas"]["OverlapAnswer"][];
+            lastHitAt: string | null;
+            shadow: components["schemas"]["AmlShadowQuality"];
+            failures: number;
+            costUs: number | null;
+            remarks: string[];
+        };
+        /**
+         * AmlShadowQuality
+         * @description Hits that were recorded and had no effect: of shadow rules, and outside a roll-out.
+         */
+        AmlShadowQuality: {
+            hits: number;
         };
         /**
          * AmlSnoozeBody
@@ -3642,9 +3718,13 @@ export type Action = components['schemas']['Action'];
 export type AlertOrigin = components['schemas']['AlertOrigin'];
 export type AlertPage = components['schemas']['AlertPage'];
 export type AlertState = components['schemas']['AlertState'];
+export type AlertsAnswer = components['schemas']['AlertsAnswer'];
 export type AmlAlertAnswer = components['schemas']['AmlAlertAnswer'];
 export type AmlCategory = components['schemas']['AmlCategory'];
 export type AmlEventBody = components['schemas']['AmlEventBody'];
+export type AmlQualityAnswer = components['schemas']['AmlQualityAnswer'];
+export type AmlRuleQualityAnswer = components['schemas']['AmlRuleQualityAnswer'];
+export type AmlShadowQuality = components['schemas']['AmlShadowQuality'];
 export type AmlSnoozeBody = components['schemas']['AmlSnoozeBody'];
 export type AssignBody = components['schemas']['AssignBody'];
 export type AttemptAnswer = components['schemas']['AttemptAnswer'];
@@ -6705,17 +6785,13 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
-    get_models: {
+    get_aml_rules_quality: {
         parameters: {
             query?: {
-                /** @description Which page, from 1. */
-                page?: number;
-                /** @description How many items a page has. */
-                limit?: number;
-                /** @description By creation, or by what `sortBy` names. */
-                sortOrder?: "asc" | "desc";
-                /** @description `nextCursor` of the page before. */
-                cursor?: string;
+                /** @description Inclusive, Unix seconds. */
+                from?: number;
+                /** @description Exclusive, Unix seconds. */
+                to?: number;
             };
             header?: never;
             path?: never;
@@ -6736,49 +6812,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ModelPage"];
+                    "application/json": components["schemas"]["AmlQualityAnswer"];
                 };
             };
             400: components["responses"]["Invalid"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
-            429: components["responses"]["LimitReached"];
-            500: components["responses"]["InternalError"];
-            503: components["responses"]["Unavailable"];
-        };
-    };
-    get_models_version: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                /** @description Part of the path, percent-encoded. */
-                version: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Success. */
-            200: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
-                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
-                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
-                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ModelAnswer"];
-                };
-            };
-            400: components["responses"]["Invalid"];
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
             429: components["responses"]["LimitReached"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];
@@ -6906,6 +6945,85 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             409: components["responses"]["Conflict"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_models: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description How many items a page has. */
+                limit?: number;
+                /** @description By creation, or by what `sortBy` names. */
+                sortOrder?: "asc" | "desc";
+                /** @description `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelPage"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_models_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Part of the path, percent-encoded. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelAnswer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["LimitReached"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

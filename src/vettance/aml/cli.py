@@ -9,6 +9,7 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import sql
+from vettance.aml.quality.cli import add_aml_quality_command
 from vettance.aml.screening.cli import set_screening
 from vettance.commands import (
     data_option,
@@ -91,6 +92,7 @@ def _context(data: str | None) -> Context:
     return aml_context(settings.jurisdictions, MemoryVelocity())
 
 
+add_aml_quality_command(aml)
 add_snooze_commands(aml, sql.RULE_SETS)
 Versions(
     aml, "AML rules", "aml-rules.yaml", sql.RULE_SETS.pack, _context, "/aml", sql.RULE_SETS, implied=True

@@ -75,20 +75,25 @@ class RuleLoader:
         return pack_rules(self._cache, self._sets)
 
 
-async def find_version(store: Store, cache: RuleCache, tenant: str, version: int) -> ActiveRules:
-    """Return a version of a tenant's fraud rules. Raises `LookupError` when there is none."""
+async def find_version(
+    store: Store, cache: RuleCache, tenant: str, version: int, sets: RuleSets = DECIDING
+) -> ActiveRules:
+    """Return a version of a tenant's rules, by default those of fraud. Raises `LookupError` without one."""
     if version == PACK_VERSION:
-        return pack_rules(cache, DECIDING)
-    rows = await store.read(DECIDING.select_version(tenant, version))
+        return pack_rules(cache, sets)
+    rows = await store.read(sets.select_version(tenant, version))
     if not rows:
         raise LookupError(f"rule set version {version} is referred to by a decision and gone")
     return cache.active(version, rows[0][0])
 
 
-async def load_active(store: Store, cache: RuleCache, tenant: str) -> ActiveRules:
-    """Return a tenant's fraud rules that are in force by the store; the default pack where it has none."""
-    rows = await store.read(DECIDING.select_active(tenant))
-    return cache.active(rows[0][0], rows[0][1]) if rows else pack_rules(cache, DECIDING)
+async def load_active(store: Store, cache: RuleCache, tenant: str, sets: RuleSets = DECIDING) -> ActiveRules:
+    """Return a tenant's rules that are in force by the store, by default those of fraud.
+
+    Where it has none, the default pack.
+    """
+    rows = await store.read(sets.select_active(tenant))
+    return cache.active(rows[0][0], rows[0][1]) if rows else pack_rules(cache, sets)
 
 
 def pack_rules(cache: RuleCache, sets: RuleSets) -> ActiveRules:

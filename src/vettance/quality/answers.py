@@ -119,19 +119,15 @@ def _rule(one: RuleQuality) -> RuleQualityAnswer:
         mode=one.mode,
         hits=one.hits,
         share=round(one.share, _DIGITS),
-        trend=TrendAnswer(
-            one.hits_before, round(one.hits / one.hits_before, _DIGITS) if one.hits_before else None
-        ),
+        trend=trend_answer(one),
         fraud=one.labelled.fraud,
         legit=one.labelled.legit,
-        precision=_share(one.labelled.precision),
-        recall=_share(one.recall),
+        precision=share_answer(one.labelled.precision),
+        recall=share_answer(one.recall),
         alone=one.alone,
         alone_fraud=one.alone_labelled.fraud,
         alone_legit=one.alone_labelled.legit,
-        overlap=[
-            OverlapAnswer(other.rule, other.hits, round(other.share, _DIGITS)) for other in one.overlaps
-        ],
+        overlap=overlap_answers(one),
         held=one.held,
         amounts=dict(one.amounts),
         last_hit_at=None if one.last_hit_ms is None else timestamp(one.last_hit_ms),
@@ -139,7 +135,7 @@ def _rule(one: RuleQuality) -> RuleQualityAnswer:
             one.shadow_hits,
             one.shadow_labelled.fraud,
             one.shadow_labelled.legit,
-            _share(one.shadow_labelled.precision),
+            share_answer(one.shadow_labelled.precision),
         ),
         failures=one.failures,
         cost_us=None if one.cost_us is None else round(one.cost_us, 2),
@@ -147,5 +143,17 @@ def _rule(one: RuleQuality) -> RuleQualityAnswer:
     )
 
 
-def _share(share: Share | None) -> ShareAnswer | None:
+def trend_answer(one: RuleQuality) -> TrendAnswer:
+    """Write how the hits of a rule have changed."""
+    change = round(one.hits / one.hits_before, _DIGITS) if one.hits_before else None
+    return TrendAnswer(one.hits_before, change)
+
+
+def overlap_answers(one: RuleQuality) -> list[OverlapAnswer]:
+    """Write which other rules fired with a rule."""
+    return [OverlapAnswer(other.rule, other.hits, round(other.share, _DIGITS)) for other in one.overlaps]
+
+
+def share_answer(share: Share | None) -> ShareAnswer | None:
+    """Write a share with its interval."""
     return None if share is None else ShareAnswer(*(round(part, _DIGITS) for part in share))

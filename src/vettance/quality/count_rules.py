@@ -1,20 +1,20 @@
-"""Counts what each rule did, behind the log of decisions and the log of labels, each row exactly once."""
+"""Counts what each rule did, behind the log of events and the log of what was true, each row exactly once."""
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final, NamedTuple, Protocol
 
 from vettance import clock
-from vettance.db.engine import Lost, Row, Store, StoreDown, still_asked
+from vettance.db.engine import Lost, Statement, Store, StoreDown
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.load_ruleset import find_version
-from vettance.decisions.sql import record_of
 from vettance.fairness.isolation import Isolation
-from vettance.quality import sql
-from vettance.quality.rule_counts import DAY_S, Counts, Measures, add_up, labelled, last_hits, measures_of
+from vettance.quality.rule_counts import DAY_S, Counts, Measures, add_up, last_hits
+from vettance.quality.rule_timing import RuleInputRecord
+from vettance.quality.sql import RuleCountTables
 from vettance.rules.ruleset import Rule
-from vettance.wire.payload import decode
+from vettance.rules.sql import RuleSets
 
 LOOK_S: Final = 1.0
 #: The pause while a tenant has more than was counted in its turn: others write meanwhile.
@@ -26,22 +26,82 @@ _STEPS_MAX: Final = 20
 _VERSIONS_MAX: Final = 1_000
 
 
+class MeasuredRow(NamedTuple):
+    """A row of the log of events: its place, when it happened (Unix milliseconds), what it measures."""
+
+    seq: int
+    at_ms: int
+    measures: Measures
+
+
+class LabelCounts(NamedTuple):
+    """How far the log of what was true was read, and what it adds."""
+
+    through: int
+    counts: Counts
+
+
+class CountedLogs(Protocol):
+    """The logs of one kind of rules. Places in both grow in the order of the commits."""
+
+    tables: RuleCountTables
+
+    def select_ends(self) -> Statement:
+        """Ask where both logs end: (decision, label), of all tenants."""
+
+    def select_busy(self, decided: int, labelled: int) -> Statement:
+        """Ask who has something new behind two places: (tenant, decision, label)."""
+
+    def select_newest(self, tenant: str) -> Statement:
+        """Ask for the place of a tenant's newest event: (place,), null without one."""
+
+    async def decided(self, tenant: str, after: int, limit: int) -> list[MeasuredRow]:
+        """Return what the next events measure."""
+
+    async def labelled(self, tenant: str, after: int, decided: int, limit: int) -> LabelCounts:
+        """Return what the next rows of the other log add; events are counted up to `decided`."""
+
+    async def newest(self, tenant: str, limit: int) -> list[RuleInputRecord]:
+        """Return what the newest events gave to rules."""
+
+
+class RunningRules:
+    """The rules that ran in each version of a tenant's rule set."""
+
+    def __init__(self, store: Store, cache: RuleCache, sets: RuleSets) -> None:
+        self._store = store
+        self._cache = cache
+        self._sets = sets
+        self._versions: dict[tuple[str, int], tuple[Rule, ...]] = {}
+
+    async def of(self, tenant: str, version: int) -> tuple[Rule, ...]:
+        """Return the rules of a version. Raises `LookupError` without such a version."""
+        known = self._versions.get((tenant, version))
+        if known is None:
+            found = await find_version(self._store, self._cache, tenant, version, self._sets)
+            known = found.ruleset.running
+            while len(self._versions) >= _VERSIONS_MAX:
+                del self._versions[next(iter(self._versions))]
+            self._versions[tenant, version] = known
+        return known
+
+
 class RuleCounter:
     """Follows the logs of all tenants; places in them move in the commit of what was counted."""
 
     def __init__(
         self,
         store: Store,
-        cache: RuleCache,
+        logs: CountedLogs,
         tenants: Callable[[], Iterable[str]],
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
-        self._cache = cache
+        self._logs = logs
+        self._tables = logs.tables
         self._tenants = tenants
         self._now_ms = now_ms
         self._isolation = Isolation("quality")
-        self._versions: dict[tuple[str, int], tuple[Rule, ...]] = {}
 
     async def run(self) -> None:
         """Count until cancelled."""
@@ -50,9 +110,9 @@ class RuleCounter:
         while True:
             with contextlib.suppress(StoreDown):
                 if ends is None:
-                    ends = tuple((await self._store.read(sql.select_ends()))[0])
+                    ends = tuple((await self._store.read(self._logs.select_ends()))[0])
                     waiting.update(self._tenants())
-                for tenant, decided, given in await self._store.read(sql.select_busy(*ends)):
+                for tenant, decided, given in await self._store.read(self._logs.select_busy(*ends)):
                     waiting.add(tenant)
                     ends = max(ends[0], decided), max(ends[1], given)
                 for tenant in self._isolation.due(sorted(waiting)):
@@ -77,77 +137,39 @@ class RuleCounter:
 
     async def _step(self, tenant: str) -> bool:
         """Count the next rows of either log; tells whether there were any."""
-        found = await self._store.read(sql.select_counted(tenant))
+        found = await self._store.read(self._tables.select_counted(tenant))
         if not found:
-            newest = await self._store.read(sql.select_newest_decision(tenant))
+            newest = await self._store.read(self._logs.select_newest(tenant))
             if newest[0][0] is None:
                 return False
-            await self._store.write(sql.begin(tenant))
+            await self._store.write(self._tables.begin(tenant))
             found = [(0, 0, 0)]
         decision_seq, label_seq, swept_s = found[0]
-        rows = await self._store.read(sql.select_decided(tenant, decision_seq, _STEP))
+        rows = await self._logs.decided(tenant, decision_seq, _STEP)
         if rows:
             await self._count(tenant, decision_seq, rows)
         elif not await self._count_labels(tenant, decision_seq, label_seq):
             return False
         now_s = self._now_ms() // 1000
         if now_s - swept_s > DAY_S:
-            await self._store.write(*sql.sweep(tenant, now_s))
+            await self._store.write(*self._tables.sweep(tenant, now_s))
         return True
 
-    async def _count(self, tenant: str, before: int, rows: list[Row]) -> None:
+    async def _count(self, tenant: str, before: int, rows: list[MeasuredRow]) -> None:
         counts: Counts = {}
-        decided = []
         for row in rows:
-            measures = await self._measures(tenant, row)
-            add_up(counts, measures, row[2])
-            decided.append((row[2], measures))
+            add_up(counts, row.measures, row.at_ms)
         await self._store.write(
-            sql.move_decisions(tenant, before, rows[-1][0]),
-            *sql.add(tenant, counts),
-            *sql.note_last_hits(tenant, last_hits(decided)),
+            self._tables.move_decisions(tenant, before, rows[-1].seq),
+            *self._tables.add(tenant, counts),
+            *self._tables.note_last_hits(tenant, last_hits((row.at_ms, row.measures) for row in rows)),
         )
 
     async def _count_labels(self, tenant: str, decided: int, before: int) -> bool:
-        labels = await self._store.read(sql.select_labels(tenant, before, _STEP))
-        asked: Any = list({event for _, event, _, _ in labels})
-        found: dict[str, Row] = {}
-        while asked:
-            rows = await self._store.read(sql.select_labelled(tenant, asked))
-            found.update((row[1], row) for row in rows)
-            asked = still_asked(asked, [(row[1], *row[2:]) for row in rows])
-        counts: Counts = {}
-        through = before
-        for seq, event, fraud, weight in labels:
-            row = found.get(event)
-            if row is not None:
-                if row[0] > decided:
-                    break  # Its decision is counted first.
-                measures = await self._measures(tenant, row)
-                add_up(counts, labelled(measures, weight, fraud=bool(fraud)), row[2])
-            through = seq
+        through, counts = await self._logs.labelled(tenant, before, decided, _STEP)
         if through == before:
             return False
-        await self._store.write(sql.move_labels(tenant, before, through), *sql.add(tenant, counts))
+        await self._store.write(
+            self._tables.move_labels(tenant, before, through), *self._tables.add(tenant, counts)
+        )
         return True
-
-    async def _measures(self, tenant: str, row: Row) -> Measures:
-        """Return what one decision measures; of a damaged record nothing."""
-        _, _, _, stored, sent = row
-        try:
-            record = record_of(stored)
-            rules = await self._rules(tenant, record.ruleset_version)
-            return measures_of(rules, record, None if sent is None else decode(sent))
-        except StoreDown:
-            raise
-        except Exception:  # noqa: BLE001  One damaged row must not keep the others from being counted.
-            return {}
-
-    async def _rules(self, tenant: str, version: int) -> tuple[Rule, ...]:
-        known = self._versions.get((tenant, version))
-        if known is None:
-            known = (await find_version(self._store, self._cache, tenant, version)).ruleset.running
-            while len(self._versions) >= _VERSIONS_MAX:
-                del self._versions[next(iter(self._versions))]
-            self._versions[tenant, version] = known
-        return known

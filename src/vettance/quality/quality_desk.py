@@ -7,9 +7,7 @@ from vettance import clock
 from vettance.clock import DAY_MS
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules
-from vettance.decisions.sql import record_of
-from vettance.quality import sql
-from vettance.quality.count_rules import RuleCounter
+from vettance.quality.count_rules import CountedLogs, RuleCounter
 from vettance.quality.rule_counts import DAY_S, HOUR_S, HOURS_KEPT_S
 from vettance.quality.rule_quality import SpanQuality, by_rule, quality_of
 from vettance.quality.rule_timing import time_rules
@@ -41,12 +39,15 @@ class QualityDesk:
     def __init__(
         self,
         store: Store,
+        logs: CountedLogs,
         counter: RuleCounter,
         rules_of: Callable[[str], Awaitable[ActiveRules]],
         conditions: ConditionReader,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
+        self._logs = logs
+        self._tables = logs.tables
         self._counter = counter
         self._rules_of = rules_of
         self._conditions = conditions
@@ -60,12 +61,12 @@ class QualityDesk:
         complete = await self._counter.catch_up(tenant, _CATCH_UP_STEPS)
         begin_s, end_s = _bounds(from_ms, to_ms, now_ms)
         active = await self._rules_of(tenant)
-        now = await self._store.read(sql.select_counts(tenant, _parts(begin_s, end_s)))
+        now = await self._store.read(self._tables.select_counts(tenant, _parts(begin_s, end_s)))
         earlier_s = begin_s - (end_s - begin_s)
         before = await self._store.read(
-            sql.select_counts(tenant, _parts(*_bounds(earlier_s * 1000, begin_s * 1000, now_ms)))
+            self._tables.select_counts(tenant, _parts(*_bounds(earlier_s * 1000, begin_s * 1000, now_ms)))
         )
-        last: dict[str, int] = dict(await self._store.read(sql.select_last_hits(tenant)))
+        last: dict[str, int] = dict(await self._store.read(self._tables.select_last_hits(tenant)))
         quality = quality_of(
             active.ruleset.rules, by_rule(now), by_rule(before), last, await self._costs(tenant, active)
         )
@@ -75,20 +76,13 @@ class QualityDesk:
         """Return how often each rule did something on each day: rule → start of the day (s) → times."""
         found: dict[str, dict[int, int]] = {}
         for rule, day, amount in await self._store.read(
-            sql.select_days(tenant, measure, from_ms // 1000, to_ms // 1000)
+            self._tables.select_days(tenant, measure, from_ms // 1000, to_ms // 1000)
         ):
             found.setdefault(rule, {})[day] = int(amount)
         return found
 
     async def _costs(self, tenant: str, active: ActiveRules) -> dict[str, float]:
-        rows = await self._store.read(sql.select_newest_records(tenant, _TIMED))
-        records = []
-        for (stored,) in rows:
-            try:
-                records.append(record_of(stored))
-            except ValueError:
-                continue  # It is damaged; others can be timed.
-        return time_rules(active, records, self._conditions)
+        return time_rules(active, await self._logs.newest(tenant, _TIMED), self._conditions)
 
 
 def _bounds(from_ms: int, to_ms: int, now_ms: int) -> tuple[int, int]:

@@ -7,27 +7,50 @@ from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.decisions.load_ruleset import load_active
 from vettance.quality.api import QualityDoors
-from vettance.quality.count_rules import RuleCounter
+from vettance.quality.count_decisions import DecisionLogs
+from vettance.quality.count_rules import CountedLogs, RuleCounter
 from vettance.quality.quality_desk import QualityDesk
+from vettance.quality.quality_kind import FRAUD_QUALITY, QualityKind
 from vettance.rules.rule_reads import ConditionReader
+from vettance.rules.sql import DECIDING, RuleSets
 
 
 class QualityParts(NamedTuple):
-    """What counts behind the log, what answers from the counts, and the endpoint."""
+    """What counts behind the logs, what answers from the counts, and the endpoint."""
 
     counter: RuleCounter
     desk: QualityDesk
     doors: QualityDoors
 
 
+class QualityRules(NamedTuple):
+    """One kind of rules: where its rule sets are, what compiles them, and what reads their conditions."""
+
+    sets: RuleSets
+    cache: RuleCache
+    conditions: ConditionReader
+
+
 def assemble_quality(
     store: Store, cache: RuleCache, conditions: ConditionReader, tenants: Callable[[], Iterable[str]]
 ) -> QualityParts:
-    """Return the parts."""
+    """Return the parts for fraud rules."""
+    rules = QualityRules(DECIDING, cache, conditions)
+    return quality_parts(store, DecisionLogs(store, cache), rules, tenants, FRAUD_QUALITY)
+
+
+def quality_parts(
+    store: Store,
+    logs: CountedLogs,
+    rules: QualityRules,
+    tenants: Callable[[], Iterable[str]],
+    kind: QualityKind,
+) -> QualityParts:
+    """Return the parts for one kind of rules, counted from its logs."""
 
     async def rules_of(tenant: str) -> ActiveRules:
-        return await load_active(store, cache, tenant)
+        return await load_active(store, rules.cache, tenant, rules.sets)
 
-    counter = RuleCounter(store, cache, tenants)
-    desk = QualityDesk(store, counter, rules_of, conditions)
-    return QualityParts(counter, desk, QualityDoors(desk))
+    counter = RuleCounter(store, logs, tenants)
+    desk = QualityDesk(store, logs, counter, rules_of, rules.conditions)
+    return QualityParts(counter, desk, QualityDoors(desk, kind))

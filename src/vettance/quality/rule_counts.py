@@ -1,11 +1,9 @@
 """What is counted of each rule: the measures of one decision, and how many of each a span has."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from vettance.clock import DAY_MS, HOUR_MS
-from vettance.decisions.decision import DecisionRecordData, Outcome
-from vettance.decisions.field_readers import bounded, read_amount
 from vettance.rules.ruleset import Rule
 
 #: The "rule" that all decisions are counted under.
@@ -20,9 +18,14 @@ HITS: Final = "hits"
 SHADOW: Final = "shadow"
 FAILURES: Final = "failures"
 ALONE: Final = "alone"
+#: Decisions that were held; of AML events those that are behind an alert.
 HELD: Final = "held"
 #: What would have been held by its score, and was let through to learn the truth.
 HELD_OUT: Final = "held_out"
+#: Alerts of AML that a rule raised, and those that another rule raised when it fired with it.
+ALERTS: Final = "alerts"
+JOINED: Final = "joined"
+#: The words of what was true; of AML cases a true match and a false positive.
 FRAUD: Final = "fraud"
 LEGIT: Final = "legit"
 #: With the id of the other rule behind it.
@@ -30,8 +33,7 @@ OVERLAP: Final = "overlap:"
 #: With the currency behind it; the sum of the amounts of what was held.
 AMOUNT: Final = "amount:"
 #: What is counted again, with a label's word before it, once somebody says what was true.
-_LABELLED: Final = (HITS, SHADOW, ALONE, HELD)
-_CURRENCY_CHARS: Final = 3
+_LABELLED: Final = (HITS, SHADOW, ALONE, HELD, ALERTS, JOINED)
 
 #: (rule, measure) → how often, or how much.
 Measures = dict[tuple[str, str], float]
@@ -49,26 +51,36 @@ class CountKey(NamedTuple):
 Counts = dict[CountKey, float]
 
 
-def measures_of(rules: Sequence[Rule], record: DecisionRecordData, sent: Any) -> Measures:
-    """Return what one decision adds; `rules` are those that ran, `sent` the body of what was held."""
+class RuleRun(NamedTuple):
+    """What rules said of one event, by their places; `amount` is of what was held, with its currency."""
+
+    fired: Sequence[int]
+    acting: Sequence[int]
+    failed: Sequence[int]
+    held: bool
+    held_out: bool = False
+    amount: tuple[str, float] | None = None
+
+
+def measures_of(rules: Sequence[Rule], run: RuleRun) -> Measures:
+    """Return what one event adds; `rules` are those that ran."""
     found: Measures = {(EVERY, HITS): 1}
-    held = record.outcome is not Outcome.ALLOW
-    if held:
+    if run.held:
         found[EVERY, HELD] = 1
-    if record.held_out:
+    if run.held_out:
         found[EVERY, HELD_OUT] = 1
-    fired = [(index, rules[index]) for index in record.fired if index < len(rules)]
-    acting = {*record.acting}
+    fired = [(index, rules[index]) for index in run.fired if index < len(rules)]
+    acting = {*run.acting}
     active = [rule.id for index, rule in fired if index in acting and rule.mode == "active"]
-    amount = _amount_of(sent) if held and active else None
+    amount = run.amount if active else None
     if amount is not None:
         found[EVERY, f"{AMOUNT}{amount[0]}"] = amount[1]
     for index, rule in fired:
         if index not in acting or rule.mode != "active":
             found[rule.id, SHADOW] = 1
     for rule_id in active:
-        _measure_hit(found, rule_id, active, amount, held=held)
-    for index, _ in record.failed:
+        _measure_hit(found, rule_id, active, amount, held=run.held)
+    for index in run.failed:
         if index < len(rules):
             found[rules[index].id, FAILURES] = 1
     return found
@@ -114,15 +126,3 @@ def last_hits(decided: Iterable[tuple[int, Measures]]) -> dict[str, int]:
             if rule != EVERY and measure in (HITS, SHADOW):
                 last[rule] = max(last.get(rule, at_ms), at_ms)
     return last
-
-
-def _amount_of(sent: Any) -> tuple[str, float] | None:
-    metadata = sent.get("metadata") if isinstance(sent, dict) else None
-    if not isinstance(metadata, dict):
-        return None
-    amount = read_amount(metadata.get("amount"))
-    if amount is None:
-        return None
-    currency = metadata.get("currency")
-    code = currency.strip().upper() if isinstance(currency, str) else ""
-    return (code if len(code) == _CURRENCY_CHARS and code.isalpha() else ""), bounded(amount)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from vettance.quality.rule_counts import (
+    ALERTS,
     ALONE,
     AMOUNT,
     EVERY,
@@ -12,6 +13,7 @@ from vettance.quality.rule_counts import (
     HELD,
     HELD_OUT,
     HITS,
+    JOINED,
     LEGIT,
     OVERLAP,
     SHADOW,
@@ -53,6 +55,7 @@ class RuleQuality(NamedTuple):
     """What one rule did in a span. `hits` and all that follows are those in which it acted.
 
     `shadow_hits` are those that were recorded only. `alone` counts hits without any other acting rule.
+    `alerts` are those of AML that it raised, `joined` those that another rule raised when it fired with it.
     `remarks` says what is odd about it.
     """
 
@@ -75,6 +78,10 @@ class RuleQuality(NamedTuple):
     failures: int
     cost_us: float | None
     remarks: tuple[str, ...]
+    alerts: int = 0
+    alerts_labelled: LabelledHits = LabelledHits(0, 0)
+    joined: int = 0
+    joined_labelled: LabelledHits = LabelledHits(0, 0)
 
 
 class SpanQuality(NamedTuple):
@@ -86,6 +93,8 @@ class SpanQuality(NamedTuple):
     labelled: LabelledHits
     amounts: Mapping[str, float]
     rules: tuple[RuleQuality, ...]
+    alerts: int = 0
+    alerts_labelled: LabelledHits = LabelledHits(0, 0)
 
 
 def by_rule(rows: Iterable[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
@@ -117,6 +126,8 @@ def quality_of(
             _one(rule, known.get(rule), now, before, last_hits.get(rule), costs_us.get(rule))
             for rule in (*known, *gone)
         ),
+        alerts=int(every.get(ALERTS, 0)),
+        alerts_labelled=_labelled(every, ALERTS),
     )
 
 
@@ -147,6 +158,10 @@ def _one(
         failures=int(counts.get(FAILURES, 0)),
         cost_us=cost_us,
         remarks=(),
+        alerts=int(counts.get(ALERTS, 0)),
+        alerts_labelled=_labelled(counts, ALERTS),
+        joined=int(counts.get(JOINED, 0)),
+        joined_labelled=_labelled(counts, JOINED),
     )
     return found._replace(remarks=_remarks(found, decisions))
 

@@ -2,18 +2,33 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final, Protocol
 
 from vettance.decisions.active_rulesets import ActiveRules
-from vettance.decisions.decision import DecisionRecordData
 from vettance.rules.rule_reads import ConditionReader
 
 _REPEATS: Final = 5
 
 
+class RuleInputRecord(Protocol):
+    """What the record of an event has of what rules read: values in the order of the rule set's names."""
+
+    @property
+    def ruleset_version(self) -> int:
+        """The version whose names these are."""
+
+    @property
+    def facts(self) -> Sequence[Any]:
+        """The values of the event."""
+
+    @property
+    def answers(self) -> Sequence[Any]:
+        """What was known of the past."""
+
+
 def time_rules(
     active: ActiveRules,
-    records: Iterable[DecisionRecordData],
+    records: Iterable[RuleInputRecord],
     conditions: ConditionReader,
     now_ns: Callable[[], int] = time.perf_counter_ns,
 ) -> dict[str, float]:

@@ -4,24 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from vettance.db.engine import Statement, everyone, in_list, in_pieces, insert, scoped
-from vettance.db.tables import DECISION, EVENT, LABEL, RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT, Insert
+from vettance.db.tables import DECISION, EVENT, LABEL, RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT, Insert, Table
 from vettance.quality.rule_counts import HOUR_S, HOURS_KEPT_S, Counts
 
 _ROWS: Final = 500  # Of one insert.
-_ADD: Final = Insert(
-    RULE_COUNT,
-    "tenant, width_s, start_s, rule, measure, amount",
-    key="tenant, width_s, start_s, rule, measure",
-    adds="amount",
-)
-_BEGIN: Final = Insert(RULE_COUNTED, "tenant, decision_seq, label_seq, swept_s", key="tenant")
-_LAST: Final = Insert(
-    RULE_LAST_HIT,
-    "tenant, rule, at_ms",
-    key="tenant, rule",
-    sets="at_ms = CASE WHEN excluded.at_ms > rule_last_hit.at_ms THEN excluded.at_ms "
-    "ELSE rule_last_hit.at_ms END",
-)
 _DECIDED: Final = (
     "decision.seq, decision.id, decision.occurred_at_ms, decision.record, "
     "CASE WHEN decision.decision <> 'ALLOW' THEN event.sent END "
@@ -29,73 +15,122 @@ _DECIDED: Final = (
 )
 
 
-def begin(tenant: str) -> Statement:
-    """Begin to count the log of a tenant, unless that was begun."""
-    return insert(_BEGIN, tenant, (0, 0, 0))
+class RuleCountTables:
+    """The tables that the quality of one kind of rules is counted in; those of every kind look alike."""
 
+    def __init__(self, counts: Table, counted: Table, last_hits: Table) -> None:
+        self._counts = counts
+        self._counted = counted
+        self._last_hits = last_hits
+        self._add = Insert(
+            counts,
+            "tenant, width_s, start_s, rule, measure, amount",
+            key="tenant, width_s, start_s, rule, measure",
+            adds="amount",
+        )
+        self._begin = Insert(counted, "tenant, decision_seq, label_seq, swept_s", key="tenant")
+        self._last = Insert(
+            last_hits,
+            "tenant, rule, at_ms",
+            key="tenant, rule",
+            sets=f"at_ms = CASE WHEN excluded.at_ms > {last_hits}.at_ms THEN excluded.at_ms "
+            f"ELSE {last_hits}.at_ms END",
+        )
 
-def select_counted(tenant: str) -> Statement:
-    """(decision, label, swept): how far the logs of a tenant are counted, and when hours were removed."""
-    return scoped(
-        RULE_COUNTED,
-        tenant,
-        "SELECT decision_seq, label_seq, swept_s FROM rule_counted WHERE tenant = ?",
-    )
+    def begin(self, tenant: str) -> Statement:
+        """Begin to count the logs of a tenant, unless that was begun."""
+        return insert(self._begin, tenant, (0, 0, 0))
 
+    def select_counted(self, tenant: str) -> Statement:
+        """(decision, label, swept): how far the logs are counted, and when hours were removed."""
+        text = f"SELECT decision_seq, label_seq, swept_s FROM {self._counted} WHERE tenant = ?"
+        return scoped(self._counted, tenant, text)
 
-def move_decisions(tenant: str, before: int, after: int) -> Statement:
-    """Have decisions be counted up to a place; `Lost` when another process has counted them."""
-    return _move(tenant, "decision_seq", before, after)
+    def move_decisions(self, tenant: str, before: int, after: int) -> Statement:
+        """Have decisions be counted up to a place; `Lost` when another process has counted them."""
+        return self._move(tenant, "decision_seq", before, after)
 
+    def move_labels(self, tenant: str, before: int, after: int) -> Statement:
+        """The same of labels."""
+        return self._move(tenant, "label_seq", before, after)
 
-def move_labels(tenant: str, before: int, after: int) -> Statement:
-    """The same of labels."""
-    return _move(tenant, "label_seq", before, after)
-
-
-def _move(tenant: str, column: str, before: int, after: int) -> Statement:
-    # What `scoped` builds begins with its tenant; an update that sets it to itself keeps that order.
-    return scoped(
-        RULE_COUNTED,
-        tenant,
-        f"UPDATE rule_counted SET tenant = ?, {column} = ? WHERE tenant = ? AND {column} = ?",
-        (after, tenant, before),
-        rows=1,
-    )
-
-
-def add(tenant: str, counts: Counts) -> Iterator[Statement]:
-    """Add numbers to those that are there."""
-    rows = sorted(counts.items())
-    for start in range(0, len(rows), _ROWS):
-        args: list[str | int | float] = []
-        for key, amount in rows[start : start + _ROWS]:
-            args += (tenant, *key, amount)
-        yield insert(_ADD, tenant, args[1:])
-
-
-def note_last_hits(tenant: str, last: Mapping[str, int]) -> Iterator[Statement]:
-    """Remember when rules fired last."""
-    for rule, at_ms in sorted(last.items()):
-        yield insert(_LAST, tenant, (rule, at_ms))
-
-
-def sweep(tenant: str, now_s: int) -> tuple[Statement, Statement]:
-    """Remove hours that are older than they are kept."""
-    return (
-        scoped(
-            RULE_COUNT,
+    def _move(self, tenant: str, column: str, before: int, after: int) -> Statement:
+        # What `scoped` builds begins with its tenant; an update that sets it to itself keeps that order.
+        return scoped(
+            self._counted,
             tenant,
-            "DELETE FROM rule_count WHERE tenant = ? AND width_s = ? AND start_s < ?",
-            (HOUR_S, now_s - HOURS_KEPT_S),
-        ),
-        scoped(
-            RULE_COUNTED,
+            f"UPDATE {self._counted} SET tenant = ?, {column} = ? WHERE tenant = ? AND {column} = ?",
+            (after, tenant, before),
+            rows=1,
+        )
+
+    def add(self, tenant: str, counts: Counts) -> Iterator[Statement]:
+        """Add numbers to those that are there."""
+        rows = sorted(counts.items())
+        for start in range(0, len(rows), _ROWS):
+            args: list[str | int | float] = []
+            for key, amount in rows[start : start + _ROWS]:
+                args += (tenant, *key, amount)
+            yield insert(self._add, tenant, args[1:])
+
+    def note_last_hits(self, tenant: str, last: Mapping[str, int]) -> Iterator[Statement]:
+        """Remember when rules fired last."""
+        for rule, at_ms in sorted(last.items()):
+            yield insert(self._last, tenant, (rule, at_ms))
+
+    def sweep(self, tenant: str, now_s: int) -> tuple[Statement, Statement]:
+        """Remove hours that are older than they are kept."""
+        return (
+            scoped(
+                self._counts,
+                tenant,
+                f"DELETE FROM {self._counts} WHERE tenant = ? AND width_s = ? AND start_s < ?",
+                (HOUR_S, now_s - HOURS_KEPT_S),
+            ),
+            scoped(
+                self._counted,
+                tenant,
+                f"UPDATE {self._counted} SET tenant = ?, swept_s = ? WHERE tenant = ?",
+                (now_s, tenant),
+            ),
+        )
+
+    def select_counts(self, tenant: str, parts: Sequence[tuple[int, int, int]]) -> Statement:
+        """(rule, measure, amount) added up over parts of time: (width, first start, end before), seconds."""
+        one = (
+            f"SELECT rule, measure, amount FROM {self._counts} "
+            "WHERE tenant = ? AND width_s = ? AND start_s >= ? AND start_s < ?"
+        )
+        args: list[str | int] = []
+        for part in parts:
+            args += (tenant, *part)
+        return Statement(
+            "SELECT rule, measure, SUM(amount) FROM ("
+            + " UNION ALL ".join([one] * len(parts))
+            + ") AS part GROUP BY rule, measure",
+            args,
+            tenant=tenant,
+            tables=self._counts,
+        )
+
+    def select_days(self, tenant: str, measure: str, from_s: int, to_s: int) -> Statement:
+        """(rule, day, amount) of one measure."""
+        return scoped(
+            self._counts,
             tenant,
-            "UPDATE rule_counted SET tenant = ?, swept_s = ? WHERE tenant = ?",
-            (now_s, tenant),
-        ),
-    )
+            f"SELECT rule, start_s, amount FROM {self._counts} "
+            "WHERE tenant = ? AND width_s = 86400 AND start_s >= ? AND start_s < ? AND measure = ?",
+            (from_s, to_s, measure),
+        )
+
+    def select_last_hits(self, tenant: str) -> Statement:
+        """(rule, moment) of when rules fired last."""
+        text = f"SELECT rule, at_ms FROM {self._last_hits} WHERE tenant = ?"
+        return scoped(self._last_hits, tenant, text)
+
+
+#: The counts of fraud rules.
+DECIDED_COUNTS: Final = RuleCountTables(RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT)
 
 
 def select_decided(tenant: str, after: int, limit: int) -> Statement:
@@ -161,36 +196,6 @@ def select_newest_decision(tenant: str) -> Statement:
     return scoped(DECISION, tenant, "SELECT MAX(seq) FROM decision WHERE tenant = ?")
 
 
-def select_counts(tenant: str, parts: Sequence[tuple[int, int, int]]) -> Statement:
-    """(rule, measure, amount) added up over parts of time: (width, first start, end before), in seconds."""
-    one = (
-        "SELECT rule, measure, amount FROM rule_count "
-        "WHERE tenant = ? AND width_s = ? AND start_s >= ? AND start_s < ?"
-    )
-    args: list[str | int] = []
-    for part in parts:
-        args += (tenant, *part)
-    return Statement(
-        "SELECT rule, measure, SUM(amount) FROM ("
-        + " UNION ALL ".join([one] * len(parts))
-        + ") AS part GROUP BY rule, measure",
-        args,
-        tenant=tenant,
-        tables=RULE_COUNT,
-    )
-
-
-def select_days(tenant: str, measure: str, from_s: int, to_s: int) -> Statement:
-    """(rule, day, amount) of one measure."""
-    return scoped(
-        RULE_COUNT,
-        tenant,
-        "SELECT rule, start_s, amount FROM rule_count "
-        "WHERE tenant = ? AND width_s = 86400 AND start_s >= ? AND start_s < ? AND measure = ?",
-        (from_s, to_s, measure),
-    )
-
-
 def select_newest_records(tenant: str, limit: int) -> Statement:
     """(record,) of the newest decisions of a tenant."""
     newest = scoped(
@@ -205,8 +210,3 @@ def select_newest_records(tenant: str, limit: int) -> Statement:
         (tenant, limit),
     )
     return in_pieces(newest._replace(postgres=in_pieces(rows)))
-
-
-def select_last_hits(tenant: str) -> Statement:
-    """(rule, moment) of when rules fired last."""
-    return scoped(RULE_LAST_HIT, tenant, "SELECT rule, at_ms FROM rule_last_hit WHERE tenant = ?")

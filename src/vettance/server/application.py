@@ -13,14 +13,11 @@ from vettance.aml.assemble import Aml, assemble
 from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.rescreening import Rescreener
 from vettance.audit.audited_store import AuditedStore
-from vettance.backtests.api import BacktestDoors
-from vettance.backtests.run_backtests import BacktestRunner
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.api import DecisionDoors
 from vettance.decisions.evaluate import Evaluator
-from vettance.decisions.rule_context import fraud_context
 from vettance.decisions.take_label import LabelTaker
 from vettance.deployment.connect import connect_velocity, counters_of, stores_of
 from vettance.events import sql as events_sql
@@ -46,7 +43,6 @@ from vettance.models import sql as models_sql
 from vettance.ops.gauges import Cache, Measurer, keep_noting, keep_reporting
 from vettance.ops.start_progress import StartProgress
 from vettance.processes.malloc import give_back
-from vettance.quality.quality_parts import assemble_quality
 from vettance.redis_link.down import StateDown
 from vettance.replays.replay import StoredReplays
 from vettance.retention import sql as retention_sql
@@ -59,6 +55,7 @@ from vettance.server.change_feed import ChangeFeed, Reload, report_broken_glass
 from vettance.server.fraud_memory import fraud_memory
 from vettance.server.key_mirror import KeyMirror
 from vettance.server.network_schema import network_schema
+from vettance.server.rule_measures import RuleMeasures
 from vettance.server.stop_times import SNAPSHOT_S_MAX
 from vettance.server.tenant_tasks import TenantTasks
 from vettance.settings.secret_key import load_secret
@@ -158,8 +155,9 @@ class Service:
         take_label = LabelTaker(acts, self.evaluator).take
         self.reviews = assemble_reviews(acts, self.ids, self.evaluator, take_label, self.keys.tenant)
         self.governance = Governance(acts, self.ids, settings.jurisdictions, self.evaluator, self.aml.monitor)
-        self.quality = assemble_quality(store, cache, conditions, self.evaluator.tenants)
-        self.backtests = BacktestRunner(store, settings.data)
+        self.measures = RuleMeasures(
+            settings, store, acts, self.ids, self.evaluator, self.aml.monitor, cache, schema
+        )
         routes = (
             *DecisionDoors(self.evaluator).routes(),
             *reached_by(self.lists.routes(), KeyScope.DECIDE, KeyScope.MANAGE),
@@ -169,8 +167,7 @@ class Service:
             *HistoryDoors(self.finder, DecisionCounter(store, self.finder), explainer).routes(),
             *FeedbackDoors(acts, self.ids, take_label).routes(),
             *reached_by(self.reviews.doors.routes(), KeyScope.REVIEW, KeyScope.DECIDE),
-            *(*self.governance.routes(), *self.quality.doors.routes(), *models.doors.routes()),
-            *BacktestDoors(acts, self.ids, fraud_context(connect_velocity, schema)).routes(),
+            *(*self.governance.routes(), *self.measures.routes(), *models.doors.routes()),
             *JobDoors(store, self.ids, self.jobs).routes(),
             *self.aml.doors.routes(),
             *self.screening.routes(),
@@ -300,7 +297,7 @@ class Service:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.compactor.run(tuple(self.evaluator.tenants())))
             duties = self.replays, self.jobs, self.importer, self.rescreener, self.reviews.keeper
-            for duty in (*duties, self.quality.counter, self.backtests, self.learning.keeper):
+            for duty in (*duties, *self.measures.duties, self.learning.keeper):
                 group.create_task(duty.run())
 
     async def stop(self) -> None:

@@ -225,11 +225,8 @@ DELETE_AML_RULE_SNOOZE: Endpoint[models.SnoozeRemoved] = Endpoint(
 GET_RULE_QUALITY: Endpoint[models.QualityAnswer] = Endpoint(
     "get_rule_quality", "GET", "/api/v1/rules/quality", models.QualityAnswer, Repeat.ALWAYS
 )
-LIST_MODELS: Endpoint[models.ModelPage] = Endpoint(
-    "list_models", "GET", "/api/v1/models", models.ModelPage, Repeat.ALWAYS
-)
-GET_MODEL: Endpoint[models.ModelAnswer] = Endpoint(
-    "get_model", "GET", "/api/v1/models/{version}", models.ModelAnswer, Repeat.ALWAYS
+GET_AML_RULE_QUALITY: Endpoint[models.AmlQualityAnswer] = Endpoint(
+    "get_aml_rule_quality", "GET", "/api/v1/aml/rules/quality", models.AmlQualityAnswer, Repeat.ALWAYS
 )
 CREATE_BACKTEST: Endpoint[models.BacktestAccepted] = Endpoint(
     "create_backtest", "POST", "/api/v1/backtests", models.BacktestAccepted, Repeat.WITH_KEY
@@ -239,6 +236,12 @@ GET_BACKTEST: Endpoint[models.BacktestAnswer] = Endpoint(
 )
 DELETE_BACKTEST: Endpoint[models.BacktestAnswer] = Endpoint(
     "delete_backtest", "DELETE", "/api/v1/backtests/{backtestId}", models.BacktestAnswer, Repeat.ALWAYS
+)
+LIST_MODELS: Endpoint[models.ModelPage] = Endpoint(
+    "list_models", "GET", "/api/v1/models", models.ModelPage, Repeat.ALWAYS
+)
+GET_MODEL: Endpoint[models.ModelAnswer] = Endpoint(
+    "get_model", "GET", "/api/v1/models/{version}", models.ModelAnswer, Repeat.ALWAYS
 )
 QUEUE_EVENT: Endpoint[models.JobAccepted] = Endpoint(
     "queue_event", "POST", "/api/v1/events/async", models.JobAccepted, Repeat.WITH_KEY

@@ -36,6 +36,24 @@ class AlertState(Word):
     OPEN = "OPEN"
 
 
+class AlertsAnswer(Answer, frozen=True):
+    """
+    Alerts that were raised in the span, and what the cases of those that are closed turned out to be.
+    """
+
+    raised: int
+    true_matches: int = field(name="trueMatches")
+    false_positives: int = field(name="falsePositives")
+
+
+class AmlShadowQuality(Answer, frozen=True):
+    """
+    Hits that were recorded and had no effect: of shadow rules, and outside a roll-out.
+    """
+
+    hits: int
+
+
 class AttemptAnswer(Answer, frozen=True):
     """
     One attempt. `error` is the class of the failure, null for a success; `answer` at most 1 KB of text.
@@ -1006,6 +1024,34 @@ class AmlAlertAnswer(Answer, frozen=True):
     last_event_at: str = field(name="lastEventAt")
 
 
+class AmlRuleQualityAnswer(Answer, frozen=True):
+    """
+    What one rule did in the span; a rule that is no longer in the rule set has the mode `gone`.
+
+        `alerts` are those it raised, `joined` those that another rule raised when it fired with it. `precision`
+        is the share of true matches among the resolved ones that it raised. `alerted` counts the hits on events
+        that are behind an alert.
+    """
+
+    rule_id: str = field(name="ruleId")
+    name: str
+    mode: str
+    hits: int
+    share: float
+    trend: TrendAnswer
+    alerted: int
+    alerts: AlertsAnswer
+    joined: AlertsAnswer
+    precision: ShareAnswer | None
+    alone: int
+    overlap: list[OverlapAnswer]
+    last_hit_at: str | None = field(name="lastHitAt")
+    shadow: AmlShadowQuality
+    failures: int
+    cost_us: float | None = field(name="costUs")
+    remarks: list[str]
+
+
 class CaseAnswer(Answer, frozen=True):
     """
     A case as it stands.
@@ -1433,6 +1479,23 @@ class AlertPage(Answer, frozen=True):
     limit: int
     has_more: bool = field(name="hasMore")
     next_cursor: str | None = field(name="nextCursor", default=None)
+
+
+class AmlQualityAnswer(Answer, frozen=True):
+    """
+    What the AML rules of a tenant did in a span: events by their own time, alerts by when they came up.
+
+        `from` and `to` are the whole hours, or days, that are counted. `complete` is false while events from
+        before this was counted are still being counted.
+    """
+
+    from_: str = field(name="from")
+    to: str
+    complete: bool
+    events: int
+    alerted: int
+    alerts: AlertsAnswer
+    rules: list[AmlRuleQualityAnswer]
 
 
 class DecisionDetail(Answer, frozen=True):

@@ -1267,6 +1267,49 @@ class Methods(Caller):
             endpoints.GET_RULE_QUALITY, (), query={"from": from_, "to": to}, timeout_s=timeout_s
         )
 
+    def get_aml_rule_quality(
+        self,
+        *,
+        from_: float | datetime | None = None,
+        to: float | datetime | None = None,
+        timeout_s: float | None = None,
+    ) -> models.AmlQualityAnswer:
+        """What each AML rule is worth.
+
+        `GET /api/v1/aml/rules/quality`
+
+        from_: Inclusive, Unix seconds.
+        to: Exclusive, Unix seconds.
+        """
+        return self._call(
+            endpoints.GET_AML_RULE_QUALITY, (), query={"from": from_, "to": to}, timeout_s=timeout_s
+        )
+
+    def create_backtest(
+        self, body: bodies.BacktestBody, *, idempotency_key: str | None = None, timeout_s: float | None = None
+    ) -> models.BacktestAccepted:
+        """Try rules on past events.
+
+        `POST /api/v1/backtests`
+        """
+        return self._call(
+            endpoints.CREATE_BACKTEST, (), body=body, idempotency_key=idempotency_key, timeout_s=timeout_s
+        )
+
+    def get_backtest(self, backtest_id: str, *, timeout_s: float | None = None) -> models.BacktestAnswer:
+        """How far a backtest is, and what it found.
+
+        `GET /api/v1/backtests/{backtestId}`
+        """
+        return self._call(endpoints.GET_BACKTEST, (backtest_id,), timeout_s=timeout_s)
+
+    def delete_backtest(self, backtest_id: str, *, timeout_s: float | None = None) -> models.BacktestAnswer:
+        """Cancel a backtest.
+
+        `DELETE /api/v1/backtests/{backtestId}`
+        """
+        return self._call(endpoints.DELETE_BACKTEST, (backtest_id,), timeout_s=timeout_s)
+
     def list_models(
         self,
         *,
@@ -1316,31 +1359,6 @@ class Methods(Caller):
         `GET /api/v1/models/{version}`
         """
         return self._call(endpoints.GET_MODEL, (version,), timeout_s=timeout_s)
-
-    def create_backtest(
-        self, body: bodies.BacktestBody, *, idempotency_key: str | None = None, timeout_s: float | None = None
-    ) -> models.BacktestAccepted:
-        """Try rules on past events.
-
-        `POST /api/v1/backtests`
-        """
-        return self._call(
-            endpoints.CREATE_BACKTEST, (), body=body, idempotency_key=idempotency_key, timeout_s=timeout_s
-        )
-
-    def get_backtest(self, backtest_id: str, *, timeout_s: float | None = None) -> models.BacktestAnswer:
-        """How far a backtest is, and what it found.
-
-        `GET /api/v1/backtests/{backtestId}`
-        """
-        return self._call(endpoints.GET_BACKTEST, (backtest_id,), timeout_s=timeout_s)
-
-    def delete_backtest(self, backtest_id: str, *, timeout_s: float | None = None) -> models.BacktestAnswer:
-        """Cancel a backtest.
-
-        `DELETE /api/v1/backtests/{backtestId}`
-        """
-        return self._call(endpoints.DELETE_BACKTEST, (backtest_id,), timeout_s=timeout_s)
 
     def queue_event(
         self, body: bodies.EventBody, *, idempotency_key: str | None = None, timeout_s: float | None = None

@@ -1,0 +1,51 @@
+"""What measures rules in a process, of fraud and of AML: quality counted behind the logs, and backtests."""
+
+from vettance.aml.features import aml_schema
+from vettance.aml.monitor import Monitor
+from vettance.aml.quality.assemble_aml_quality import assemble_aml_quality
+from vettance.backtests.api import BacktestDoors
+from vettance.backtests.run_backtests import BacktestRunner
+from vettance.db.engine import Store
+from vettance.decisions.active_rulesets import RuleCache
+from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.rule_context import fraud_context
+from vettance.deployment.connect import connect_velocity
+from vettance.ids import IdSource
+from vettance.quality.count_rules import RuleCounter
+from vettance.quality.quality_parts import assemble_quality
+from vettance.rules.rule_reads import ConditionReader
+from vettance.rules.schema import Schema
+from vettance.settings.settings import Settings
+from vettance.web.routing import Route
+
+
+class RuleMeasures:
+    """The parts; `acts` is the store that keeps the audit log."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: Store,
+        acts: Store,
+        ids: IdSource,
+        evaluator: Evaluator,
+        monitor: Monitor,
+        cache: RuleCache,
+        schema: Schema,
+    ) -> None:
+        self.quality = (
+            assemble_quality(store, cache, ConditionReader(schema), evaluator.tenants),
+            assemble_aml_quality(store, aml_schema(settings.jurisdictions), lambda: tuple(monitor.rules)),
+        )
+        self._backtests = BacktestDoors(acts, ids, fraud_context(connect_velocity, schema))
+        self._runner = BacktestRunner(store, settings.data)
+
+    def routes(self) -> tuple[Route, ...]:
+        """The rows of the route table."""
+        quality = [route for one in self.quality for route in one.doors.routes()]
+        return (*quality, *self._backtests.routes())
+
+    @property
+    def duties(self) -> tuple[RuleCounter | BacktestRunner, ...]:
+        """What one process of a deployment does for ever."""
+        return (*(one.counter for one in self.quality), self._runner)
