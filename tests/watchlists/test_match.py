@@ -144,7 +144,7 @@ def test_another_kind_of_entity_lowers_the_score() -> None:
 def test_every_component_says_why_in_a_sentence() -> None:
     result = found(person("Thorvald Mikkelson", "1957-12-03", "SE"))
     assert set(result.components) == {"name", "dob", "nationality", "entityType"}
-    assert "thorvald ~ torvald" in result.components["name"].detail
+    assert "Thorvald ~ Torvald" in result.components["name"].detail
     assert "swapped" in result.components["dob"].detail
     assert "Sweden" in result.components["nationality"].detail
     assert all(part.detail.endswith(".") for part in result.components.values())

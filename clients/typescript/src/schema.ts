@@ -1710,6 +1710,19 @@ export interface components {
             reason: string | null;
         };
         /**
+         * ClearedByFactsSchema
+         * @description A listed entity of the same name that another fact, such as its date of birth, rules out.
+         */
+        ClearedByFactsSchema: {
+            watchlistEntityId: string;
+            entityName: string;
+            matchedName: string;
+            source: string;
+            score: number;
+            /** @description What contradicts, in sentences. */
+            explanation: string;
+        };
+        /**
          * CollectAnswer
          * @description The decision. `score` is a fraction from 0 to 1.
          */
@@ -1814,6 +1827,20 @@ export interface components {
             externalId?: string | null;
             /** @default null */
             email?: string | null;
+        };
+        /**
+         * DecidingFactSchema
+         * @description The fact that was not sent and would confirm or clear a match most.
+         */
+        DecidingFactSchema: {
+            component: string;
+            /** @description The member of a request that says it. */
+            member: string;
+            /** @description What the list says of it. */
+            listed: string;
+            scoreIfAgrees: number;
+            scoreIfContradicts: number;
+            explanation: string;
         };
         /**
          * DecisionAnswer
@@ -2355,6 +2382,17 @@ export interface components {
          */
         ListType: "allow" | "block";
         /**
+         * MatchGroupSchema
+         * @description The entries of several lists about one subject.
+         */
+        MatchGroupSchema: {
+            group: number;
+            entityName: string;
+            score: number;
+            sources: string[];
+            watchlistEntityIds: string[];
+        };
+        /**
          * MatchSchema
          * @description A listed entity that the subject may be.
          */
@@ -2385,6 +2423,17 @@ export interface components {
             listName: string | null;
             reference: string | null;
             falsePositiveRemembered: boolean;
+            /** @description The same for entries of several lists about one subject. */
+            group?: number;
+            /** @description The points that each component gave or took; they add up to the score. */
+            contribution?: {
+                [key: string]: number;
+            };
+            /** @description A sentence for each component that did not count: who did not say it. */
+            notCompared?: {
+                [key: string]: string;
+            };
+            decidingFact?: components["schemas"]["DecidingFactSchema"] | null;
         };
         /**
          * MessageType
@@ -2482,6 +2531,20 @@ export interface components {
             heldOut?: boolean;
             withoutHoldOut?: string;
             listAdditions?: components["schemas"]["ListAddition"][];
+        };
+        /**
+         * OverallFactSchema
+         * @description The fact that was not sent and would clear most of the subjects that were found.
+         */
+        OverallFactSchema: {
+            component: string;
+            /** @description The member of a request that says it. */
+            member: string;
+            /** @description Held groups that it clears if it contradicts. */
+            clearsGroups: number;
+            /** @description Held groups. */
+            groups: number;
+            explanation: string;
         };
         /**
          * OverlapAnswer
@@ -2893,6 +2956,13 @@ export interface components {
             listVersions: {
                 [key: string]: string;
             };
+            /** @description How many matches there were; the likeliest 20 are shown. */
+            matchesFound?: number;
+            /** @description More matches were found than are shown. */
+            matchesCut?: boolean;
+            groups?: components["schemas"]["MatchGroupSchema"][];
+            clearedByFacts?: components["schemas"]["ClearedByFactsSchema"][];
+            decidingFact?: components["schemas"]["OverallFactSchema"] | null;
             /** @description `LIST_CHANGE` or `EVENT`, where no request made the screening. */
             trigger?: string;
             caseId?: string;
@@ -3742,6 +3812,7 @@ export type ChangedValue = components['schemas']['ChangedValue'];
 export type CheckAnswer = components['schemas']['CheckAnswer'];
 export type CheckBody = components['schemas']['CheckBody'];
 export type CheckResult = components['schemas']['CheckResult'];
+export type ClearedByFactsSchema = components['schemas']['ClearedByFactsSchema'];
 export type CollectAnswer = components['schemas']['CollectAnswer'];
 export type CollectBody = components['schemas']['CollectBody'];
 export type CollectCategory = components['schemas']['CollectCategory'];
@@ -3751,6 +3822,7 @@ export type Coverage = components['schemas']['Coverage'];
 export type CustomerBody = components['schemas']['CustomerBody'];
 export type CustomerEntryBody = components['schemas']['CustomerEntryBody'];
 export type CustomerShown = components['schemas']['CustomerShown'];
+export type DecidingFactSchema = components['schemas']['DecidingFactSchema'];
 export type DecisionAnswer = components['schemas']['DecisionAnswer'];
 export type DecisionDetail = components['schemas']['DecisionDetail'];
 export type DecisionItem = components['schemas']['DecisionItem'];
@@ -3793,6 +3865,7 @@ export type LinkedEntity = components['schemas']['LinkedEntity'];
 export type ListAddition = components['schemas']['ListAddition'];
 export type ListMatch = components['schemas']['ListMatch'];
 export type ListType = components['schemas']['ListType'];
+export type MatchGroupSchema = components['schemas']['MatchGroupSchema'];
 export type MatchSchema = components['schemas']['MatchSchema'];
 export type MessageType = components['schemas']['MessageType'];
 export type ModelAnswer = components['schemas']['ModelAnswer'];
@@ -3801,6 +3874,7 @@ export type ModelOutput = components['schemas']['ModelOutput'];
 export type ModelPage = components['schemas']['ModelPage'];
 export type NoteBody = components['schemas']['NoteBody'];
 export type Outputs = components['schemas']['Outputs'];
+export type OverallFactSchema = components['schemas']['OverallFactSchema'];
 export type OverlapAnswer = components['schemas']['OverlapAnswer'];
 export type PageBody = components['schemas']['PageBody'];
 export type Profile = components['schemas']['Profile'];

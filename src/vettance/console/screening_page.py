@@ -90,25 +90,30 @@ async def _screening(visit: Visit, warning: str = "") -> View:
     values = {
         "found": found,
         "subject": _subject(rows[0][0]) if rows else [],
-        "matches": [_match(one) for one in found["matches"]],
+        "matches": [_match(one, found.get("groups", [])) for one in found["matches"]],
         "warning": warning,
         "may_work": visit.may(*WORKERS),
     }
     return View("screening.html", values, title="Screening", status=409 if warning else 200)
 
 
-def _match(one: dict[str, Any]) -> dict[str, Any]:
-    breakdown, words = one["scoreBreakdown"], one["explanation"]
+def _match(one: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, Any]:
+    # Screenings that were kept by older versions say less.
+    breakdown, points = one["scoreBreakdown"], one.get("contribution", {})
+    words = one["explanation"] | one.get("notCompared", {})
     parts = [
         {
             "name": COMPONENTS.get(name, name),
             "share": breakdown.get(name),
             "percent": round(100 * breakdown[name]) if name in breakdown else None,
+            "points": points.get(name),
             "words": words.get(name, ""),
         }
         for name in dict.fromkeys((*breakdown, *words))
     ]
-    return {**one, "parts": parts}
+    same: dict[str, Any] = next((group for group in groups if group["group"] == one.get("group")), {})
+    also_on = [source for source in same.get("sources", ()) if source != one["source"]]
+    return {**one, "parts": parts, "alsoOn": also_on}
 
 
 def _subject(sent: bytes) -> list[tuple[str, str]]:

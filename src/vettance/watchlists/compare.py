@@ -109,6 +109,11 @@ _UNIQUE = frozenset({DocumentKind.IMO, DocumentKind.LEI, DocumentKind.TAIL, Docu
 _LENGTH_MIN, _UNIQUE_LENGTH_MIN = 5, 3
 
 
+def is_unique(kind: DocumentKind) -> bool:
+    """Tell whether another identifier of this kind is another subject."""
+    return kind in _UNIQUE
+
+
 def compare_documents(query: Sequence[Document], entity: Entity) -> ComparisonResult | None:
     """Compare identifiers by letters and digits. Kinds must not contradict, nor the issuing countries."""
     if not query or not entity.documents:

@@ -5,7 +5,7 @@ contradicts, each as far as its row of `COMPARISONS` says; an equal identifier d
 """
 
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -17,10 +17,10 @@ from vettance.watchlists.compare import (
     compare_types,
 )
 from vettance.watchlists.entity import BirthDate, Document, Entity, EntityType, ListedName, NameQuality
+from vettance.watchlists.match_explanation import describe_names
 from vettance.watchlists.name_alignment import Alignment, Rarity, align, no_rarity
 from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, compact, otherwise, parse_name
 from vettance.watchlists.script_readings import script_readings
-from vettance.watchlists.vocabulary import FORM_STARTS
 
 #: Changes whenever a score can change, and is stored with every screening.
 ALGORITHM = "vettance-match-7"
@@ -47,10 +47,11 @@ class Classification(enum.StrEnum):
 
 
 class Component(msgspec.Struct, frozen=True):
-    """One compared property: its value 0 to 1, and a sentence about it."""
+    """One compared property: its value 0 to 1, a sentence about it, and the points it gave or took."""
 
     value: float
     detail: str
+    points: float = 0.0
 
 
 class EntityMatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,12 +107,14 @@ COMPARISONS = (
     Comparison("entityType", lambda subject, entity: compare_types(subject.type, entity), gain=0.0, loss=0.3),
 )
 IDENTIFIER_SCORE = 0.96
+#: Scores below this are never shown, whatever the profile.
+DESCRIBED_MIN = 0.495
 #: A weak alias alone stays below the review bound of the default profile.
 WEAK_ALIAS_MAX = 0.74
 #: What agrees at least this much supports a match on a weak alias.
 _SUPPORT = 0.8
 #: A name given by the tenant as an alias counts a little less than the legal name.
-_QUERY_ALIAS = 0.98
+QUERY_ALIAS = 0.98
 
 
 def grammars_of(entity_type: EntityType) -> tuple[Grammar, ...]:
@@ -173,51 +176,72 @@ def match_names(
     subject: Subject, entity: Entity, named: NameMatch | None, aliased: Sequence[NameMatch]
 ) -> EntityMatch | None:
     """Score a subject against an entity whose names were compared already."""
+    alias = max(aliased, key=lambda found: found.score) if aliased else None
     best = named
-    score = named.score if named is not None else 0.0
-    components: dict[str, Component] = {}
-    if named is not None:
-        components["name"] = Component(round(named.score, 4), describe(named))
-    if aliased:
-        alias = max(aliased, key=lambda found: found.score)
-        components["alias"] = Component(round(alias.score, 4), describe(alias))
-        if alias.score * _QUERY_ALIAS > score:
-            best, score = alias, alias.score * _QUERY_ALIAS
+    if alias is not None and (named is None or alias.score * QUERY_ALIAS > named.score):
+        best = alias
     if best is None:
         return None
-    findings: dict[str, ComparisonResult] = {}
-    for row in COMPARISONS:
-        finding = row.compare(subject, entity)
-        if finding is None:
-            continue
-        findings[row.component] = finding
-        components[row.component] = Component(round(finding.value, 4), finding.detail)
-        lean = 2 * (finding.value - 0.5)
-        score += row.gain * lean * (1 - score) * best.score if lean > 0 else row.loss * lean
-    identified = findings.get("idDocument", _NOTHING).value == 1.0
-    if identified:
-        score = max(score, IDENTIFIER_SCORE)
-    elif score <= 0.0:
+    findings = {
+        row.component: finding for row in COMPARISONS if (finding := row.compare(subject, entity)) is not None
+    }
+    values = {component: finding.value for component, finding in findings.items()}
+    carrier = "name" if best is named else "alias"
+    weak = best.listed_name.quality is NameQuality.WEAK
+    score, points = weigh(best.score, values, carrier, weak=weak)
+    if score <= 0.0:
         return None
-    elif best.listed_name.quality is NameQuality.WEAK and not _supported(findings):
-        score = min(score, WEAK_ALIAS_MAX)
+    # Most of what is compared is nobody: only what may be shown is described word by word.
+    whole = score >= DESCRIBED_MIN
+    components = {
+        component: Component(
+            round(found.score, 4), _describe(found, whole), round(100 * points.get(component, 0.0), 1)
+        )
+        for component, found in (("name", named), ("alias", alias))
+        if found is not None
+    } | {
+        component: Component(round(finding.value, 4), finding.detail, round(100 * points[component], 1))
+        for component, finding in findings.items()
+    }
     return EntityMatch(
         entity=entity,
-        score=round(100 * max(0.0, min(1.0, score))),
+        score=round(100 * score),
         matched_name=best.listed_name.text,
         listed_name=best.listed_name,
         components=components,
         name_equal=best.score >= 0.999,
-        identifier_equal=identified,
-        contradicted=any(finding.value < 0.5 for finding in findings.values()),
+        identifier_equal=values.get("idDocument") == 1.0,
+        contradicted=any(value < 0.5 for value in values.values()),
     )
 
 
-_NOTHING = ComparisonResult(0.5, "")
+def weigh(
+    name: float, values: Mapping[str, float], carrier: str = "name", *, weak: bool = False
+) -> tuple[float, dict[str, float]]:
+    """Return the score, 0 to 1, of a similarity of names and the values of what else was compared.
+
+    With it comes what each component added to it or took from it; `carrier` is the component of the name.
+    """
+    score = name * (QUERY_ALIAS if carrier == "alias" else 1.0)
+    points = {carrier: score}
+    for row in COMPARISONS:
+        if (value := values.get(row.component)) is None:
+            continue
+        lean = 2 * (value - 0.5)
+        points[row.component] = row.gain * lean * (1 - score) * name if lean > 0 else row.loss * lean
+        score += points[row.component]
+    limited = score
+    if values.get("idDocument") == 1.0:
+        limited = max(score, IDENTIFIER_SCORE)
+        points["idDocument"] += limited - score
+    elif weak and values.get("dob", 0.0) < _SUPPORT:
+        limited = min(score, WEAK_ALIAS_MAX)
+        points[carrier] += limited - score
+    return max(0.0, min(1.0, limited)), points
 
 
-def _supported(findings: dict[str, ComparisonResult]) -> bool:
-    return findings.get("dob", _NOTHING).value >= _SUPPORT
+def _describe(found: NameMatch, whole: bool) -> str:
+    return describe_names(found.asked, found.listed, found.listed_name, found.alignment if whole else None)
 
 
 def classify(found: EntityMatch, review_bound: int) -> Classification:
@@ -244,28 +268,3 @@ def confirms(found: EntityMatch) -> bool:
     name = max(found.components[part].value for part in ("name", "alias") if part in found.components)
     birth = found.components.get("dob")
     return found.identifier_equal or (name >= 0.95 and birth is not None and birth.value == 1.0)
-
-
-def describe(found: NameMatch) -> str:
-    """Say in a sentence how two names were matched."""
-    quality = {
-        NameQuality.PRIMARY: "primary name",
-        NameQuality.STRONG: "alias",
-        NameQuality.WEAK: "weak alias",
-    }
-    head = f"“{found.asked.text}” against the {quality[found.listed_name.quality]} “{found.listed_name.text}”"
-    if found.score >= 0.999:
-        return f"{head}: every word is the same."
-    said: list[str] = []
-    for pair in found.alignment.pairs:
-        asked = " ".join(found.asked.words[i].text for i in pair.query)
-        listed = " ".join(found.listed.words[j].text for j in pair.listed)
-        if asked != listed and asked not in FORM_STARTS:
-            said.append(f"{asked} ~ {listed} ({pair.similarity:.2f})")
-    if found.alignment.query_left:
-        said.append("not listed: " + ", ".join(found.asked.words[i].text for i in found.alignment.query_left))
-    if found.alignment.listed_left:
-        said.append(
-            "only listed: " + ", ".join(found.listed.words[j].text for j in found.alignment.listed_left)
-        )
-    return f"{head}: {'; '.join(said) or 'the words agree'}."

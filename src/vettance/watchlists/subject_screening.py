@@ -5,13 +5,16 @@ Nothing here waits and nothing is stored; the caller keeps the `Screening` and s
 
 import enum
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
+from vettance.watchlists.deciding_fact import MEMBERS, DecidingFact, deciding_fact, not_compared
 from vettance.watchlists.entity import BirthDate, Entity
+from vettance.watchlists.listing_reason import listing_reason
 from vettance.watchlists.match import ALGORITHM, Classification, EntityMatch, Subject, classify, confirms
+from vettance.watchlists.match_groups import group_numbers
 from vettance.watchlists.sources.source_table import SOURCES
 
 
@@ -42,16 +45,25 @@ REVIEW_BOUNDS: Mapping[Profile, int] = {
 SHOWN_MIN = 50
 #: One screening shows no more matches than this; an alert with more helps nobody.
 MATCHES_MAX = 20
+#: A name this like a listed one that is below the bound leaves a trace, and so many of them do.
+_TRACED_NAME, _TRACES_MAX = 0.95, 10
 
 
 class ScreenedMatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A match as judged by a profile. `cleared`: remembered as a false positive of this subject."""
+    """A match as judged by a profile. `cleared`: remembered as a false positive of this subject.
+
+    `group` is the same, from 1, for entries of several lists about one subject. `not_compared` says for each
+    component that did not count why, and `deciding` is the fact that would confirm or clear it most.
+    """
 
     match: EntityMatch
     classification: Classification
     held: bool
     confirmed: bool
     cleared: bool
+    group: int = 1
+    not_compared: Mapping[str, str] = msgspec.field(default_factory=dict)
+    deciding: DecidingFact | None = None
 
 
 class Screening(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +76,10 @@ class Screening(msgspec.Struct, frozen=True, kw_only=True):
     review_bound: int
     algorithm: str
     versions: Mapping[str, str]
+    #: How many matches there were before only the likeliest `MATCHES_MAX` were kept.
+    found: int = 0
+    #: Entities of (nearly) the same name that something else kept below the bound.
+    traces: tuple[EntityMatch, ...] = ()
 
 
 class SearchedIndex(Protocol):
@@ -92,9 +108,12 @@ def screen(
     """
     bound = bounds[profile]
     shown_min = min(SHOWN_MIN, bound) if profile is Profile.CONSERVATIVE else bound
+    matches = index.search(subject)
+    shown = [found for found in matches if found.score >= shown_min]
+    groups = group_numbers([found.entity for found in shown[:MATCHES_MAX]])
     judged = tuple(
-        _judge(found, bound, cleared) for found in index.search(subject) if found.score >= shown_min
-    )[:MATCHES_MAX]
+        _judge(subject, found, bound, cleared, groups[found.entity.id]) for found in shown[:MATCHES_MAX]
+    )
     open_matches = [one for one in judged if one.held and not one.cleared]
     if any(one.confirmed for one in open_matches):
         decision = ScreeningOutcome.CONFIRMED
@@ -108,10 +127,16 @@ def screen(
         review_bound=bound,
         algorithm=ALGORITHM,
         versions=dict(index.versions),
+        found=len(shown),
+        traces=tuple(found for found in matches if found.score < bound and _leaves_trace(found))[
+            :_TRACES_MAX
+        ],
     )
 
 
-def _judge(found: EntityMatch, bound: int, cleared: Mapping[str, str]) -> ScreenedMatch:
+def _judge(
+    subject: Subject, found: EntityMatch, bound: int, cleared: Mapping[str, str], group: int
+) -> ScreenedMatch:
     held = found.score >= bound
     entity = found.entity
     return ScreenedMatch(
@@ -120,7 +145,15 @@ def _judge(found: EntityMatch, bound: int, cleared: Mapping[str, str]) -> Screen
         held=held,
         confirmed=held and confirms(found),
         cleared=entity.id in cleared and cleared[entity.id] == entity_digest(entity),
+        group=group,
+        not_compared=not_compared(subject, found),
+        deciding=deciding_fact(subject, found),
     )
+
+
+def _leaves_trace(found: EntityMatch) -> bool:
+    names = (found.components[part].value for part in ("name", "alias") if part in found.components)
+    return found.contradicted and max(names) >= _TRACED_NAME
 
 
 def source_code(entity: Entity) -> str:
@@ -143,7 +176,7 @@ def match_record(one: ScreenedMatch) -> dict[str, Any]:
         "matchedName": found.matched_name,
         "entityName": entity.name,
         "source": source_code(entity),
-        "sanctionReason": entity.reason or entity.remarks or None,
+        "sanctionReason": listing_reason(entity),
         "matchCity": entity.cities[0] if entity.cities else None,
         "datesOfBirth": list(dict.fromkeys(text for birth in entity.births for text in birth_texts(birth))),
         "scoreBreakdown": {name: part.value for name, part in found.components.items()},
@@ -154,6 +187,79 @@ def match_record(one: ScreenedMatch) -> dict[str, Any]:
         "listName": entity.list_name or None,
         "reference": entity.reference or None,
         "falsePositiveRemembered": one.cleared,
+        "group": one.group,
+        "contribution": {name: part.points for name, part in found.components.items()},
+        "notCompared": dict(one.not_compared),
+        "decidingFact": _fact_record(one.deciding, found.score) if one.deciding is not None else None,
+    }
+
+
+def _fact_record(fact: DecidingFact, score: int) -> dict[str, Any]:
+    return {
+        "component": fact.component,
+        "member": fact.member,
+        "listed": fact.listed,
+        "scoreIfAgrees": fact.if_agrees,
+        "scoreIfContradicts": fact.if_contradicts,
+        "explanation": f"Send {fact.member}; the list has {fact.listed}. The score of {score} becomes "
+        f"{fact.if_agrees} if it agrees, {fact.if_contradicts} if it contradicts.",
+    }
+
+
+def _group_records(matches: Sequence[ScreenedMatch]) -> list[dict[str, Any]]:
+    """Shape the groups, the likeliest first: one subject each, with all its entries."""
+    groups: dict[int, list[ScreenedMatch]] = {}
+    for one in matches:
+        groups.setdefault(one.group, []).append(one)
+    return [
+        {
+            "group": number,
+            "entityName": members[0].match.entity.name,
+            "score": members[0].match.score,
+            "sources": list(dict.fromkeys(source_code(one.match.entity) for one in members)),
+            "watchlistEntityIds": [one.match.entity.id for one in members],
+        }
+        for number, members in groups.items()
+    ]
+
+
+def _trace_record(found: EntityMatch) -> dict[str, Any]:
+    contradicting = [
+        part.detail for part in found.components.values() if part.value < 0.5 and part.points < 0
+    ]
+    return {
+        "watchlistEntityId": found.entity.id,
+        "entityName": found.entity.name,
+        "matchedName": found.matched_name,
+        "source": source_code(found.entity),
+        "score": found.score,
+        "explanation": " ".join(contradicting),
+    }
+
+
+def _overall_fact(screening: Screening) -> dict[str, Any] | None:
+    """Shape the fact that would clear most groups, or None when no match names one."""
+    held = [one for one in screening.matches if one.held and not one.cleared and one.deciding is not None]
+    clears: dict[str, set[int]] = {}
+    moved: dict[str, int] = {}
+    for one in held:
+        fact = one.deciding
+        assert fact is not None
+        groups = clears.setdefault(fact.component, set())
+        if fact.if_contradicts < screening.review_bound:
+            groups.add(one.group)
+        moved[fact.component] = moved.get(fact.component, 0) + fact.if_agrees - fact.if_contradicts
+    if not moved:
+        return None
+    best = max(moved, key=lambda component: (len(clears[component]), moved[component]))
+    count, total = len(clears[best]), len({one.group for one in screening.matches if one.held})
+    return {
+        "component": best,
+        "member": MEMBERS[best],
+        "clearsGroups": count,
+        "groups": total,
+        "explanation": f"Send {MEMBERS[best]}: where it contradicts, it clears {count} of the "
+        f"{total} subjects that are held.",
     }
 
 
@@ -175,6 +281,11 @@ def screening_record(
         "reviewBound": screening.review_bound,
         "algorithm": screening.algorithm,
         "listVersions": dict(screening.versions),
+        "matchesFound": screening.found,
+        "matchesCut": screening.found > len(screening.matches),
+        "groups": _group_records(screening.matches),
+        "clearedByFacts": [_trace_record(found) for found in screening.traces],
+        "decidingFact": _overall_fact(screening),
     }
 
 

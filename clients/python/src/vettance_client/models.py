@@ -151,6 +151,19 @@ class CheckResult(Answer, frozen=True):
     reason: str | None
 
 
+class ClearedByFactsSchema(Answer, frozen=True):
+    """
+    A listed entity of the same name that another fact, such as its date of birth, rules out.
+    """
+
+    watchlist_entity_id: str = field(name="watchlistEntityId")
+    entity_name: str = field(name="entityName")
+    matched_name: str = field(name="matchedName")
+    source: str
+    score: int
+    explanation: Annotated[str, Meta(description="What contradicts, in sentences.")]
+
+
 class CollectAnswer(Answer, frozen=True):
     """
     The decision. `score` is a fraction from 0 to 1.
@@ -195,6 +208,19 @@ class CustomerShown(Answer, frozen=True):
 
     external_id: str | None = field(name="externalId", default=None)
     email: str | None = None
+
+
+class DecidingFactSchema(Answer, frozen=True):
+    """
+    The fact that was not sent and would confirm or clear a match most.
+    """
+
+    component: str
+    member: Annotated[str, Meta(description="The member of a request that says it.")]
+    listed: Annotated[str, Meta(description="What the list says of it.")]
+    score_if_agrees: int = field(name="scoreIfAgrees")
+    score_if_contradicts: int = field(name="scoreIfContradicts")
+    explanation: str
 
 
 class DecisionTotals(Answer, frozen=True):
@@ -436,6 +462,18 @@ class ListType(Word):
     BLOCK = "block"
 
 
+class MatchGroupSchema(Answer, frozen=True):
+    """
+    The entries of several lists about one subject.
+    """
+
+    group: int
+    entity_name: str = field(name="entityName")
+    score: int
+    sources: list[str]
+    watchlist_entity_ids: list[str] = field(name="watchlistEntityIds")
+
+
 class MatchSchema(Answer, frozen=True):
     """
     A listed entity that the subject may be.
@@ -462,6 +500,28 @@ class MatchSchema(Answer, frozen=True):
     list_name: str | None = field(name="listName")
     reference: str | None
     false_positive_remembered: bool = field(name="falsePositiveRemembered")
+    group: (
+        Annotated[
+            int,
+            Meta(description="The same for entries of several lists about one subject."),
+        ]
+        | None
+    ) = None
+    contribution: (
+        Annotated[
+            dict[str, float],
+            Meta(description="The points that each component gave or took; they add up to the score."),
+        ]
+        | None
+    ) = None
+    not_compared: (
+        Annotated[
+            dict[str, str],
+            Meta(description="A sentence for each component that did not count: who did not say it."),
+        ]
+        | None
+    ) = field(name="notCompared", default=None)
+    deciding_fact: DecidingFactSchema | None = field(name="decidingFact", default=None)
 
 
 class MessageType(Word):
@@ -531,6 +591,20 @@ class ModelPage(Answer, frozen=True):
     limit: int
     has_more: bool = field(name="hasMore")
     next_cursor: str | None = field(name="nextCursor", default=None)
+
+
+class OverallFactSchema(Answer, frozen=True):
+    """
+    The fact that was not sent and would clear most of the subjects that were found.
+    """
+
+    component: str
+    member: Annotated[str, Meta(description="The member of a request that says it.")]
+    clears_groups: Annotated[int, Meta(description="Held groups that it clears if it contradicts.")] = field(
+        name="clearsGroups"
+    )
+    groups: Annotated[int, Meta(description="Held groups.")]
+    explanation: str
 
 
 class OverlapAnswer(Answer, frozen=True):
@@ -738,6 +812,19 @@ class ScreeningSchema(Answer, frozen=True):
     list_versions: Annotated[dict[str, str], Meta(description="The version of every list used.")] = field(
         name="listVersions"
     )
+    matches_found: (
+        Annotated[
+            int,
+            Meta(description="How many matches there were; the likeliest 20 are shown."),
+        ]
+        | None
+    ) = field(name="matchesFound", default=None)
+    matches_cut: Annotated[bool, Meta(description="More matches were found than are shown.")] | None = field(
+        name="matchesCut", default=None
+    )
+    groups: list[MatchGroupSchema] | None = None
+    cleared_by_facts: list[ClearedByFactsSchema] | None = field(name="clearedByFacts", default=None)
+    deciding_fact: OverallFactSchema | None = field(name="decidingFact", default=None)
     trigger: (
         Annotated[
             str,

@@ -31,6 +31,48 @@ _PRODUCT: Final = "aml"
 _Absent = msgspec.UnsetType
 
 
+class DecidingFactSchema(Wire, frozen=True):
+    """The fact that was not sent and would confirm or clear a match most."""
+
+    component: str
+    member: Annotated[str, msgspec.Meta(description="The member of a request that says it.")]
+    listed: Annotated[str, msgspec.Meta(description="What the list says of it.")]
+    score_if_agrees: Annotated[int, msgspec.Meta(ge=0, le=100)]
+    score_if_contradicts: Annotated[int, msgspec.Meta(ge=0, le=100)]
+    explanation: str
+
+
+class OverallFactSchema(Wire, frozen=True):
+    """The fact that was not sent and would clear most of the subjects that were found."""
+
+    component: str
+    member: Annotated[str, msgspec.Meta(description="The member of a request that says it.")]
+    clears_groups: Annotated[int, msgspec.Meta(description="Held groups that it clears if it contradicts.")]
+    groups: Annotated[int, msgspec.Meta(description="Held groups.")]
+    explanation: str
+
+
+class MatchGroupSchema(Wire, frozen=True):
+    """The entries of several lists about one subject."""
+
+    group: int
+    entity_name: str
+    score: Annotated[int, msgspec.Meta(ge=0, le=100)]
+    sources: list[str]
+    watchlist_entity_ids: list[str]
+
+
+class ClearedByFactsSchema(Wire, frozen=True):
+    """A listed entity of the same name that another fact, such as its date of birth, rules out."""
+
+    watchlist_entity_id: str
+    entity_name: str
+    matched_name: str
+    source: str
+    score: Annotated[int, msgspec.Meta(ge=0, le=100)]
+    explanation: Annotated[str, msgspec.Meta(description="What contradicts, in sentences.")]
+
+
 class MatchSchema(Wire, frozen=True):
     """A listed entity that the subject may be."""
 
@@ -51,6 +93,19 @@ class MatchSchema(Wire, frozen=True):
     list_name: str | None
     reference: str | None
     false_positive_remembered: bool
+    group: Annotated[
+        int | _Absent,
+        msgspec.Meta(description="The same for entries of several lists about one subject."),
+    ] = msgspec.UNSET
+    contribution: Annotated[
+        dict[str, float] | _Absent,
+        msgspec.Meta(description="The points that each component gave or took; they add up to the score."),
+    ] = msgspec.UNSET
+    not_compared: Annotated[
+        dict[str, str] | _Absent,
+        msgspec.Meta(description="A sentence for each component that did not count: who did not say it."),
+    ] = msgspec.UNSET
+    deciding_fact: DecidingFactSchema | _Absent | None = msgspec.UNSET
 
 
 class ScreeningSchema(Wire, frozen=True):
@@ -66,6 +121,16 @@ class ScreeningSchema(Wire, frozen=True):
     review_bound: int
     algorithm: str
     list_versions: Annotated[dict[str, str], msgspec.Meta(description="The version of every list used.")]
+    matches_found: Annotated[
+        int | _Absent,
+        msgspec.Meta(description="How many matches there were; the likeliest 20 are shown."),
+    ] = msgspec.UNSET
+    matches_cut: Annotated[
+        bool | _Absent, msgspec.Meta(description="More matches were found than are shown.")
+    ] = msgspec.UNSET
+    groups: list[MatchGroupSchema] | _Absent = msgspec.UNSET
+    cleared_by_facts: list[ClearedByFactsSchema] | _Absent = msgspec.UNSET
+    deciding_fact: OverallFactSchema | _Absent | None = msgspec.UNSET
     trigger: Annotated[
         str | _Absent,
         msgspec.Meta(description="`LIST_CHANGE` or `EVENT`, where no request made the screening."),
