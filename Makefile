@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: dist oidc-provider screenshots clients typescript chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
+.PHONY: site dist oidc-provider screenshots clients typescript chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
 help:  ## List the targets
 	@grep -E '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,8 +40,8 @@ faults: $(READY)  ## Break the service in every way, for about an hour, and look
 	$(BIN)/python bench faults --stage servers --rounds 100 $(FAULTS_ARGS)
 
 lint: $(READY)  ## Formatting, lints, types, import contracts
-	$(BIN)/ruff format --check src tests bench clients release
-	$(BIN)/ruff check src tests bench clients release
+	$(BIN)/ruff format --check src tests bench clients release website
+	$(BIN)/ruff check src tests bench clients release website
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
@@ -110,6 +110,9 @@ test: lint chromium typescript oidc-provider  ## Everything CI runs
 	$(BIN)/python tests/servers.py sh -c '$(BIN)/pytest $(AT_ONCE) && { test -z "$$VETTANCE_TEST_POSTGRES" \
 	  || VETTANCE_TEST_ENGINE=postgres $(BIN)/pytest $(AT_ONCE) $(ON_BOTH) \
 	  --deselect tests/webhooks/test_api.py::test_a_stop_takes_no_longer_than_promised_though_a_receiver_hangs; }'
+
+site: $(READY)  ## Build the documentation as pages that work offline, into site/
+	$(BIN)/python -m website $(SITE_ARGS)
 
 dist: $(READY)  ## Build the packages of a release into dist/, try them in clean environments, describe and check them
 	$(BIN)/python -m release $(DIST_ARGS)

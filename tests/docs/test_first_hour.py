@@ -1,4 +1,4 @@
-"""The commands of the README and of the tutorial do what these pages say, pasted block by block."""
+"""The commands of the README and of the tutorials do what these pages say, pasted block by block."""
 
 import json
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.docs.shell import PROJECT, Shell, blocks_of, prints
 
 README = (PROJECT / "README.md").read_text("utf-8")
-TUTORIAL = (PROJECT / "docs" / "tutorial.md").read_text("utf-8")
+TUTORIALS = sorted((PROJECT / "docs").glob("tutorial*.md"))
 
 
 @pytest.fixture
@@ -22,13 +22,14 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 @pytest.mark.slow
-def test_the_tutorial_works_from_its_first_line_to_its_last(shell: Shell) -> None:
-    blocks = blocks_of(TUTORIAL)
-    assert len(blocks) > 10
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_a_tutorial_works_from_its_first_line_to_its_last(shell: Shell, page: Path) -> None:
+    blocks = blocks_of(page.read_text("utf-8"))
+    assert len(blocks) > 5
     for block in blocks:
         output = shell.paste(block.commands)
         assert prints(block, output), (
-            f"{block.commands}\nprints\n{output}\nand the tutorial says\n{block.printed}"
+            f"{block.commands}\nprints\n{output}\nand {page.name} says\n{block.printed}"
         )
 
 

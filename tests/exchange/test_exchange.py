@@ -1,6 +1,7 @@
 """Exports and imports through the command line, in all formats, with interruptions and faulty rows."""
 
 import csv
+import datetime as dt
 import json
 import os
 import signal
@@ -348,3 +349,51 @@ def test_a_span_is_about_the_time_of_the_events(service: Service, tmp_path: Path
         service.cli("export", what, "--tenant", tenant.id, *span, "--output", str(out), "--force")
         rows = [json.loads(line) for line in out.read_text().splitlines()]
         assert [row["occurredAt"] for row in rows] == ["2026-01-05T00:00:00.000Z"]
+
+
+def test_a_file_of_another_system_is_imported_by_a_mapping_of_its_columns(
+    service: Service, tmp_path: Path
+) -> None:
+    caller = Caller(service, *service.new_tenant("Mover"))
+    path = tmp_path / "payments.csv"
+    moment = dt.datetime.fromtimestamp(NOW - 9000, dt.UTC)
+    path.write_text(
+        "id,Created date (UTC),Amount,Currency,Customer ID,Card Fingerprint,Card Name\n"
+        f"ch_1,{moment:%Y-%m-%d %H:%M:%S},49.90,eur,cus_7,fp-7,A. Person\n"
+        f"ch_2,{moment + dt.timedelta(minutes=9):%Y-%m-%d %H:%M:%S},,eur,,fp-8,B. Person\n"
+    )
+    pairs = {
+        "occurredAt": "Created date (UTC)",
+        "metadata.amount": "Amount",
+        "metadata.currency": "Currency",
+        "metadata.cardHash": "Card Fingerprint",
+        "customer.externalId": "Customer ID",
+        "metadata.reference": "id",
+    }
+    columns = [word for member, column in pairs.items() for word in ("--column", f"{member}={column}")]
+    service.cli(
+        *("import", str(path), "--tenant", caller.id, *columns),
+        *("--set", "eventName=payment.attempt", "--set", "eventCategory=TRANSACTION", "--wait"),
+    )
+    items = caller.get("/api/v1/events?sortOrder=asc").json["data"]
+    first = caller.get(f"/api/v1/events/{items[0]['id']}").json
+    assert first["eventName"] == "payment.attempt"
+    assert first["customer"] == {"externalId": "cus_7"}
+    assert first["metadata"] == {
+        "amount": "49.90",  # A decimal text is a number to rules.
+        "currency": "eur",
+        "cardHash": "fp-7",
+        "reference": "ch_1",
+    }
+    assert "A. Person" not in json.dumps(first)
+
+
+@pytest.mark.parametrize(
+    "words", [("--column", "amount"), ("--set", "=x"), ("--column", "a=b", "--column", "a=c")]
+)
+def test_a_mapping_that_is_none_is_refused(service: Service, tmp_path: Path, words: tuple[str, ...]) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("a\n1\n")
+    done = run_cli(service.data, "import", str(path), "--tenant", "ten_1", *words, ok=False)
+    assert done.returncode == 2
+    assert words[0] in done.stderr

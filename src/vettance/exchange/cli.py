@@ -39,6 +39,7 @@ from vettance.jobs.sql import insert_imported
 from vettance.tenants.tenant import Tenant
 
 if TYPE_CHECKING:
+    from vettance.exchange.column_mapping import ColumnMapping
     from vettance.exchange.columns import FileColumn
     from vettance.exchange.labels import Labels
 
@@ -156,6 +157,20 @@ async def _export(
     help="A file with a `label` for the `reference` (metadata.reference) or the `line` of each event.",
 )
 @click.option("--aml", is_flag=True, help="Events of AML; told by `externalEventId` in the first row, too.")
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="MEMBER=COLUMN",
+    help="Which column a member of the event is read from; the others are then left out.",
+)
+@click.option(
+    "--set",
+    "constants",
+    multiple=True,
+    metavar="MEMBER=VALUE",
+    help="What every event of the file has, such as eventName=payment.",
+)
 @click.option("--dry-run", is_flag=True, help="Check every row and keep none.")
 @click.option(
     "--errors",
@@ -171,6 +186,8 @@ def import_(
     file_format: str | None,
     labels: Path | None,
     aml: bool,
+    columns: tuple[str, ...],
+    constants: tuple[str, ...],
     dry_run: bool,
     errors: Path | None,
     wait: bool,
@@ -186,9 +203,14 @@ def import_(
 
     Example: vettance import traffic/events.ndjson --labels traffic/truth.ndjson --tenant ten_0190…
     """
+    from vettance.exchange.column_mapping import MappingFault, read_mapping
     from vettance.exchange.labels import read_labels
     from vettance.exchange.row_files import FormatFault, format_of
 
+    try:
+        mapping = read_mapping(columns, constants)
+    except MappingFault as fault:
+        raise click.UsageError(str(fault)) from None
     errors = errors or file.with_name(file.name + ".errors.ndjson")
 
     async def work() -> tuple[_Result, RefusedRows]:
@@ -196,7 +218,7 @@ def import_(
             owner = await find_tenant(store, tenant)
             known = await asyncio.to_thread(read_labels, labels)
             chosen = file_format or format_of(file)
-            importer = _Importer(store, owner, file, chosen, known, dry_run=dry_run, aml=aml)
+            importer = _Importer(store, owner, file, chosen, known, mapping, dry_run=dry_run, aml=aml)
             done, refused = await importer.run(errors)
             if wait and not dry_run:
                 await importer.wait()
@@ -266,6 +288,7 @@ class _Importer:
         file: Path,
         file_format: str,
         labels: Labels,
+        mapping: ColumnMapping,
         *,
         dry_run: bool,
         aml: bool,
@@ -276,6 +299,7 @@ class _Importer:
         self._file = file
         self._format = file_format
         self._labels = labels
+        self._mapping = mapping
         self._dry_run = dry_run
         self._aml = aml
         self._ids = IdSource()
@@ -297,8 +321,9 @@ class _Importer:
         reached = mark
         total = await asyncio.to_thread(count_rows, self._format, self._file)
         with progress("Importing", total) as advance, RefusedRows(errors, append=mark.lines > 0) as refused:
-            for number, (line, row) in enumerate(rows_of(self._format, self._file), 1):
+            for number, (line, found) in enumerate(rows_of(self._format, self._file), 1):
                 advance(1)
+                row = found if isinstance(found, str) else self._mapping.applied(found)
                 if number == 1:
                     self._tell_kind(row)
                 if number <= mark.lines:
