@@ -38,6 +38,11 @@ def test_the_same_rows_give_the_same_model_byte_for_byte() -> None:
     assert first.card["averagePrecision"] > 0.8 > first.card["averagePrecisionBefore"]
 
 
+def test_another_seed_gives_another_model() -> None:
+    first, second = (train(rows(60), NAMES, None, seed=seed) for seed in (1, 2))
+    assert write_trees(first.trees) != write_trees(second.trees)
+
+
 def test_too_few_frauds_train_no_model() -> None:
     with pytest.raises(TooFewLabels, match="49 labelled frauds"):
         train(rows(50, 2_450)[1:], NAMES, None)

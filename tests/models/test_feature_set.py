@@ -67,6 +67,18 @@ def test_every_feature_that_comes_along_compiles_for_any_members() -> None:
     assert failures == []
 
 
+def test_what_labels_say_of_a_key_is_a_share_that_no_single_label_makes_certain() -> None:
+    found = discover(event(number, terminalId=f"t{number % 60}") for number in range(500))
+    features = {one.name: one for one in features_of(found)}
+    share = features["terminalId_fraud_share_14d"]
+    assert share.family == "history"
+    assert share.value.endswith("+ 1)")
+    assert 'within="14d"' in share.value
+    assert {f"customer_amount_{word}_{window}" for word in ("avg", "max") for window in ("7d", "30d")} <= set(
+        features
+    )
+
+
 def test_odd_events_are_looked_through() -> None:
     found = discover([{}, {"metadata": None}, {"metadata": []}, {"customer": 7, "metadata": {"amount": "7"}}])
     assert found.keys == ()

@@ -29,7 +29,7 @@ FRAUDS_MIN: Final = 50
 MORE_FRAUDS_MIN: Final = 25
 MORE_FRAUDS: Final = 0.1
 #: Events that are looked through for keys and numbers.
-_LOOKED_THROUGH: Final = 2_000
+EVENTS_LOOKED_THROUGH: Final = 2_000
 _TRAINING_S_MAX: Final = 1_800.0
 _LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -39,6 +39,17 @@ _log = logger()
 def can_train() -> bool:
     """Tell whether what models are trained with is installed."""
     return importlib.util.find_spec("lightgbm") is not None
+
+
+def is_training_due(setting: ModelSetting, frauds: int, now_ms: int) -> bool:
+    """Tell whether a model is to be trained, with so many labels of fraud given so far."""
+    if setting.wanted:
+        return True
+    if frauds < FRAUDS_MIN:
+        return False
+    more = frauds - setting.trained_frauds
+    is_old = now_ms - setting.trained_at_ms >= DAY_MS
+    return more >= max(MORE_FRAUDS_MIN, MORE_FRAUDS * setting.trained_frauds) or (is_old and more > 0)
 
 
 class ModelKeeper:
@@ -79,12 +90,12 @@ class ModelKeeper:
                         await save_failure(self._store, known, "vettance[learning] is not installed")
                 elif not setting.features:
                     await self._begin(setting)
-                elif self._is_due(setting):
+                elif is_training_due(setting, self._frauds.get(tenant, 0), self._now_ms()):
                     await self._train(setting)
 
     async def _begin(self, setting: ModelSetting) -> None:
         """Find a tenant's keys and numbers, and have their features recorded from now on."""
-        rows = await self._store.read(sql.select_recent_bodies(setting.tenant, _LOOKED_THROUGH))
+        rows = await self._store.read(sql.select_recent_bodies(setting.tenant, EVENTS_LOOKED_THROUGH))
         bodies = []
         for _, sent in rows:
             with contextlib.suppress(Exception):
@@ -93,16 +104,6 @@ class ModelKeeper:
         if bodies:
             document = write_feature_set(features_of(found))
             await save_features(self._store, setting.tenant, document, self._now_ms())
-
-    def _is_due(self, setting: ModelSetting) -> bool:
-        frauds = self._frauds.get(setting.tenant, 0)
-        if setting.wanted:
-            return True
-        if frauds < FRAUDS_MIN:
-            return False
-        more = frauds - setting.trained_frauds
-        is_old = self._now_ms() - setting.trained_at_ms >= DAY_MS
-        return more >= max(MORE_FRAUDS_MIN, MORE_FRAUDS * setting.trained_frauds) or (is_old and more > 0)
 
     async def _train(self, setting: ModelSetting) -> None:
         tenant = setting.tenant

@@ -33,7 +33,6 @@ _SETTINGS: Final = {
     "num_threads": 1,
     "deterministic": True,
     "force_row_wise": True,
-    "seed": 1,
     "verbose": -1,
 }
 
@@ -61,7 +60,9 @@ class _Table(NamedTuple):
         return _Table(self.values[place], self.fraud[place], self.weight[place])
 
 
-def train(rows: Sequence[TrainingRow], names: Sequence[str], champion: int | None) -> TrainedModel:
+def train(
+    rows: Sequence[TrainingRow], names: Sequence[str], champion: int | None, seed: int = 1
+) -> TrainedModel:
     """Train on all rows. Raises `TooFewLabels`.
 
     Before that, a candidate is trained on the older ones, and measured on the newest frauds and what happened
@@ -75,7 +76,7 @@ def train(rows: Sequence[TrainingRow], names: Sequence[str], champion: int | Non
     table = _table_of(rows, len(names))
     cut = frauds[-max(COMPARED_MIN, int(COMPARED_SHARE * len(frauds)))]
     newest = table.part(slice(cut, None))
-    candidate = _fit(table.part(slice(0, cut)), names)
+    candidate = _fit(table.part(slice(0, cut)), names, seed)
     said: Numbers = np.asarray(candidate.predict(newest.values))
     before = np.array([_said_before(row, champion) for row in rows[cut:]])
     measured = average_precision(newest.fraud, said, newest.weight)
@@ -85,7 +86,7 @@ def train(rows: Sequence[TrainingRow], names: Sequence[str], champion: int | Non
         float(np.average(newest.fraud, weights=newest.weight)), 1e-9
     )
     is_better = measured >= known - deviation and _RATIO[0] <= ratio <= _RATIO[1]
-    booster = _fit(table, names)
+    booster = _fit(table, names, seed)
     gains = sorted(
         zip(names, booster.feature_importance("gain").tolist(), strict=True),
         key=lambda one: (-one[1], one[0]),
@@ -121,13 +122,13 @@ def _said_before(row: TrainingRow, champion: int | None) -> float:
     return 1 / (1 + math.exp(-max(min(row.log_odds, 50.0), -50.0)))
 
 
-def _fit(table: _Table, names: Sequence[str]) -> lightgbm.Booster:
+def _fit(table: _Table, names: Sequence[str], seed: int) -> lightgbm.Booster:
     data = lightgbm.Dataset(
         table.values, table.fraud, weight=table.weight, feature_name=list(names), free_raw_data=True
     )
     # Few frauds carry few splits.
     leaf = max(2, min(20, int(table.fraud.sum()) // 5))
-    return lightgbm.train({**_SETTINGS, "min_data_in_leaf": leaf}, data, _TREES)
+    return lightgbm.train({**_SETTINGS, "min_data_in_leaf": leaf, "seed": seed}, data, _TREES)
 
 
 def trees_of(booster: lightgbm.Booster, names: Sequence[str]) -> TreeText:

@@ -10,12 +10,10 @@ import msgspec
 
 from vettance.commands import open_store
 from vettance.db.engine import Store
-from vettance.decisions.decision import DecisionRecordData, Outcome
 from vettance.decisions.sql import record_of
 from vettance.learning import sql
-from vettance.learning.training_rows import DecidedRow, RowCollector, standing_labels
+from vettance.learning.training_rows import RowCollector, decided_row, standing_labels
 from vettance.models.feature_set import read_feature_set
-from vettance.models.model_score import score_of
 from vettance.models.trees import text_digest, write_trees
 from vettance.wire.payload import JSON, encode
 
@@ -75,7 +73,7 @@ async def _collect(store: Store, tenant: str, feature_set: str) -> RowCollector:
             except Exception:  # noqa: BLE001, S112  One damaged row must not keep the others from being used.
                 continue
             if record.feature_set == feature_set:
-                collector.take(_row_of(event, occurred_at_ms, record))
+                collector.take(decided_row(event, occurred_at_ms, record))
     return collector
 
 
@@ -84,14 +82,6 @@ async def _moments(store: Store, tenant: str) -> tuple[int, dict[str, int]]:
     found = await store.read(sql.select_label_moments(tenant, _LABELS))
     newest = await store.read(sql.select_reached(tenant))
     return newest[0][0] or 0, dict(found)
-
-
-def _row_of(event: str, occurred_at_ms: int, record: DecisionRecordData) -> DecidedRow:
-    said = record.model.log_odds if record.model is not None else None
-    # An active model has raised the score; what the rules gave cannot be known then.
-    points = record.score if said is None else min(record.score, score_of(said))
-    denied = record.outcome is Outcome.BLOCK and not record.held_out
-    return DecidedRow(event, occurred_at_ms, record.features, denied, points, said)
 
 
 async def main(data: str) -> None:

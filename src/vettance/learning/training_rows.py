@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from vettance.clock import DAY_MS
+from vettance.decisions.decision import DecisionRecordData, Outcome
+from vettance.models.model_score import score_of
 
 ROWS_MAX: Final = 300_000
 #: Of these the newest are taken whole, older ones by a sample with weights.
@@ -46,6 +48,15 @@ class TrainingRow(NamedTuple):
     weight: float
     points: int
     log_odds: float | None
+
+
+def decided_row(event: str, occurred_at_ms: int, record: DecisionRecordData) -> DecidedRow:
+    """Return what training reads of a decision."""
+    said = record.model.log_odds if record.model is not None else None
+    # An active model has raised the score; what the rules gave cannot be known then.
+    points = record.score if said is None else min(record.score, score_of(said))
+    denied = record.outcome is Outcome.BLOCK and not record.held_out
+    return DecidedRow(event, occurred_at_ms, record.features, denied, points, said)
 
 
 class RowCollector:

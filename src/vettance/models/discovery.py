@@ -141,25 +141,46 @@ def _lean(name: str, called: str) -> Iterator[Feature]:
 
 
 def _rich(name: str, called: str, *, with_amount: bool) -> Iterator[Feature]:
-    short = _short(name)
     yield from _lean(name, called)
-    text = f"events of this {called} labelled as fraud within 7 days"
-    yield Feature(f"{short}_frauds_7d", f'frauds(by={name}, within="7d")', "history", text)
-    text = f"seconds since an event of this {called} was labelled as fraud"
-    yield Feature(f"{short}_last_fraud", f"last_fraud(by={name})", "history", text)
+    yield from _history(name, called)
+    short = _short(name)
     for window in ("1h", "24h", "7d"):
         text = f"events of this {called} within {window}"
         yield Feature(f"{short}_count_{window}", f'count(by={name}, within="{window}")', "velocity", text)
     text = f"seconds since the event of this {called} before"
     yield Feature(f"{short}_last", f"last_seen(by={name})", "time", text)
     if with_amount:
-        for word, window, what in (
-            ("avg", "7d", "the mean of its last 7 days"),
-            ("avg", "30d", "the mean of its last 30 days"),
-            ("max", "30d", "the largest of its last 30 days"),
-        ):
-            text = f"amount against that of the {called}: {what}"
+        yield from _amounts(name, called)
+
+
+def _history(name: str, called: str) -> Iterator[Feature]:
+    """What labels say of a key: how many, how large their share of fraud, and since when."""
+    short = _short(name)
+    for word, what in (("frauds", "labelled as fraud"), ("legits", "labelled as legitimate")):
+        text = f"events of this {called} {what} within 7 days"
+        yield Feature(f"{short}_{word}_7d", f'{word}(by={name}, within="7d")', "history", text)
+    for window in ("7d", "14d", "30d"):
+        # One more than there are: a single label of fraud is no certainty.
+        frauds, legits = (f'{word}(by={name}, within="{window}")' for word in ("frauds", "legits"))
+        text = f"share of fraud in the labels that this {called} had within {window}"
+        value = f"{frauds} / ({frauds} + {legits} + 1)"
+        yield Feature(f"{short}_fraud_share_{window}", value, "history", text)
+    text = f"seconds since an event of this {called} was labelled as fraud"
+    yield Feature(f"{short}_last_fraud", f"last_fraud(by={name})", "history", text)
+    text = f"seconds since the first label of fraud of this {called} within 30 days"
+    yield Feature(f"{short}_first_fraud_30d", f'first_fraud(by={name}, within="30d")', "history", text)
+
+
+def _amounts(name: str, called: str) -> Iterator[Feature]:
+    """Habits of a key, and the amount held against them."""
+    short = _short(name)
+    for window in ("7d", "30d"):
+        usual = f'avg({_AMOUNT}, by={name}, within="{window}")'
+        text = f"mean amount of this {called} within {window}"
+        yield Feature(f"{short}_avg_{window}", usual, "amount", text)
+        for word, what in (("avg", "mean"), ("max", "largest")):
+            text = f"amount against the {what} of this {called} within {window}"
             value = f'{_AMOUNT} / {word}({_AMOUNT}, by={name}, within="{window}")'
             yield Feature(f"{short}_amount_{word}_{window}", value, "amount", text)
-        text = f"amounts of this {called} within a day"
-        yield Feature(f"{short}_sum_24h", f'sum({_AMOUNT}, by={name}, within="24h")', "amount", text)
+    text = f"amounts of this {called} within a day"
+    yield Feature(f"{short}_sum_24h", f'sum({_AMOUNT}, by={name}, within="24h")', "amount", text)

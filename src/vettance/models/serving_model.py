@@ -46,11 +46,11 @@ class ServingModel(NamedTuple):
         if features != self.features.digest:
             return self._fail("the model was made from other features")
         try:
-            began_ns = time.perf_counter_ns()
+            began_ns = time.thread_time_ns()
             log_odds = self.trees.log_odds(values)
             if not -1e6 < log_odds < 1e6:
                 return self._fail("the model gave no number")
-            if time.perf_counter_ns() - began_ns > TIME_NS_MAX:
+            if time.thread_time_ns() - began_ns > TIME_NS_MAX:
                 return self._fail("the model took too long")
             reasons: tuple[tuple[str, str], ...] = ()
             if self.mode is ModelMode.ACTIVE and score_of(log_odds) >= REASONED_MIN:

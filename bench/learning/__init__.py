@@ -1,0 +1,1 @@
+"""How good and how dear the models of tenants are."""
