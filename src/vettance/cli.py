@@ -32,6 +32,7 @@ COMMANDS = {
     "webhooks": ("vettance.webhooks.cli:webhooks", "Listen to webhooks on this machine, verify signatures."),
     "export": ("vettance.exchange.cli:export", "Write events or decisions to a file."),
     "import": ("vettance.exchange.cli:import_", "Take labelled events of the past from a file."),
+    "consume": ("vettance.streams.cli:consume", "Take events from NATS, RabbitMQ or Kafka."),
     "retention": ("vettance.retention.cli:retention", "Remove data whose time is over."),
     "customer": ("vettance.retention.cli:customer", "Erase a customer's names."),
     "doctor": ("vettance.ops.cli:doctor", "Look for faults and say the mend for each."),

@@ -13,9 +13,16 @@ from tests.shape.source import FILES, NAMES, PROJECT, SOURCE
 #: Packages that are engines or edges: what they do is wait for the outside world.
 SHELL_PACKAGES = {"web", "db", "demo", "console"}
 #: Protocols of engines, whose methods wait.
-PORTS = {"deployment/protocols.py", "limits/verdict.py", "velocity/port.py"}
+PORTS = {"streams/broker.py", "deployment/protocols.py", "limits/verdict.py", "velocity/port.py"}
 #: Flows (verbs) and doors may await; every other file thinks without waiting.
 VERBS = {
+    "amqp_stream.py",
+    "consume.py",
+    "kafka_stream.py",
+    "nats_stream.py",
+    "send_results.py",
+    "take_messages.py",
+    "watch_job.py",
     "administer.py",
     "openid_provider.py",
     "provider_sign_in.py",

@@ -145,6 +145,8 @@ RULE_LAST_HIT: Final = Table("rule_last_hit")
 JOB: Final = Table("job")
 IMPORT_RUN: Final = Table("import_run")
 IMPORT_MARK: Final = Table("import_mark")
+STREAM_CONSUMER: Final = Table("stream_consumer")
+STREAM_MESSAGE: Final = Table("stream_message")
 TOKEN_KEY: Final = Table("token_key")
 SIGNAL_BATCH: Final = Table("signal_batch", long="sdk_session batch_id")
 

@@ -1,13 +1,24 @@
 """What the store remembers of jobs."""
 
+import enum
 from typing import Final, NamedTuple
 
 from vettance.db.engine import Row, Statement, everyone, in_pieces, insert, scoped
 from vettance.db.tables import JOB, Insert
 
 
+class JobKind(enum.StrEnum):
+    """What an accepted event is, as the store names it."""
+
+    FRAUD = "fraud"
+    AML = "aml"
+
+
 class AcceptedJob(NamedTuple):
-    """A job that waits for its decision. `received_at_ms` is Unix milliseconds."""
+    """A job that waits for its decision. `received_at_ms` is Unix milliseconds.
+
+    `kind` is one of `JobKind`; jobs of an import have that of their import instead.
+    """
 
     seq: int
     id: str
@@ -16,6 +27,7 @@ class AcceptedJob(NamedTuple):
     request_id: str
     quiet: bool
     label: str | None
+    kind: str
     sent: bytes
 
 
@@ -30,6 +42,7 @@ class Job(NamedTuple):
 
 _JOB: Final = "tenant, id, received_at_ms, request_id, quiet, label, sent, state"
 _INSERT_JOB: Final = Insert(JOB, _JOB)
+_INSERT_STREAMED: Final = Insert(JOB, f"{_JOB}, kind, error, settled_at_ms")
 _INSERT_IMPORTED: Final = Insert(JOB, f"{_JOB}, import_id, occurred_at_ms")
 
 
@@ -46,6 +59,37 @@ def insert_job(
     """Accept an event: `sent` is its body, known to be good; `quiet` tells no subscriber of its decision."""
     values = (job_id, received_at_ms, request_id, int(quiet), label, sent, "accepted")
     return insert(_INSERT_JOB, tenant, values)
+
+
+def insert_streamed(
+    tenant: str, job_id: str, received_at_ms: int, message_id: str, kind: JobKind, sent: bytes
+) -> Statement:
+    """Accept an event of a stream; the id of its message is kept as that of a request."""
+    return insert(
+        _INSERT_STREAMED,
+        tenant,
+        (job_id, received_at_ms, message_id, 0, None, sent, "accepted", kind.value, None, None),
+    )
+
+
+def insert_refused(
+    tenant: str,
+    job_id: str,
+    received_at_ms: int,
+    message_id: str,
+    kind: JobKind,
+    sent: bytes,
+    error: bytes,
+) -> Statement:
+    """Keep a message of a stream that is no event, with the reason, as a job that has failed."""
+    return insert(
+        _INSERT_STREAMED,
+        tenant,
+        (
+            *(job_id, received_at_ms, message_id, 0, None, sent, "failed", kind.value),
+            *(error, received_at_ms),
+        ),
+    )
 
 
 def insert_imported(
@@ -68,7 +112,7 @@ def select_queued(tenant: str, import_id: str, limit: int) -> Statement:
         scoped(
             JOB,
             tenant,
-            "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
+            "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, kind, sent FROM job "
             "WHERE tenant = ? AND import_id = ? AND state = 'queued' ORDER BY occurred_at_ms, seq LIMIT ?",
             (import_id, limit),
         )
@@ -91,7 +135,7 @@ def select_accepted(tenant: str, after: int, limit: int) -> Statement:
         scoped(
             JOB,
             tenant,
-            "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, sent FROM job "
+            "SELECT seq, id, tenant, received_at_ms, request_id, quiet, label, kind, sent FROM job "
             "WHERE tenant = ? AND state = 'accepted' AND seq > ? ORDER BY seq LIMIT ?",
             (after, limit),
         )

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from vettance import clock
@@ -19,7 +19,9 @@ from vettance.jobs.job_results import settle
 from vettance.telemetry.logs import logger
 from vettance.wire.payload import decode, encode, error_body
 
-LOOK_S: Final = 1.0  # Jobs may also come from the command line, which cannot wake us.
+LOOK_S: Final = 1.0  # Jobs may also come from other processes, which cannot wake us.
+#: After a look that found jobs: where there were some, more of a stream are likely to follow at once.
+SOON_S: Final = 0.02
 #: Jobs read at a time, of all tenants that have some together: what a new tenant's first one waits behind.
 ROUND: Final = 256
 #: Tenants whose jobs are read at a time; the others follow in the next round.
@@ -68,8 +70,13 @@ class Worker:
         self._idle = asyncio.Event()
         self._idle.set()
         self._served = ""
+        self._watch: Callable[[sql.AcceptedJob], Awaitable[None]] | None = None
         #: The jobs being decided at the moment.
         self.under_way: set[str] = set()
+
+    def watch_by(self, watch: Callable[[sql.AcceptedJob], Awaitable[None]]) -> None:
+        """Have events of AML decided and settled by `watch`; it raises as `Evaluator.evaluate` does."""
+        self._watch = watch
 
     def wake(self) -> None:
         """Tell the worker that there is a new job."""
@@ -90,15 +97,16 @@ class Worker:
         while not self._stopping:
             self._waking.clear()
             self._idle.clear()
+            found = False
             try:
                 with self._isolation.of(_LOOK):
-                    await self.drain()
+                    found = await self.drain()
             except StoreDown:
                 await asyncio.sleep(LOOK_S)
             finally:
                 self._idle.set()
             try:
-                await asyncio.wait_for(self._waking.wait(), LOOK_S)
+                await asyncio.wait_for(self._waking.wait(), SOON_S if found else LOOK_S)
             except TimeoutError:
                 continue
 
@@ -110,8 +118,11 @@ class Worker:
         except TimeoutError:
             _log.warning("jobs_still_under_way", jobs=len(self.under_way))
 
-    async def drain(self) -> None:
-        """Decide every job that is accepted now, except for tenants who cannot be served at the moment."""
+    async def drain(self) -> bool:
+        """Decide every job that is accepted now, except for tenants who cannot be served at the moment.
+
+        Tells whether jobs were found and none was held back.
+        """
         reached: dict[str, int] = {}
         held: set[str] = set()
         pending: set[asyncio.Task[None]] = set()
@@ -121,6 +132,7 @@ class Worker:
         finally:
             if pending:
                 await asyncio.wait(pending)
+        return bool(reached) and not held
 
     async def _next(self, reached: dict[str, int], held: set[str]) -> list[sql.AcceptedJob]:
         """Return the next jobs of the tenants that have some beyond what is `reached`, by turns."""
@@ -184,18 +196,11 @@ class Worker:
     async def _settle(self, job: sql.AcceptedJob, held: set[str]) -> None:
         self.under_way.add(job.id)
         try:
-            started_ns = time.perf_counter_ns()
-            event = read_taken_event(decode(job.sent), job.received_at_ms)
-            await self._evaluator.evaluate(
-                job.tenant,
-                event,
-                job.sent,
-                EventSource.ASYNC,
-                job.request_id,
-                started_ns,
-                lambda evaluated: settle(self._ids, job, evaluated),
-                tell=not job.quiet,
-            )
+            if job.kind == sql.JobKind.AML:
+                assert self._watch is not None
+                await self._watch(job)
+            else:
+                await self._evaluate(job)
         except (Unavailable, StoreDown):
             held.add(job.tenant)
         except Lost:
@@ -207,6 +212,20 @@ class Worker:
             await self._fail(job, InternalError(job.request_id))
         finally:
             self.under_way.discard(job.id)
+
+    async def _evaluate(self, job: sql.AcceptedJob) -> None:
+        started_ns = time.perf_counter_ns()
+        event = read_taken_event(decode(job.sent), job.received_at_ms)
+        await self._evaluator.evaluate(
+            job.tenant,
+            event,
+            job.sent,
+            EventSource.ASYNC,
+            job.request_id,
+            started_ns,
+            lambda evaluated: settle(self._ids, job, evaluated),
+            tell=not job.quiet,
+        )
 
     async def _fail(self, job: sql.AcceptedJob, refusal: Refusal) -> None:
         error = encode(error_body(refusal)["error"])

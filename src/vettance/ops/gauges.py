@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol
 
 from vettance import __version__, clock
 from vettance.aml.screening.freshness import is_stale
+from vettance.clock import DAY_MS
 from vettance.db.engine import Store, StoreDown
 from vettance.fairness.isolation import Isolation, WorkFailure, failing, failures
 from vettance.ops import sql
@@ -47,6 +48,10 @@ GAUGES: Final = {
         Gauge("vettance_jobs_oldest_seconds", "How long the oldest of them has waited."),
         Gauge("vettance_import_events_waiting", "Imported events without a decision.", "state"),
         Gauge("vettance_import_oldest_seconds", "Since the oldest undecided import was begun.", "state"),
+        Gauge("vettance_stream_messages_total", "Messages of streams, by what became of them.", "result"),
+        Gauge(
+            "vettance_stream_silent_seconds", "How long the consumer of a stream longest silent has been so."
+        ),
         Gauge("vettance_webhook_deliveries_waiting", "Deliveries that are not settled."),
         Gauge("vettance_webhook_overdue_seconds", "How long the delivery longest due has been due."),
         Gauge(
@@ -66,6 +71,8 @@ GAUGES: Final = {
 RULE_KINDS: Final = ("fraud", "aml")
 #: What an import goes through before it is decided.
 IMPORT_STATES: Final = ("reading", "waiting")
+#: What becomes of messages of streams, as consumers count it.
+STREAM_RESULTS: Final = ("accepted", "repeated", "refused", "result_sent", "dead_letter_sent")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
@@ -119,6 +126,7 @@ class Measurer:
         questions: tuple[Callable[[], Awaitable[dict[str, Figures]]], ...] = (
             self._jobs,
             self._imports,
+            self._streams,
             self._deliveries,
             self._watchlists,
             self._broken_glass,
@@ -159,6 +167,15 @@ class Measurer:
             "import_oldest_seconds": [
                 (state, self._age_s(begun[state]) if state in begun else 0) for state in IMPORT_STATES
             ],
+        }
+
+    async def _streams(self) -> dict[str, Figures]:
+        """A consumer that is silent for a day is taken for one that was given up."""
+        since_ms = self._now_ms() - DAY_MS
+        *totals, seen_at_ms = (await self._store.read(sql.count_streams(since_ms)))[0]
+        return {
+            "stream_messages_total": list(zip(STREAM_RESULTS, totals, strict=True)),
+            "stream_silent_seconds": [("", self._age_s(seen_at_ms) if seen_at_ms is not None else 0)],
         }
 
     async def _deliveries(self) -> dict[str, Figures]:

@@ -13,6 +13,7 @@ from vettance.db.tables import (
     IMPORT_RUN,
     JOB,
     RULE_STEP,
+    STREAM_CONSUMER,
     SUBSCRIPTION,
     TENANT,
     WATCHLIST_VERSION,
@@ -30,6 +31,18 @@ def count_waiting_jobs() -> Statement:
         JOB,
         "SELECT COUNT(*) FROM (SELECT 1 FROM job WHERE state = 'accepted' LIMIT ?) AS waiting",
         (COUNT_MAX,),
+    )
+
+
+def count_streams(since_ms: int) -> Statement:
+    """What consumers of streams have done, and when the one that is longest silent of those that were alive
+    since then was."""
+    return everyone(
+        STREAM_CONSUMER,
+        "SELECT COALESCE(SUM(accepted), 0), COALESCE(SUM(repeated), 0), COALESCE(SUM(refused), 0), "
+        "COALESCE(SUM(results_sent), 0), COALESCE(SUM(dead_letters_sent), 0), "
+        "MIN(CASE WHEN updated_at_ms >= ? THEN updated_at_ms END) FROM stream_consumer",
+        (since_ms,),
     )
 
 

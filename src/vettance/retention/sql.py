@@ -41,6 +41,7 @@ class DataClass(NamedTuple):
 #: Classes that are removed row by row; events and their decisions go by places in the log.
 CLASSES: Final = (
     DataClass("jobs", "job", "settled_at_ms IS NOT NULL AND settled_at_ms < ?"),
+    DataClass("stream_messages", "stream_message", "accepted_at_ms < ?"),
     # The newest stays: the embedded store would give its number again, which deliverers have read past.
     DataClass(
         "deliveries",
@@ -53,6 +54,7 @@ CLASSES: Final = (
 )
 _KEYS: Final = {
     "job": "seq",
+    "stream_message": "seq",
     "delivery": "seq",
     "aml_screening": "seq",
     "rollup": "tenant, width_s, start_s, code",

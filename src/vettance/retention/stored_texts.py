@@ -125,6 +125,10 @@ KEPT: Final = (
     ),
     RetainedRecords("backtests", _OWN_WORDS, TextColumns("backtest", ("id",), ("ask", "result", "error"))),
     RetainedRecords("steps with rule sets", _OWN_WORDS, TextColumns("rule_step", ("id",), ("actor", "note"))),
+    RetainedRecords("names of streams", _OWN_WORDS, TextColumns("stream_consumer", ("name",), ("name",))),
+    RetainedRecords(
+        "streams of messages", _OWN_WORDS, TextColumns("stream_message", ("seq",), ("consumer",))
+    ),
     RetainedRecords("URLs of webhooks", _OWN_WORDS, TextColumns("subscription", ("id",), ("url",))),
     RetainedRecords(
         "own watchlists",

@@ -61,6 +61,7 @@ from vettance.server.tenant_tasks import TenantTasks
 from vettance.settings.secret_key import load_secret
 from vettance.settings.settings import ProcessRole, Settings
 from vettance.snoozes import sql as snoozes_sql
+from vettance.streams.watch_job import job_watcher
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import CounterSlot, take_place
 from vettance.tenants import sql as tenants_sql
@@ -195,6 +196,7 @@ class Service:
         screener, countries = self.screening.screener, self.settings.jurisdictions
         aml = assemble(store, velocity, self.ids, self.settings.data, screener, countries, turns, self.meters)
         aml.monitor.additions = self.evaluator.additions
+        self.jobs.watch_by(job_watcher(store, aml.monitor))
         return aml
 
     def _attendants(self) -> tuple[TenantTasks, TenantTasks]:

@@ -12,6 +12,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     statistics: int = 0
     screenings: int = 0
     jobs: int = 30
+    stream_messages: int = 30
     deliveries: int = 90
 
     def before_ms(self, name: str, now_ms: int) -> int | None:

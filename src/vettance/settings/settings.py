@@ -170,6 +170,13 @@ SETTINGS = (
         "Without it, administrators give roles as to anybody.",
     ),
     SettingRow("VETTANCE_KEEP_JOBS", "days", "30", "The same for settled jobs of `POST /events/async`."),
+    SettingRow(
+        "VETTANCE_KEEP_STREAM_MESSAGES",
+        "days",
+        "30",
+        "How long the ids of messages that `vettance consume` took are known. No shorter than their brokers "
+        "may deliver them again.",
+    ),
     SettingRow("VETTANCE_KEEP_DELIVERIES", "days", "90", "The same for settled deliveries of webhooks."),
     SettingRow(
         "VETTANCE_UNSAFE_WEBHOOKS",
