@@ -3,7 +3,8 @@
 `python tests/servers.py COMMAND …` runs a command. PostgreSQL is looked for on its standard port, then among
 the installed programs, from which a private server is started in a temporary folder; as the superuser of a
 Debian the programs are installed first where they are missing. What could not be had is said in the last
-lines. Redis is started by its tests; here its program is only looked for.
+lines. NATS is looked for, installed and started in the same way. Redis is started by its tests; here its
+program is only looked for, and so is a RabbitMQ that runs already.
 """
 
 import contextlib
@@ -13,23 +14,31 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 STANDARD = "postgresql://postgres@127.0.0.1:5432/postgres"
+NATS_PORT = 4222
+AMQP_PORT = 5672
 
 
 def main(command: list[str]) -> int:
     """Run the command with what there is, and say what there is not."""
     install()
-    with postgres() as url:
+    with postgres() as url, nats_server() as nats:
         environment = dict(os.environ)
+        if nats is not None:
+            environment["VETTANCE_TEST_NATS"] = nats
         if url is not None:
             environment["VETTANCE_TEST_POSTGRES"] = url
         code = subprocess.run(command, env=environment, check=False).returncode
     for program, missing in (
         ("PostgreSQL", url is None),
         ("Redis", shutil.which("redis-server") is None),
+        ("NATS (Debian's package nats-server)", nats is None),
+        ("RabbitMQ (Debian's package rabbitmq-server, running)", not listens(AMQP_PORT)),
+        ("Kafka (VETTANCE_TEST_KAFKA names no broker)", not os.environ.get("VETTANCE_TEST_KAFKA")),
         ("promtool (Debian's package prometheus)", shutil.which("promtool") is None),
     ):
         if missing:
@@ -44,6 +53,7 @@ def install() -> None:
         for package, there in (
             ("postgresql", answers(STANDARD) or programs() is not None),
             ("redis-server", shutil.which("redis-server") is not None),
+            ("nats-server", listens(NATS_PORT) or shutil.which("nats-server") is not None),
         )
         if not there
     ]
@@ -99,6 +109,43 @@ def postgres() -> Iterator[str | None]:
     else:
         with tempfile.TemporaryDirectory(prefix="vettance-postgres-") as place:
             yield from private(folder, Path(place))
+
+
+def listens(port: int) -> bool:
+    """Tell whether a server of this machine takes connections at a port."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+@contextlib.contextmanager
+def nats_server() -> Iterator[str | None]:
+    """Yield the URL of a NATS server with JetStream for the tests, or None."""
+    given = os.environ.get("VETTANCE_TEST_NATS")
+    if given or listens(NATS_PORT):
+        yield given or f"nats://127.0.0.1:{NATS_PORT}"
+    elif shutil.which("nats-server") is None:
+        yield None
+    else:
+        with tempfile.TemporaryDirectory(prefix="vettance-nats-") as place:
+            yield from private_nats(Path(place))
+
+
+def private_nats(place: Path) -> Iterator[str | None]:
+    """Start a NATS server that keeps its streams in a folder of its own, until the caller is done."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["nats-server", "-a", "127.0.0.1", "-p", str(port), "-js", "-sd", str(place)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 10
+        while not listens(port) and time.monotonic() < until:
+            time.sleep(0.05)
+        yield f"nats://127.0.0.1:{port}" if listens(port) else None
+    finally:
+        process.terminate()
+        process.wait(10)
 
 
 def private(folder: Path, place: Path, primary: str | None = None) -> Iterator[str | None]:

@@ -5,6 +5,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ _CONNECT_S: Final = 10.0
 _CONFIRM_S: Final = 30.0
 _PERSISTENT: Final = 2
 _FAULTS: Final = (aiormq.exceptions.AMQPError, OSError, asyncio.TimeoutError, RuntimeError)
+# What the client writes of a connection that failed, it also raises.
+logging.getLogger("aiormq").addHandler(logging.NullHandler())
 #: Messages under way to the broker at one time.
 _SENDING_MAX: Final = 256
 

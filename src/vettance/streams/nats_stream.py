@@ -21,6 +21,7 @@ from vettance.streams.stream_address import StreamAddress
 from vettance.streams.stream_message import StreamMessage
 
 _CONNECT_S: Final = 5.0
+_AGAIN_S: Final = 0.1
 #: When a message is delivered again that was fetched and not confirmed; `ack_wait` in the address.
 _ACK_WAIT_S: Final = 30.0
 _ID: Final = "Nats-Msg-Id"
@@ -42,6 +43,8 @@ async def _connect(address: StreamAddress) -> Client:
         return await nats.connect(
             address.server,
             allow_reconnect=False,
+            max_reconnect_attempts=1,  # Of a first connection; otherwise it is tried for ever.
+            reconnect_time_wait=_AGAIN_S,
             connect_timeout=int(_CONNECT_S),
             error_cb=ignore,
             name="vettance",
