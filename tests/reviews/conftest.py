@@ -1,10 +1,13 @@
 """Fixtures of reviews: tenants whose payments above 100 are held, and above 1000 denied."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from tests.databases import absence, database
 from tests.live import Caller, Service
+from tests.reviews.office import Office, opened
 
 RULES = """name: Held
 rules:
@@ -72,3 +75,16 @@ def held(caller: Caller, amount: float = 150, **more: object) -> str:
 @pytest.fixture(scope="module")
 def holding(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
     return holding_tenant(service, tmp_path_factory.mktemp("rules"))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def office(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Office]:
+    if request.param == "postgres" and (reason := absence()):
+        pytest.skip(reason)
+    if request.param == "sqlite":
+        async with opened(tmp_path, None) as store:
+            yield Office(store)
+        return
+    with database() as url:
+        async with opened(tmp_path, url) as store:
+            yield Office(store)

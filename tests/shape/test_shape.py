@@ -34,6 +34,7 @@ VERBS = {
     "backlog_limit.py",
     "backtest.py",
     "backtest_process.py",
+    "bulk_desk.py",
     "run_backtests.py",
     "case_review.py",
     "count_rules.py",

@@ -6,6 +6,7 @@ from typing import Any, Final
 from vettance.console.overview_figures import changed_rules, pace
 from vettance.console.page import (
     HOME,
+    LEADS,
     LIVE_ID,
     OVERSEERS,
     QUEUE_READERS,
@@ -16,6 +17,7 @@ from vettance.console.page import (
     url_of,
 )
 from vettance.console.reports_page import pictures_of
+from vettance.console.review_forms import BULK
 from vettance.console.spans import TimeSpan, choices, span_of
 from vettance.feedback.label import MEANS_FRAUD, Label
 from vettance.feedback.sql import count_labels
@@ -95,8 +97,11 @@ async def _labels(visit: Visit, span: TimeSpan) -> dict[str, str] | None:
 
 
 async def _troubles(visit: Visit) -> list[tuple[str, str]]:
-    """Return what somebody should mend: webhooks that fail, lists that are old; for those who can see it."""
+    """Return what waits for a lead, webhooks that fail and lists that are old, for those who can mend it."""
     found = []
+    if visit.may(*LEADS) and (asked := (await visit.parts.bulk.current(visit.tenant.id)).get("asked")):
+        words = "bulk request waits" if asked == 1 else "bulk requests wait"
+        found.append((f"{visit.show.number(asked)} {words} for a second signature", BULK))
     if visit.may(*OVERSEERS):
         listed = (await visit.ask("GET", "/api/v1/webhooks/subscriptions"))["subscriptions"]
         for one in listed:

@@ -16,6 +16,7 @@ from vettance.people.administer import UserAdministration
 from vettance.people.credentials import Credentials
 from vettance.people.provider_sign_in import ProviderSignIns
 from vettance.people.sign_in import SignIns
+from vettance.reviews.bulk_desk import BulkDesk
 from vettance.reviews.review_desk import ReviewDesk
 from vettance.tenants.keyring import KeyRing
 from vettance.web.routing import RouteTable
@@ -42,6 +43,7 @@ class ConsoleParts(msgspec.Struct, frozen=True, kw_only=True):
     explainer: Explainer
     counter: DecisionCounter
     reviews: ReviewDesk
+    bulk: BulkDesk
     linker: EntityLinker
     neighbours: EntityNeighbours
     names_read: Callable[[str], tuple[str, ...]]

@@ -5,9 +5,10 @@ from typing import Any, Final
 
 from vettance.console.decisions_page import decision_row
 from vettance.console.label_forms import LABELS
-from vettance.console.page import QUEUE_READERS, WORKERS, ConsolePage, PageAnswer, View, Visit, url_of
-from vettance.console.review_forms import BULK_MAX, QUEUE, names_of, parts_of, undo_shown, workers_of
+from vettance.console.page import LEADS, QUEUE_READERS, WORKERS, ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.review_forms import BULK, QUEUE, names_of, parts_of, undo_shown, workers_of
 from vettance.history.answers import decision_item
+from vettance.reviews.bulk_request import BULK_MAX
 from vettance.reviews.review import Review, ReviewState
 from vettance.wire.payload import decode, encode
 
@@ -43,12 +44,15 @@ async def queue(visit: Visit) -> PageAnswer:
     values = {
         "view": chosen,
         "views": [(key, words, states.get(key)) for key, words in VIEWS],
-        "rows": await _rows(visit, reviews, is_blind=chosen == "checks"),
+        "rows": await queue_rows(visit, reviews, is_blind=chosen == "checks"),
         "labels": LABELS,
         "bulk_max": BULK_MAX,
         "may_work": visit.may(*WORKERS),
         "workers": await workers_of(visit),
         "undo": await undo_shown(visit),
+        "bulk_url": BULK,
+        "bulk_current": await visit.parts.bulk.current(tenant),
+        "is_lead": visit.may(*LEADS),
         "page": {
             "words": f"{len(reviews)} of {visit.show.number(total)} reviews",
             "first": url_of(QUEUE, view=chosen) if cursor else "",
@@ -58,7 +62,9 @@ async def queue(visit: Visit) -> PageAnswer:
     return View("queue.html", values, title="Queue")
 
 
-async def _rows(visit: Visit, reviews: Sequence[Review], *, is_blind: bool) -> list[dict[str, Any]]:
+async def queue_rows(
+    visit: Visit, reviews: Sequence[Review], *, is_blind: bool = False
+) -> list[dict[str, Any]]:
     """Return reviews with their decisions, as the table shows them."""
     names = await names_of(visit)
     found = await visit.parts.explainer.find_by_ids(visit.tenant.id, [one.decision for one in reviews])

@@ -1,5 +1,6 @@
 """What people do with a review from the page of its decision: take it, settle it, take that back."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from vettance.clock import DAY_MS
@@ -8,13 +9,14 @@ from vettance.errors import NotFound, Unprocessable
 from vettance.ids import is_id
 from vettance.lists.entry_bodies import NewEntry, read_entry
 from vettance.reviews.answers import review_answer
-from vettance.reviews.review import Review, ReviewOutcome, ReviewState, read_settlement
+from vettance.reviews.bulk_request import BULK_MAX, BulkRequest
+from vettance.reviews.review import Review, ReviewOutcome, ReviewState, Settlement, read_settlement
 from vettance.wire.payload import timestamp
 
 QUEUE: Final = "/console/queue"
+BULK: Final = f"{QUEUE}/bulk"
 _DECISIONS: Final = "/console/decisions"
 _EXPIRIES: Final = {"1d": 1, "7d": 7, "30d": 30, "90d": 90}
-BULK_MAX: Final = 50
 
 
 async def take_next(visit: Visit) -> PageAnswer:
@@ -41,7 +43,7 @@ async def release(visit: Visit) -> PageAnswer:
 async def settle(visit: Visit) -> PageAnswer:
     """POST /console/decisions/{id}/settle; the next review follows at once."""
     decision, by, desk = _decision(visit), visit.signed.user_id, visit.parts.reviews
-    said = read_settlement(_settlement(visit))
+    said = read_settlement(settlement_of(visit))
     await desk.settle(visit.tenant, decision, said, by, _entries(visit), held=True)
     following = await desk.take_next(visit.tenant.id, by) if "next-one" in visit.form else None
     target = f"{_DECISIONS}/{following}" if following else QUEUE if "next-one" in visit.form else ""
@@ -51,15 +53,27 @@ async def settle(visit: Visit) -> PageAnswer:
 async def settle_several(visit: Visit) -> PageAnswer:
     """POST /console/queue/settle."""
     chosen = list(dict.fromkeys(one for one in visit.form.all("decision") if is_id(one, "evt")))
-    if not 1 <= len(chosen) <= BULK_MAX:
-        raise Unprocessable(
-            f"Mark between 1 and {BULK_MAX} reviews. More at once need the signature of a second person: "
-            "settle them in parts, or ask a lead."
-        )
-    said = read_settlement(_settlement(visit))
-    for decision in chosen:
-        await visit.parts.reviews.settle(visit.tenant, decision, said, visit.signed.user_id, held=True)
+    if not chosen:
+        raise Unprocessable("Mark at least one review.")
+    said = read_settlement(settlement_of(visit))
+    if len(chosen) > BULK_MAX:
+        return await ask_in_bulk(visit, chosen, "reviews marked in the queue", said)
+    await settle_each(visit, chosen, said)
     return visit.redirect(own_path(visit.form.get("next") or QUEUE), notice="settled")
+
+
+async def settle_each(visit: Visit, decisions: Sequence[str], said: Settlement) -> None:
+    """Settle a few reviews in the same way."""
+    for decision in decisions:
+        await visit.parts.reviews.settle(visit.tenant, decision, said, visit.signed.user_id, held=True)
+
+
+async def ask_in_bulk(visit: Visit, decisions: Sequence[str], chosen: str, said: Settlement) -> PageAnswer:
+    """Ask a second person to sign for many reviews, those of them that wait."""
+    bulk, by = visit.parts.bulk, visit.signed.user_id
+    waiting = await bulk.waiting(visit.tenant.id, decisions)
+    asked: BulkRequest = await bulk.ask(visit.tenant.id, waiting, chosen, said, by)
+    return visit.redirect(f"{BULK}/{asked.id}", notice="bulk-asked")
 
 
 async def assign(visit: Visit) -> PageAnswer:
@@ -125,6 +139,7 @@ async def review_shown(visit: Visit, decision: str) -> dict[str, Any] | None:
         "note": None if is_blind else review.note,
         "settled_by": names.get(review.settled_by or "", review.settled_by),
         "settled": review.settled_at_ms,
+        "bulk_url": f"{BULK}/{review.bulk}" if review.bulk else "",
         "is_blind": is_blind,
     }
 
@@ -182,7 +197,8 @@ def _decision(visit: Visit) -> str:
     return decision
 
 
-def _settlement(visit: Visit) -> dict[str, Any]:
+def settlement_of(visit: Visit) -> dict[str, Any]:
+    """Return the body of a settlement that a form sends."""
     given = {name: visit.form.get(name) for name in ("outcome", "label", "note")}
     return {name: value for name, value in given.items() if value}
 

@@ -47,6 +47,7 @@ REWRITTEN: Final = (
     TextColumns("subscription", ("id",), ("last_error",)),
     # Those of the customer's own events go; a note on another may name them.
     TextColumns("review", ("decision",), ("note", "customer")),
+    TextColumns("review_bulk", ("id",), ("note", "chosen")),
     TextColumns("snooze", ("id",), ("value", "reason")),
 )
 ANSWERS: Final = TextColumns("answer", ("path", "key"), ("content", "headers"))

@@ -43,7 +43,10 @@ class ReviewOutcome(enum.StrEnum):
 
 
 class Review(msgspec.Struct, frozen=True, kw_only=True):
-    """A review of one decision. `entries` are ids of list entries made with the settlement; moments in ms."""
+    """A review of one decision. `entries` are ids of list entries made with the settlement; moments in ms.
+
+    `bulk` is the request that settled it together with others.
+    """
 
     tenant: str
     decision: str
@@ -67,6 +70,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     check_state: str | None = None
     check_outcome: ReviewOutcome | None = None
     checked_by: str | None = None
+    bulk: str | None = None
 
     def is_waiting(self) -> bool:
         """Tell whether somebody still has to decide."""

@@ -15,7 +15,7 @@ _OPENED: Final = (
 )
 _COLUMNS: Final = (
     f"{_OPENED}, claimed_by, free_at_ms, outcome, label, note, settled_by, settled_at_ms, entries, "
-    "tell_at_ms, check_state, check_outcome, checked_by"
+    "tell_at_ms, check_state, check_outcome, checked_by, bulk"
 )
 _INSERT: Final = Insert(REVIEW, _OPENED)
 #: In the words of the indexes, so that both stores use them.
@@ -171,7 +171,8 @@ def undo(tenant: str, decision: str, by: str, now_ms: int, until_ms: int) -> Sta
         tenant,
         decision,
         "state = 'claimed', claimed_by = settled_by, free_at_ms = ?, outcome = NULL, label = NULL, "
-        "note = NULL, settled_by = NULL, settled_at_ms = NULL, entries = NULL, tell_at_ms = NULL "
+        "note = NULL, settled_by = NULL, settled_at_ms = NULL, entries = NULL, tell_at_ms = NULL, "
+        "bulk = NULL "
         "WHERE tenant = ? AND decision = ? AND state = 'settled' AND settled_by = ? AND tell_at_ms > ?",
         (until_ms,),
         (by, now_ms),

@@ -299,7 +299,8 @@ class Service:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.compactor.run(tuple(self.evaluator.tenants())))
             duties = self.replays, self.jobs, self.importer, self.rescreener, self.reviews.keeper
-            for duty in (*duties, *self.measures.duties, self.learning.keeper):
+            more = self.learning.keeper, self.reviews.bulk_keeper
+            for duty in (*duties, *self.measures.duties, *more):
                 group.create_task(duty.run())
 
     async def stop(self) -> None:

@@ -54,6 +54,7 @@ def with_console(service: Service, behind: Asgi) -> Asgi:
         explainer=service.explainer,
         counter=DecisionCounter(service.store, service.finder),
         reviews=service.reviews.desk,
+        bulk=service.reviews.bulk,
         linker=service.linker,
         neighbours=EntityNeighbours(service.store, service.finder),
         names_read=service.explainer.conditions.names,
