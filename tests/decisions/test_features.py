@@ -83,6 +83,7 @@ def value(name: str, seen: Event) -> Any:
         ("user_agent.automation", True),
         ("user_agent.family", "curl"),
         ("user_agent.system", None),
+        ("user_agent.client", "curl"),
         ("ip.prefix", "8.8.8.0/24"),
         ("country", "DE"),
         ("session_id", "s1"),

@@ -17,6 +17,7 @@ from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 FAMILIES = {
     "account-takeover",
+    "login-novelty",
     "new-account",
     "payment",
     "device",
@@ -71,9 +72,9 @@ def test_no_rule_blocks_by_itself() -> None:
 
 def test_what_the_pack_wants_remembered_is_bounded() -> None:
     plan = compiled().plan
-    assert len(plan.keys) <= 8
-    assert len(plan.series) <= 44
-    assert len(plan.aggregates) <= 56
+    assert len(plan.keys) <= 14
+    assert len(plan.series) <= 53
+    assert len(plan.aggregates) <= 68
 
 
 def test_a_full_payment_is_recorded_in_few_series() -> None:

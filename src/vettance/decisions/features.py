@@ -23,7 +23,7 @@ from vettance.decisions.field_readers import (
     read_number,
 )
 from vettance.decisions.network import ADDRESS_KINDS, INVALID, IpFacts, Network
-from vettance.decisions.user_agent import user_agent_family, user_agent_system
+from vettance.decisions.user_agent import user_agent_client, user_agent_family, user_agent_system
 from vettance.decisions.value_domains import COUNTRY, EMAIL, MEASURED
 from vettance.events.event import Event
 from vettance.events.kind import OUTCOME_MEMBERS, EventKind, Meaning, meaning_of
@@ -134,6 +134,12 @@ _MEANING_FIELDS: Final = (
         Type.TEXT,
         lambda event: user_agent_system(event.user_agent) if event.user_agent else None,
         "The system that the user agent names, such as `windows` or `android`.",
+    ),
+    Field(
+        "user_agent.client",
+        Type.TEXT,
+        lambda event: user_agent_client(event.user_agent) if event.user_agent else None,
+        "Family and system together, such as `chrome on windows`.",
     ),
 )
 

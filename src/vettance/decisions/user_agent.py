@@ -59,3 +59,10 @@ def user_agent_system(user_agent: str) -> str | None:
     """Return the operating system, None where it is not said."""
     text = user_agent[:_CHARS_MAX]
     return next((name for name, pattern in _SYSTEMS if pattern.search(text)), None)
+
+
+@lru_cache(maxsize=8192)
+def user_agent_client(user_agent: str) -> str | None:
+    """Return family and system as one text; None where neither is said."""
+    said = (user_agent_family(user_agent), user_agent_system(user_agent))
+    return " on ".join(part for part in said if part is not None) or None

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from vettance.generate.generated_event import Happening, human_signals, machine_signals, write_head
+from vettance.generate.login_attacks import choose_victim, take_over_by_vpn, take_over_targeted
 from vettance.generate.people import Customer, make_customer_id, make_email
 from vettance.generate.world import (
     AUTOMATION_AGENTS,
@@ -49,18 +50,9 @@ def _size(rng: Random, median: float, spread: float, least: int, most: int) -> i
     return min(most, max(least, round(lognormal(rng, median, spread))))
 
 
-def _victim(rng: Random, people: Sequence[Customer], day: int) -> Customer:
-    """Choose a customer who has been one for some time; anyone, when there is none."""
-    for _ in range(20):
-        person = pick(rng, people)
-        if person.joined_day < day:
-            return person
-    return people[0]
-
-
 def take_over(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tuple[int, bytes, str]]:
     """Account takeover: a stranger logs in, often changes the way back in, and takes the money out."""
-    victim = _victim(rng, people, day)
+    victim = choose_victim(rng, people, day)
     near = rng.random() < 0.3  # The careful ones come from the victim's own country.
     country = victim.place.country if near else pick(rng, PLACES).country
     device = make_device(rng, phone=rng.random() < 0.3)
@@ -116,7 +108,7 @@ def stuff(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tuple[i
         clock += int(rng.expovariate(1 / pace_ms)) + 50
         customer, email, hit = "", make_email(rng), False
         if rng.random() < 0.5:
-            victim = _victim(rng, people, day)
+            victim = choose_victim(rng, people, day)
             customer, email, hit = victim.id, victim.email, rng.random() < 0.03
         metadata: dict[str, Any] = {"outcome": "success" if hit else "failure"}
         if not hit:
@@ -179,7 +171,7 @@ def capture_terminal(rng: Random, people: Sequence[Customer], day: int) -> Itera
     terminal = f"ter_{merchant[4:]}_{1 + rng.getrandbits(1)}"
     days = rng.uniform(1, 14)
     for _ in range(_size(rng, 12, 0.6, 3, 80)):
-        victim = _victim(rng, people, day)
+        victim = choose_victim(rng, people, day)
         metadata = {
             "channel": "card_present",
             "amount": max(1.0, round(lognormal(rng, victim.habits.ticket * 2.5, 0.7), 2)),
@@ -266,7 +258,9 @@ def run_bot(rng: Random, people: Sequence[Customer], day: int) -> Iterator[tuple
 
 #: Every kind of fraud with its part of all fraudulent events (they sum to 1) and the usual size of a case.
 ATTACKS: Final = (
-    Attack("account_takeover", 0.25, 6, take_over),
+    Attack("account_takeover", 0.15, 6, take_over),
+    Attack("vpn_takeover", 0.05, 3, take_over_by_vpn),
+    Attack("targeted_takeover", 0.05, 3, take_over_targeted),
     Attack("credential_stuffing", 0.20, 75, stuff),
     Attack("card_testing", 0.18, 26, test_cards),
     Attack("terminal_compromise", 0.12, 14, capture_terminal),

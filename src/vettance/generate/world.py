@@ -1,8 +1,9 @@
 """The invented world that synthetic traffic comes from: places, networks, devices, shops and names.
 
-Addresses are of blocks that are nobody's on the Internet (RFC 5737, RFC 6598, RFC 3849), domains of RFC 2606,
-and the rest is invented, so that no generated event points at a real person or machine. The throw-away mail
-domains are the exception: they are real and public, because recognising them is part of what is tried out.
+Addresses are of blocks that are nobody's on the Internet (RFC 5737, RFC 6598, RFC 3849, RFC 2544), domains
+of RFC 2606, and the rest is invented, so that no generated event points at a real person or machine. The
+throw-away mail domains are the exception: they are real and public, because recognising them is part of what
+is tried out.
 """
 
 import math
@@ -188,6 +189,12 @@ def hosting_ip(rng: Random) -> str:
 def tunnel_ip(rng: Random) -> str:
     """Return an exit of a VPN that honest people and others share (198.51.100.0/24)."""
     return f"198.51.100.{rng.getrandbits(8)}"
+
+
+def exit_ip(rng: Random) -> str:
+    """Return an exit of one of the many VPNs and proxies that honest customers do not use (198.18.0.0/15)."""
+    bits = rng.getrandbits(17)
+    return f"198.{18 + (bits >> 16)}.{bits >> 8 & 255}.{bits & 255}"
 
 
 def poisson(rng: Random, mean: float) -> int:

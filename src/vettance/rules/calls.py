@@ -1,7 +1,7 @@
 """How calls are read: the words of the language, and the aggregates."""
 
 import ast
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -9,6 +9,7 @@ from vettance.rules.expression import (
     LABELS,
     AggregateExpression,
     Apply,
+    Conditional,
     Default,
     Expression,
     Items,
@@ -19,12 +20,15 @@ from vettance.rules.expression import (
     literal,
 )
 from vettance.rules.functions import NUMBERS_MAX, WORDS
+from vettance.rules.novelty import EVERYTHING, NOVELTY, novelty
 from vettance.rules.parse import A_TYPE, Reading, alike, clip
 from vettance.rules.schema import Type
 from vettance.rules.value_ranges import question_word
 from vettance.rules.windows import AGGREGATE_COST, KEY_PARTS_MAX, read_window, window_text
 from vettance.rules.word import RuleWord
 from vettance.velocity.aggregates import AGGREGATES, AggregateKind
+
+_NOVELTY_COST: Final = 25  # About half a microsecond, in units of 20 ns.
 
 _SYNONYMS: Final = {
     "len": "length(x)",
@@ -63,9 +67,11 @@ def call(reading: Reading, node: ast.Call) -> Expression:
             reading.refuse(argument, "a star is not part of the rule language")
     if name in AGGREGATES:
         return _aggregate(reading, node, AGGREGATES[name])
+    if name == NOVELTY.name:
+        return _novelty(reading, node)
     word = WORDS.get(name)
     if word is None:
-        known = [*WORDS, *AGGREGATES]
+        known = [*WORDS, *AGGREGATES, NOVELTY.name]
         better = _SYNONYMS.get(name)
         reading.refuse(
             node.func, f"there is no word {clip(name)}", f"write {better}" if better else alike(name, known)
@@ -171,7 +177,20 @@ def apply(word: RuleWord, values: tuple[Expression, ...], literals: tuple[Any, .
     )
 
 
+class _Question(NamedTuple):
+    """What is asked of the past: which events of which key, over which window, and of what value."""
+
+    condition: Expression | None
+    value: Expression | None
+    keys: tuple[Expression, ...]
+    window_ms: int
+
+
 def _aggregate(reading: Reading, node: ast.Call, word: AggregateKind) -> Expression:
+    return _kept(reading, _remembered(word, _question(reading, node, word)))
+
+
+def _question(reading: Reading, node: ast.Call, word: AggregateKind) -> _Question:
     if reading.inside:
         reading.refuse(node, f"{word.name} cannot stand inside {reading.inside}")
     if word.fraud is not None and not reading.schema.labelled:
@@ -188,8 +207,52 @@ def _aggregate(reading: Reading, node: ast.Call, word: AggregateKind) -> Express
         condition = reading.want(named["where"], Type.BOOL, "where=")
     value = None if word.takes == "condition" else first
     reading.inside = None
-    found = _remembered(word, condition, value, keys, window_ms)
+    return _Question(condition, value, keys, window_ms)
+
+
+def _kept(reading: Reading, found: AggregateExpression) -> AggregateExpression:
     return reading.aggregates.setdefault(found.text, found)
+
+
+def _novelty(reading: Reading, node: ast.Call) -> Expression:
+    """Read `novelty` as a word over aggregates: the past of the key, and how common the value is."""
+    asked = _question(reading, node, NOVELTY)
+    assert asked.value is not None
+    counted = asked._replace(value=None)
+    answers = tuple(
+        _kept(reading, _remembered(AGGREGATES[kind], question))
+        for kind, question in (
+            ("seen", asked),
+            ("distinct", asked),
+            ("count", counted),
+            ("count", counted._replace(keys=(_where_asked(asked.value, asked.condition),))),
+            ("count", counted._replace(keys=(_where_asked(EVERYTHING, asked.condition),))),
+        )
+    )
+    return Apply(
+        type=Type.NUMBER,
+        text=NOVELTY.name + answers[0].text.removeprefix("seen"),
+        word=NOVELTY.name,
+        arguments=answers,
+        prepared=novelty,
+        total=True,
+        cost=_NOVELTY_COST,
+    )
+
+
+def _where_asked(key: Expression, condition: Expression | None) -> Expression:
+    """Return a key that events beyond a condition do not have, so that they cost nothing."""
+    if condition is None:
+        return key
+    nothing = literal("")
+    return Conditional(
+        type=Type.TEXT if key.type is Type.TEXT else Type.ANY,
+        text=f"{key.text} if {condition.text} else {nothing.text}",
+        test=condition,
+        then=key,
+        other=nothing,
+        cost=1 + condition.cost + key.cost,
+    )
 
 
 def _keywords(reading: Reading, node: ast.Call, word: AggregateKind) -> dict[str, ast.expr]:
@@ -256,15 +319,10 @@ def _window(reading: Reading, node: ast.Call, written: ast.expr | None, word: Ag
     return window_ms
 
 
-def _remembered(
-    word: AggregateKind,
-    condition: Expression | None,
-    value: Expression | None,
-    keys: tuple[Expression, ...],
-    window_ms: int,
-) -> AggregateExpression:
+def _remembered(word: AggregateKind, asked: _Question) -> AggregateExpression:
+    keys, value, condition = asked.keys, asked.value, asked.condition
     by = keys[0].text if len(keys) == 1 else "(" + ", ".join(key.text for key in keys) + ")"
-    parts = [f"by={by}", f'within="{window_text(window_ms)}"']
+    parts = [f"by={by}", f'within="{window_text(asked.window_ms)}"']
     if value is not None and word.fraud is None:
         parts.insert(0, value.text)
         if condition is not None:
@@ -278,7 +336,7 @@ def _remembered(
         condition=condition,
         value=value,
         keys=keys,
-        window_ms=window_ms,
+        window_ms=asked.window_ms,
     )
     inner = sum(part.cost for part in children(found))
     return msgspec.structs.replace(found, upkeep=AGGREGATE_COST + inner)

@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from vettance.rules.functions import WORDS
+from vettance.rules.novelty import NOVELTY
 from vettance.rules.word import RuleWord
 from vettance.velocity.aggregates import AGGREGATES, AggregateKind
 
@@ -32,8 +33,9 @@ def word_entries() -> list[ManualEntry]:
 
 
 def aggregate_entries() -> list[ManualEntry]:
-    """Return the aggregates, in the order of their table."""
-    return [_entry(word.name, _span(word), word.result, word.doc) for word in AGGREGATES.values()]
+    """Return the aggregates, in the order of their table, and the word that is put together from them."""
+    words = (*AGGREGATES.values(), NOVELTY)
+    return [_entry(word.name, _span(word), word.result, word.doc) for word in words]
 
 
 def manual_table(entries: list[ManualEntry]) -> str:

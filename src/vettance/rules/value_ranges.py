@@ -71,7 +71,10 @@ def _arithmetic(found: Arithmetic, fields: Fields) -> Domain:
 
 
 def _apply(found: Apply, fields: Fields) -> Domain:
-    given = WORDS[found.word].domain
+    word = WORDS.get(found.word)
+    if word is None:  # One that is put together from aggregates.
+        return ANYTHING
+    given = word.domain
     if not callable(given):
         return given
     return given(*(domain_of(argument, fields) for argument in found.arguments))

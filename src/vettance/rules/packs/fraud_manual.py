@@ -1,11 +1,17 @@
 """The manual page of a pack, made from the pack itself, so that the two cannot disagree."""
 
+import json
 from collections.abc import Iterable
+from importlib import resources
+from typing import Any, Final
 
 from vettance.rules.language import check
 from vettance.rules.packs import load_pack
 from vettance.rules.rule import Rule
 from vettance.rules.schema import Schema
+
+#: What `python bench pack_shares --write` measured; read by nothing but the page.
+SHARES_FILE: Final = "fraud_shares.json"
 
 _INTRODUCTION = """\
 # The default fraud pack
@@ -25,18 +31,15 @@ This page is made from the pack. Change the pack, then run `APPROVE=1 pytest tes
 _MEASURED = """\
 ## How much is held
 
-Measured on generated traffic with a seed that nobody tuned on (`vettance generate fraud --customers 400
---days 40 --seed 9137`), into which one takeover of each customer was planted: an address of another network
-in the customer's own country, a browser of the same family, a device of its own.
+Measured on generated traffic with seeds that nobody tuned on (`python bench pack_shares`: seeds {first} to
+{last}, {customers} customers, {days} days of which the first third only fills the past), once with device ids
+and once without. Takeovers are counted at the login. The last column of the tables below says for what share
+of ordinary events each rule fires, alone or not, with device ids.
 
 | Share that is held | with device ids | without |
 |---|---|---|
-| ordinary logins | 0.9 % | 0.5 % |
-| other ordinary events | 0.2 % | 1.0 % |
-| planted takeovers, at the login | 95 % | 62 % |
-
-Of ordinary logins, `new-network-login` fires for 8.3 %, `new-device-login` for 2.4 %,
-`new-device-and-network-login` for 0.5 % and, without device ids, `new-browser-and-network-login` for 0.2 %.
+{rows}
+Ordinary logins have {scores} different scores with device ids and {others} without.
 """
 
 _KINDS = """\
@@ -79,7 +82,7 @@ def pack_page(name: str, schema: Schema, kinds: Iterable[str]) -> str:
     pack = load_pack(name)
     thresholds = pack.thresholds
     parts = [_INTRODUCTION.format(review=thresholds.review, block=thresholds.block)]
-    parts.append(_MEASURED)
+    parts.append(_measured())
     parts.append(_KINDS.format(kinds=", ".join(f"`{kind}`" for kind in kinds)))
     parts.append("## Actions\n\n| Action | What to do |\n|---|---|\n" + _rows(pack.actions.items()))
     for family in dict.fromkeys(rule.family for rule in pack.rules):
@@ -91,20 +94,45 @@ def pack_page(name: str, schema: Schema, kinds: Iterable[str]) -> str:
     return "\n".join(parts)
 
 
+def _shares() -> Any:
+    return json.loads(resources.files(__package__).joinpath(SHARES_FILE).read_text("utf-8"))
+
+
+def _measured() -> str:
+    """Return the section of what the pack holds, by the figures that the benchmark kept."""
+    kept = _shares()
+    held, other = (kept[name]["held"] for name in ("with", "without"))
+    named = [row for row in held if row.startswith(("ordinary", "other"))]
+    named += sorted(row for row in held if row not in named)
+    return _MEASURED.format(
+        first=kept["seeds"][0],
+        last=kept["seeds"][1],
+        customers=kept["customers"],
+        days=kept["days"],
+        rows="".join(
+            f"| {row.replace('_', ' ')} | {held[row][0]:.1%} | {other.get(row, [0.0])[0]:.1%} |\n"
+            for row in sorted(named, key=lambda row: not row.startswith("o"))
+        ),
+        scores=kept["with"]["scores"],
+        others=kept["without"]["scores"],
+    )
+
+
 def _rows(rows: Iterable[tuple[str, str]]) -> str:
     return "".join(f"| `{first}` | {second} |\n" for first, second in rows)
 
 
 def _table(rules: Iterable[Rule]) -> str:
-    head = "| Rule | Fires when | Why | Score | Reason | Action | Mode |\n|---|---|---|---|---|---|---|\n"
-    return head + "".join(_line(rule) for rule in rules)
+    head = "| Rule | Fires when | Why | Score | Reason | Action | Mode | Fires for |\n"
+    shares = _shares()["with"]["rules"]
+    return f"{head}|{'---|' * 8}\n" + "".join(_line(rule, shares[rule.id][0]) for rule in rules)
 
 
-def _line(rule: Rule) -> str:
+def _line(rule: Rule, share: float) -> str:
     when = " ".join(rule.when.split()).replace("|", "\\|")
     return (
         f"| **{rule.name}** `{rule.id}` | `{when}` | {rule.explanation} | {rule.score} | `{rule.reason}` "
-        f"| `{rule.action}` | {rule.mode} |\n"
+        f"| `{rule.action}` | {rule.mode} | {share:.2%} |\n"
     )
 
 

@@ -1,0 +1,1 @@
+"""Benchmarks of the rules that come with the service."""
