@@ -1,9 +1,11 @@
 """Fixtures that all tests share."""
 
+import functools
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,6 +25,36 @@ settings.register_profile(
     derandomize="FUZZ_SEED" not in os.environ,
 )
 settings.load_profile("untimed")
+
+#: Who imports one of these starts processes, or servers of databases.
+STARTERS = {
+    "tests.live",
+    "tests.databases",
+    "tests.redis_link.redis_server",
+    "tests.docs.shell",
+    "subprocess",
+}
+
+#: Fixtures that start a process, for whoever asks for them or for what they are made into.
+STARTING = {"service", "own_service", "server", "browser"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave what starts processes to `make test`: `make fast` is for the code that thinks, and takes a minute."""
+    for item in items:
+        module = getattr(item, "module", None)
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if fixtures & STARTING or (module is not None and starts_processes(module)):
+            item.add_marker("slow")
+
+
+@functools.cache
+def starts_processes(module: ModuleType) -> bool:
+    """Tell whether a file of tests has anything that starts a process, by what it imports."""
+    return any(
+        getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", None) in STARTERS
+        for value in vars(module).values()
+    )
 
 
 @pytest.fixture(scope="session")
