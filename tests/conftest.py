@@ -40,7 +40,7 @@ STARTING = {"service", "own_service", "server", "browser"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave what starts processes to `make test`: `make fast` is for the code that thinks, and takes a minute."""
+    """Leave what starts processes to `make test`; `make fast` is for the code that thinks."""
     for item in items:
         module = getattr(item, "module", None)
         fixtures = set(getattr(item, "fixturenames", ()))
