@@ -28,7 +28,6 @@ from bench.client.load import measure_apart
 from bench.fixtures.processes import cpu_s, machine
 from vettance import clock
 from vettance.aml import sql
-from vettance.aml.alerting import REPEAT_MS
 from vettance.aml.aml_event import read_taken_aml_event
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.assemble import Aml, assemble
@@ -36,6 +35,7 @@ from vettance.aml.features import aml_schema
 from vettance.aml.findings import AmlFinding, judge
 from vettance.aml.graph import Graph
 from vettance.aml.screening.screen import Screener
+from vettance.aml.suppression import REPEAT_MS
 from vettance.clock import HOUR_MS
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore

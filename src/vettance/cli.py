@@ -27,7 +27,7 @@ COMMANDS = {
     "websdk": ("vettance.websdk.cli:websdk", "Change the key that signs the tokens of browsers."),
     "watchlist": ("vettance.watchlists.cli:watchlist", "Import, refresh and evaluate watchlists."),
     "screen": ("vettance.exchange.screening.cli:screen_file", "Screen everybody in a file."),
-    "aml": ("vettance.aml.cli:aml", "Set how AML officers work; check, push and pull AML rules."),
+    "aml": ("vettance.backtests.cli:aml", "Set how AML officers work; check, push and pull AML rules."),
     "generate": ("vettance.generate.cli:generate", "Make labelled traffic to try the service with."),
     "webhooks": ("vettance.webhooks.cli:webhooks", "Listen to webhooks on this machine, verify signatures."),
     "export": ("vettance.exchange.cli:export", "Write events or decisions to a file."),

@@ -29,4 +29,4 @@ def other_officer(service: Service) -> Caller:
 @pytest.fixture(scope="module")
 def money(service: Service) -> WatchedMoney:
     """A bank whose month was watched by the default pack."""
-    return watch_money(bank_of(service, "Month of money"), customers=40, seed=7)
+    return watch_money(bank_of(service, "Month of money"), customers=20, seed=7)

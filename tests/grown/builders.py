@@ -154,6 +154,7 @@ COLD: Final = {
     "quality/sql.py:select_ends": _START,
     "quality/sql.py:select_newest_decision": _START,
     "aml/quality/sql.py:select_ends": _START,
+    "backtests/aml_backtest_sql.py:*": "A backtest reads the log it goes through, in a process of its own.",
     "aml/quality/sql.py:select_newest_event": _START,
     "terms/sql.py:make_findable": "One row by its key, for a text that was in no searched field before.",
     "tenants/sql.py:demand_settings": _KEPT,

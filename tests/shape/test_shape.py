@@ -33,6 +33,7 @@ VERBS = {
     "audited_store.py",
     "backlog_limit.py",
     "backtest.py",
+    "aml_backtest.py",
     "backtest_process.py",
     "bulk_desk.py",
     "run_backtests.py",

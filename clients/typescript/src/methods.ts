@@ -3,6 +3,7 @@ import { Caller, type Endpoint, type Options, type Time } from "./caller.js";
 import type {
   AlertPage,
   AmlAlertAnswer,
+  AmlBacktestBody,
   AmlEventBody,
   AmlQualityAnswer,
   AmlSnoozeBody,
@@ -149,6 +150,9 @@ const GET_AML_RULE_QUALITY: Endpoint = { name: "getAmlRuleQuality", method: "GET
 const CREATE_BACKTEST: Endpoint = { name: "createBacktest", method: "POST", path: "/api/v1/backtests", repeat: "with_key" };
 const GET_BACKTEST: Endpoint = { name: "getBacktest", method: "GET", path: "/api/v1/backtests/{backtestId}", repeat: "always" };
 const DELETE_BACKTEST: Endpoint = { name: "deleteBacktest", method: "DELETE", path: "/api/v1/backtests/{backtestId}", repeat: "always" };
+const CREATE_AML_BACKTEST: Endpoint = { name: "createAmlBacktest", method: "POST", path: "/api/v1/aml/backtests", repeat: "with_key" };
+const GET_AML_BACKTEST: Endpoint = { name: "getAmlBacktest", method: "GET", path: "/api/v1/aml/backtests/{backtestId}", repeat: "always" };
+const DELETE_AML_BACKTEST: Endpoint = { name: "deleteAmlBacktest", method: "DELETE", path: "/api/v1/aml/backtests/{backtestId}", repeat: "always" };
 const LIST_MODELS: Endpoint = { name: "listModels", method: "GET", path: "/api/v1/models", repeat: "always" };
 const GET_MODEL: Endpoint = { name: "getModel", method: "GET", path: "/api/v1/models/{version}", repeat: "always" };
 const QUEUE_EVENT: Endpoint = { name: "queueEvent", method: "POST", path: "/api/v1/events/async", repeat: "with_key" };
@@ -847,6 +851,33 @@ export class Methods extends Caller {
    */
   deleteBacktest(backtestId: string, options: Options = {}): Promise<BacktestAnswer> {
     return this.call(DELETE_BACKTEST, [backtestId], undefined, undefined, options);
+  }
+
+  /**
+   * Try rules on past events.
+   *
+   * `POST /api/v1/aml/backtests`
+   */
+  createAmlBacktest(body: AmlBacktestBody, options: Options = {}): Promise<BacktestAccepted> {
+    return this.call(CREATE_AML_BACKTEST, [], undefined, body, options);
+  }
+
+  /**
+   * How far a backtest is, and what it found.
+   *
+   * `GET /api/v1/aml/backtests/{backtestId}`
+   */
+  getAmlBacktest(backtestId: string, options: Options = {}): Promise<BacktestAnswer> {
+    return this.call(GET_AML_BACKTEST, [backtestId], undefined, undefined, options);
+  }
+
+  /**
+   * Cancel a backtest.
+   *
+   * `DELETE /api/v1/aml/backtests/{backtestId}`
+   */
+  deleteAmlBacktest(backtestId: string, options: Options = {}): Promise<BacktestAnswer> {
+    return this.call(DELETE_AML_BACKTEST, [backtestId], undefined, undefined, options);
   }
 
   /**

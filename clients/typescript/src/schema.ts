@@ -969,6 +969,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/aml/backtests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Try rules on past events */
+        post: operations["post_aml_backtests"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/aml/backtests/{backtestId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How far a backtest is, and what it found */
+        get: operations["get_aml_backtests_backtest_id"];
+        put?: never;
+        post?: never;
+        /** Cancel a backtest */
+        delete: operations["delete_aml_backtests_backtest_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/models": {
         parameters: {
             query?: never;
@@ -1391,6 +1426,30 @@ export interface components {
             figures: Record<string, never>;
             createdAt: string;
             lastEventAt: string;
+        };
+        /**
+         * AmlBacktestBody
+         * @description What to try: one of a version, a document and a change to one rule; of which AML events.
+         */
+        AmlBacktestBody: {
+            /** @default null */
+            version?: number | null;
+            /** @default null */
+            document?: string | null;
+            /** @default null */
+            rule?: Record<string, never> | null;
+            /**
+             * @description Event time, Unix seconds or ISO 8601; all events when left out.
+             * @default null
+             */
+            from?: unknown;
+            /**
+             * @description The end of the span, exclusive.
+             * @default null
+             */
+            to?: unknown;
+            /** @default null */
+            sample?: number | null;
         };
         /**
          * AmlCategory
@@ -3790,6 +3849,7 @@ export type AlertPage = components['schemas']['AlertPage'];
 export type AlertState = components['schemas']['AlertState'];
 export type AlertsAnswer = components['schemas']['AlertsAnswer'];
 export type AmlAlertAnswer = components['schemas']['AmlAlertAnswer'];
+export type AmlBacktestBody = components['schemas']['AmlBacktestBody'];
 export type AmlCategory = components['schemas']['AmlCategory'];
 export type AmlEventBody = components['schemas']['AmlEventBody'];
 export type AmlQualityAnswer = components['schemas']['AmlQualityAnswer'];
@@ -6988,6 +7048,133 @@ export interface operations {
         };
     };
     delete_backtests_backtest_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Part of the path, percent-encoded. */
+                backtestId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BacktestAnswer"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    post_aml_backtests: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeats of a key within 24 hours get the first answer and have no second effect. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "rule": {
+                 *         "id": "structuring",
+                 *         "score": 50
+                 *       },
+                 *       "from": "2026-10-01T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AmlBacktestBody"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BacktestAccepted"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_aml_backtests_backtest_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Part of the path, percent-encoded. */
+                backtestId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BacktestAnswer"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    delete_aml_backtests_backtest_id: {
         parameters: {
             query?: never;
             header?: never;

@@ -1,8 +1,5 @@
 """The desk: what becomes of the findings of one event about one subject, to be written at once."""
 
-from collections.abc import Sequence
-from typing import Final
-
 import msgspec
 
 from vettance.aml import sql
@@ -10,11 +7,9 @@ from vettance.aml.aml_event import AmlEvent
 from vettance.aml.case import (
     SERVICE,
     Alert,
-    AlertState,
     Case,
     CaseEntry,
     EntryKind,
-    Resolution,
     open_case,
     with_alert,
 )
@@ -22,17 +17,12 @@ from vettance.aml.evidence import EvidenceWriter, Figures
 from vettance.aml.findings import AmlFinding
 from vettance.aml.party_screening import NamedParty
 from vettance.aml.screening.screen import Screener, ScreeningAssessment
-from vettance.clock import DAY_MS
+from vettance.aml.suppression import mistaken, repeated
 from vettance.db.engine import Statement
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.ids import IdSource, made_at_ms
 from vettance.lists.rule_additions import ListAdditions
 from vettance.wire.payload import encode, timestamp
-
-#: An event that repeats an open alert of the same customer and typology within this time joins it.
-REPEAT_MS: Final = 7 * DAY_MS
-#: After an alert of a customer and typology was closed as a mistake, such findings are only recorded.
-QUIET_MS: Final = 30 * DAY_MS
 
 
 class RaisedAlert(msgspec.Struct, rename="camel", frozen=True):
@@ -95,12 +85,12 @@ class AlertBuilder:
         """Make a new alert of a finding, or repeat one, or leave it at the record."""
         event = self._thought.event
         rule_id = self._thought.active.ruleset.running[finding.rule].id
-        repeated = _repeated(finding, self._known, event)
-        if repeated is not None:
-            self._statements.append(sql.repeat_alert(self._tenant, repeated.id, event.occurred_at_ms))
-            self._tell(_answer(repeated), rule_id)
+        joined = repeated(finding.typology, self._known, event.occurred_at_ms)
+        if joined is not None:
+            self._statements.append(sql.repeat_alert(self._tenant, joined.id, event.occurred_at_ms))
+            self._tell(_answer(joined), rule_id)
             return
-        if not finding.mandatory and _mistaken(finding, self._known):
+        if not finding.mandatory and mistaken(finding.typology, self._known):
             return
         case = self._case
         if case is None:
@@ -172,23 +162,6 @@ class AlertBuilder:
             last_at_ms=event.occurred_at_ms,
             figures=encode(figures),
         )
-
-
-def _repeated(finding: AmlFinding, known: Sequence[Alert], event: AmlEvent) -> Alert | None:
-    """Find the open alert of the same typology that this event belongs to."""
-    for alert in known:
-        near = abs(event.occurred_at_ms - alert.last_at_ms) <= REPEAT_MS
-        if near and alert.state is AlertState.OPEN and alert.typology == finding.typology:
-            return alert
-    return None
-
-
-def _mistaken(finding: AmlFinding, known: Sequence[Alert]) -> bool:
-    """Tell whether such an alert of the customer was closed as a mistake lately."""
-    return any(
-        alert.typology == finding.typology and alert.resolution is Resolution.FALSE_POSITIVE
-        for alert in known
-    )
 
 
 def _answer(alert: Alert) -> RaisedAlert:

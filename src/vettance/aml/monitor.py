@@ -9,7 +9,7 @@ import msgspec
 
 from vettance import clock
 from vettance.aml import sql
-from vettance.aml.alerting import QUIET_MS, AlertBuilder, EventAssessment, RaisedAlert
+from vettance.aml.alerting import AlertBuilder, EventAssessment, RaisedAlert
 from vettance.aml.aml_event import AmlEvent
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.case import OfficerSettings
@@ -18,6 +18,7 @@ from vettance.aml.findings import judge
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.log_position import LogPosition
 from vettance.aml.party_screening import InlineScreener, NamedParty
+from vettance.aml.suppression import QUIET_MS
 from vettance.db.engine import Clash, Lost, Row, Statement, Store, StoreDown
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Conflict, Unavailable

@@ -1,14 +1,16 @@
 """The doors of backtests: order one, look how far it is, cancel it."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 import yaml
 
 from vettance import clock
+from vettance.aml.sql import RULE_SETS
 from vettance.backtests import sql
 from vettance.backtests.backtest_job import (
+    AmlBacktestBody,
     BacktestBody,
     BacktestJob,
     BacktestOrder,
@@ -19,17 +21,32 @@ from vettance.db.engine import Clash, Lost, Store
 from vettance.errors import Conflict, Invalid, NotFound
 from vettance.ids import IdSource, is_id
 from vettance.rules.gate import Context, examine
+from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import write_ruleset
-from vettance.rules.sql import DECIDING
+from vettance.rules.sql import DECIDING, RuleSets
 from vettance.tenants.key_scope import KeyScope
 from vettance.web.routing import Call, Route, RouteReply, reached_by
 from vettance.wire.payload import JSON, Wire, decode, timestamp
 
-_TAG: Final = "Rules"
-_ROOT: Final = "/api/v1/backtests"
 _PREFIX: Final = "bkt"
 #: Jobs that are kept for each tenant.
 KEPT: Final = 50
+
+
+class BacktestKind(NamedTuple):
+    """One kind of rules: where its rule sets and its endpoints are, the product that a tenant needs."""
+
+    sets: RuleSets
+    root: str
+    tag: str
+    product: str | None
+    takes: type[BacktestBody]
+
+
+FRAUD_BACKTESTS: Final = BacktestKind(DECIDING, "/api/v1/backtests", "Rules", None, BacktestBody)
+AML_BACKTESTS: Final = BacktestKind(
+    RULE_SETS, "/api/v1/aml/backtests", "AML rule sets", "aml", AmlBacktestBody
+)
 
 
 class BacktestAccepted(Wire, frozen=True):
@@ -62,23 +79,26 @@ class BacktestDoors:
         store: Store,
         ids: IdSource,
         context: Context,
+        kind: BacktestKind = FRAUD_BACKTESTS,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._ids = ids
         self._context = context
+        self._kind = kind
         self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
-        offered = (
+        root, tag = self._kind.root, self._kind.tag
+        routes = (
             Route(
                 "POST",
-                _ROOT,
+                root,
                 self.order,
                 "Try rules on past events",
-                _TAG,
-                takes=BacktestBody,
+                tag,
+                takes=self._kind.takes,
                 answers=BacktestAccepted,
                 status=202,
                 refusals=(404, 409, 422),
@@ -86,23 +106,24 @@ class BacktestDoors:
             ),
             Route(
                 "GET",
-                f"{_ROOT}/{{backtestId}}",
+                f"{root}/{{backtestId}}",
                 self.show,
                 "How far a backtest is, and what it found",
-                _TAG,
+                tag,
                 answers=BacktestAnswer,
                 refusals=(404,),
             ),
             Route(
                 "DELETE",
-                f"{_ROOT}/{{backtestId}}",
+                f"{root}/{{backtestId}}",
                 self.cancel,
                 "Cancel a backtest",
-                _TAG,
+                tag,
                 answers=BacktestAnswer,
                 refusals=(404, 409),
             ),
         )
+        offered = (msgspec.structs.replace(route, product=self._kind.product) for route in routes)
         return reached_by(offered, KeyScope.RULES)
 
     async def order(self, call: Call) -> RouteReply:
@@ -110,7 +131,8 @@ class BacktestDoors:
         said, from_ms, to_ms = read_backtest(call.json())
         tenant, now_ms = call.tenant.id, self._now_ms()
         version, document = await self._rules(tenant, said)
-        order = BacktestOrder(document, version, from_ms, to_ms, 1.0 if said.sample is None else said.sample)
+        share = 1.0 if said.sample is None else said.sample
+        order = BacktestOrder(document, version, from_ms, to_ms, share, self._kind.sets.pack)
         backtest_id = self._ids.make(_PREFIX, now_ms)
         reply = RouteReply(BacktestAccepted(backtest_id), 202)
         try:
@@ -128,7 +150,7 @@ class BacktestDoors:
     async def _rules(self, tenant: str, said: BacktestBody) -> tuple[int, str]:
         """Return the number (0 for what is no version) and the whole document of the rules to try."""
         if said.version is not None:
-            rows = await self._store.read(DECIDING.select_version(tenant, said.version))
+            rows = await self._store.read(self._kind.sets.select_version(tenant, said.version))
             if not rows:
                 raise NotFound
             return said.version, rows[0][0]
@@ -145,10 +167,8 @@ class BacktestDoors:
         rule_id = rule.get("id")
         if not isinstance(rule_id, str) or not rule_id:
             raise Invalid("The request is not well-formed; see details.", {"rule.id": "is required"})
-        rows = await self._store.read(DECIDING.select_active(tenant))
-        if not rows:
-            raise NotFound
-        document = yaml.safe_load(rows[0][1])
+        rows = await self._store.read(self._kind.sets.select_active(tenant))
+        document = yaml.safe_load(rows[0][1] if rows else load_pack_text(self._kind.sets.pack))
         rules = document.setdefault("rules", [])
         known = next((one for one in rules if one.get("id") == rule_id), None)
         if known is None:
@@ -178,9 +198,10 @@ class BacktestDoors:
         rows = []
         if is_id(backtest_id, _PREFIX):
             rows = await self._store.read(sql.select_backtest(call.tenant.id, backtest_id))
-        if not rows:
+        job = sql.job_of(rows[0]) if rows else None
+        if job is None or job.order.kind != self._kind.sets.pack:
             raise NotFound
-        return sql.job_of(rows[0])
+        return job
 
 
 def _answer(job: BacktestJob, now_ms: int) -> BacktestAnswer:

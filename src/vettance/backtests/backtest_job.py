@@ -34,13 +34,17 @@ UNDER_WAY: Final = (JobState.QUEUED, JobState.RUNNING)
 
 
 class BacktestOrder(msgspec.Struct, frozen=True):
-    """What a job is to do: complete rules as YAML, the span (Unix milliseconds), the share of events."""
+    """What a job is to do: complete rules as YAML, the span (Unix milliseconds), the share of events.
+
+    `kind` is the pack that the rules are of: `fraud` or `aml`.
+    """
 
     document: str
     version: int
     from_ms: int
     to_ms: int
     sample: float
+    kind: str = "fraud"
 
 
 class BacktestJob(msgspec.Struct, frozen=True):
@@ -119,6 +123,12 @@ class BacktestBody(Wire, frozen=True):
         ]
         | None
     ) = None
+
+
+class AmlBacktestBody(BacktestBody, frozen=True):
+    """What to try: one of a version, a document and a change to one rule; of which AML events."""
+
+    EXAMPLE: ClassVar[JSON] = {"rule": {"id": "structuring", "score": 50}, "from": "2026-10-01T00:00:00Z"}
 
 
 def read_backtest(body: JSON) -> tuple[BacktestBody, int, int]:

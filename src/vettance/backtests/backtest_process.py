@@ -10,6 +10,11 @@ from typing import Final
 import msgspec
 
 from vettance import clock
+from vettance.aml.features import aml_schema
+from vettance.aml.sql import RULE_SETS
+from vettance.backtests.aml_backtest import AmlBacktest, TriedEvent
+from vettance.backtests.aml_backtest_result import aml_backtest_result
+from vettance.backtests.aml_backtest_sql import count_events
 from vettance.backtests.backtest_job import SAMPLES, BacktestOrder, sampler
 from vettance.commands import open_store
 from vettance.db.engine import Store
@@ -19,6 +24,7 @@ from vettance.deployment.connect import connect_velocity
 from vettance.history.backtest import Backtest, ChangedDecision
 from vettance.history.backtest_result import backtest_result
 from vettance.history.sql import count_after
+from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset import compile_document
 from vettance.wire.payload import JSON, encode
 
@@ -55,8 +61,10 @@ def say(said: JSON) -> None:
     sys.stdout.buffer.flush()
 
 
-async def work(store: Store, request: BacktestRequest) -> JSON:
+async def work(store: Store, request: BacktestRequest, countries: Jurisdictions) -> JSON:
     """Do a backtest and return its result."""
+    if request.order.kind == RULE_SETS.pack:
+        return await _work_aml(store, request, countries)
     order = request.order
     ruleset, compiled = compile_document(order.document, fraud_schema())
     active = active_rules(order.version, "", ruleset, compiled)
@@ -75,12 +83,28 @@ async def work(store: Store, request: BacktestRequest) -> JSON:
     return backtest_result(run, ruleset.running, samples, flipped, clock.now_ms())
 
 
+async def _work_aml(store: Store, request: BacktestRequest, countries: Jurisdictions) -> JSON:
+    order = request.order
+    ruleset, compiled = compile_document(order.document, aml_schema(countries))
+    active = active_rules(order.version, "", ruleset, compiled)
+    run = AmlBacktest(store, request.tenant, active, connect_velocity, sampler(order.sample))
+    sayer = _Sayer((await store.read(count_events(request.tenant)))[0][0])
+    samples: list[TriedEvent] = []
+
+    def keep(tried: TriedEvent) -> None:
+        if tried.is_flip and len(samples) < SAMPLES:
+            samples.append(tried)
+
+    await run.run((order.from_ms, order.to_ms), keep, sayer.advance)
+    return aml_backtest_result(run, samples)
+
+
 async def main(data: str) -> None:
     """Read the order, do it, and say what came of it."""
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=BacktestRequest)
-    async with open_store(data) as (store, _):
+    async with open_store(data) as (store, settings):
         try:
-            say({"result": await work(store, request)})
+            say({"result": await work(store, request, settings.jurisdictions)})
         except Exception as error:
             say({"error": f"The backtest could not be done ({type(error).__name__})."})
             raise

@@ -115,13 +115,14 @@ class ImportRun(NamedTuple):
     last_ms: int
 
 
-def select_runs(tenant: str) -> Statement:
+def select_runs(tenant: str, kind: str = "fraud") -> Statement:
     """The imports of a tenant of which something may be in the log, in the order in which they came there."""
     return scoped(
         IMPORT_RUN,
         tenant,
         "SELECT id, base, first_ms, last_ms FROM import_run "
-        "WHERE tenant = ? AND kind = 'fraud' AND base IS NOT NULL ORDER BY base, begun_at_ms",
+        "WHERE tenant = ? AND kind = ? AND base IS NOT NULL ORDER BY base, begun_at_ms",
+        (kind,),
     )
 
 

@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.clock import DAY_MS
@@ -17,6 +17,7 @@ GROUPS: Final[Mapping[str, bool | None]] = {"all": None, "fraud": True, "legit":
 #: Events younger than this may still be labelled; they are counted apart as well.
 YOUNG_MS: Final = 7 * DAY_MS
 _DIGITS: Final = 6
+_CAUGHT: Final = ("review", "deny")
 _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge,
     "<=": operator.le,
@@ -24,13 +25,22 @@ _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "<": operator.lt,
     "==": operator.eq,
 }
-_MEASURES: Final[Mapping[str, tuple[Outcome, ...]]] = {
-    "caught": (Outcome.REVIEW, Outcome.BLOCK),
-    "reviewed": (Outcome.REVIEW,),
-    "denied": (Outcome.BLOCK,),
-    "approved": (Outcome.ALLOW,),
-}
 _EXPECTATION: Final = re.compile(r"\s*([a-z]+)\.([a-z]+)\s*(>=|<=|==|>|<)\s*(\d+(?:\.\d+)?|\.\d+)\s*")
+
+
+class ExpectationWords(NamedTuple):
+    """What expectations of one kind of rules may name: groups of events, and measures of what is answered."""
+
+    groups: Collection[str]
+    measures: Mapping[str, tuple[str, ...]]
+    example: str
+
+
+FRAUD_WORDS: Final = ExpectationWords(
+    tuple(GROUPS),
+    {"caught": _CAUGHT, "reviewed": ("review",), "denied": ("deny",), "approved": ("approve",)},
+    "fraud.caught >= 0.8",
+)
 
 
 class Expectation(NamedTuple):
@@ -41,19 +51,20 @@ class Expectation(NamedTuple):
     measure: str
     comparison: str
     value: float
+    answers: tuple[str, ...] = ()
 
 
-def read_expectation(text: str) -> Expectation:
+def read_expectation(text: str, words: ExpectationWords = FRAUD_WORDS) -> Expectation:
     """Read a text such as `fraud.caught >= 0.8`. Raises `ValueError` with what is wrong."""
     found = _EXPECTATION.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} does not read as `fraud.caught >= 0.8`")
+        raise ValueError(f"{text!r} does not read as `{words.example}`")
     group, measure, comparison, value = found.groups()
-    if group not in GROUPS:
-        raise ValueError(f"{group!r} is none of {', '.join(GROUPS)}")
-    if measure not in _MEASURES:
-        raise ValueError(f"{measure!r} is none of {', '.join(_MEASURES)}")
-    return Expectation(text.strip(), group, measure, comparison, float(value))
+    if group not in words.groups:
+        raise ValueError(f"{group!r} is none of {', '.join(words.groups)}")
+    if measure not in words.measures:
+        raise ValueError(f"{measure!r} is none of {', '.join(words.measures)}")
+    return Expectation(text.strip(), group, measure, comparison, float(value), words.measures[measure])
 
 
 class MetExpectation(NamedTuple):
@@ -75,7 +86,7 @@ def meet(
     for one in expectations:
         answers = decisions[one.group]["after"]
         total = sum(answers.values())
-        share = sum(answers[LOWERCASE[each]] for each in _MEASURES[one.measure]) / total if total else None
+        share = sum(answers[each] for each in one.answers) / total if total else None
         met = share is not None and _COMPARISONS[one.comparison](share, one.value)
         found.append(MetExpectation(one, share, met))
     return found
@@ -149,14 +160,15 @@ def _rule_out(rule: Rule, place: int, run: Backtest) -> JSON:
         "fraud": hits.fraud,
         "legit": hits.legit,
         "failed": hits.failed,
-        "precision": _share_out(share_of(hits.fraud, hits.fraud + hits.legit)),
-        "recall": _share_out(share_of(hits.fraud, frauds)),
+        "precision": share_out(share_of(hits.fraud, hits.fraud + hits.legit)),
+        "recall": share_out(share_of(hits.fraud, frauds)),
         "alone": hits.alone,
         "aloneFraud": hits.alone_fraud,
     }
 
 
-def _share_out(share: Share | None) -> JSON | None:
+def share_out(share: Share | None) -> JSON | None:
+    """Write a share with its interval."""
     return None if share is None else {name: round(part, _DIGITS) for name, part in share._asdict().items()}
 
 
@@ -166,7 +178,7 @@ def _days(run: Backtest) -> list[dict[str, Any]]:
         here = [(key[1:], number) for key, number in run.days.items() if key[0] == day_s]
         sides: dict[str, Any] = _sides((was, now, number) for (_, was, now), number in here)
         fraud = _sides((was, now, number) for (truth, was, now), number in here if truth is True)
-        caught = {when: sum(fraud[when][LOWERCASE[one]] for one in _MEASURES["caught"]) for when in sides}
+        caught = {when: sum(fraud[when][one] for one in _CAUGHT) for when in sides}
         total = sum(fraud["after"].values())
         found.append({"day": timestamp(day_s * 1000)[:10], **sides, "fraud": total, "fraudCaught": caught})
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -28,22 +28,24 @@ def remote_backtest(
     *,
     waits: bool,
     as_json: bool,
+    path: str = "/backtests",
+    show_result: Callable[[JSON], None] | None = None,
 ) -> None:
-    """Have a service decide past events by a document, and show what it found.
+    """Have a service decide past events by a document, and show what it found; `path` says of which kind.
 
     Ends with exit code 1 where an expectation is not met. An interrupt cancels the job.
     """
     from vettance.history.backtest_result import meet
 
     body = {"document": document, **{name: at for name, at in span.items() if at is not None}}
-    backtest_id = server.post("/backtests", body)["backtestId"]
+    backtest_id = server.post(path, body)["backtestId"]
     if not waits:
         show({"backtestId": backtest_id}, f"{backtest_id} is under way.", as_json=as_json)
         return
     try:
-        job = _ended(server, backtest_id)
+        job = _ended(server, f"{path}/{backtest_id}")
     except KeyboardInterrupt:
-        server.delete(f"/backtests/{backtest_id}")
+        server.delete(f"{path}/{backtest_id}")
         raise
     if job["state"] != "completed":
         fail(f"{backtest_id} is {job['state']}: {job['error'] or 'somebody ended it'}", state=job["state"])
@@ -52,17 +54,19 @@ def remote_backtest(
     if as_json:
         show({"backtestId": backtest_id, **result, "expectations": met_out(met)}, "", as_json=True)
     else:
-        _show(result, met)
+        (show_result or _show)(result)
+        for one in met:
+            click.echo(met_line(one))
     if not all(one.is_met for one in met):
         raise SystemExit(1)
 
 
-def _ended(server: RemoteRules, backtest_id: str) -> JSON:
+def _ended(server: RemoteRules, path: str) -> JSON:
     """Wait for the end of a backtest, with a bar on a terminal."""
     pause_s, reached = _FIRST_PAUSE_S, 0.0
     with progress("Deciding", 100) as advance:
         while True:
-            job: JSON = server.get(f"/backtests/{backtest_id}")
+            job: JSON = server.get(path)
             advance((job["progress"] - reached) * 100)
             reached = job["progress"]
             if job["state"] not in _UNDER_WAY:
@@ -71,7 +75,7 @@ def _ended(server: RemoteRules, backtest_id: str) -> JSON:
             pause_s = min(pause_s * 1.5, _PAUSE_S_MAX)
 
 
-def _show(result: JSON, met: Sequence[MetExpectation]) -> None:
+def _show(result: JSON) -> None:
     if not result["events"]:
         click.echo("There are no events of this time.")
     else:
@@ -90,8 +94,6 @@ def _show(result: JSON, met: Sequence[MetExpectation]) -> None:
         fired.sort(key=lambda one: (-one["fired"], one["ruleId"]))
         table = [{name: one[name] for name in names} for one in fired]
         show_table("Rules that fired, and on events labelled as what", table, as_json=False)
-    for one in met:
-        click.echo(met_line(one))
 
 
 def met_line(one: MetExpectation) -> str:

@@ -1,9 +1,10 @@
 """What measures rules in a process, of fraud and of AML: quality counted behind the logs, and backtests."""
 
+from vettance.aml.aml_rule_context import aml_context
 from vettance.aml.features import aml_schema
 from vettance.aml.monitor import Monitor
 from vettance.aml.quality.assemble_aml_quality import assemble_aml_quality
-from vettance.backtests.api import BacktestDoors
+from vettance.backtests.api import AML_BACKTESTS, BacktestDoors
 from vettance.backtests.run_backtests import BacktestRunner
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import RuleCache
@@ -37,13 +38,18 @@ class RuleMeasures:
             assemble_quality(store, cache, ConditionReader(schema), evaluator.tenants),
             assemble_aml_quality(store, aml_schema(settings.jurisdictions), lambda: tuple(monitor.rules)),
         )
-        self._backtests = BacktestDoors(acts, ids, fraud_context(connect_velocity, schema))
+        aml_rules = aml_context(settings.jurisdictions, connect_velocity())
+        self._backtests = (
+            BacktestDoors(acts, ids, fraud_context(connect_velocity, schema)),
+            BacktestDoors(acts, ids, aml_rules, AML_BACKTESTS),
+        )
         self._runner = BacktestRunner(store, settings.data)
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
         quality = [route for one in self.quality for route in one.doors.routes()]
-        return (*quality, *self._backtests.routes())
+        backtests = [route for one in self._backtests for route in one.routes()]
+        return (*quality, *backtests)
 
     @property
     def duties(self) -> tuple[RuleCounter | BacktestRunner, ...]:

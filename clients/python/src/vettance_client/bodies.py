@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
+AmlBacktestBody = TypedDict(
+    "AmlBacktestBody",
+    {
+        "version": NotRequired[int | None],
+        "document": NotRequired[str | None],
+        "rule": NotRequired[dict[str, Any] | None],
+        "from": NotRequired[Any],
+        "to": NotRequired[Any],
+        "sample": NotRequired[float | None],
+    },
+)
+
+
 AmlCategory: TypeAlias = Literal[
     "ACCOUNT", "APPLICATION", "CONTRACT", "COUNTERPARTY", "CUSTOMER", "PAYMENT_INSTRUMENT", "TRANSACTION"
 ]

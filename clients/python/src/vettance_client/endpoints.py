@@ -237,6 +237,19 @@ GET_BACKTEST: Endpoint[models.BacktestAnswer] = Endpoint(
 DELETE_BACKTEST: Endpoint[models.BacktestAnswer] = Endpoint(
     "delete_backtest", "DELETE", "/api/v1/backtests/{backtestId}", models.BacktestAnswer, Repeat.ALWAYS
 )
+CREATE_AML_BACKTEST: Endpoint[models.BacktestAccepted] = Endpoint(
+    "create_aml_backtest", "POST", "/api/v1/aml/backtests", models.BacktestAccepted, Repeat.WITH_KEY
+)
+GET_AML_BACKTEST: Endpoint[models.BacktestAnswer] = Endpoint(
+    "get_aml_backtest", "GET", "/api/v1/aml/backtests/{backtestId}", models.BacktestAnswer, Repeat.ALWAYS
+)
+DELETE_AML_BACKTEST: Endpoint[models.BacktestAnswer] = Endpoint(
+    "delete_aml_backtest",
+    "DELETE",
+    "/api/v1/aml/backtests/{backtestId}",
+    models.BacktestAnswer,
+    Repeat.ALWAYS,
+)
 LIST_MODELS: Endpoint[models.ModelPage] = Endpoint(
     "list_models", "GET", "/api/v1/models", models.ModelPage, Repeat.ALWAYS
 )

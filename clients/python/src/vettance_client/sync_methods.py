@@ -1310,6 +1310,37 @@ class Methods(Caller):
         """
         return self._call(endpoints.DELETE_BACKTEST, (backtest_id,), timeout_s=timeout_s)
 
+    def create_aml_backtest(
+        self,
+        body: bodies.AmlBacktestBody,
+        *,
+        idempotency_key: str | None = None,
+        timeout_s: float | None = None,
+    ) -> models.BacktestAccepted:
+        """Try rules on past events.
+
+        `POST /api/v1/aml/backtests`
+        """
+        return self._call(
+            endpoints.CREATE_AML_BACKTEST, (), body=body, idempotency_key=idempotency_key, timeout_s=timeout_s
+        )
+
+    def get_aml_backtest(self, backtest_id: str, *, timeout_s: float | None = None) -> models.BacktestAnswer:
+        """How far a backtest is, and what it found.
+
+        `GET /api/v1/aml/backtests/{backtestId}`
+        """
+        return self._call(endpoints.GET_AML_BACKTEST, (backtest_id,), timeout_s=timeout_s)
+
+    def delete_aml_backtest(
+        self, backtest_id: str, *, timeout_s: float | None = None
+    ) -> models.BacktestAnswer:
+        """Cancel a backtest.
+
+        `DELETE /api/v1/aml/backtests/{backtestId}`
+        """
+        return self._call(endpoints.DELETE_AML_BACKTEST, (backtest_id,), timeout_s=timeout_s)
+
     def list_models(
         self,
         *,

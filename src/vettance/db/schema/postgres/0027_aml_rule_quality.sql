@@ -22,8 +22,9 @@ CREATE TABLE aml_rule_last_hit (
     at_ms BIGINT NOT NULL,
     PRIMARY KEY (tenant, rule)
 );
--- Timelines are read in the order in which they were written, to count what cases turned out to be.
-CREATE INDEX aml_case_entry_log ON aml_case_entry (tenant, seq);
+-- Timelines are read in the order in which they were written, to count what cases turned out to be. Only what is counted
+-- stands in it, so that nothing else of a case is looked for by it.
+CREATE INDEX aml_case_entry_log ON aml_case_entry (tenant, seq) WHERE kind IN ('ALERTED', 'RESOLVED');
 -- A line tells that an alert was raised; which one, its case and its moment say.
 CREATE INDEX aml_alert_raised ON aml_alert (tenant, case_id, created_at_ms);
 
