@@ -17,6 +17,7 @@ def test_a_model_is_shown_with_its_card_and_steered(service: Service, learner: C
     assert "Train now" not in page.words
     one = analyst.get(f"{PATH}/{champion}")
     assert "Features that tell most" in one.words
+    assert "It would change" in one.words
     assert "Drift of the newest decisions" in one.words
     assert one.text.count('class="picture"') == 2
     assert analyst.get(f"{PATH}/77").status == 404
@@ -42,3 +43,33 @@ def test_a_decision_shows_what_the_model_made_of_it(service: Service, learner: C
         return "% fraud, a score of" in auditor.get(f"/console/decisions/{event}").words
 
     service.wait_for(is_shown, seconds=10)
+
+
+def test_commands_and_pages_ask_for_the_second_signature(service: Service, learner: Caller) -> None:
+    cli, at = service.cli, ("--tenant", learner.id)
+    cli("tenant", "set", learner.id, "--rule-approval", "on")
+    try:
+        said = cli("model", "set", "--mode", "active", *at, "--by", "ana", "--json")
+        assert (said["mode"], said["proposed"]["state"]) == ("shadow", "proposed")
+        change = said["proposed"]["id"]
+        assert cli("model", "approve", change, *at, "--by", "ana", ok=False).returncode == 1
+        assert cli("model", "approve", change, *at, "--by", "ben", "--json")["mode"] == "active"
+        cli("model", "mode", "shadow", *at)
+        ana = visitor_of(service, learner.id, "admin", "lead")
+        ben = visitor_of(service, learner.id, "admin", "analyst")
+        assert ana.submit(PATH, f"{PATH}/setting", mode="active").status == 303
+        change = cli("model", "changes", *at, "--json")[0]["id"]
+        approve = f"{PATH}/changes/{change}/approve"
+        assert approve not in ana.get(PATH).text
+        assert ana.submit(PATH, approve).status == 409
+        assert approve in ben.get(PATH).text
+        assert ben.submit(PATH, approve).status == 303
+        assert cli("model", "show", *at, "--json")["mode"] == "active"
+        assert visitor_of(service, learner.id, "editor").submit(PATH, approve).status == 403
+        entries = service.rows(f"SELECT action FROM audit_entry WHERE tenant = '{learner.id}'")
+        actions = [one[0] for one in entries]
+        assert "model approve" in actions
+        assert any("models/changes" in action for action in actions), actions
+    finally:
+        cli("tenant", "set", learner.id, "--rule-approval", "off")
+        cli("model", "mode", "shadow", *at)

@@ -73,6 +73,8 @@ NAMELESS = {
     "label": "id event",
     "list_entry": "id type list_type",
     "model": "digest features body card",
+    "model_change": "id change state author decided_by",
+    "model_drift": "drift",
     "model_setting": "mode features failure",
     "recovery_code": "user_id digest",
     "rollup": "code",

@@ -72,6 +72,8 @@ VERBS = {
     "keep_learning.py",
     "keep_models.py",
     "training_process.py",
+    "measure_effect.py",
+    "steer_models.py",
     "watch_drift.py",
     "key_mirror.py",
     "key_use.py",

@@ -32,6 +32,7 @@ NOTICES: Final[dict[str, str]] = {
     "rules-rejected": "Rejected.",
     "rules-active": "In force everywhere within five seconds.",
     "model-set": "Set. Every server follows within five seconds.",
+    "model-proposed": "Proposed: it takes effect once somebody else approves it.",
     "model-training": "A training is asked for; the new model stands here when it is done.",
     "signed-out": "You are signed out.",
     "member-added": "They have an account already, and see this organisation from now on.",

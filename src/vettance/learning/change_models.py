@@ -1,16 +1,25 @@
 """The steps that change a tenant's models: each in one commit, seen by every process within seconds."""
 
-from typing import Any
+import contextlib
+from typing import Any, Final
 
 import msgspec
 
-from vettance.db.engine import Store
+from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Conflict, NotFound
+from vettance.ids import IdSource
+from vettance.learning import model_change_sql
+from vettance.learning.model_change import ChangeState, ModelChange, ProposedChange
 from vettance.models import sql
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, StoredModel
 from vettance.rules.sql import DECIDING
+from vettance.rules.version import SERVICE
+from vettance.tenants import sql as tenants_sql
 from vettance.tenants.sql import note_change
+
+#: Times that a step is tried again when somebody else changed what it depends on.
+TRIES: Final = 5
 
 
 async def find_setting(store: Store, tenant: str) -> ModelSetting:
@@ -36,24 +45,76 @@ async def save_failure(store: Store, setting: ModelSetting, failure: str) -> Non
     await store.write(sql.save_setting(changed))
 
 
-async def enter_model(store: Store, setting: ModelSetting, made: dict[str, Any], now_ms: int) -> int:
-    """Store a trained model, and put it in service where it is better; returns its version."""
+async def enter_model(
+    store: Store, setting: ModelSetting, made: dict[str, Any], ids: IdSource, now_ms: int
+) -> int:
+    """Store a trained model, and put it in service where it is better; returns its version.
+
+    Where the tenant's rules need approval, an active model is replaced only once somebody approves: until
+    then the new one is proposed. What people have set since `setting` was read stays.
+    """
     tenant = setting.tenant
-    rows = await store.read(sql.select_models(tenant))
-    version = rows[0][0] + 1 if rows else 1
-    card = msgspec.json.encode({"version": version, **made["card"]}).decode()
-    setting = msgspec.structs.replace(setting, failure=None)
-    if made["isBetter"]:
-        setting = msgspec.structs.replace(setting, champion=version, previous=setting.champion)
-    await store.write(
-        sql.insert_model(
-            tenant, StoredModel(version, made["digest"], setting.features, made["body"], card, now_ms)
-        ),
-        sql.save_setting(setting),
-        sql.forget_older(tenant, version - sql.KEPT + 1, setting.champion, setting.previous),
-        note_change(sql.AREA, tenant, str(version), now_ms),
+    for _ in range(TRIES):
+        rows = await store.read(sql.select_models(tenant))
+        version = rows[0][0] + 1 if rows else 1
+        known = await find_setting(store, tenant)
+        after = msgspec.structs.replace(
+            known,
+            wanted=setting.wanted,
+            failure=None,
+            trained_frauds=setting.trained_frauds,
+            trained_at_ms=setting.trained_at_ms,
+        )
+        demand, needs_approval = await find_approval(store, tenant)
+        proposed: list[Statement] = []
+        if made["isBetter"] and known.mode is ModelMode.ACTIVE and needs_approval:
+            proposed = _propose(tenant, version, ids, now_ms)
+        elif made["isBetter"]:
+            after = msgspec.structs.replace(after, champion=version, previous=known.champion)
+        promoted = after.champion == version
+        members = {"version": version, **made["card"], "promoted": promoted}
+        card = msgspec.json.encode(members).decode()
+        stored = StoredModel(version, made["digest"], setting.features, made["body"], card, now_ms)
+        with contextlib.suppress(Clash, Lost):
+            await store.write(
+                demand,
+                *sql.demand_setting(known),
+                sql.insert_model(tenant, stored, members.get("averagePrecision")),
+                sql.save_setting(after),
+                *proposed,
+                sql.forget_older(tenant, version - sql.KEPT + 1, after.champion, after.previous),
+                note_change(sql.AREA, tenant, str(version), now_ms),
+            )
+            return version
+    raise changed_meanwhile()
+
+
+def _propose(tenant: str, version: int, ids: IdSource, now_ms: int) -> list[Statement]:
+    """Return what proposes a version in the name of the service, in place of what it proposed before."""
+    one = ProposedChange(
+        id=ids.make("mch", now_ms),
+        change=ModelChange(champion=version),
+        state=ChangeState.PROPOSED,
+        note="It is not worse than the model in service on the newest frauds.",
+        author=SERVICE,
+        decided_by=None,
+        broken_glass=None,
+        created_at_ms=now_ms,
+        decided_at_ms=None,
     )
-    return version
+    return [
+        model_change_sql.reject_open_of(tenant, SERVICE, now_ms),
+        model_change_sql.insert_change(tenant, one),
+    ]
+
+
+async def find_approval(store: Store, tenant: str) -> tuple[Statement, bool]:
+    """Return what demands that a tenant's settings stay as they are, and whether rules need approval."""
+    rows = await store.read(tenants_sql.select_tenant(tenant))
+    if not rows:
+        raise NotFound
+    demand = tenants_sql.demand_settings(tenant, rows[0][-1])
+    return demand, tenants_sql.tenant_of(rows[0]).rule_approval
 
 
 async def request_training(store: Store, tenant: str) -> ModelSetting:
@@ -63,44 +124,30 @@ async def request_training(store: Store, tenant: str) -> ModelSetting:
     return setting
 
 
-async def promote(store: Store, tenant: str, version: int, now_ms: int) -> ModelSetting:
-    """Put a version in service, whatever was measured of it. Raises `NotFound`, or `Conflict`."""
-    rows = await store.read(sql.select_model(tenant, version))
-    if not rows:
-        raise NotFound
-    setting = await find_setting(store, tenant)
-    if StoredModel(*rows[0]).features != setting.features:
-        raise Conflict("This model was made from other features than those in use.", "other_features")
-    previous = setting.previous if setting.champion == version else setting.champion
-    return await _save(store, setting, now_ms, champion=version, previous=previous)
-
-
 async def roll_back(store: Store, tenant: str, now_ms: int) -> ModelSetting:
-    """Put back in service what served before the champion: a model, or the rules alone."""
-    setting = await find_setting(store, tenant)
-    if setting.champion is None:
-        raise Conflict("No model is in service.", "no_model")
-    return await _save(store, setting, now_ms, champion=setting.previous, previous=None)
+    """Put back in service what served before the champion: a model, or the rules alone. Raises `Conflict`."""
+    for _ in range(TRIES):
+        setting = await find_setting(store, tenant)
+        if setting.champion is None:
+            raise Conflict("No model is in service.", "no_model")
+        changed = msgspec.structs.replace(setting, champion=setting.previous, previous=None)
+        with contextlib.suppress(Lost):
+            await store.write(*sql.demand_setting(setting), *setting_statements(setting, changed, now_ms))
+            return changed
+    raise changed_meanwhile()
 
 
-async def set_mode(
-    store: Store, tenant: str, now_ms: int, *, mode: ModelMode | None = None, may_block: bool | None = None
-) -> ModelSetting:
-    """Set what the model may do. `off` keeps the champion."""
-    setting = await find_setting(store, tenant)
-    changes: dict[str, Any] = {}
-    if mode is not None:
-        changes["mode"] = mode
-    if may_block is not None:
-        changes["may_block"] = may_block
-    return await _save(store, setting, now_ms, **changes)
-
-
-async def _save(store: Store, setting: ModelSetting, now_ms: int, **changes: Any) -> ModelSetting:
-    changed = msgspec.structs.replace(setting, **changes)
-    statements = [sql.save_setting(changed), note_change(sql.AREA, setting.tenant, "setting", now_ms)]
-    if ModelMode.OFF in (setting.mode, changed.mode) and setting.mode is not changed.mode:
+def setting_statements(before: ModelSetting, after: ModelSetting, now_ms: int) -> list[Statement]:
+    """Return what stores a setting and has every process see it; none where nothing changes."""
+    if after == before:
+        return []
+    statements = [sql.save_setting(after), note_change(sql.AREA, after.tenant, "setting", now_ms)]
+    if ModelMode.OFF in (before.mode, after.mode) and before.mode is not after.mode:
         # With the mode off, features are computed no more.
-        statements.append(note_change(DECIDING.area, setting.tenant, "features", now_ms))
-    await store.write(*statements)
-    return changed
+        statements.append(note_change(DECIDING.area, after.tenant, "features", now_ms))
+    return statements
+
+
+def changed_meanwhile() -> Conflict:
+    """Return the refusal of a step whose ground has moved too often."""
+    return Conflict("Somebody else changed this model at the same moment. Look again.", "changed_meanwhile")

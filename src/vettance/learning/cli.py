@@ -10,20 +10,19 @@ import click
 import msgspec
 
 from vettance import clock
-from vettance.commands import data_option, fail, json_option, run_for_tenant, show, show_table
-from vettance.errors import Refusal
+from vettance.commands import counted, data_option, fail, json_option, show, show_table
+from vettance.learning.drift import WARNED_MIN, WEIGHED_ROWS_MIN
+from vettance.learning.steering_cli import add_steering_commands, described, said_of, work_on
 from vettance.rules.version_cli import tenant_option
 from vettance.wire.payload import encode, timestamp
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from vettance.db.engine import Store
     from vettance.models.sql import ModelSetting
 
 _WAIT_S = 1_800.0
 _LOOK_S = 0.5
-_DRIFT_ROWS = 5_000
+_WEEKS_SHOWN = 26
 _SHOWN = 12
 
 
@@ -36,40 +35,6 @@ def model() -> None:
 
     Example: vettance model list --tenant ten_0190…
     """
-
-
-def _work(data: str | None, tenant: str, step: Callable[[Store], Awaitable[Any]]) -> Any:
-    """Do something with the store; what is refused ends the command with its reason."""
-
-    async def work(store: Store) -> Any:
-        try:
-            return await step(store)
-        except Refusal as refusal:
-            fail(str(refusal) or "there is no such model")
-
-    return run_for_tenant(data, tenant, work)
-
-
-def _described(setting: ModelSetting) -> dict[str, Any]:
-    return {
-        "tenantId": setting.tenant,
-        "mode": setting.mode.value,
-        "mayBlock": setting.may_block,
-        "champion": setting.champion,
-        "previous": setting.previous,
-        "trainedAt": timestamp(setting.trained_at_ms) if setting.trained_at_ms else None,
-        "failure": setting.failure,
-    }
-
-
-def _said(setting: ModelSetting) -> str:
-    champion = "the rules alone" if setting.champion is None else f"model {setting.champion}"
-    blocks = "may block" if setting.may_block else "may not block"
-    return f"In service: {champion}, mode {setting.mode.value}, it {blocks}."
-
-
-def _show_setting(setting: ModelSetting, *, as_json: bool) -> None:
-    show(_described(setting), _said(setting), as_json=as_json)
 
 
 @model.command("train")
@@ -93,11 +58,13 @@ def train(tenant_id: str, wait: bool, as_json: bool, data: str | None) -> None:
                 return setting
             await asyncio.sleep(_LOOK_S)
 
-    setting = _work(data, tenant_id, work)
+    setting = work_on(data, tenant_id, work)
     if wait and (setting.failure is not None or setting.wanted):
         fail(setting.failure or "no server trained within half an hour; does one run?")
-    said = _said(setting) if wait else "A training is asked for; `vettance model list` shows when it is done."
-    show(_described(setting), said, as_json=as_json)
+    said = (
+        said_of(setting) if wait else "A training is asked for; `vettance model list` shows when it is done."
+    )
+    show(described(setting), said, as_json=as_json)
 
 
 @model.command("list")
@@ -115,12 +82,12 @@ def list_models(tenant_id: str, as_json: bool, data: str | None) -> None:
     async def work(store: Store) -> tuple[ModelSetting, list[Any]]:
         return await find_setting(store, tenant_id), await store.read(select_models(tenant_id))
 
-    setting, rows = _work(data, tenant_id, work)
+    setting, rows = work_on(data, tenant_id, work)
     found = [_row(setting, *row) for row in rows]
     if as_json:
         show(found, "", as_json=True)
         return
-    click.echo(_said(setting))
+    click.echo(said_of(setting))
     if setting.failure is not None:
         click.echo(f"The last training gave no model: {setting.failure}.")
     show_table("Models", found, as_json=False)
@@ -150,8 +117,8 @@ def show_setting(tenant_id: str, as_json: bool, data: str | None) -> None:
     """
     from vettance.learning.change_models import find_setting
 
-    setting = _work(data, tenant_id, lambda store: find_setting(store, tenant_id))
-    _show_setting(setting, as_json=as_json)
+    setting = work_on(data, tenant_id, lambda store: find_setting(store, tenant_id))
+    show(described(setting), said_of(setting), as_json=as_json)
 
 
 @model.command("card")
@@ -170,7 +137,7 @@ def card(version: int | None, tenant_id: str, as_json: bool, data: str | None) -
         setting, stored = await _find(store, tenant_id, version)
         return model_answer(setting, stored.version, stored.card, stored.created_at_ms, whole=True)
 
-    found = msgspec.json.decode(encode(_work(data, tenant_id, work)))
+    found = msgspec.json.decode(encode(work_on(data, tenant_id, work)))
     if as_json:
         show(found, "", as_json=True)
         return
@@ -197,112 +164,54 @@ async def _find(store: Store, tenant: str, version: int | None) -> Any:
     return setting, StoredModel(*rows[0])
 
 
-@model.command("promote")
-@click.argument("version", type=click.IntRange(min=1))
-@tenant_option
-@json_option
-@data_option
-def promote_model(version: int, tenant_id: str, as_json: bool, data: str | None) -> None:
-    """Put model VERSION in service, whatever was measured of it; servers follow within seconds.
-
-    Example: vettance model promote 3 --tenant ten_0190…
-    """
-    from vettance.learning.change_models import promote
-
-    setting = _work(data, tenant_id, lambda store: promote(store, tenant_id, version, clock.now_ms()))
-    _show_setting(setting, as_json=as_json)
-
-
-@model.command("rollback")
-@tenant_option
-@json_option
-@data_option
-def roll_back_model(tenant_id: str, as_json: bool, data: str | None) -> None:
-    """Put back in service what served before: the model before, or the rules alone.
-
-    Example: vettance model rollback --tenant ten_0190…
-    """
-    from vettance.learning.change_models import roll_back
-
-    setting = _work(data, tenant_id, lambda store: roll_back(store, tenant_id, clock.now_ms()))
-    _show_setting(setting, as_json=as_json)
-
-
-def _set(
-    tenant_id: str, mode: str | None, may_block: bool | None, *, as_json: bool, data: str | None
-) -> None:
-    from vettance.learning.change_models import set_mode
-    from vettance.models.serving_model import ModelMode
-
-    wanted = ModelMode(mode) if mode is not None else None
-    setting = _work(
-        data,
-        tenant_id,
-        lambda store: set_mode(store, tenant_id, clock.now_ms(), mode=wanted, may_block=may_block),
-    )
-    _show_setting(setting, as_json=as_json)
-
-
-@model.command("off")
-@tenant_option
-@json_option
-@data_option
-def turn_off(tenant_id: str, as_json: bool, data: str | None) -> None:
-    """Take the model out of service; the champion is kept for later.
-
-    Example: vettance model off --tenant ten_0190…
-    """
-    _set(tenant_id, "off", None, as_json=as_json, data=data)
-
-
-@model.command("mode")
-@click.argument("mode", type=click.Choice(["off", "shadow", "active"]))
-@tenant_option
-@json_option
-@data_option
-def mode_model(mode: str, tenant_id: str, as_json: bool, data: str | None) -> None:
-    """Set what the model may do: nothing, be recorded, or raise scores.
-
-    Example: vettance model mode active --tenant ten_0190…
-    """
-    _set(tenant_id, mode, None, as_json=as_json, data=data)
-
-
-@model.command("set")
-@tenant_option
-@click.option("--mode", type=click.Choice(["off", "shadow", "active"]), help="What the model may do.")
-@click.option("--may-block", type=click.Choice(["on", "off"]), help="Whether its score alone may deny.")
-@json_option
-@data_option
-def set_model(
-    tenant_id: str, mode: str | None, may_block: str | None, as_json: bool, data: str | None
-) -> None:
-    """Set what the model may do, and whether its score alone may deny.
-
-    Example: vettance model set --tenant ten_0190… --mode active --may-block on
-    """
-    if mode is None and may_block is None:
-        fail("nothing to change; give --mode or --may-block")
-    _set(tenant_id, mode, None if may_block is None else may_block == "on", as_json=as_json, data=data)
-
-
 @model.command("drift")
 @tenant_option
+@click.option("--weekly", is_flag=True, help="What was measured week by week, newest first.")
 @json_option
 @data_option
-def drift(tenant_id: str, as_json: bool, data: str | None) -> None:
+def drift(tenant_id: str, weekly: bool, as_json: bool, data: str | None) -> None:
     """Show how far the newest events are from those that the model was trained on.
 
-    The population stability index of the probability and of each feature; from 0.2 on, look.
+    The population stability index of the probability and of each feature; from 0.2 on, look. The server
+    measures it once a week, too.
 
     Example: vettance model drift --tenant ten_0190…
     """
+    from vettance.learning.drift_sql import select_drifts
     from vettance.learning.watch_drift import drift_of
+
+    if weekly:
+        kept = work_on(data, tenant_id, lambda store: store.read(select_drifts(tenant_id, _WEEKS_SHOWN)))
+        show_table("Weeks", [_week(*row) for row in kept], as_json=as_json)
+        return
 
     async def work(store: Store) -> Any:
         _, stored = await _find(store, tenant_id, None)
-        return await drift_of(store, tenant_id, stored, _DRIFT_ROWS)
+        return await drift_of(store, tenant_id, stored, clock.now_ms())
 
-    found = _work(data, tenant_id, work)
-    rows = [{"name": one.name, "psi": one.psi, "warning": one.is_warned} for one in found]
+    found = work_on(data, tenant_id, work)
+    warned = {one.name for one in found.warned}
+    rows = [{"name": one.name, "psi": one.psi, "warning": one.name in warned} for one in found.values]
     show_table("Drift", rows if as_json else rows[:_SHOWN], as_json=as_json)
+    if warned and not as_json:
+        click.echo(f"{counted(len(warned), 'value')} moved by 0.2 or more over {found.rows:,} decisions.")
+    elif not found.is_enough and not as_json:
+        click.echo(
+            f"Model {found.version} scored {found.rows:,} of the newest decisions; "
+            f"nothing is warned of below {WEIGHED_ROWS_MIN}."
+        )
+
+
+def _week(measured_at_ms: int, version: int, rows: int, largest: float, values: str) -> dict[str, Any]:
+    known = dict(msgspec.json.decode(values))
+    return {
+        "measuredAt": timestamp(measured_at_ms),
+        "version": version,
+        "rows": rows,
+        "probability": known.get("probability"),
+        "largest": largest,
+        "warned": [name for name, psi in known.items() if psi >= WARNED_MIN],
+    }
+
+
+add_steering_commands(model)

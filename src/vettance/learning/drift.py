@@ -5,8 +5,12 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 #: From this population stability index on, a change is worth a look (a rule of thumb of credit scoring).
 WARNED_MIN: Final = 0.2
+#: Fewer decisions move the index by chance alone: by about nine (degrees of freedom) over their number.
+WEIGHED_ROWS_MIN: Final = 500
 _SHARE_MIN: Final = 1e-4
 
 
@@ -20,6 +24,30 @@ class DriftedValue(NamedTuple):
     def is_warned(self) -> bool:
         """Whether it is worth a look."""
         return self.psi >= WARNED_MIN
+
+
+class MeasuredDrift(msgspec.Struct, frozen=True):
+    """The drift of the probability and of each feature over so many decisions, the largest first."""
+
+    version: int
+    measured_at_ms: int
+    rows: int
+    values: list[DriftedValue]
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether there are enough decisions to say anything."""
+        return self.rows >= WEIGHED_ROWS_MIN
+
+    @property
+    def warned(self) -> list[DriftedValue]:
+        """What has moved so far that it is worth a look; nothing over few decisions."""
+        return [one for one in self.values if one.is_warned] if self.is_enough else []
+
+    @property
+    def largest(self) -> float:
+        """The largest index."""
+        return self.values[0].psi if self.values else 0.0
 
 
 def find_drift(

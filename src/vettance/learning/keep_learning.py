@@ -14,13 +14,16 @@ from vettance import clock
 from vettance.clock import DAY_MS
 from vettance.db.engine import Clash, Lost, Store, StoreDown
 from vettance.fairness.isolation import Isolation
+from vettance.ids import IdSource
 from vettance.learning import sql
 from vettance.learning.change_models import enter_model, find_setting, save_failure, save_features
+from vettance.learning.watch_drift import DriftWatcher
 from vettance.models.discovery import discover, features_of
 from vettance.models.feature_set import write_feature_set
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, select_states, setting_of
 from vettance.telemetry.logs import logger
+from vettance.telemetry.meters import Meters
 from vettance.wire.payload import decode, encode
 
 LOOK_S: Final = 1.0
@@ -55,11 +58,20 @@ def is_training_due(setting: ModelSetting, frauds: int, now_ms: int) -> bool:
 class ModelKeeper:
     """One process of a deployment does this. Features begin with a tenant's first label."""
 
-    def __init__(self, store: Store, data: Path, now_ms: Callable[[], int] = clock.now_ms) -> None:
+    def __init__(
+        self,
+        store: Store,
+        data: Path,
+        meters: Meters | None = None,
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
         self._store = store
         self._data = data
         self._now_ms = now_ms
         self._isolation = Isolation("learning")
+        self._ids = IdSource()
+        self._drift = DriftWatcher(store)
+        self._meters = meters or Meters()
         self._after = 0
         self._frauds: dict[str, int] = {}
 
@@ -84,6 +96,8 @@ class ModelKeeper:
                 continue
             # Of two processes that lead for a moment one is first; the other looks again in a second.
             with self._isolation.of(tenant), contextlib.suppress(Clash, Lost):
+                if setting.champion is not None:
+                    await self._drift.look(tenant, setting.champion, self._now_ms())
                 if not can_train():
                     if setting.wanted:
                         known = await find_setting(self._store, tenant)
@@ -132,10 +146,12 @@ class ModelKeeper:
         )
         if said is None or "error" in said:
             failure = "The training ended without a result." if said is None else str(said["error"])
+            self._meters.trained("failed")
             _log.warning("model_not_trained", tenant=tenant, reason=failure)
             await save_failure(self._store, current, failure)
             return
-        version = await enter_model(self._store, current, said, self._now_ms())
+        version = await enter_model(self._store, current, said, self._ids, self._now_ms())
+        self._meters.trained("better" if said["isBetter"] else "not_better")
         _log.info("model_trained", tenant=tenant, version=version, promoted=said["isBetter"])
 
 

@@ -8,6 +8,7 @@ from vettance.learning.api import ModelDoors
 from vettance.learning.keep_learning import ModelKeeper
 from vettance.models.keep_models import ModelMirror
 from vettance.models.serving_model import ServingModels
+from vettance.telemetry.meters import Meters
 
 
 class LearningParts(NamedTuple):
@@ -18,6 +19,6 @@ class LearningParts(NamedTuple):
     doors: ModelDoors
 
 
-def assemble_learning(store: Store, data: Path, models: ServingModels) -> LearningParts:
+def assemble_learning(store: Store, data: Path, models: ServingModels, meters: Meters) -> LearningParts:
     """Return the parts; `models` is where those look who decide."""
-    return LearningParts(ModelMirror(store, models), ModelKeeper(store, data), ModelDoors(store))
+    return LearningParts(ModelMirror(store, models), ModelKeeper(store, data, meters), ModelDoors(store))

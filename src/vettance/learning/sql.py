@@ -75,13 +75,11 @@ def select_reached(tenant: str) -> Statement:
     return scoped(DECISION, tenant, text)._replace(postgres=scoped(DECISION, tenant, rows, (tenant,)))
 
 
-def select_newest_records(tenant: str, limit: int) -> Statement:
-    """(place, record) of the newest decisions."""
-    text = "SELECT seq, record FROM decision WHERE tenant = ? ORDER BY seq DESC LIMIT ?"
-    rows = (
-        "SELECT seq, record FROM decision WHERE tenant >= ? AND tenant <= ? "
-        "ORDER BY tenant DESC, seq DESC LIMIT ?"
-    )
-    return in_pieces(scoped(DECISION, tenant, text, (limit,)))._replace(
-        postgres=in_pieces(scoped(DECISION, tenant, rows, (tenant, limit)))
+def select_newest_labels(tenant: str, limit: int) -> Statement:
+    """(event, fraud, weight, at_ms) of the newest changes that labels have made, newest first."""
+    return scoped(
+        LABEL,
+        tenant,
+        "SELECT event, fraud, weight, at_ms FROM label WHERE tenant = ? ORDER BY seq DESC LIMIT ?",
+        (limit,),
     )

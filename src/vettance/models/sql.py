@@ -13,7 +13,9 @@ AREA: Final = "model"
 #: Models of a tenant that are kept.
 KEPT: Final = 5
 
-_INSERT: Final = Insert(MODEL, "tenant, version, digest, features, body, card, created_at_ms")
+_INSERT: Final = Insert(
+    MODEL, "tenant, version, digest, features, body, card, created_at_ms, average_precision"
+)
 _SETTING: Final = (
     "tenant, mode, may_block, features, champion, previous, trained_frauds, trained_at_ms, wanted, failure"
 )
@@ -62,6 +64,26 @@ def save_setting(one: ModelSetting) -> Statement:
     return insert(_SAVE, one.tenant, [int(each) if isinstance(each, bool) else each for each in values])
 
 
+def demand_setting(one: ModelSetting) -> list[Statement]:
+    """Demand that nobody has changed how a tenant's models are used; `Lost` when somebody has.
+
+    Nothing is demanded where nothing was set yet.
+    """
+    if one == ModelSetting(one.tenant):
+        return []
+    champion, previous = (-1 if value is None else value for value in (one.champion, one.previous))
+    return [
+        scoped(
+            MODEL_SETTING,
+            one.tenant,
+            "UPDATE model_setting SET tenant = ? WHERE tenant = ? AND mode = ? AND may_block = ? "
+            "AND COALESCE(champion, -1) = ? AND COALESCE(previous, -1) = ?",
+            (one.tenant, one.mode, int(one.may_block), champion, previous),
+            rows=1,
+        )
+    ]
+
+
 def setting_of(row: Row) -> ModelSetting:
     """Make a setting of a row."""
     tenant, mode, may_block, features, champion, previous, frauds, at_ms, wanted, failure = row
@@ -92,10 +114,10 @@ def select_features(tenant: str) -> Statement:
     return scoped(MODEL_SETTING, tenant, "SELECT features, mode FROM model_setting WHERE tenant = ?")
 
 
-def insert_model(tenant: str, one: StoredModel) -> Statement:
+def insert_model(tenant: str, one: StoredModel, average_precision: float | None = None) -> Statement:
     """Store a model; `Clash` when another process stored that version first."""
     values = one.version, one.digest, one.features, one.body, one.card, one.created_at_ms
-    return insert(_INSERT, tenant, values)
+    return insert(_INSERT, tenant, (*values, average_precision))
 
 
 def select_models(tenant: str) -> Statement:

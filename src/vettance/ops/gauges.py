@@ -14,6 +14,7 @@ from vettance.aml.screening.freshness import is_stale
 from vettance.clock import DAY_MS
 from vettance.db.engine import Store, StoreDown
 from vettance.fairness.isolation import Isolation, WorkFailure, failing, failures
+from vettance.learning import drift_sql
 from vettance.ops import sql
 from vettance.telemetry.exposition import Family, exposition
 from vettance.telemetry.meters import Meters, processes
@@ -59,7 +60,18 @@ GAUGES: Final = {
         ),
         Gauge("vettance_watchlist_stale", "1 for a list that was not compared for a week.", "source"),
         Gauge("vettance_watchlist_entities", "Entities of the version of a list that counts.", "source"),
-        Gauge("vettance_rules_break_glass_total", "Rules put into force past their approval.", "kind"),
+        Gauge(
+            "vettance_rules_break_glass_total", "Rules and models put into force past their approval.", "kind"
+        ),
+        Gauge("vettance_models", "Models of tenants that are in service."),
+        Gauge("vettance_model_age_seconds", "Since the oldest of them was trained."),
+        Gauge(
+            "vettance_model_average_precision", "The lowest of them, on the newest frauds of its training."
+        ),
+        Gauge(
+            "vettance_model_drift", "The largest population stability index of them, measured once a week."
+        ),
+        Gauge("vettance_models_drifting", "Those of them with an index from 0.2 on."),
         Gauge("vettance_process_resident_bytes", "Resident memory, by what the process does.", "process"),
         Gauge("vettance_process_cpu_seconds_total", "Processor time used.", "process"),
         Gauge("vettance_process_open_files", "Open files and connections.", "process"),
@@ -67,8 +79,8 @@ GAUGES: Final = {
     )
 }
 
-#: The kinds of rule sets.
-RULE_KINDS: Final = ("fraud", "aml")
+#: What comes into force only once somebody else approves: the kinds of rule sets, and models.
+RULE_KINDS: Final = ("fraud", "aml", "model")
 #: What an import goes through before it is decided.
 IMPORT_STATES: Final = ("reading", "waiting")
 #: What becomes of messages of streams, as consumers count it.
@@ -130,6 +142,7 @@ class Measurer:
             self._deliveries,
             self._watchlists,
             self._broken_glass,
+            self._models,
         )
         try:
             async with asyncio.timeout(ASK_S_MAX):
@@ -199,6 +212,19 @@ class Measurer:
     async def _broken_glass(self) -> dict[str, Figures]:
         counted: dict[str, int] = dict(await self._store.read(sql.count_broken_glass()))
         return {"rules_break_glass_total": [(kind, counted.get(kind, 0)) for kind in RULE_KINDS]}
+
+    async def _models(self) -> dict[str, Figures]:
+        """What there is no model for has no figure."""
+        count, oldest_ms, precision = (await self._store.read(drift_sql.count_models()))[0]
+        largest, drifting = (await self._store.read(drift_sql.count_drifts()))[0]
+        found = {
+            "models": count,
+            "model_age_seconds": None if oldest_ms is None else self._age_s(oldest_ms),
+            "model_average_precision": precision,
+            "model_drift": largest,
+            "models_drifting": drifting or 0,
+        }
+        return {name: [("", float(figure))] for name, figure in found.items() if figure is not None}
 
     def _age_s(self, since_ms: int) -> float:
         return max(0, self._now_ms() - since_ms) / 1000

@@ -12,6 +12,7 @@ from vettance.db.tables import (
     FAILING_WORK,
     IMPORT_RUN,
     JOB,
+    MODEL_CHANGE,
     RULE_STEP,
     STREAM_CONSUMER,
     SUBSCRIPTION,
@@ -145,7 +146,9 @@ def select_table(name: str) -> Statement:
 
 
 def count_broken_glass() -> Statement:
-    """(kind, how many) of the rule sets that came into force past their approval, for all tenants."""
+    """(kind, how many) of rule sets and models that came into force past their approval, of all tenants."""
     return everyone(
-        RULE_STEP, "SELECT kind, COUNT(*) FROM rule_step WHERE step = 'broke_glass' GROUP BY kind"
+        RULE_STEP.reading(MODEL_CHANGE),
+        "SELECT kind, COUNT(*) FROM rule_step WHERE step = 'broke_glass' GROUP BY kind UNION ALL "
+        "SELECT 'model', COUNT(*) FROM model_change WHERE broken_glass IS NOT NULL",
     )

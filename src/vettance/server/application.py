@@ -116,7 +116,7 @@ class Service:
         counters = self.counters = counters_of(settings, secret)
         velocity = connect_velocity(clock.now_ms)
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters, tenant_of=self.keys.tenant)
-        models = self.learning = assemble_learning(store, settings.data, self.evaluator.models)
+        models = self.learning = assemble_learning(store, settings.data, self.evaluator.models, self.meters)
         schema = self.schema = network_schema(settings)
         cache = self.rule_cache = RuleCache(
             lambda document: compile_document(document, schema), schema=schema

@@ -118,6 +118,6 @@ def _key(area: str, tenant: str, subject: str) -> str:
 
 
 async def report_broken_glass(tenant: str, subject: str) -> None:
-    """Say loudly that rules came into force past their approval; its note stays in the version."""
+    """Say loudly that rules or a model came into force past their approval; its note stays with them."""
     kind, version = subject.split()
     _log.error("rules_break_glass", tenant=tenant, kind=kind, version=int(version))

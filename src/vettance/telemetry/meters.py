@@ -40,6 +40,8 @@ RESULTS: Final = (
 )
 #: How a search of the watchlists ended.
 SEARCH_RESULTS: Final = ("answered", "late", "failed")
+#: How a training ended: with a model to put in service, with another one, or with none.
+TRAINING_RESULTS: Final = ("better", "not_better", "failed")
 #: What processes remember of tenants in one memory that those share (`tenant_cache.TenantCache`).
 CACHES: Final = ("sessions", "columns")
 #: What a process is; the number of its name is in the slot.
@@ -147,6 +149,12 @@ METERS: Final = (
         WORKS,
         level="sum",
     ),
+    Meter(
+        "vettance_model_trainings_total",
+        "Trainings of tenants' models, by whether they gave one that is better.",
+        "result",
+        TRAINING_RESULTS,
+    ),
     Meter("vettance_search_restarts_total", "Processes that searched, ended and were started again."),
     Meter("vettance_cache_bytes", "What is remembered of all tenants.", "cache", CACHES, level="sum"),
     Meter(
@@ -221,6 +229,7 @@ _CACHE_AT: Final = {
     for cache in CACHES
 }
 
+_TRAININGS_AT: Final = _places("vettance_model_trainings_total")
 _WORK_FAILURES_AT: Final = _places("vettance_work_failures_total")
 _WORK_FAILING_AT: Final = _places("vettance_work_failing")
 
@@ -318,6 +327,10 @@ class Meters:
         """Tell what a cache holds: bytes, bytes of the tenant with the most, evictions so far."""
         for at, figure in zip(_CACHE_AT[cache], usage, strict=True):
             self._words[at] = figure
+
+    def trained(self, result: str) -> None:
+        """A training ended; `result` is one of `TRAINING_RESULTS`."""
+        self._words[_TRAININGS_AT[result]] += 1
 
     def mended(self, tenants: int) -> None:
         """The memory of some tenants was rebuilt because it had run ahead of the log."""

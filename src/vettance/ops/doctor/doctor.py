@@ -6,6 +6,7 @@ from vettance.fairness.isolation import Isolation
 from vettance.ops.doctor import (
     event_quality,
     machine_checks,
+    model_checks,
     readable_rows,
     shared_stores,
     store_checks,
@@ -27,6 +28,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     store_checks.check_queues,
     store_checks.check_imports,
     store_checks.check_work,
+    model_checks.check_models,
     readable_rows.check_rules,
     readable_rows.check_events,
     event_quality.check_sent,
