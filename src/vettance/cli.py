@@ -21,7 +21,7 @@ COMMANDS = {
     "key": ("vettance.ops.tenant_cli:key", "Make, revoke, rotate and list API keys."),
     "user": ("vettance.people.cli:user", "Make, change and list the users of the console."),
     "audit": ("vettance.ops.audit_cli:audit", "Check and export the log of who changed what."),
-    "rules": ("vettance.history.cli:rules", "Check, test, push and pull rule sets."),
+    "rules": ("vettance.suggestions.cli:rules", "Check, test, push and pull rule sets."),
     "model": ("vettance.learning.cli:model", "Train, look at and steer the models of a tenant."),
     "decisions": ("vettance.history.decisions_cli:decisions", "Compute stored decisions again."),
     "websdk": ("vettance.websdk.cli:websdk", "Change the key that signs the tokens of browsers."),

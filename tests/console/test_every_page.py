@@ -22,6 +22,7 @@ NOBODY = {
     "token": "A" * 43,
     "version": "0",
     "step": "propose",
+    "suggestion": "sug_" + "0" * 32,
 }
 #: What a role may do by the table of the specification; the rest is refused with 403.
 READ_EVERYTHING = {"admin", "auditor"}
@@ -30,6 +31,7 @@ RULES: dict[str, set[str]] = {
     "/console/queue": WORK | READ_EVERYTHING,
     "/console/rules": {"analyst", "lead", "editor", "admin", "auditor"},
     "/console/rules/edit": {"editor", "admin"},
+    "/console/rules/suggestions": {"editor", "admin"},
     "/console/models": {"analyst", "lead", "editor", "admin", "auditor"},
     "/console/rules/aml/edit": {"editor", "admin"},
     "/console/aml": WORK | READ_EVERYTHING,

@@ -8,18 +8,17 @@ import yaml
 
 from vettance import clock
 from vettance.aml.sql import RULE_SETS
-from vettance.backtests import sql
 from vettance.backtests.backtest_job import (
     AmlBacktestBody,
     BacktestBody,
     BacktestJob,
     BacktestOrder,
-    JobState,
     read_backtest,
 )
-from vettance.db.engine import Clash, Lost, Store
-from vettance.errors import Conflict, Invalid, NotFound
-from vettance.ids import IdSource, is_id
+from vettance.backtests.order_job import cancel_job, find_job, order_job
+from vettance.db.engine import Store
+from vettance.errors import Invalid, NotFound
+from vettance.ids import IdSource
 from vettance.rules.gate import Context, examine
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import write_ruleset
@@ -28,9 +27,8 @@ from vettance.tenants.key_scope import KeyScope
 from vettance.web.routing import Call, Route, RouteReply, reached_by
 from vettance.wire.payload import JSON, Wire, decode, timestamp
 
-_PREFIX: Final = "bkt"
-#: Jobs that are kept for each tenant.
-KEPT: Final = 50
+#: What the ids of backtests begin with.
+BACKTEST_PREFIX: Final = "bkt"
 
 
 class BacktestKind(NamedTuple):
@@ -133,18 +131,9 @@ class BacktestDoors:
         version, document = await self._rules(tenant, said)
         share = 1.0 if said.sample is None else said.sample
         order = BacktestOrder(document, version, from_ms, to_ms, share, self._kind.sets.pack)
-        backtest_id = self._ids.make(_PREFIX, now_ms)
+        backtest_id = self._ids.make(BACKTEST_PREFIX, now_ms)
         reply = RouteReply(BacktestAccepted(backtest_id), 202)
-        try:
-            await self._store.write(
-                sql.forget_older(tenant, KEPT - 1),
-                sql.insert_backtest(tenant, backtest_id, order, now_ms),
-                *call.keep(reply),
-            )
-        except Clash:
-            raise Conflict(
-                "A backtest of yours is under way. Wait for its end, or cancel it.", "backtest_under_way"
-            ) from None
+        await order_job(self._store, tenant, backtest_id, order, now_ms, call.keep(reply))
         return reply
 
     async def _rules(self, tenant: str, said: BacktestBody) -> tuple[int, str]:
@@ -183,23 +172,13 @@ class BacktestDoors:
 
     async def cancel(self, call: Call) -> RouteReply:
         """DELETE /backtests/{backtestId}."""
-        job = await self._find(call)
-        now_ms = self._now_ms()
-        try:
-            await self._store.write(sql.end(job.tenant, job.id, JobState.CANCELLED, None, now_ms))
-        except Lost:
-            job = await self._find(call)
-            if job.state is not JobState.CANCELLED:
-                raise Conflict("The backtest has ended.", "backtest_ended") from None
-        return RouteReply(_answer(await self._find(call), now_ms))
+        job, now_ms = await self._find(call), self._now_ms()
+        job = await cancel_job(self._store, job.tenant, job.id, BACKTEST_PREFIX, now_ms)
+        return RouteReply(_answer(job, now_ms))
 
     async def _find(self, call: Call) -> BacktestJob:
-        backtest_id = call.path["backtestId"]
-        rows = []
-        if is_id(backtest_id, _PREFIX):
-            rows = await self._store.read(sql.select_backtest(call.tenant.id, backtest_id))
-        job = sql.job_of(rows[0]) if rows else None
-        if job is None or job.order.kind != self._kind.sets.pack:
+        job = await find_job(self._store, call.tenant.id, call.path["backtestId"], BACKTEST_PREFIX)
+        if msgspec.json.decode(job.order, type=BacktestOrder).kind != self._kind.sets.pack:
             raise NotFound
         return job
 

@@ -48,12 +48,15 @@ class BacktestOrder(msgspec.Struct, frozen=True):
 
 
 class BacktestJob(msgspec.Struct, frozen=True):
-    """One job. `result` is JSON; moments are Unix milliseconds."""
+    """One job. `order` is JSON, of the kind that its id begins with, and so is `result`.
+
+    Moments are Unix milliseconds.
+    """
 
     tenant: str
     id: str
     state: JobState
-    order: BacktestOrder
+    order: msgspec.Raw
     progress: float
     created_at_ms: int
     started_at_ms: int | None
@@ -135,15 +138,21 @@ def read_backtest(body: JSON) -> tuple[BacktestBody, int, int]:
     """Read a body and its span (Unix milliseconds). Raises `Invalid` (400) or `Unprocessable` (422)."""
     faults = Faults()
     said = read_body(body, BacktestBody, faults)
-    from_ms = _moment("from", said.moment_from, 0, faults)
-    to_ms = _moment("to", said.moment_to, END_MS, faults)
+    from_ms, to_ms = read_span(said.moment_from, said.moment_to, faults)
     given = [name for name in ("version", "document", "rule") if getattr(said, name) is not None]
     if not faults.shape and len(given) != 1:
         faults.meaning["version"] = "give one of version, document and rule"
-    if from_ms >= to_ms:
-        faults.meaning.setdefault("from", "must be before `to`")
     faults.raise_any()
     return said, from_ms, to_ms
+
+
+def read_span(since: Any, until: Any, faults: Faults) -> tuple[int, int]:
+    """Read the moments of a body, from and before, as Unix milliseconds; all of time where none is given."""
+    from_ms = _moment("from", since, 0, faults)
+    to_ms = _moment("to", until, END_MS, faults)
+    if from_ms >= to_ms:
+        faults.meaning.setdefault("from", "must be before `to`")
+    return from_ms, to_ms
 
 
 def _moment(name: str, value: Any, default: int, faults: Faults) -> int:

@@ -1,13 +1,11 @@
-"""Runs the backtests of all tenants, one after the other, each in a process of its own at low priority."""
+"""Runs the jobs of all tenants, one after the other, each in a process of its own at low priority."""
 
 import asyncio
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
-
-import msgspec
 
 from vettance import clock
 from vettance.backtests import sql
@@ -21,15 +19,27 @@ LOOK_S: Final = 0.5
 #: How often a process says how far it is; more often than this nothing is written.
 _PROGRESS_S: Final = 1.0
 _LINE_BYTES_MAX: Final = 16 * 1024 * 1024
-_FAILED: Final = "The process of the backtest ended without a result. The log of the service says why."
+_FAILED: Final = "The process of the job ended without a result. The log of the service says why."
+#: What does a backtest.
+BACKTEST_PROCESS: Final = "vettance.backtests.backtest_process"
 
 _log = logger()
 
 
 class BacktestRunner:
-    """Does the jobs that wait. One that was interrupted by the end of the service is begun again."""
+    """Does the jobs that wait. One that was interrupted by the end of the service is begun again.
 
-    def __init__(self, store: Store, data: Path, now_ms: Callable[[], int] = clock.now_ms) -> None:
+    `processes` names the module that does a job, by what its id begins with.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        data: Path,
+        processes: Mapping[str, str],
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        self._processes = processes
         self._store = store
         self._data = data
         self._now_ms = now_ms
@@ -51,9 +61,12 @@ class BacktestRunner:
         if not rows:
             return
         job = sql.job_of(rows[0])
+        module = self._processes.get(backtest_id.partition("_")[0])
+        if module is None:
+            return  # A later version ordered it; one that knows it does it.
         await self._store.write(sql.begin(tenant, backtest_id, self._now_ms()))
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "vettance.backtests.backtest_process", str(self._data)),
+            *(sys.executable, "-P", "-m", module, str(self._data)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_LINE_BYTES_MAX,
@@ -70,7 +83,7 @@ class BacktestRunner:
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(ConnectionError):
-            process.stdin.write(encode({"tenant": job.tenant, "order": msgspec.to_builtins(job.order)}))
+            process.stdin.write(encode({"tenant": job.tenant, "order": job.order}))
             process.stdin.close()
         progress = 0.0
         saying = asyncio.ensure_future(process.stdout.readline())

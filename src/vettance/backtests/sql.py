@@ -4,17 +4,16 @@ from typing import Final
 
 import msgspec
 
-from vettance.backtests.backtest_job import UNDER_WAY, BacktestJob, BacktestOrder, JobState
+from vettance.backtests.backtest_job import UNDER_WAY, BacktestJob, JobState
 from vettance.db.engine import Row, Statement, everyone, insert, scoped
 from vettance.db.tables import BACKTEST, Insert
 
 _COLUMNS: Final = "tenant, id, state, ask, progress, created_at_ms, started_at_ms, ended_at_ms, result, error"
 _INSERT: Final = Insert(BACKTEST, "tenant, id, state, ask, progress, created_at_ms")
 _UNDER_WAY: Final = ", ".join(f"'{state.value}'" for state in UNDER_WAY)
-_decode: Final = msgspec.json.Decoder(BacktestOrder).decode
 
 
-def insert_backtest(tenant: str, backtest_id: str, order: BacktestOrder, now_ms: int) -> Statement:
+def insert_backtest(tenant: str, backtest_id: str, order: msgspec.Struct, now_ms: int) -> Statement:
     """Store a job that waits; `Clash` while another one of the tenant is under way."""
     values = (backtest_id, JobState.QUEUED.value, msgspec.json.encode(order), 0.0, now_ms)
     return insert(_INSERT, tenant, values)
@@ -23,7 +22,7 @@ def insert_backtest(tenant: str, backtest_id: str, order: BacktestOrder, now_ms:
 def job_of(row: Row) -> BacktestJob:
     """Make a job of a row."""
     tenant, backtest_id, state, order, *others = row
-    return BacktestJob(tenant, backtest_id, JobState(state), _decode(order), *others)
+    return BacktestJob(tenant, backtest_id, JobState(state), msgspec.Raw(order), *others)
 
 
 def select_backtest(tenant: str, backtest_id: str) -> Statement:
@@ -71,13 +70,25 @@ def end(tenant: str, backtest_id: str, state: JobState, error: str | None, now_m
 
 
 def forget_older(tenant: str, kept: int) -> Statement:
-    """Remove the oldest jobs of a tenant beyond so many."""
+    """Remove the oldest jobs of a tenant beyond so many, of whatever kind."""
     return scoped(
         BACKTEST,
         tenant,
-        f"DELETE FROM backtest WHERE tenant = ? AND state NOT IN ({_UNDER_WAY}) AND id <= "
-        "(SELECT id FROM backtest WHERE tenant = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
+        f"DELETE FROM backtest WHERE tenant = ? AND state NOT IN ({_UNDER_WAY}) AND created_at_ms <= "
+        "(SELECT created_at_ms FROM backtest WHERE tenant = ? "
+        "ORDER BY created_at_ms DESC, id DESC LIMIT 1 OFFSET ?)",
         (tenant, kept),
+    )
+
+
+def select_newest(tenant: str, prefix: str, limit: int) -> Statement:
+    """The newest jobs of a kind, by what their ids begin with."""
+    return scoped(
+        BACKTEST,
+        tenant,
+        f"SELECT {_COLUMNS} FROM backtest WHERE tenant = ? AND id LIKE ? ESCAPE '\\' "
+        "ORDER BY created_at_ms DESC, id DESC LIMIT ?",
+        (f"{prefix}\\_%", limit),
     )
 
 

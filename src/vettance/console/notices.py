@@ -26,6 +26,8 @@ NOTICES: Final[dict[str, str]] = {
     "unsubscribed": "Unsubscribed.",
     "labelled": "Label saved.",
     "saved": "Saved.",
+    "suggestion-ordered": "Ordered. What is found stands here when it is done.",
+    "suggestion-cancelled": "Cancelled.",
     "rules-drafted": "Saved as a draft.",
     "rules-proposed": "Proposed: somebody else can approve it now.",
     "rules-approved": "Approved. It comes into force when it is put there.",

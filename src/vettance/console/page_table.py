@@ -29,6 +29,7 @@ from vettance.console import (
     session_page,
     settings_page,
     sign_in_page,
+    suggestions_page,
     team_page,
     webhooks_page,
 )
@@ -47,6 +48,7 @@ _FILES: Final = (
     search_page,
     lists_page,
     models_page,
+    suggestions_page,
     sign_in_page,
     provider_page,
     enter_page,

@@ -1,11 +1,13 @@
-"""What measures rules in a process, of fraud and of AML: quality counted behind the logs, and backtests."""
+"""What measures rules in a process, of fraud and of AML: quality counted behind the logs, and jobs."""
+
+from typing import Final
 
 from vettance.aml.aml_rule_context import aml_context
 from vettance.aml.features import aml_schema
 from vettance.aml.monitor import Monitor
 from vettance.aml.quality.assemble_aml_quality import assemble_aml_quality
-from vettance.backtests.api import AML_BACKTESTS, BacktestDoors
-from vettance.backtests.run_backtests import BacktestRunner
+from vettance.backtests.api import AML_BACKTESTS, BACKTEST_PREFIX, BacktestDoors
+from vettance.backtests.run_backtests import BACKTEST_PROCESS, BacktestRunner
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.evaluate import Evaluator
@@ -17,7 +19,11 @@ from vettance.quality.quality_parts import assemble_quality
 from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.schema import Schema
 from vettance.settings.settings import Settings
+from vettance.suggestions.api import SUGGESTION_PREFIX, SUGGESTION_PROCESS, SuggestionDoors
 from vettance.web.routing import Route
+
+#: What does a job in a process of its own, by what its id begins with.
+_JOB_PROCESSES: Final = {BACKTEST_PREFIX: BACKTEST_PROCESS, SUGGESTION_PREFIX: SUGGESTION_PROCESS}
 
 
 class RuleMeasures:
@@ -43,13 +49,14 @@ class RuleMeasures:
             BacktestDoors(acts, ids, fraud_context(connect_velocity, schema)),
             BacktestDoors(acts, ids, aml_rules, AML_BACKTESTS),
         )
-        self._runner = BacktestRunner(store, settings.data)
+        self._runner = BacktestRunner(store, settings.data, _JOB_PROCESSES)
+        self._suggestions = SuggestionDoors(acts, ids)
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""
         quality = [route for one in self.quality for route in one.doors.routes()]
         backtests = [route for one in self._backtests for route in one.routes()]
-        return (*quality, *backtests)
+        return (*quality, *backtests, *self._suggestions.routes())
 
     @property
     def duties(self) -> tuple[RuleCounter | BacktestRunner, ...]:

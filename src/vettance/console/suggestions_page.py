@@ -1,0 +1,127 @@
+"""Suggestions: what labels speak for, ordered, watched, and made a draft of by one button."""
+
+from typing import Any, Final
+
+from vettance.backtests.sql import job_of, select_newest
+from vettance.console.page import ConsolePage, PageAnswer, View, Visit
+from vettance.console.rules_page import EDITORS
+from vettance.console.svg_charts import Curve, curve_chart
+from vettance.errors import NotFound, Refusal
+from vettance.suggestions.api import SUGGESTION_PREFIX
+from vettance.suggestions.suggestion_draft import EVERYTHING, changes_of, with_changes
+from vettance.wire.numbers import is_decimal
+
+PATH: Final = "/console/rules/suggestions"
+_API: Final = "/api/v1/rules/suggestions"
+_RULES: Final = "/api/v1/rulesets"
+_EARLIER: Final = 10
+_NUMBER_DIGITS: Final = 4
+_KINDS: Final = {"rules": "New rules", "threshold": "A threshold", "weights": "Scores"}
+
+
+async def suggestions(visit: Visit) -> PageAnswer:
+    """GET /console/rules/suggestions."""
+    return await _page(visit)
+
+
+async def _page(visit: Visit, refused: Refusal | None = None) -> View:
+    rows = await visit.parts.store.read(select_newest(visit.tenant.id, SUGGESTION_PREFIX, _EARLIER))
+    jobs = [job_of(row) for row in rows]
+    chosen = visit.query.get("id") or (jobs[0].id if jobs else "")
+    one = await visit.ask("GET", f"{_API}/{chosen}") if chosen else None
+    active = await visit.ask("GET", f"{_RULES}/active")
+    values = {
+        "one": one,
+        "jobs": jobs,
+        "kinds": _KINDS,
+        "version": active["version"],
+        "rule_id": visit.form.get("rule_id"),
+        "curves": _curves(one["result"]) if one and one["result"] else [],
+        "message": "" if refused is None else " ".join([refused.message, *_said(refused)]),
+        "under_way": one is not None and one["state"] in ("queued", "running"),
+    }
+    status = refused.status if refused is not None else 200
+    return View("suggestions.html", values, title="Suggestions", status=status)
+
+
+def _said(refused: Refusal) -> list[str]:
+    return [f"{name}: {said}." for name, said in refused.details.items() if name != "reason"]
+
+
+def _curves(result: Any) -> list[Any]:
+    """Return a picture of each curve: precision over recall."""
+    if result["kind"] != "threshold":
+        return []
+    return [
+        curve_chart(
+            [
+                Curve(
+                    "now",
+                    [
+                        (point["recall"]["value"], point["precision"]["value"])
+                        for point in one["points"]
+                        if point["recall"] is not None and point["precision"] is not None
+                    ],
+                )
+            ],
+            f"Precision over recall of the rule with other numbers for {one['expression']}",
+            ("recall", "precision"),
+        )
+        for one in result["comparisons"]
+    ]
+
+
+async def order(visit: Visit) -> PageAnswer:
+    """POST /console/rules/suggestions: order one; what is refused is said on the page."""
+    form = visit.form
+    body: dict[str, Any] = {"kind": form.get("kind")}
+    if body["kind"] == "threshold":
+        body["ruleId"] = form.get("rule_id")
+        for name, scale in (("precision", 0.01), ("load", 1.0)):
+            said = form.get(name)
+            if said:
+                body[name] = float(said) * scale if is_decimal(said) else said
+    for name in ("from", "to"):
+        if form.get(name):
+            body[name] = form.get(name)
+    try:
+        made = await visit.ask("POST", _API, body=body)
+    except Refusal as refused:
+        if refused.status not in (400, 409, 422):
+            raise
+        return await _page(visit, refused)
+    return visit.redirect(f"{PATH}?id={made['suggestionId']}", notice="suggestion-ordered")
+
+
+async def cancel(visit: Visit) -> PageAnswer:
+    """POST /console/rules/suggestions/{suggestion}/cancel."""
+    suggestion = visit.path["suggestion"]
+    await visit.ask("DELETE", f"{_API}/{suggestion}")
+    return visit.redirect(f"{PATH}?id={suggestion}", notice="suggestion-cancelled")
+
+
+async def draft(visit: Visit) -> PageAnswer:
+    """POST /console/rules/suggestions/{suggestion}/draft: save a draft that holds what was suggested."""
+    suggestion, number = visit.path["suggestion"], visit.form.get("number")
+    result = (await visit.ask("GET", f"{_API}/{suggestion}"))["result"]
+    is_number = number.isascii() and number.isdigit() and len(number) <= _NUMBER_DIGITS
+    try:
+        changes = changes_of(result or {}, int(number) if is_number else EVERYTHING)
+    except LookupError:
+        raise NotFound from None
+    active = await visit.ask("GET", f"{_RULES}/active")
+    body = {
+        "document": with_changes(active["document"], changes),
+        "note": f"Suggested from labels: {_KINDS[result['kind']].lower()} ({suggestion})",
+        "propose": False,
+    }
+    made = await visit.ask("POST", _RULES, body=body)
+    return visit.redirect(f"/console/rules/versions/{made['version']}", notice="rules-drafted")
+
+
+PAGES: Final = (
+    ConsolePage("GET", PATH, EDITORS, suggestions),
+    ConsolePage("POST", PATH, EDITORS, order),
+    ConsolePage("POST", f"{PATH}/{{suggestion}}/cancel", EDITORS, cancel),
+    ConsolePage("POST", f"{PATH}/{{suggestion}}/draft", EDITORS, draft),
+)

@@ -1,0 +1,1 @@
+"""Suggestions: thresholds, new rules and scores that the labels of a tenant speak for."""

@@ -1,0 +1,44 @@
+"""What suggestions read of the store: the outline of every decision, and some decisions whole."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from vettance.db.engine import Statement, in_list, in_pieces, scoped
+from vettance.db.tables import DECISION, EVENT, LABEL
+
+_OUTLINE: Final = "seq, id, occurred_at_ms, decision FROM decision WHERE "
+
+
+def select_outlines(tenant: str, after: int, limit: int) -> Statement:
+    """(place, id, moment, decision) of the next decisions of the log."""
+    text = f"SELECT {_OUTLINE}tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
+    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
+    rows = f"SELECT {_OUTLINE}(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq LIMIT ?"
+    return in_pieces(scoped(DECISION, tenant, text, (after, limit)))._replace(
+        postgres=in_pieces(scoped(DECISION, tenant, rows, (after, tenant, limit)))
+    )
+
+
+def select_logged(tenant: str, seqs: Sequence[int], *, bodies: bool = True) -> Statement:
+    """(place, id, received_at_ms, sent, signals, record) of the decisions at some places, in their order.
+
+    Without `bodies`, what was sent is null.
+    """
+    places, args = in_list(seqs)
+    columns = "event.received_at_ms, event.sent, event.signals" if bodies else "NULL, NULL, NULL"
+    joined = " JOIN event ON event.id = decision.id" if bodies else ""
+    return in_pieces(
+        scoped(
+            DECISION.reading(EVENT),
+            tenant,
+            f"SELECT decision.seq, decision.id, {columns}, decision.record FROM decision{joined} "
+            f"WHERE decision.tenant = ? AND decision.seq IN ({places}) ORDER BY decision.seq",
+            args,
+        )
+    )
+
+
+def count_frauds(tenant: str) -> Statement:
+    """(count,) of the events that count as fraud by their labels."""
+    text = "SELECT COALESCE(SUM(weight), 0) FROM label WHERE tenant = ? AND fraud = 1"
+    return scoped(LABEL, tenant, text)

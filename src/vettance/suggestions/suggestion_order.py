@@ -1,0 +1,107 @@
+"""What a suggestion is asked for: which kind, of which span, and what it is to reach."""
+
+from typing import Annotated, Any, ClassVar, Final, Literal
+
+import msgspec
+
+from vettance.backtests.backtest_job import END_MS, read_span
+from vettance.wire.body import how, read_body
+from vettance.wire.payload import JSON, Faults, Wire
+
+KINDS: Final = ("rules", "threshold", "weights")
+#: Labelled frauds without which nothing is learned.
+FRAUDS_MIN: Final = 50
+_LOAD_MAX: Final = 1e9
+_ID_CHARS_MAX: Final = 200
+
+
+class SuggestionOrder(msgspec.Struct, frozen=True):
+    """What a job is to suggest: the span in Unix milliseconds; `rule`, `precision`, `load` of a threshold."""
+
+    kind: Literal["rules", "threshold", "weights"]
+    from_ms: int = 0
+    to_ms: int = END_MS
+    rule: str | None = None
+    precision: float | None = None
+    load: float | None = None
+
+
+def _kind(text: str) -> str | None:
+    return text if text in KINDS else None
+
+
+def _precision(value: float) -> float | None:
+    return value if 0 < value <= 1 else None
+
+
+def _load(value: float) -> float | None:
+    return value if 0 <= value <= _LOAD_MAX else None
+
+
+class SuggestionBody(Wire, frozen=True):
+    """What to suggest: `rules`, the `threshold` of a rule, or `weights`; of which events."""
+
+    EXAMPLE: ClassVar[JSON] = {"kind": "rules", "from": "2026-10-01T00:00:00Z"}
+
+    kind: Annotated[
+        str,
+        msgspec.Meta(
+            description="`rules` finds new rules, `threshold` draws the curve of a rule's number, "
+            "`weights` fits the scores of the rules in force."
+        ),
+        how(check=_kind, message="must be one of rules, threshold, weights"),
+    ]
+    rule_id: (
+        Annotated[
+            str,
+            msgspec.Meta(description="For `threshold`: a rule in force that compares with a number."),
+            how(chars_max=_ID_CHARS_MAX),
+        ]
+        | None
+    ) = None
+    precision: (
+        Annotated[
+            float,
+            msgspec.Meta(gt=0, le=1, description="For `threshold`: the precision to reach."),
+            how(check=_precision, message="must be above 0 and at most 1"),
+        ]
+        | None
+    ) = None
+    load: (
+        Annotated[
+            float,
+            msgspec.Meta(
+                ge=0, le=_LOAD_MAX, description="For `threshold`: the reviews a day to stay within."
+            ),
+            how(check=_load, message="must be from 0 to 1,000,000,000"),
+        ]
+        | None
+    ) = None
+    moment_from: Annotated[
+        Any,
+        msgspec.Meta(description="Event time, Unix seconds or ISO 8601; all events when left out."),
+        how(as_sent=True),
+    ] = msgspec.field(name="from", default=None)
+    moment_to: Annotated[
+        Any, msgspec.Meta(description="The end of the span, exclusive."), how(as_sent=True)
+    ] = msgspec.field(name="to", default=None)
+
+
+def read_suggestion(body: JSON) -> SuggestionOrder:
+    """Read a body. Raises `Invalid` (400) or `Unprocessable` (422)."""
+    faults = Faults()
+    said = read_body(body, SuggestionBody, faults)
+    from_ms, to_ms = read_span(said.moment_from, said.moment_to, faults)
+    of_threshold = {"ruleId": said.rule_id, "precision": said.precision, "load": said.load}
+    if not faults.shape:
+        if said.kind == "threshold" and said.rule_id is None:
+            faults.meaning["ruleId"] = "is required for a threshold"
+        if said.precision is not None and said.load is not None:
+            faults.meaning["load"] = "give one of precision and load"
+        if said.kind != "threshold":
+            faults.meaning |= {
+                name: "is for thresholds" for name, value in of_threshold.items() if value is not None
+            }
+    faults.raise_any()
+    kind: Any = said.kind
+    return SuggestionOrder(kind, from_ms, to_ms, said.rule_id, said.precision, said.load)

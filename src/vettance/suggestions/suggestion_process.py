@@ -1,0 +1,55 @@
+"""The process of one suggestion: reads its order from standard input, says progress and result in lines."""
+
+import asyncio
+import os
+import sys
+import time
+from typing import Final
+
+import msgspec
+
+from vettance.backtests.backtest_process import say
+from vettance.commands import open_store
+from vettance.suggestions.suggest import NoSuggestion, suggest
+from vettance.suggestions.suggestion_order import SuggestionOrder
+
+_NICE: Final = 15
+_SAY_S: Final = 0.5
+
+
+class SuggestionRequest(msgspec.Struct, frozen=True):
+    """What the process is to do, as it comes on standard input."""
+
+    tenant: str
+    order: SuggestionOrder
+
+
+class _Sayer:
+    """Says how far the work is, at most twice a second."""
+
+    def __init__(self) -> None:
+        self._next_s = 0.0
+
+    def advance(self, progress: float) -> None:
+        """Say it, unless it was said a moment ago."""
+        if time.monotonic() >= self._next_s:
+            self._next_s = time.monotonic() + _SAY_S
+            say({"progress": progress})
+
+
+async def main(data: str) -> None:
+    """Read the order, do it, and say what came of it."""
+    request = msgspec.json.decode(sys.stdin.buffer.read(), type=SuggestionRequest)
+    async with open_store(data) as (store, _):
+        try:
+            say({"result": await suggest(store, request.tenant, request.order, _Sayer().advance)})
+        except NoSuggestion as reason:
+            say({"error": str(reason)})
+        except Exception as error:
+            say({"error": f"The suggestion could not be made ({type(error).__name__})."})
+            raise
+
+
+if __name__ == "__main__":
+    os.nice(_NICE)
+    asyncio.run(main(sys.argv[1]))
