@@ -75,6 +75,9 @@ import type {
   SubscriptionList,
   SubscriptionMade,
   SubscriptionRemoved,
+  SuggestionAccepted,
+  SuggestionAnswer,
+  SuggestionBody,
   TokenAnswer,
   TokenBody,
   Tried,
@@ -153,6 +156,9 @@ const DELETE_BACKTEST: Endpoint = { name: "deleteBacktest", method: "DELETE", pa
 const CREATE_AML_BACKTEST: Endpoint = { name: "createAmlBacktest", method: "POST", path: "/api/v1/aml/backtests", repeat: "with_key" };
 const GET_AML_BACKTEST: Endpoint = { name: "getAmlBacktest", method: "GET", path: "/api/v1/aml/backtests/{backtestId}", repeat: "always" };
 const DELETE_AML_BACKTEST: Endpoint = { name: "deleteAmlBacktest", method: "DELETE", path: "/api/v1/aml/backtests/{backtestId}", repeat: "always" };
+const CREATE_RULE_SUGGESTION: Endpoint = { name: "createRuleSuggestion", method: "POST", path: "/api/v1/rules/suggestions", repeat: "with_key" };
+const GET_RULE_SUGGESTION: Endpoint = { name: "getRuleSuggestion", method: "GET", path: "/api/v1/rules/suggestions/{suggestionId}", repeat: "always" };
+const DELETE_RULE_SUGGESTION: Endpoint = { name: "deleteRuleSuggestion", method: "DELETE", path: "/api/v1/rules/suggestions/{suggestionId}", repeat: "always" };
 const LIST_MODELS: Endpoint = { name: "listModels", method: "GET", path: "/api/v1/models", repeat: "always" };
 const GET_MODEL: Endpoint = { name: "getModel", method: "GET", path: "/api/v1/models/{version}", repeat: "always" };
 const QUEUE_EVENT: Endpoint = { name: "queueEvent", method: "POST", path: "/api/v1/events/async", repeat: "with_key" };
@@ -878,6 +884,33 @@ export class Methods extends Caller {
    */
   deleteAmlBacktest(backtestId: string, options: Options = {}): Promise<BacktestAnswer> {
     return this.call(DELETE_AML_BACKTEST, [backtestId], undefined, undefined, options);
+  }
+
+  /**
+   * Have rules, a threshold or scores suggested from labels.
+   *
+   * `POST /api/v1/rules/suggestions`
+   */
+  createRuleSuggestion(body: SuggestionBody, options: Options = {}): Promise<SuggestionAccepted> {
+    return this.call(CREATE_RULE_SUGGESTION, [], undefined, body, options);
+  }
+
+  /**
+   * How far a suggestion is, and what it found.
+   *
+   * `GET /api/v1/rules/suggestions/{suggestionId}`
+   */
+  getRuleSuggestion(suggestionId: string, options: Options = {}): Promise<SuggestionAnswer> {
+    return this.call(GET_RULE_SUGGESTION, [suggestionId], undefined, undefined, options);
+  }
+
+  /**
+   * Cancel a suggestion.
+   *
+   * `DELETE /api/v1/rules/suggestions/{suggestionId}`
+   */
+  deleteRuleSuggestion(suggestionId: string, options: Options = {}): Promise<SuggestionAnswer> {
+    return this.call(DELETE_RULE_SUGGESTION, [suggestionId], undefined, undefined, options);
   }
 
   /**

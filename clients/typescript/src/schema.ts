@@ -1004,6 +1004,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/rules/suggestions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Have rules, a threshold or scores suggested from labels */
+        post: operations["post_rules_suggestions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/rules/suggestions/{suggestionId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How far a suggestion is, and what it found */
+        get: operations["get_rules_suggestions_suggestion_id"];
+        put?: never;
+        post?: never;
+        /** Cancel a suggestion */
+        delete: operations["delete_rules_suggestions_suggestion_id"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/models": {
         parameters: {
             query?: never;
@@ -3244,6 +3279,55 @@ export interface components {
             message: string;
         };
         /**
+         * SuggestionAccepted
+         * @description A suggestion that was ordered.
+         */
+        SuggestionAccepted: {
+            suggestionId: string;
+        };
+        /**
+         * SuggestionAnswer
+         * @description How far a suggestion is; `result` is there once it is completed, `error` once it has failed.
+         */
+        SuggestionAnswer: {
+            suggestionId: string;
+            /** @description `rules`, `threshold` or `weights`. */
+            kind: string;
+            /** @description `queued`, `running`, `completed`, `failed` or `cancelled`. */
+            state: string;
+            progress: number;
+            secondsLeft: number | null;
+            createdAt: string;
+            startedAt: string | null;
+            endedAt: string | null;
+            result: Record<string, never> | null;
+            error: string | null;
+        };
+        /**
+         * SuggestionBody
+         * @description What to suggest: `rules`, the `threshold` of a rule, or `weights`; of which events.
+         */
+        SuggestionBody: {
+            /** @description `rules` finds new rules, `threshold` draws the curve of a rule's number, `weights` fits the scores of the rules in force. */
+            kind: string;
+            /** @default null */
+            ruleId?: string | null;
+            /** @default null */
+            precision?: number | null;
+            /** @default null */
+            load?: number | null;
+            /**
+             * @description Event time, Unix seconds or ISO 8601; all events when left out.
+             * @default null
+             */
+            from?: unknown;
+            /**
+             * @description The end of the span, exclusive.
+             * @default null
+             */
+            to?: unknown;
+        };
+        /**
          * TimelineEntry
          * @description What was done, and by whom.
          */
@@ -3987,6 +4071,9 @@ export type SubscriptionDetail = components['schemas']['SubscriptionDetail'];
 export type SubscriptionList = components['schemas']['SubscriptionList'];
 export type SubscriptionMade = components['schemas']['SubscriptionMade'];
 export type SubscriptionRemoved = components['schemas']['SubscriptionRemoved'];
+export type SuggestionAccepted = components['schemas']['SuggestionAccepted'];
+export type SuggestionAnswer = components['schemas']['SuggestionAnswer'];
+export type SuggestionBody = components['schemas']['SuggestionBody'];
 export type TimelineEntry = components['schemas']['TimelineEntry'];
 export type TokenAnswer = components['schemas']['TokenAnswer'];
 export type TokenBody = components['schemas']['TokenBody'];
@@ -7200,6 +7287,129 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["BacktestAnswer"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    post_rules_suggestions: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeats of a key within 24 hours get the first answer and have no second effect. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "kind": "rules",
+                 *       "from": "2026-10-01T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SuggestionBody"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            202: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuggestionAccepted"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_rules_suggestions_suggestion_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Part of the path, percent-encoded. */
+                suggestionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuggestionAnswer"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    delete_rules_suggestions_suggestion_id: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Part of the path, percent-encoded. */
+                suggestionId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SuggestionAnswer"];
                 };
             };
             401: components["responses"]["Unauthorized"];

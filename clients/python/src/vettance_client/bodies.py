@@ -390,6 +390,19 @@ class SubscriptionBody(TypedDict):
     eventTypes: list[MessageType]
 
 
+SuggestionBody = TypedDict(
+    "SuggestionBody",
+    {
+        "kind": str,
+        "ruleId": NotRequired[str | None],
+        "precision": NotRequired[float | None],
+        "load": NotRequired[float | None],
+        "from": NotRequired[Any],
+        "to": NotRequired[Any],
+    },
+)
+
+
 class TokenBody(TypedDict):
     """
     What a token is minted for. Without an origin, pages of any may use it.

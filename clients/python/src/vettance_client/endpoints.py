@@ -250,6 +250,23 @@ DELETE_AML_BACKTEST: Endpoint[models.BacktestAnswer] = Endpoint(
     models.BacktestAnswer,
     Repeat.ALWAYS,
 )
+CREATE_RULE_SUGGESTION: Endpoint[models.SuggestionAccepted] = Endpoint(
+    "create_rule_suggestion", "POST", "/api/v1/rules/suggestions", models.SuggestionAccepted, Repeat.WITH_KEY
+)
+GET_RULE_SUGGESTION: Endpoint[models.SuggestionAnswer] = Endpoint(
+    "get_rule_suggestion",
+    "GET",
+    "/api/v1/rules/suggestions/{suggestionId}",
+    models.SuggestionAnswer,
+    Repeat.ALWAYS,
+)
+DELETE_RULE_SUGGESTION: Endpoint[models.SuggestionAnswer] = Endpoint(
+    "delete_rule_suggestion",
+    "DELETE",
+    "/api/v1/rules/suggestions/{suggestionId}",
+    models.SuggestionAnswer,
+    Repeat.ALWAYS,
+)
 LIST_MODELS: Endpoint[models.ModelPage] = Endpoint(
     "list_models", "GET", "/api/v1/models", models.ModelPage, Repeat.ALWAYS
 )

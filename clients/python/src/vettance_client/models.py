@@ -951,6 +951,34 @@ class SubscriptionRemoved(Answer, frozen=True):
     message: str
 
 
+class SuggestionAccepted(Answer, frozen=True):
+    """
+    A suggestion that was ordered.
+    """
+
+    suggestion_id: str = field(name="suggestionId")
+
+
+class SuggestionAnswer(Answer, frozen=True):
+    """
+    How far a suggestion is; `result` is there once it is completed, `error` once it has failed.
+    """
+
+    suggestion_id: str = field(name="suggestionId")
+    kind: Annotated[str, Meta(description="`rules`, `threshold` or `weights`.")]
+    state: Annotated[
+        str,
+        Meta(description="`queued`, `running`, `completed`, `failed` or `cancelled`."),
+    ]
+    progress: float
+    seconds_left: int | None = field(name="secondsLeft")
+    created_at: str = field(name="createdAt")
+    started_at: str | None = field(name="startedAt")
+    ended_at: str | None = field(name="endedAt")
+    result: dict[str, Any] | None
+    error: str | None
+
+
 class TimelineEntry(Answer, frozen=True):
     """
     What was done, and by whom.

@@ -1341,6 +1341,43 @@ class Methods(Caller):
         """
         return self._call(endpoints.DELETE_AML_BACKTEST, (backtest_id,), timeout_s=timeout_s)
 
+    def create_rule_suggestion(
+        self,
+        body: bodies.SuggestionBody,
+        *,
+        idempotency_key: str | None = None,
+        timeout_s: float | None = None,
+    ) -> models.SuggestionAccepted:
+        """Have rules, a threshold or scores suggested from labels.
+
+        `POST /api/v1/rules/suggestions`
+        """
+        return self._call(
+            endpoints.CREATE_RULE_SUGGESTION,
+            (),
+            body=body,
+            idempotency_key=idempotency_key,
+            timeout_s=timeout_s,
+        )
+
+    def get_rule_suggestion(
+        self, suggestion_id: str, *, timeout_s: float | None = None
+    ) -> models.SuggestionAnswer:
+        """How far a suggestion is, and what it found.
+
+        `GET /api/v1/rules/suggestions/{suggestionId}`
+        """
+        return self._call(endpoints.GET_RULE_SUGGESTION, (suggestion_id,), timeout_s=timeout_s)
+
+    def delete_rule_suggestion(
+        self, suggestion_id: str, *, timeout_s: float | None = None
+    ) -> models.SuggestionAnswer:
+        """Cancel a suggestion.
+
+        `DELETE /api/v1/rules/suggestions/{suggestionId}`
+        """
+        return self._call(endpoints.DELETE_RULE_SUGGESTION, (suggestion_id,), timeout_s=timeout_s)
+
     def list_models(
         self,
         *,
