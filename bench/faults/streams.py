@@ -40,8 +40,9 @@ from vettance.demo.launch import RunningService, command, serving
 NATS = os.environ.get("VETTANCE_TEST_NATS", "nats://127.0.0.1:4222")
 AMQP = os.environ.get("VETTANCE_TEST_AMQP", "amqp://guest:guest@127.0.0.1:5672")
 PIECE = 1_000
-#: A kill falls uniformly into this span after a start.
-KILL_S = (0.5, 4.0)
+#: A kill falls uniformly into this span after the first message that a round takes or decides.
+KILL_S = (0.0, 2.0)
+BUSY_S_MAX = 60.0
 WAIT_S_MAX = 600.0
 
 
@@ -120,6 +121,11 @@ def ask(folder: Path, sql: str) -> Any:
         return connection.execute(sql).fetchone()[0]
 
 
+def done_so_far(folder: Path) -> int:
+    """Return a number that grows with every message taken and with every event decided."""
+    return int(ask(folder, "SELECT (SELECT COUNT(*) FROM stream_message) + (SELECT COUNT(*) FROM decision)"))
+
+
 def wait_for(folder: Path, events: int) -> None:
     """Wait until so many are decided and nothing waits."""
     until = time.monotonic() + WAIT_S_MAX
@@ -185,7 +191,11 @@ def kill(kind: str, events: int, rounds: int, seed: int) -> dict[str, Any]:
             side = rng.choice(list(sides))
             sides[side] += 1
             with serving(folder, tenant, key) as service:
+                before = done_so_far(folder)
                 consumer = consume(folder, tenant, address)
+                until = time.monotonic() + BUSY_S_MAX
+                while done_so_far(folder) == before and time.monotonic() < until:
+                    time.sleep(0.02)
                 time.sleep(rng.uniform(*KILL_S))
                 pids = [consumer.pid] if side == "consumer" else processes_of(service.process.pid)
                 for pid in pids:
