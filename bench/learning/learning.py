@@ -39,7 +39,7 @@ def events_of(options: argparse.Namespace) -> list[LabelledEvent]:
         events = read_payments(Path(options.data))
     else:
         events = generated(options.customers, options.days, options.seed)
-    return moved_to(events, clock.now_ms() - HOUR_MS)
+    return moved_to(events[: options.first], clock.now_ms() - HOUR_MS)
 
 
 def offline(options: argparse.Namespace) -> None:
@@ -76,6 +76,7 @@ def main() -> None:
     parser.add_argument("question", choices=("offline", "http", "cost", "rows"))
     parser.add_argument("--data", default=os.environ.get("DATA"), help="parquet of labelled payments")
     parser.add_argument("--last", type=float, default=28, help="days at the end that are measured")
+    parser.add_argument("--first", type=int, help="events at the beginning of the stream that are taken")
     parser.add_argument("--delay", type=float, default=7, help="days from an event to its label")
     parser.add_argument("--missing", type=float, default=0, help="share of frauds that nobody reports")
     parser.add_argument("--wrong", type=float, default=0, help="share of labels of fraud that are wrong")

@@ -128,8 +128,8 @@ class OfflineStream:
         asked = consider(self._velocity, self._active, _TENANT, name, taken)
         question = EvaluationInput(name, taken, (), asked, "", time.perf_counter_ns(), model=self._serving)
         _, record = conclude(question, self._now_ms)
-        score = self._active_score(record)
         self.deciding_s += time.process_time() - began_s
+        score = self._active_score(record)
         self._rows.append(decided_row(name, event.at_ms, record))
         said = record.model
         return ScoredEvent(None if said is None else said.probability, score)
@@ -140,6 +140,11 @@ class OfflineStream:
             return record.score
         model, ruleset = record.model._replace(mode=ModelMode.ACTIVE), self._active.ruleset
         return decide(ruleset, record.ruleset_version, record.acting, (), model=model).score
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether a model is in service."""
+        return self._serving is not None
 
     @property
     def trees(self) -> int:
