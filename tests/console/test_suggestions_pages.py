@@ -1,0 +1,41 @@
+"""The page of suggestions: ordered, refused with a reason, and made a draft of."""
+
+import re
+import time
+
+import pytest
+
+from tests.console.visitor import Visitor, visitor_of
+from tests.live import Caller, Service
+
+PATH = "/console/rules/suggestions"
+
+
+@pytest.fixture(scope="module")
+def editor(service: Service) -> Visitor:
+    """An editor of a tenant with a few payments, none of which is labelled."""
+    tenant_id, key = service.new_tenant("Suggested")
+    caller = Caller(service, tenant_id, key)
+    for number in range(12):
+        body = {"eventName": "payment.attempt", "metadata": {"amount": 10 + number, "currency": "EUR"}}
+        assert caller.post("/api/v1/decisions/evaluate", body).status == 200
+    return visitor_of(service, tenant_id, "editor")
+
+
+def test_too_few_labels_are_said_on_the_page(editor: Visitor) -> None:
+    assert "Nothing was suggested yet" in editor.get(PATH).words
+    refused = editor.submit(PATH, PATH, kind="rules")
+    assert refused.status == 422
+    assert "needs 50 events labelled as fraud" in refused.words
+
+
+def test_a_curve_is_ordered_and_shown(editor: Visitor) -> None:
+    made = editor.submit(PATH, PATH, kind="threshold", rule_id="login-failures-customer", load="1000")
+    assert made.status == 303, made.words
+    page = made.location.partition("&")[0]
+    until = time.monotonic() + 90
+    while re.search(r">(queued|running)<", (shown := editor.get(page)).text):
+        assert time.monotonic() < until
+        time.sleep(0.5)
+    assert "completed" in shown.words
+    assert "count(event.login_failed" in shown.words
