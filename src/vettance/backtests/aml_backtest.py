@@ -27,13 +27,13 @@ _CHUNK: Final = 500
 _CASES: Final = 5_000
 
 
-class _AnsweredAlert(msgspec.Struct):
+class _BacktestAlert(msgspec.Struct):
     """What an event was answered of an alert, as far as it is compared."""
 
     id: str
 
 
-_alerts_of: Final = msgspec.json.Decoder(list[_AnsweredAlert]).decode
+_alerts_of: Final = msgspec.json.Decoder(list[_BacktestAlert]).decode
 
 
 class AmlRuleHits(msgspec.Struct):
