@@ -147,6 +147,7 @@ COLD: Final = {
     "learning/sql.py:select_reached": "A training asks once.",
     "learning/sql.py:select_recent_bodies": "Asked once, when a tenant labels for the first time.",
     "learning/drift_sql.py:select_records": "A person asks by a command, and a week is over.",
+    "learning/sql.py:select_newest_labels": "A person asks by a page.",
     "learning/sql.py:select_new_labels": "From the newest label on; from the first one at the start only.",
     "snoozes/sql.py:*": "A tenant has a thousand at a time at most, and only people ask for them.",
     "quality/sql.py:RuleCountTables.begin": _START,
