@@ -38,6 +38,23 @@ PLACE_WORDS = frozenset(
 ) | read_words("places")
 
 
+#: Regions that name a country and are not it: who is of Luhansk is not of Donetsk.
+REGION_WORDS = frozenset(
+    (
+        "abkhazia",
+        "crimea",
+        "donetsk",
+        "england",
+        "english",
+        "gaza",
+        "lugansk",
+        "luhansk",
+        "scotland",
+        "scottish",
+    )
+) | {"somaliland", "wales", "welsh"}
+
+
 @lru_cache(maxsize=4096)
 def country_code(text: str) -> str:
     """Return the alpha-2 code of a country's name, adjective, alpha-2 or alpha-3 code; empty when unknown."""

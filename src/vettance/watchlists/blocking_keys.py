@@ -78,6 +78,11 @@ def _less_one(text: str) -> Iterator[str]:
         yield text[:index] + text[index + 1 :]
 
 
+def text_key(text: str) -> int:
+    """Return the key of a word exactly as it is spelt."""
+    return _key("t", text)
+
+
 def sound_key(word: NameToken) -> int:
     """Return the key of a word's sound alone."""
     return _key("f", word.folds[0])

@@ -6,7 +6,6 @@ and the entities behind the best of them are compared in full. The files are map
 share one copy.
 """
 
-import mmap
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,9 +17,27 @@ import numpy as np
 from vettance.watchlists.blocking_keys import SEARCHED, joint_keys, runs, sound_key, whole_key, word_keys
 from vettance.watchlists.compare import identifier_key
 from vettance.watchlists.entity import Document, Entity, EntityType
-from vettance.watchlists.index_build import ENTITIES_FILE, FORMAT, META_FILE, WEIGHED, WORDS_FILE, rarity_of
+from vettance.watchlists.glued_names import GLUED_MIN, parted
+from vettance.watchlists.index_build import (
+    ENTITIES_FILE,
+    FORMAT,
+    META_FILE,
+    WEIGHED,
+    WORDS_FILE,
+    map_array,
+    map_bytes,
+    rarity_of,
+)
 from vettance.watchlists.mandarin import joined as joined_syllables
-from vettance.watchlists.match import EntityMatch, NameMatch, Subject, align_names, best_name, match_names
+from vettance.watchlists.match import (
+    EntityMatch,
+    NameMatch,
+    Subject,
+    align_names,
+    best_name,
+    likeliest_first,
+    match_names,
+)
 from vettance.watchlists.name_alignment import SIMILARITY_MIN, WEIGHTS, align
 from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, otherwise, parse_name
 from vettance.watchlists.name_token import NameToken, TokenKind, compare_words, make_word
@@ -34,6 +51,10 @@ ALIGNED_MAX, COMPARED_MAX = 56, 24
 LIKELY_MAX, _LIKELY_SHARE = 160, 0.85
 #: Names that share less than this part of the lighter side's weight are not looked at.
 _SHARE_MIN = 0.58
+_NAMESAKE = 0.7
+#: Where so few names share enough, a word that few names have brings those that share less: the other word
+#: may be misspelt twice.
+_FEW_CANDIDATES, _RARE_NAMES, _RARE_SHARE_MIN = 8, 24, 0.4
 #: Entities whose best name scores below this are not compared further, unless an identifier is equal.
 _NAME_MIN = 0.45
 #: Words run together that are less alike than this are not the listed word.
@@ -71,9 +92,9 @@ class Index:
             meta = msgspec.json.decode((folder / META_FILE).read_bytes())
             if meta.get("format") != FORMAT:
                 raise IndexFault(f"{folder.name} has another format")
-            self._arrays = {path.stem: _map(path) for path in folder.glob("*.npy")}
-            self._word_blob = _map_bytes(folder / WORDS_FILE)
-            self._blob = _map_bytes(folder / ENTITIES_FILE)
+            self._arrays = {path.stem: map_array(path) for path in folder.glob("*.npy")}
+            self._word_blob = map_bytes(folder / WORDS_FILE)
+            self._blob = map_bytes(folder / ENTITIES_FILE)
         except (OSError, ValueError, msgspec.DecodeError) as error:
             raise IndexFault(f"{folder.name} cannot be opened: {error}") from None
         self.folder = folder
@@ -106,7 +127,7 @@ class Index:
 
     def all_entities(self) -> Iterable[Entity]:
         """Yield every entity."""
-        return (self.entity(number) for number in range(self.entities))
+        return map(self.entity, range(self.entities))
 
     def rarity(self, word: NameToken) -> float:
         """Return how much a word counts by how many listed names have it."""
@@ -159,10 +180,8 @@ class Index:
                 if similarity >= (_JOINED_MIN if joined else SIMILARITY_MIN):
                     found.append((similarity, identity))
         found.sort()
-        result = (
-            np.array([identity for _similarity, identity in found], np.int64),
-            np.array([similarity for similarity, _identity in found], np.float32),
-        )
+        similarities, words = zip(*found, strict=True) if found else ((), ())
+        result = np.array(words, np.int64), np.array(similarities, np.float32)
         if not joined:
             _remember(self._similar_cache, word, result)
         return result
@@ -183,9 +202,12 @@ class Index:
         ranked = sorted(
             (number for number in best if best[number] >= _NAME_MIN), key=lambda number: -best[number]
         )
+        # Namesakes of the last one that is compared are compared as well: facts tell them apart, not order.
+        last = best[ranked[COMPARED_MAX - 1]] if len(ranked) > COMPARED_MAX else 0.0
+        alike = [number for number in ranked[COMPARED_MAX:LIKELY_MAX] if best[number] == last >= _NAMESAKE]
         matches = []
         identified = self._identified(subject)
-        for number in dict.fromkeys([*identified, *ranked[:COMPARED_MAX]]):
+        for number in dict.fromkeys((*identified, *ranked[:COMPARED_MAX], *alike)):
             entity = self.entity(number)
             name: NameMatch | None = named.get(number)
             if name is None or number in identified:
@@ -193,7 +215,7 @@ class Index:
             found_match = match_names(subject, entity, name, aliased.get(number, ()))
             if found_match is not None:
                 matches.append(found_match)
-        matches.sort(key=lambda one: (-one.score, one.entity.id))
+        matches.sort(key=likeliest_first)
         return matches
 
     def _identified(self, subject: Subject) -> list[int]:
@@ -217,6 +239,26 @@ class Index:
                 asked = parse_name(name, one)
                 for number in self._candidates(asked):
                     self._align(asked, int(number), best)
+                if (apart := self._parted(asked)) is not None:
+                    for number in self._candidates(apart):
+                        self._align(apart, int(number), best)
+
+    def _parted(self, asked: Name) -> Name | None:
+        """Return a name with words that no list has parted into words that lists have, None where none is."""
+        words: list[NameToken] = []
+        for word in asked.words:
+            parts: tuple[str, ...] = ()
+            glued = len(word.text) >= GLUED_MIN and word.kind is TokenKind.NAME and not word.consonantal
+            if glued and not len(self._similar(word)[0]):
+                parts = parted(word.text, self._listed_keys)
+            words.extend(parse_name(" ".join(parts), asked.grammar).words if parts else (word,))
+        return asked._replace(words=tuple(words)) if len(words) > len(asked.words) else None
+
+    def _listed_keys(self, keys: Sequence[int]) -> set[int]:
+        wanted = np.array(keys, np.uint32)
+        places = np.minimum(np.searchsorted(self._key_hash, wanted), max(len(self._key_hash) - 1, 0))
+        found: list[int] = wanted[self._key_hash[places] == wanted].tolist() if len(self._key_hash) else []
+        return set(found)
 
     def _align(self, asked: Name, number: int, best: dict[int, NameMatch]) -> None:
         entity = int(self._name_entity[number])
@@ -245,7 +287,9 @@ class Index:
         total = np.zeros(self.names, np.float32)
         scratch = np.empty(self.names, np.float32)
         touched = []
-        found = sorted((self._names_of(sought) for sought in self._sought(asked, weights)), key=_width)
+        found = sorted(
+            (self._names_of(sought) for sought in self._sought(asked, weights)), key=lambda one: len(one[0])
+        )
         for place, (names, values) in enumerate(found):
             # Within one word the most similar listed word is last, and the last assignment holds.
             scratch[names] = values
@@ -257,8 +301,14 @@ class Index:
             return ()
         names = np.concatenate(touched)
         own = sum(weights)
+        rare = [names for names, _values in found if 0 < len(names) <= _RARE_NAMES]
         # Most of what was touched shares one common word; it goes before anything is sorted.
         names = names[total[names] >= _SHARE_MIN * np.minimum(self._name_mass[names], own)]
+        if rare and len(names) <= _FEW_CANDIDATES:
+            few = np.concatenate(rare)
+            names = np.concatenate(
+                (names, few[total[few] >= _RARE_SHARE_MIN * np.minimum(self._name_mass[few], own)])
+            )
         names = np.unique(names)
         names = names[self._name_grammar[names] == int(asked.grammar)]
         mass = self._name_mass[names]
@@ -341,25 +391,8 @@ class Index:
         return found
 
 
-def _width(found: tuple[_Array, _Array]) -> int:
-    return len(found[0])
-
-
 def _remember(cache: dict[Any, Any], key: Any, value: Any) -> None:
     # Dropping everything now and then is cheaper than keeping an order, and safe between threads.
     if len(cache) >= _CACHE_WORDS:
         cache.clear()
     cache[key] = value
-
-
-def _map(path: Path) -> _Array:
-    array = np.load(path, mmap_mode="r")
-    # A plain view: slices of `np.memmap` are made by Python code and cost twice as much.
-    return array.view(np.ndarray)
-
-
-def _map_bytes(path: Path) -> memoryview | bytes:
-    with path.open("rb") as file:
-        if path.stat().st_size == 0:
-            return b""
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

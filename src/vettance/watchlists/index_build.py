@@ -2,6 +2,7 @@
 
 import gc
 import math
+import mmap
 import os
 import shutil
 import zlib
@@ -13,9 +14,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from vettance.watchlists.blocking_keys import joint_keys, runs, whole_key, word_keys
+from vettance.watchlists.blocking_keys import joint_keys, runs, text_key, whole_key, word_keys
 from vettance.watchlists.compare import identifier_key
 from vettance.watchlists.entity import Entity
+from vettance.watchlists.glued_names import plain_words
 from vettance.watchlists.mandarin import Syllables, joined
 from vettance.watchlists.match import ALGORITHM, grammars_of
 from vettance.watchlists.name_alignment import WEIGHTS
@@ -24,7 +26,7 @@ from vettance.watchlists.name_token import NameToken, TokenKind
 from vettance.watchlists.script_readings import script_readings
 
 #: Changes whenever the files change their meaning; an index of another format is built again.
-FORMAT = 6
+FORMAT = 7
 META_FILE = "index.json"
 ENTITIES_FILE = "entities.msgpack"
 WORDS_FILE = "words.msgpack"
@@ -48,6 +50,8 @@ class IndexBuilder:
     def __init__(self) -> None:
         self._words: dict[tuple[str, int, bool, Syllables | None], int] = {}
         self._word_list: list[NameToken] = []
+        #: Spellings that were read as another word: "alaeddin" as "alaudin", "enterprises" as "enterprise".
+        self._spellings: dict[int, set[str]] = {}
         self._name_words = array("I")
         self._name_ends = array("I", [0])
         self._name_entity = array("I")
@@ -90,6 +94,11 @@ class IndexBuilder:
                 self._word_list.append(word)
             self._name_words.append(identity)
         self._name_ends.append(len(self._name_words))
+        spellings = plain_words(text) if text.isascii() else ()
+        if spellings and len(spellings) == len(name.words):
+            for identity, spelling in zip(self._name_words[-len(spellings) :], spellings, strict=True):
+                if spelling != self._word_list[identity].text:
+                    self._spellings.setdefault(identity, set()).add(spelling)
         self._name_entity.append(entity)
         self._name_place.append(place)
         self._name_grammar.append(int(grammar))
@@ -158,6 +167,8 @@ class IndexBuilder:
         keys, owner = array("I"), array("I")
         for identity, word in enumerate(words):
             found = word_keys(word, listed=True)
+            # By these alone words that are run together are parted (`glued_names.py`).
+            found.extend(text_key(text) for text in (word.text, *self._spellings.get(identity, ())))
             keys.extend(found)
             owner.extend([identity] * len(found))
         _save_pairs(folder, "key", keys, owner)
@@ -230,3 +241,18 @@ def build_index(
     finally:
         if collecting:
             gc.enable()
+
+
+def map_array(path: Path) -> Any:
+    """Map an array of an index for reading."""
+    array = np.load(path, mmap_mode="r")
+    # A plain view: slices of `np.memmap` are made by Python code and cost twice as much.
+    return array.view(np.ndarray)
+
+
+def map_bytes(path: Path) -> memoryview | bytes:
+    """Map a file of an index for reading."""
+    with path.open("rb") as file:
+        if path.stat().st_size == 0:
+            return b""
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

@@ -23,8 +23,11 @@ from pathlib import Path
 
 import msgspec
 
+from vettance.telemetry.logs import logger
 from vettance.watchlists.entity import Entity
 from vettance.watchlists.sources.formats import SourceFault
+
+_log = logger()
 
 FOLDER = "watchlists"
 #: The owner of the lists that everybody is screened against; other owners are ids of tenants.
@@ -170,13 +173,19 @@ def ensure_index(
     owner: str = EVERYBODY,
 ) -> str:
     """Build the index over these versions unless it is there; return its name."""
+    from vettance.watchlists.index import Index
     from vettance.watchlists.index_build import build_index
+    from vettance.watchlists.self_check import check_names
 
     identity = index_id(versions, owner)
     folder = index_path(shelf, identity)
     if not folder.is_dir():
         entities = (entity for name in versions for entity in take(shelf, name, versions[name]))
         build_index(folder, entities, versions, progress)
+        progress("names that find themselves")
+        check = check_names(Index(folder))
+        say = _log.warning if check.missed else _log.info
+        say("index_checked", index=identity, searched=check.searched, missed=check.missed, names=check.names)
     return identity
 
 

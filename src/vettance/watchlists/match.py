@@ -23,7 +23,7 @@ from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, compact, 
 from vettance.watchlists.script_readings import script_readings
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-7"
+ALGORITHM = "vettance-match-8"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,6 +242,14 @@ def weigh(
 
 def _describe(found: NameMatch, whole: bool) -> str:
     return describe_names(found.asked, found.listed, found.listed_name, found.alignment if whole else None)
+
+
+def likeliest_first(one: EntityMatch) -> tuple[int, float, int, str]:
+    """Order matches of one score by how much agrees besides the name, then by how much can be compared."""
+    agreeing = sum(part.value for name, part in one.components.items() if name not in ("name", "alias"))
+    entity = one.entity
+    known = bool(entity.births) + bool(entity.countries) + bool(entity.documents)
+    return -one.score, -agreeing, -known, entity.id
 
 
 def classify(found: EntityMatch, review_bound: int) -> Classification:

@@ -19,6 +19,7 @@ _QUALITIES = {
 }
 _GAPS = re.compile(r"[\s,;/()\[\]{}|]+")
 _HYPHENS = re.compile(r"[\s\-‐-―.,;:/()\[\]{}|]+")
+_ARTICLE = re.compile("^ال(?=...)")
 _EDGES = "'’ʼ‘`\"“”„«».,:;"
 
 
@@ -83,4 +84,5 @@ def as_written(text: str, words: Sequence[NameToken]) -> list[str]:
 def _pieces(text: str) -> list[str]:
     separated = _HYPHENS if "-" in text or "." in text else _GAPS
     pieces = [piece.strip(_EDGES) for piece in separated.split(clean(text))]
-    return [piece for piece in pieces if piece]
+    # The Arabic article is a word of its own in comparisons.
+    return [part for piece in pieces if piece for part in _ARTICLE.sub("ال ", piece).split()]

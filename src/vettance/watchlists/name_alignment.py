@@ -65,6 +65,7 @@ Rarity = Callable[[NameToken], float]
 SIMILARITY_MIN, _SURE, _SURE_SYLLABLE = 0.6, 0.75, 0.91
 #: Words run together are those of the other side from here on.
 _JOINT_MIN = 0.8
+_EQUAL_LETTERS = 0.98
 #: Words left over on both sides contradict each other, left over on one side they are merely missing.
 #: Calibrated.
 _CONFLICT = 2.2
@@ -82,7 +83,7 @@ _EXTRA_OF_ONE_NAME = 0.85
 _OTHER_NUMBER = 0.7
 #: The most that names score which share one short word that is written differently, and up to what length a
 #: word with one error, and with more, is short.
-_ONE_SHORT_WORD, _ONE_ERROR_MAX, _TWO_ERRORS_MAX = 0.74, 5, 7
+_ONE_SHORT_WORD, _ONE_ERROR_MAX, _TWO_ERRORS_MAX = 0.74, 5, 8
 _NAMING = frozenset({TokenKind.NAME, TokenKind.PATRONYMIC})
 _USUAL, _TELLING_MAX = _NAMING | {TokenKind.GENERIC}, 2
 #: How fast a similarity below 1 costs, and how much faster below 0.8: 0.9 counts as 0.87, 0.7 as 0.4.
@@ -128,6 +129,7 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
         # A syllable that is like a word of two may be one of its two.
         _pair(scored, _SURE_SYLLABLE, pairs, free_left, free_right)
         _mend_joints(left, right, pairs, free_left, free_right, _SURE_SYLLABLE)
+    _pair_letters(left, right, pairs, free_left, free_right)
     _pair(scored, _SURE, pairs, free_left, free_right)
     if free_left or free_right:
         _mend_joints(left, right, pairs, free_left, free_right)
@@ -246,6 +248,32 @@ def _split_of(
     return best
 
 
+def _pair_letters(
+    left: Sequence[NameToken],
+    right: Sequence[NameToken],
+    pairs: list[Pair],
+    free_left: set[int],
+    free_right: set[int],
+) -> None:
+    """Pair a short word of one side with neighbours of the other that are its letters: JP and J. P."""
+    for words, others, free, free_others in (
+        (left, right, free_left, free_right),
+        (right, left, free_right, free_left),
+    ):
+        letters = "".join(word.text if len(word.text) == 1 else " " for word in others)
+        if len(letters.strip()) < 2:
+            continue
+        for place, word in enumerate(words):
+            if not 1 < len(word.text) < 4 or (start := letters.find(word.text)) < 0 or place not in free:
+                continue
+            run = tuple(range(start, start + len(word.text)))
+            if free_others.issuperset(run):
+                free.discard(place)
+                free_others.difference_update(run)
+                one, other = ((place,), run) if words is left else (run, (place,))
+                pairs.append(Pair(one, other, _EQUAL_LETTERS))
+
+
 def joint_similarity(
     word: NameToken, joined: str, consonantal: bool, syllables: Syllables | None = None
 ) -> float:
@@ -313,7 +341,7 @@ def _score(
     # What is missing weighs more where what was found is not quite the same.
     share += _EXTRA_DOUBT * (1 - gained / total)
     score = gained / (total + _CONFLICT * conflict + share * extra)
-    if grammar is not Grammar.CRAFT and _by_one_word(left, right, pairs):
+    if _by_one_word(left, right, pairs):
         score = min(score, _ONE_SHORT_WORD)
     if grammar is not Grammar.PERSON and _numbered(left, free_left) and _numbered(right, free_right):
         # However much else two long names share: the 5th brigade is not the 6th.

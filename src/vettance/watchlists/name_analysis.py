@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from vettance.reference.countries import NAMES, PLACE_WORDS, country_code
+from vettance.reference.countries import NAMES, PLACE_WORDS, REGION_WORDS, country_code
 from vettance.watchlists.entity import EntityType, clean
 from vettance.watchlists.forms import FORM_WORDS, apart, correct_form, form_at, gathered
 from vettance.watchlists.mandarin import is_syllables, syllables_of
@@ -338,10 +338,10 @@ def _undisguised(text: str) -> str:
 
 @lru_cache(maxsize=16384)
 def _one_place(text: str) -> str:
-    """Bring the adjectives and names of one country to its name: Iranian, Iran."""
+    """Bring the adjectives and names of one country to its name: Iranian, Iran; its regions stay."""
     if text in ("korean", "korea", "dprk"):
         return "korea"
-    code = country_code(text) if len(text) > 3 else ""
+    code = country_code(text) if len(text) > 3 and text not in REGION_WORDS else ""
     name = NAMES[code].casefold() if code else ""
     return name if name.isalpha() and name.isascii() else text
 

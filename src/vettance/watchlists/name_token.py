@@ -343,6 +343,9 @@ def _initial(left: NameToken, right: NameToken) -> float:
 def _without_vowels(left: NameToken, right: NameToken) -> float:
     """Compare a word written without vowels with one written with them, by its consonants and long vowels."""
     bare, full = (left, right) if left.consonantal else (right, left)
+    if bare.folds[0] in full.folds:
+        # Its long vowels are written, and are all that it has: علی and Ali.
+        return _EQUAL_SOUND
     for other in full.skeletons:
         if other in bare.skeletons:
             same = _SAME_BONES[min(len(other), len(_SAME_BONES) - 1)]

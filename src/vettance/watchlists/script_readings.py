@@ -30,14 +30,19 @@ def script_readings(text: str, grammar: Grammar) -> tuple[str, ...]:
     return () if text.isascii() else _script_readings(text, grammar)
 
 
+#: A mute h, which Persian writes at the end of a word and parts from what is added to it.
+_MUTE = "ه\u200cا"
+
+
 @lru_cache(maxsize=4096)
 def _script_readings(text: str, grammar: Grammar) -> tuple[str, ...]:
-    text = clean(text)
     if grammar is Grammar.PERSON:
-        return tuple(_read_han(text))
+        unmuted = (clean(text.replace(_MUTE, "ا")),) if _MUTE in text else ()
+        return (*unmuted, *_read_han(clean(text)))
+    text = clean(text)
     if grammar is Grammar.ORGANIZATION and _ARABIC.search(text):
         # A word such as East or Helpers is as often kept as it is translated.
-        readings = (_translate(text, whole=True), _translate(text, whole=False))
+        readings = (_translate(text, whole=True), _translate(text, whole=False), _detached(text))
         return tuple(one for one in dict.fromkeys(readings) if one != text)
     return ()
 
@@ -164,6 +169,14 @@ def _meaning(word: str) -> str | None:
         if rest != plain and len(rest) >= _STEM_MIN and rest in meanings:
             return meanings[rest]
     return None
+
+
+_AND_THE = re.compile(r"(?<!\S)(?:و|ب|لل|ف)(?=ال[\u0620-\u064a]{3})|(?<!\S)لل(?=[\u0620-\u064a]{3})")
+
+
+def _detached(text: str) -> str:
+    """Drop what Arabic writes on to a word before its article: "wal-Jihad" is al-Jihad."""
+    return _AND_THE.sub("", text)
 
 
 def _translate(text: str, *, whole: bool) -> str:
