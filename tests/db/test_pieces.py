@@ -160,6 +160,11 @@ SMALL = {
     ("lists", "page"): "an entry is bounded at the door, and a page has a hundred",
     ("feedback", "select_feedback"): "notes are bounded at the door",
     ("webhooks", "select_backlog"): "it counts",
+    ("streams", "count_due"): "it counts",
+    (
+        "backtests",
+        "select_newest",
+    ): "an order is bounded at the door, a result by its samples; a page has twenty",
 }
 
 

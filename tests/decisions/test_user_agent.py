@@ -23,7 +23,7 @@ _CHROME = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/141.0.0.0"
             "ios",
         ),
         ("Mozilla/5.0 (Macintosh; Intel Mac OS X 10.15; rv:143.0) Firefox/143.0", "firefox", "macos"),
-        ("CornerShop/4.2 CFNetwork/1494 Darwin/23.4.0", "cornershop", "ios"),
+        ("CornerShop/4.2 CFNetwork/1494 Darwin/23.4.0", "other", "ios"),
         ("okhttp/4.12.0", "okhttp", None),
         ("", None, None),
         ("?" * 5000, None, None),

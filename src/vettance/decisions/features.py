@@ -127,7 +127,7 @@ _MEANING_FIELDS: Final = (
         "user_agent.family",
         Type.TEXT,
         lambda event: user_agent_family(event.user_agent) if event.user_agent else None,
-        "The family of the browser, such as `chrome`, or the name of the program.",
+        "The family of the browser, such as `chrome`, or a known program, such as `curl`; else `other`.",
     ),
     Field(
         "user_agent.system",

@@ -38,20 +38,34 @@ _SYSTEMS: Final = tuple(
         ("linux", r"\bLinux\b|\bX11\b"),
     )
 )
-_PROGRAM: Final = re.compile(r"\s*([A-Za-z][\w.+-]{0,39})")
+#: Programs and libraries that name themselves first. A closed set: what a caller writes there may name a person.
+_PROGRAMS: Final = frozenset(
+    (
+        *("curl", "wget", "python-requests", "python-urllib", "python-httpx", "python", "aiohttp", "scrapy"),
+        *("okhttp", "java", "apache-httpclient", "reactor-netty", "dalvik", "dart", "kotlin", "ktor-client"),
+        *("go-http-client", "fasthttp", "node", "node-fetch", "axios", "undici", "got", "deno", "bun"),
+        *("postmanruntime", "insomnia", "httpie", "ruby", "faraday", "php", "guzzlehttp", "libwww-perl"),
+        *("cfnetwork", "alamofire", "restsharp", "powershell", "headlesschrome", "phantomjs", "puppeteer"),
+    )
+)
+_OTHER_PROGRAM: Final = "other"
+_PROGRAM: Final = re.compile(r"\s*([A-Za-z][A-Za-z-]{0,39})")
 #: User agents are at most this long here; the rest says nothing that counts.
 _CHARS_MAX: Final = 512
 
 
 @lru_cache(maxsize=8192)
 def user_agent_family(user_agent: str) -> str | None:
-    """Return the family of a browser, or the first word of a program's name in lower case."""
+    """Return the family of a browser or the name of a known program; `other` for all that names itself else."""
     text = user_agent[:_CHARS_MAX]
     for name, pattern in _FAMILIES:
         if pattern.search(text):
             return name
     match = _PROGRAM.match(text)
-    return match[1].lower() if match else None
+    if match is None:
+        return None
+    program = match[1].lower()
+    return program if program in _PROGRAMS else _OTHER_PROGRAM
 
 
 @lru_cache(maxsize=8192)

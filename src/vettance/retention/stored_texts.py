@@ -126,6 +126,9 @@ KEPT: Final = (
     ),
     RetainedRecords("backtests", _OWN_WORDS, TextColumns("backtest", ("id",), ("ask", "result", "error"))),
     RetainedRecords("steps with rule sets", _OWN_WORDS, TextColumns("rule_step", ("id",), ("actor", "note"))),
+    RetainedRecords(
+        "changes of models", _OWN_WORDS, TextColumns("model_change", ("id",), ("note", "broken_glass"))
+    ),
     RetainedRecords("names of streams", _OWN_WORDS, TextColumns("stream_consumer", ("name",), ("name",))),
     RetainedRecords(
         "streams of messages", _OWN_WORDS, TextColumns("stream_message", ("seq",), ("consumer",))
