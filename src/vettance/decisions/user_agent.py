@@ -38,7 +38,7 @@ _SYSTEMS: Final = tuple(
         ("linux", r"\bLinux\b|\bX11\b"),
     )
 )
-#: Programs and libraries that name themselves first. A closed set: what a caller writes there may name a person.
+#: Programs that name themselves first. A closed set: what a caller writes there may name a person.
 _PROGRAMS: Final = frozenset(
     (
         *("curl", "wget", "python-requests", "python-urllib", "python-httpx", "python", "aiohttp", "scrapy"),
@@ -56,7 +56,7 @@ _CHARS_MAX: Final = 512
 
 @lru_cache(maxsize=8192)
 def user_agent_family(user_agent: str) -> str | None:
-    """Return the family of a browser or the name of a known program; `other` for all that names itself else."""
+    """Return the family of a browser or the name of a known program, `other` for any other program."""
     text = user_agent[:_CHARS_MAX]
     for name, pattern in _FAMILIES:
         if pattern.search(text):
