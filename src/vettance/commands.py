@@ -150,7 +150,8 @@ def _act() -> Act | None:
         context = context.parent
     action, context = " ".join(words), click.get_current_context()
     given = {
-        name: str(value) if isinstance(value, Path) else value
+        # What is neither text nor number says itself how it is shown: a URL without its password.
+        name: value if isinstance(value, str | int | float) or type(value) is tuple else str(value)
         for name, value in context.params.items()
         if name not in _NOT_LOGGED and value not in (None, (), False)
     }

@@ -67,6 +67,7 @@ _CHANGED: Final = "It works through the subjects that a change of a watchlist co
 _IMPORT: Final = "A command imports the past: it goes through what it imports, a chunk at a time."
 _FAILING: Final = "There are as many rows as kinds of work fail at the moment."
 _REPLAY: Final = "An officer sends again what was made in a span, a chunk at a time."
+_STREAM: Final = "A consumer writes it as `insert_accepted` writes an event, with one key more."
 _COMMAND: Final = "A command asks it, while nobody waits."
 #: What no request or background look of `go_through` reaches, and why. A whole file is named by `*`.
 COLD: Final = {
@@ -118,6 +119,8 @@ COLD: Final = {
     "history/sql.py:select_tail_keys": _LAID_OUT,
     "jobs/sql.py:fail_job": "It differs from `complete_job` in what it writes only.",
     "jobs/sql.py:insert_imported": _IMPORT,
+    "jobs/sql.py:insert_refused": _STREAM,
+    "jobs/sql.py:insert_streamed": _STREAM,
     "jobs/sql.py:select_queued": _IMPORT,
     "lists/sql.py:delete_expired": _REMOVING,
     "lists/sql.py:select_all": _KEPT,
@@ -127,6 +130,7 @@ COLD: Final = {
     "ops/sql.py:select_any_sealed": _COMMAND,
     "ops/sql.py:select_newest_event": _COMMAND,
     "ops/sql.py:count_listless_tenants": _COMMAND,
+    "ops/sql.py:count_streams": "There are as many rows as consumers of streams.",
     "ops/sql.py:count_overflowed": _COMMAND,
     "ops/sql.py:select_table": _COMMAND,
     "people/session_sql.py:*": _PEOPLE,

@@ -139,3 +139,9 @@ def test_a_consumer_is_called_by_its_stream() -> None:
     assert consumer_name("mine", read_stream_address("nats://h/x")) == "mine"
     with pytest.raises(ValueError, match="letters"):
         consumer_name("a.b", read_stream_address("nats://h/x"))
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    address = read_stream_address("amqp://shop:secret-word@127.0.0.1:5672/events")
+    assert "secret-word" in address.server
+    assert "secret-word" not in str(address)

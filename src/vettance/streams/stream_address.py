@@ -31,6 +31,9 @@ class StreamAddress(NamedTuple):
     options: Mapping[str, str]
     shown: str
 
+    def __str__(self) -> str:
+        return self.shown
+
 
 def read_stream_address(text: str) -> StreamAddress:
     """Read an address such as `nats://127.0.0.1:4222/EVENTS`.
