@@ -41,6 +41,13 @@ def logger() -> Any:
     return _Logger()
 
 
+def logs_are_configured() -> bool:
+    """Tell whether log lines go to standard error; of commands, only their output does."""
+    import structlog
+
+    return structlog.is_configured()
+
+
 def configure_logs(level: str) -> None:
     """Send every log line to standard error as JSON, also those of libraries and of what nobody has caught.
 
