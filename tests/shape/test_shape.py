@@ -16,6 +16,13 @@ SHELL_PACKAGES = {"web", "db", "demo", "console"}
 PORTS = {"streams/broker.py", "deployment/protocols.py", "limits/verdict.py", "velocity/port.py"}
 #: Flows (verbs) and doors may await; every other file thinks without waiting.
 VERBS = {
+    "find_rules.py",
+    "logged_values.py",
+    "measure_threshold.py",
+    "order_job.py",
+    "suggest.py",
+    "suggestion_process.py",
+    "weigh_rules.py",
     "amqp_stream.py",
     "consume.py",
     "kafka_stream.py",

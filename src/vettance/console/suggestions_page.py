@@ -7,8 +7,8 @@ from vettance.console.page import ConsolePage, PageAnswer, View, Visit
 from vettance.console.rules_page import EDITORS
 from vettance.console.svg_charts import Curve, curve_chart
 from vettance.errors import NotFound, Refusal
-from vettance.suggestions.api import SUGGESTION_PREFIX
 from vettance.suggestions.suggestion_draft import EVERYTHING, changes_of, with_changes
+from vettance.suggestions.suggestion_order import SUGGESTION_PREFIX
 from vettance.wire.numbers import is_decimal
 
 PATH: Final = "/console/rules/suggestions"

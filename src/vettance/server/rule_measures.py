@@ -19,7 +19,8 @@ from vettance.quality.quality_parts import assemble_quality
 from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.schema import Schema
 from vettance.settings.settings import Settings
-from vettance.suggestions.api import SUGGESTION_PREFIX, SUGGESTION_PROCESS, SuggestionDoors
+from vettance.suggestions.api import SuggestionDoors
+from vettance.suggestions.suggestion_order import SUGGESTION_PREFIX, SUGGESTION_PROCESS
 from vettance.web.routing import Route
 
 #: What does a job in a process of its own, by what its id begins with.

@@ -12,17 +12,19 @@ from vettance.db.engine import Store
 from vettance.errors import Unprocessable
 from vettance.ids import IdSource
 from vettance.suggestions import sql
-from vettance.suggestions.suggestion_order import FRAUDS_MIN, SuggestionBody, SuggestionOrder, read_suggestion
+from vettance.suggestions.suggestion_order import (
+    FRAUDS_MIN,
+    SUGGESTION_PREFIX,
+    SuggestionBody,
+    SuggestionOrder,
+    read_suggestion,
+)
 from vettance.tenants.key_scope import KeyScope
 from vettance.web.routing import Call, Route, RouteReply, reached_by
 from vettance.wire.payload import Wire, decode, timestamp
 
 _TAG: Final = "Rules"
 _ROOT: Final = "/api/v1/rules/suggestions"
-#: What the ids of suggestions begin with.
-SUGGESTION_PREFIX: Final = "sug"
-#: What makes one.
-SUGGESTION_PROCESS: Final = "vettance.suggestions.suggestion_process"
 
 
 class SuggestionAccepted(Wire, frozen=True):

@@ -41,7 +41,7 @@ class LoggedDecision(NamedTuple):
     values: tuple[Any, ...]
 
 
-class _Layout(NamedTuple):
+class _LogShape(NamedTuple):
     """How the values are got of a version's records: `facts_of` reads what these lack, where they lack any.
 
     `pick` takes from what was read, the facts, the answers and the features, joined behind a None.
@@ -77,7 +77,7 @@ class LogReader:
 
     async def read(self, places: Numbers, wanted: WantedValues) -> AsyncIterator[list[LoggedDecision]]:
         """Yield decisions in the order of the log, some at a time."""
-        layouts: dict[int, _Layout] = {}
+        layouts: dict[int, _LogShape] = {}
         async for rows in self._rows(places, bodies=bool(wanted.facts)):
             found = []
             for row in rows:
@@ -116,7 +116,7 @@ def _facts_reader(names: Sequence[str], schema: Schema) -> FactsReader:
     return compiled.facts
 
 
-def _layout(active: ActiveRules | None, wanted: WantedValues, schema: Schema) -> _Layout:
+def _layout(active: ActiveRules | None, wanted: WantedValues, schema: Schema) -> _LogShape:
     recorded: tuple[str, ...] = active.compiled.fact_names if active is not None else ()
     counted: tuple[str, ...] = active.compiled.plan.aggregate_names if active is not None else ()
     # What was recorded counts: what a network file said then, a process without one cannot say.
@@ -128,10 +128,10 @@ def _layout(active: ActiveRules | None, wanted: WantedValues, schema: Schema) ->
     places += [answer_of.get(name, 0) for name in wanted.aggregates]
     places += [first + len(counted) + place for place in wanted.features]
     pick = operator.itemgetter(*places, 0, 0)  # Of one place, a getter gives no tuple.
-    return _Layout(_facts_reader(lacking, schema) if lacking else None, pick, (len(recorded), len(counted)))
+    return _LogShape(_facts_reader(lacking, schema) if lacking else None, pick, (len(recorded), len(counted)))
 
 
-def _values(row: Row, record: DecisionRecordData, layout: _Layout, wanted: WantedValues) -> tuple[Any, ...]:
+def _values(row: Row, record: DecisionRecordData, layout: _LogShape, wanted: WantedValues) -> tuple[Any, ...]:
     if (len(record.facts), len(record.answers)) != layout.lengths:
         raise ValueError("the record is of other rules")
     read: Facts = ()

@@ -29,7 +29,7 @@ def select_logged(tenant: str, seqs: Sequence[int], *, bodies: bool = True) -> S
     joined = " JOIN event ON event.id = decision.id" if bodies else ""
     return in_pieces(
         scoped(
-            DECISION.reading(EVENT),
+            DECISION.reading(EVENT) if bodies else DECISION,
             tenant,
             f"SELECT decision.seq, decision.id, {columns}, decision.record FROM decision{joined} "
             f"WHERE decision.tenant = ? AND decision.seq IN ({places}) ORDER BY decision.seq",

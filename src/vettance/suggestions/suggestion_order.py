@@ -13,6 +13,10 @@ KINDS: Final = ("rules", "threshold", "weights")
 FRAUDS_MIN: Final = 50
 _LOAD_MAX: Final = 1e9
 _ID_CHARS_MAX: Final = 200
+#: What the ids of suggestions begin with.
+SUGGESTION_PREFIX: Final = "sug"
+#: What makes one.
+SUGGESTION_PROCESS: Final = "vettance.suggestions.suggestion_process"
 
 
 class SuggestionOrder(msgspec.Struct, frozen=True):

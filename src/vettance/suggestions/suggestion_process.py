@@ -24,7 +24,7 @@ class SuggestionRequest(msgspec.Struct, frozen=True):
     order: SuggestionOrder
 
 
-class _Sayer:
+class _ProgressLines:
     """Says how far the work is, at most twice a second."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ async def main(data: str) -> None:
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=SuggestionRequest)
     async with open_store(data) as (store, _):
         try:
-            say({"result": await suggest(store, request.tenant, request.order, _Sayer().advance)})
+            say({"result": await suggest(store, request.tenant, request.order, _ProgressLines().advance)})
         except NoSuggestion as reason:
             say({"error": str(reason)})
         except Exception as error:

@@ -120,7 +120,7 @@ def _is_number(expression: Expression) -> bool:
 
 
 def with_part(expression: Expression, node: Compare, instead: Expression) -> Expression:
-    """Return a condition in which another expression stands wherever a comparison did."""
+    """Return a condition in which another expression takes the place of a comparison."""
     if isinstance(expression, Compare) and expression.text == node.text:
         return instead
     match expression:

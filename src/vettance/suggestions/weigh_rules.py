@@ -33,7 +33,7 @@ class _Alike(NamedTuple):
     lists: tuple[tuple[str, str, str], ...]
 
 
-class _Counted(NamedTuple):
+class _RuleCounts(NamedTuple):
     """Events that are alike by what decides, counted by their truths; those that are no fraud weighted."""
 
     counts: Counter[tuple[_Alike, int]]
@@ -88,7 +88,7 @@ def with_scores(ruleset: RuleSet, scores: Mapping[str, int]) -> RuleSet:
     return msgspec.structs.replace(ruleset, rules=tuple(rules))
 
 
-async def _count(reader: LogReader, log: LabelledLog, active: ActiveRules, advance: Advance) -> _Counted:
+async def _count(reader: LogReader, log: LabelledLog, active: ActiveRules, advance: Advance) -> _RuleCounts:
     sampled, weight = log.sample(REST_MAX)
     truths = dict(zip(sampled.places.tolist(), sampled.truths.tolist(), strict=True))
     place_of = {rule.id: place for place, rule in enumerate(active.ruleset.running)}
@@ -99,7 +99,7 @@ async def _count(reader: LogReader, log: LabelledLog, active: ActiveRules, advan
             if version is not None:
                 counts[_alike(one, version, place_of), truths[one.place]] += 1
         advance(len(found))
-    return _Counted(counts, weight)
+    return _RuleCounts(counts, weight)
 
 
 def _alike(one: LoggedDecision, version: ActiveRules, place_of: Mapping[str, int]) -> _Alike:
@@ -108,7 +108,7 @@ def _alike(one: LoggedDecision, version: ActiveRules, place_of: Mapping[str, int
     return _Alike(tuple(sorted(place for place in acted if place is not None)), tuple(one.record.lists))
 
 
-def _groups(counted: _Counted, places: Sequence[int]) -> FiredGroups:
+def _groups(counted: _RuleCounts, places: Sequence[int]) -> FiredGroups:
     """Put together events with the same rules, and leave out those that a list decided."""
     found: dict[tuple[int, ...], list[float]] = {}
     for (alike, truth), number in counted.counts.items():
@@ -128,7 +128,7 @@ def _groups(counted: _Counted, places: Sequence[int]) -> FiredGroups:
     return FiredGroups(acted, sums_of[:, 0], sums_of[:, 1])
 
 
-def _decide_both(counted: _Counted, before: RuleSet, after: RuleSet) -> tuple[JSON, JSON]:
+def _decide_both(counted: _RuleCounts, before: RuleSet, after: RuleSet) -> tuple[JSON, JSON]:
     """Decide every event by both rule sets; return how many were answered how, and how many otherwise."""
     sides = {
         name: {when: dict.fromkeys(LOWERCASE.values(), 0.0) for when in ("before", "after")}
