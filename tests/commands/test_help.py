@@ -72,11 +72,11 @@ def test_options_of_one_name_are_explained_alike() -> None:
         for option in command.params:
             if isinstance(option, click.Option) and not option.hidden:
                 helps.setdefault(option.opts[0], {}).setdefault(option.help, []).append(words)
-    # A stream of messages is no one object; places of a copy and versions of rules are no moments.
+    # A stream of messages is no one object; places of a copy, streams and versions of rules are no moments.
     others = {
-        "--json": {"webhooks listen"},
-        "--from": {"copy"},
-        "--to": {"copy", "rules diff", "rules rollback", "aml rollback"},
+        "--json": {"webhooks listen", "consume"},
+        "--from": {"copy", "consume"},
+        "--to": {"copy", "consume", "rules diff", "rules rollback", "aml rollback"},
     }
     for name in ("--data", "--json", "--force", "--from", "--to"):
         texts = {text for text, words in helps[name].items() if not set(words) & others.get(name, set())}

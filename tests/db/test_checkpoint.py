@@ -85,3 +85,17 @@ async def test_a_command_leaves_the_checkpoints_to_the_server(path: Path, served
         await asyncio.sleep(0.6)
         assert not FileLock(path).take()
     assert await served.write(use("ten_a", 1)) == [1]
+
+
+async def test_a_command_that_writes_much_lets_a_server_start(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vettance.db.checkpoint.INTERVAL_S", 0.02)
+    migrate(path)
+    async with await SqliteStore.open(path, writer="thread") as command:
+        for number in range(900):
+            await command.write(*decided(f"evt_{number:032x}", size=9000))
+        assert size(path) > 4 * 2**20  # It has moved what it wrote, since nobody else was there.
+        server = FileLock(path)
+        server.insist()
+        server.release()

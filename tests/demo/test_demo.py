@@ -46,7 +46,7 @@ def test_the_demo_decides_everything_and_says_what_it_caught(tmp_path: Path) -> 
     for words in (
         "p99",
         "Decision against the truth",
-        "account_takeover",
+        "takeover",
         "Most frequent reasons",
         "curl -s",
     ):

@@ -117,10 +117,21 @@ class Checkpointer:
                     sys.stderr.write(_line(str(error)))
 
     def _tick(self) -> None:
+        if self._lock.held:
+            self._move()
+        elif self._log_bytes() >= _LOG_BYTES_WORTH_MOVING and self._lock.take():
+            # A command that writes much while no server is there helps once, and lets go:
+            # the server that starts next needs the lock.
+            try:
+                self._mark = self._committer.begun
+                self._await_commit()
+                self._move()
+            finally:
+                self._mark = None
+                self._lock.release()
+
+    def _move(self) -> None:
         if self._mark is None:
-            worth_moving = self._lock.held or self._log_bytes() >= _LOG_BYTES_WORTH_MOVING
-            if not worth_moving or not self._lock.take():
-                return
             # The process that held the lock before may have moved
             # everything: only later commits are sure to be left.
             self._mark = self._committer.begun

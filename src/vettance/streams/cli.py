@@ -79,7 +79,7 @@ def _url_option(name: str, field: str, help_text: str, *, required: bool = False
     help="Events that may wait for their decisions before no more are fetched.",
 )
 @click.option("--drain", is_flag=True, help="End when nothing more comes and all is decided and sent.")
-@click.option("--json", "as_json", is_flag=True, help="Tell progress as a JSON object each second.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object on each line.")
 @data_option
 def consume(
     source: StreamAddress,
