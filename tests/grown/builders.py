@@ -152,7 +152,7 @@ COLD: Final = {
     "learning/sql.py:select_recent_bodies": "Asked once, when a tenant labels for the first time.",
     "learning/drift_sql.py:*": "A week is over, or a person asks; a tenant has some dozens of measurements.",
     "learning/model_change_sql.py:*": "People propose and approve; a tenant has a handful of open changes.",
-    "reviews/bulk_sql.py:*": "People ask, twenty times at most at once; pieces are read one by one, by their key.",
+    "reviews/bulk_sql.py:*": "People ask, twenty times at most; pieces are read one by one, by their key.",
     "streams/sql.py:*": "A consumer reads, in a process of its own, by names and by an index of what is due.",
     "suggestions/sql.py:*": "A suggestion reads the whole log, in a process of its own.",
     "learning/sql.py:select_newest_labels": "A person asks by a page.",
