@@ -31,9 +31,11 @@ def select_watched(tenant: str, after: int, limit: int) -> Statement:
 def select_alerts_of_rules(tenant: str, alerts: Sequence[str]) -> Statement:
     """(id,) of those of some alerts that rules raised."""
     places, args = in_list(alerts)
-    # By their origin SQLite would go through all alerts of the tenant.
-    text = f"SELECT id FROM aml_alert WHERE tenant = ? AND origin || '' = 'rule' AND id IN ({places})"
-    return scoped(AML_ALERT, tenant, text, args)
+    # By its tenant SQLite would go through all alerts; the plus has it look them up by their ids.
+    chosen = f"tenant = ? AND origin = 'rule' AND id IN ({places})"
+    return scoped(AML_ALERT, tenant, f"SELECT id FROM aml_alert WHERE +{chosen}", args)._replace(
+        postgres=scoped(AML_ALERT, tenant, f"SELECT id FROM aml_alert WHERE {chosen}", args)
+    )
 
 
 def select_case_steps(tenant: str, after: int, limit: int) -> Statement:
