@@ -7312,8 +7312,9 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "kind": "rules",
-                 *       "from": "2026-10-01T00:00:00Z"
+                 *       "kind": "threshold",
+                 *       "ruleId": "login-failures-customer",
+                 *       "precision": 0.9
                  *     }
                  */
                 "application/json": components["schemas"]["SuggestionBody"];

@@ -11,6 +11,7 @@ from vettance.aml.case import Resolution
 from vettance.aml.findings import judge
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.parties import OWN_MS
+from vettance.aml.quality.sql import select_alerts_of_rules
 from vettance.aml.sql import RULE_SETS
 from vettance.backtests import aml_backtest_sql as sql
 from vettance.backtests.raised_alerts import CaseEnd, RaisedAlerts
@@ -167,7 +168,7 @@ class AmlBacktest:
         asked = sorted({one.id for row in rows if row[4] != b"[]" for one in _alerts_of(row[4])})
         if not asked:
             return {}
-        found = await self._store.read(sql.select_alert_ends(self._tenant, asked))
+        found = await self._store.read(select_alerts_of_rules(self._tenant, asked))
         return {alert: (rule, resolution) for alert, rule, resolution in found}
 
     async def _watch(

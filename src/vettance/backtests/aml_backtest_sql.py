@@ -1,9 +1,7 @@
-"""What backtests of AML rules ask of the log of AML events, of alerts and of cases."""
+"""What backtests of AML rules ask of the log of AML events and of cases."""
 
-from collections.abc import Sequence
-
-from vettance.db.engine import Statement, in_list, in_pieces, scoped
-from vettance.db.tables import AML_ALERT, AML_CASE, AML_EVENT
+from vettance.db.engine import Statement, in_pieces, scoped
+from vettance.db.tables import AML_CASE, AML_EVENT
 
 
 def select_watched_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
@@ -22,17 +20,6 @@ def select_watched_log(tenant: str, after: int, since_ms: int, limit: int) -> St
 def count_events(tenant: str) -> Statement:
     """How many events a tenant has in the log."""
     return scoped(AML_EVENT, tenant, "SELECT COUNT(*) FROM aml_event WHERE tenant = ?")
-
-
-def select_alert_ends(tenant: str, alerts: Sequence[str]) -> Statement:
-    """(id, rule_id, resolution) of those of some alerts that rules raised."""
-    places, args = in_list(alerts)
-    read = "SELECT id, rule_id, resolution FROM aml_alert"
-    chosen = f"tenant = ? AND origin = 'rule' AND id IN ({places})"
-    # By its tenant SQLite would go through all alerts; the plus has it look them up by their ids.
-    return scoped(AML_ALERT, tenant, f"{read} WHERE +{chosen}", args)._replace(
-        postgres=scoped(AML_ALERT, tenant, f"{read} WHERE {chosen}", args)
-    )
 
 
 def select_case_ends(tenant: str, after: str, limit: int) -> Statement:

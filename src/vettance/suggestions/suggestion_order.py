@@ -45,7 +45,7 @@ def _load(value: float) -> float | None:
 class SuggestionBody(Wire, frozen=True):
     """What to suggest: `rules`, the `threshold` of a rule, or `weights`; of which events."""
 
-    EXAMPLE: ClassVar[JSON] = {"kind": "rules", "from": "2026-10-01T00:00:00Z"}
+    EXAMPLE: ClassVar[JSON] = {"kind": "threshold", "ruleId": "login-failures-customer", "precision": 0.9}
 
     kind: Annotated[
         str,

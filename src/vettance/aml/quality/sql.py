@@ -15,6 +15,7 @@ from vettance.db.tables import (
 from vettance.quality.sql import RuleCountTables
 
 _ALERTS: Final = 500  # Of one read.
+_SEQ_MAX: Final = 2**63 - 1
 #: The counts of AML rules.
 WATCHED_COUNTS: Final = RuleCountTables(AML_RULE_COUNT, AML_RULE_COUNTED, AML_RULE_LAST_HIT)
 
@@ -29,12 +30,25 @@ def select_watched(tenant: str, after: int, limit: int) -> Statement:
 
 
 def select_alerts_of_rules(tenant: str, alerts: Sequence[str]) -> Statement:
-    """(id,) of those of some alerts that rules raised."""
+    """(id, rule_id, resolution) of those of some alerts that rules raised."""
     places, args = in_list(alerts)
-    # By its tenant SQLite would go through all alerts; the plus has it look them up by their ids.
-    chosen = f"tenant = ? AND origin = 'rule' AND id IN ({places})"
-    return scoped(AML_ALERT, tenant, f"SELECT id FROM aml_alert WHERE +{chosen}", args)._replace(
-        postgres=scoped(AML_ALERT, tenant, f"SELECT id FROM aml_alert WHERE {chosen}", args)
+    # Left to themselves, both engines go through all alerts of the tenant. The plus keeps SQLite from its
+    # index; PostgreSQL looks up one id after the other.
+    return Statement(
+        "SELECT id, rule_id, resolution FROM aml_alert "
+        f"WHERE +tenant = ? AND origin = 'rule' AND id IN ({places})",
+        (tenant, *args),
+        tenant=tenant,
+        tables=AML_ALERT,
+        postgres=Statement(
+            "SELECT alert.id, alert.rule_id, alert.resolution FROM unnest(?::TEXT[]) AS wanted (id) "
+            "CROSS JOIN LATERAL (SELECT id, rule_id, resolution, origin FROM aml_alert "
+            "WHERE aml_alert.tenant = ? AND aml_alert.id = wanted.id LIMIT 1) AS alert "
+            "WHERE alert.origin = 'rule'",
+            (list(alerts), tenant),
+            tenant=tenant,
+            tables=AML_ALERT,
+        ),
     )
 
 
@@ -107,4 +121,11 @@ def select_newest_event(tenant: str) -> Statement:
 def select_newest_records(tenant: str, limit: int) -> Statement:
     """(record,) of the newest events of a tenant."""
     text = "SELECT record FROM aml_event WHERE tenant = ? ORDER BY seq DESC LIMIT ?"
-    return in_pieces(scoped(AML_EVENT, tenant, text, (limit,)))
+    # Given `tenant = ?`, PostgreSQL may read all events of the tenant and sort them.
+    rows = (
+        "SELECT record FROM aml_event WHERE (tenant, seq) <= (?, ?) AND tenant >= ? "
+        "ORDER BY tenant DESC, seq DESC LIMIT ?"
+    )
+    return in_pieces(scoped(AML_EVENT, tenant, text, (limit,)))._replace(
+        postgres=in_pieces(scoped(AML_EVENT, tenant, rows, (_SEQ_MAX, tenant, limit)))
+    )
