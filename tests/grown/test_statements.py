@@ -39,6 +39,9 @@ WHOLE = {
     "SELECT record FROM decision WHERE tenant >=": (
         "Only people ask. PostgreSQL sorts what it takes for a few rows until it counts them (ADR 69)."
     ),
+    "SELECT record FROM aml_event WHERE tenant >=": (
+        "Only people ask. PostgreSQL sorts what it takes for a few rows until it counts them (ADR 69)."
+    ),
     "CASE WHEN LENGTH(event.sent)": (
         "Asked once a minute. PostgreSQL sorts what it takes for a few rows until it counts them (ADR 69)."
     ),

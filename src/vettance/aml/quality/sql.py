@@ -15,7 +15,6 @@ from vettance.db.tables import (
 from vettance.quality.sql import RuleCountTables
 
 _ALERTS: Final = 500  # Of one read.
-_SEQ_MAX: Final = 2**63 - 1
 #: The counts of AML rules.
 WATCHED_COUNTS: Final = RuleCountTables(AML_RULE_COUNT, AML_RULE_COUNTED, AML_RULE_LAST_HIT)
 
@@ -121,11 +120,11 @@ def select_newest_event(tenant: str) -> Statement:
 def select_newest_records(tenant: str, limit: int) -> Statement:
     """(record,) of the newest events of a tenant."""
     text = "SELECT record FROM aml_event WHERE tenant = ? ORDER BY seq DESC LIMIT ?"
-    # Given `tenant = ?`, PostgreSQL may read all events of the tenant and sort them.
+    # Given `tenant = ?`, PostgreSQL may sort all of a tenant's, or scan the places of all tenants.
     rows = (
-        "SELECT record FROM aml_event WHERE (tenant, seq) <= (?, ?) AND tenant >= ? "
+        "SELECT record FROM aml_event WHERE tenant >= ? AND tenant <= ? "
         "ORDER BY tenant DESC, seq DESC LIMIT ?"
     )
     return in_pieces(scoped(AML_EVENT, tenant, text, (limit,)))._replace(
-        postgres=in_pieces(scoped(AML_EVENT, tenant, rows, (_SEQ_MAX, tenant, limit)))
+        postgres=in_pieces(scoped(AML_EVENT, tenant, rows, (tenant, limit)))
     )
