@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from random import Random
 from typing import Any
 
 import pytest
@@ -154,3 +155,36 @@ def test_what_was_done_before_this_page_counts_for_the_session_only() -> None:
     assert behaviour_of(arrived).interactions == 0
     assert behaviour_of(arrived).session_interactions == 61
     assert behaviour_of(event({"interactionCount": 0})).session_interactions == 0
+
+
+def test_pauses_drawn_evenly_or_by_a_bell_curve_are_told_from_the_rhythm_of_people() -> None:
+    rng = Random(5)
+    even = [rng.uniform(50, 200) for _ in range(60)]
+    bell = [rng.gauss(180, 60) for _ in range(60)]
+    person = [rng.lognormvariate(5, 0.45) for _ in range(60)]
+    drawn = read("keystroke_jitter", {"keystrokeIntervals": even})
+    assert drawn > 4
+    assert read("keystroke_jitter", {"keystrokeIntervals": [max(20.0, each) for each in bell]}) > 0
+    assert read("keystroke_jitter", {"keystrokeIntervals": person}) < -4
+    assert read("keystroke_gap_jitter", {"keystrokeGaps": even}) == pytest.approx(drawn)
+    assert read("keystroke_gap_jitter", {"keystrokeGaps": [-4, *even]}) is None
+    assert read("keystroke_jitter", {"keystrokeIntervals": even[:11]}) is None
+
+
+@pytest.mark.parametrize("intervals", [[0] * 40, [80] * 40, [0, 1e-300, 3e6] * 20, [5, *[0] * 20]])
+def test_pauses_without_a_shape_have_no_jitter(intervals: list[float]) -> None:
+    assert read("keystroke_jitter", {"keystrokeIntervals": intervals}) is None
+
+
+def test_half_of_the_intervals_being_equal_says_nothing_on_a_coarse_clock() -> None:
+    coarse = {"keystrokeIntervals": [200, 100, 200, 200, 300, 200, 200, 400, 200, 200]}
+    assert read("keystroke_spread", coarse) is None
+    assert read("keystroke_low_spread", coarse) is None
+    assert read("keystroke_spread", {"keystrokeIntervals": [100.2, 100, 99.9, 100.1, 100, 180.3]}) < 0.01
+    sixtieths = [round(steps * 1000 / 60, 1) for steps in (9, 10, 9, 9, 12, 9, 9, 9, 20)]
+    assert read("keystroke_spread", {"keystrokeIntervals": sixtieths}) is None
+
+
+def test_nine_tenths_of_the_keys_held_for_no_time_are_told() -> None:
+    assert read("dwell_high_ms", {"keystrokeDwells": [*[0.6] * 19, 90]}) == 0.6
+    assert read("dwell_high_ms", {"keystrokeDwells": [0, 100, 0, 0, 100, 0, 0, 100, 0, 0]}) == 100

@@ -29,7 +29,12 @@ HOLDERS = ("metadata", "customer", "customer.metadata", "signals", "signals.fiel
 #: One of these changes what is read of any member.
 VALUES: tuple[Any, ...] = (
     *(True, False, 7, -7, "7", "failed", "pos", "EUR", "KP", "out", "person", "cash", "2023-11-10T03:00:00Z"),
-    *("1950-02-03", [100, 140, 90, 160, 120], ["fr"], {"latitude": 1, "longitude": 2}),
+    *(
+        "1950-02-03",
+        [100, 140, 90, 160, 120, 210, 75, 130, 180, 95, 150, 310],
+        ["fr"],
+        {"latitude": 1, "longitude": 2},
+    ),
 )
 
 

@@ -12,6 +12,17 @@ from typing import Any, Final, NamedTuple
 from vettance.clock import HOUR_MS
 from vettance.decisions.browser import KEYSTROKES, NO_SIGNALS, signals_of
 from vettance.decisions.field_readers import bounded, once
+from vettance.decisions.typing_shape import (
+    is_coarse,
+    jitter,
+    log_deviation,
+    low_spread,
+    median,
+    middle_spread,
+    quantile,
+    range_of_middle,
+    spread,
+)
 from vettance.decisions.utc_offsets import shows_clock_of
 from vettance.decisions.value_domains import MEASURED
 from vettance.events.event import Event
@@ -33,14 +44,17 @@ class Behaviour(NamedTuple):
     keystroke_log_sd: float | None = None
     keystroke_spread: float | None = None
     keystroke_low_spread: float | None = None
+    keystroke_jitter: float | None = None
     dwell_count: float | None = None
     dwell_low_ms: float | None = None
     dwell_median_ms: float | None = None
+    dwell_high_ms: float | None = None
     dwell_cv: float | None = None
     keystroke_gap_count: float | None = None
     keystroke_gap_low_ms: float | None = None
     keystroke_gap_median_ms: float | None = None
     keystroke_gap_spread_ms: float | None = None
+    keystroke_gap_jitter: float | None = None
     keystroke_overlap: float | None = None
     press_count: float | None = None
     press_median_ms: float | None = None
@@ -69,16 +83,23 @@ _DOCS: Final = {
     "keystroke_median_ms": "Median interval between keystrokes in milliseconds.",
     "keystroke_min_ms": "Shortest interval between keystrokes in milliseconds.",
     "keystroke_log_sd": "Standard deviation of the natural logarithms of the intervals between keystrokes.",
-    "keystroke_spread": "Range of the middle half of the keystroke intervals, as a share of their median.",
-    "keystroke_low_spread": "How far the lowest tenth of keystroke intervals is below the median, a share.",
+    "keystroke_spread": "Range of the middle half of the keystroke intervals, as a share of their median; "
+    "unknown where the browser's clock is coarse.",
+    "keystroke_low_spread": "How far the lowest tenth of keystroke intervals is below the median, a share; "
+    "unknown where the browser's clock is coarse.",
+    "keystroke_jitter": "How much likelier the intervals are where a program draws pauses evenly or by a "
+    "bell curve than where a person types: natural logarithm; below 0 for most people.",
     "dwell_count": "How many times a key was held down and let go.",
     "dwell_low_ms": "Time below which a quarter of the keys were held down, in milliseconds.",
     "dwell_median_ms": "Median time that a key was held down, in milliseconds.",
+    "dwell_high_ms": "Time below which nine tenths of the keys were held down, in milliseconds.",
     "dwell_cv": "Spread of the times that keys were held down: standard deviation divided by mean.",
     "keystroke_gap_count": "How many gaps between one key's release and the next key's press were measured.",
     "keystroke_gap_low_ms": "Gap below which a quarter of these gaps lie, in milliseconds.",
     "keystroke_gap_median_ms": "Median gap from one key's release to the next key's press in milliseconds.",
-    "keystroke_gap_spread_ms": "Range of the middle half of these gaps in milliseconds.",
+    "keystroke_gap_spread_ms": "Range of the middle half of these gaps in milliseconds; "
+    "unknown where the browser's clock is coarse.",
+    "keystroke_gap_jitter": "The same as `keystroke_jitter` of these gaps; unknown where keys overlap.",
     "keystroke_overlap": "Share of these gaps that are negative: the next key went down first.",
     "press_count": "How many presses of mouse, pen or finger were measured.",
     "press_median_ms": "Median time that mouse, pen or finger was held down, in milliseconds.",
@@ -108,15 +129,15 @@ _READ_FROM: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         (
             *("keystroke_median_ms", "keystroke_min_ms", "keystroke_log_sd", "keystroke_spread"),
-            "keystroke_low_spread",
+            *("keystroke_low_spread", "keystroke_jitter"),
         ),
         KEYSTROKES,
     ),
-    **dict.fromkeys(("dwell_count", "dwell_low_ms", "dwell_median_ms", "dwell_cv"), _DWELLS),
+    **dict.fromkeys(("dwell_count", "dwell_low_ms", "dwell_median_ms", "dwell_high_ms", "dwell_cv"), _DWELLS),
     **dict.fromkeys(
         (
             *("keystroke_gap_count", "keystroke_gap_low_ms", "keystroke_gap_median_ms"),
-            *("keystroke_gap_spread_ms", "keystroke_overlap"),
+            *("keystroke_gap_spread_ms", "keystroke_gap_jitter", "keystroke_overlap"),
         ),
         _GAPS,
     ),
@@ -146,6 +167,8 @@ _READ_FROM: Final[Mapping[str, tuple[str, ...]]] = {
 _DOMAINS: Final = {
     "keystroke_gap_low_ms": ANYTHING,
     "keystroke_gap_median_ms": ANYTHING,
+    "keystroke_jitter": ANYTHING,
+    "keystroke_gap_jitter": ANYTHING,
     "keystroke_overlap": SHARE,
     "keystroke_low_spread": SHARE,
 }
@@ -173,47 +196,6 @@ def _numbers(signals: Mapping[str, Any], names: Sequence[str], lowest: float = 0
     return []
 
 
-def _median(ordered: Sequence[float]) -> float | None:
-    return ordered[len(ordered) // 2] if ordered else None
-
-
-def spread(values: Sequence[float]) -> float | None:
-    """Return standard deviation divided by mean; None for fewer than two values or a mean of 0."""
-    mean = math.fsum(values) / len(values) if values else 0.0
-    if len(values) < 2 or mean <= 0:
-        return None
-    return math.sqrt(math.fsum((item - mean) ** 2 for item in values) / len(values)) / mean
-
-
-def _middle_spread(ordered: Sequence[float]) -> float | None:
-    """Return the interquartile range divided by the median: a stall of the machine does not touch it."""
-    count = len(ordered)
-    if count < 4 or ordered[count // 2] <= 0:
-        return None
-    return (ordered[count * 3 // 4] - ordered[count // 4]) / ordered[count // 2]
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float | None:
-    return ordered[int(len(ordered) * share)] if ordered else None
-
-
-def _low_spread(ordered: Sequence[float]) -> float | None:
-    """Return how far the lowest tenth lies below the median, as its share: stalls only ever add time."""
-    count = len(ordered)
-    if count < 4 or ordered[count // 2] <= 0:
-        return None
-    return 1 - ordered[count // 10] / ordered[count // 2]
-
-
-def _log_deviation(values: Sequence[float]) -> float | None:
-    # An interval of 0 has no logarithm; below the resolution of a browser's clock, all are equal.
-    logs = [math.log(max(item, 0.1)) for item in values]
-    if len(logs) < 2:
-        return None
-    mean = math.fsum(logs) / len(logs)
-    return math.sqrt(math.fsum((item - mean) ** 2 for item in logs) / len(logs))
-
-
 @once
 def behaviour_of(event: Event) -> Behaviour:
     """Return what the signals of an event say of behaviour."""
@@ -222,25 +204,30 @@ def behaviour_of(event: Event) -> Behaviour:
         return _NOTHING
     intervals, dwells = sorted(_numbers(signals, KEYSTROKES)), sorted(_numbers(signals, _DWELLS))
     presses, gaps = sorted(_numbers(signals, _PRESSES)), sorted(_numbers(signals, _GAPS, -_INTERVAL_MS_MAX))
+    on_coarse_clock = is_coarse(intervals)
     fields, mouse = _object(signals, "fields"), _object(signals, "mouse")
     injected = [_number(fields, way) for way in ("inserted", "scripted", "silent")]
     return Behaviour(
-        keystroke_median_ms=_median(intervals),
+        keystroke_median_ms=median(intervals),
         keystroke_min_ms=min(intervals, default=None),
-        keystroke_log_sd=_log_deviation(intervals),
-        keystroke_spread=_middle_spread(intervals),
-        keystroke_low_spread=_low_spread(intervals),
+        keystroke_log_sd=log_deviation(intervals),
+        # On a coarse clock, half of anybody's intervals are equal.
+        keystroke_spread=None if on_coarse_clock else middle_spread(intervals),
+        keystroke_low_spread=None if on_coarse_clock else low_spread(intervals),
+        keystroke_jitter=jitter(intervals),
         dwell_count=float(len(dwells)) if dwells else None,
-        dwell_low_ms=_quantile(dwells, 0.25),
-        dwell_median_ms=_median(dwells),
+        dwell_low_ms=quantile(dwells, 0.25),
+        dwell_median_ms=median(dwells),
+        dwell_high_ms=quantile(dwells, 0.9),
         dwell_cv=spread(dwells),
         keystroke_gap_count=float(len(gaps)) if gaps else None,
-        keystroke_gap_low_ms=_quantile(gaps, 0.25),
-        keystroke_gap_median_ms=_median(gaps),
-        keystroke_gap_spread_ms=gaps[len(gaps) * 3 // 4] - gaps[len(gaps) // 4] if len(gaps) >= 4 else None,
+        keystroke_gap_low_ms=quantile(gaps, 0.25),
+        keystroke_gap_median_ms=median(gaps),
+        keystroke_gap_spread_ms=None if on_coarse_clock else range_of_middle(gaps),
+        keystroke_gap_jitter=jitter(gaps),
         keystroke_overlap=sum(each < 0 for each in gaps) / len(gaps) if gaps else None,
         press_count=float(len(presses)) if type(signals.get("pressDwells")) is list else None,
-        press_median_ms=_median(presses),
+        press_median_ms=median(presses),
         press_jumps=_number(signals, "jumpCount"),
         interactions=_number(signals, "interactionCount"),
         session_interactions=_greater(
