@@ -71,9 +71,9 @@ def is_coarse(ordered: Sequence[float]) -> bool:
     Of a program that waits for the same time, all intervals fall on one step of such a clock.
     """
     for step_ms in _COARSE_STEPS_MS:
-        steps = {round(each / step_ms) for each in ordered}
-        if len(steps) >= _STEPS_MIN and all(
-            abs(each - step_ms * round(each / step_ms)) <= _STEP_SLACK_MS for each in ordered
+        # Almost always the first values settle it.
+        if all(abs(each - step_ms * round(each / step_ms)) <= _STEP_SLACK_MS for each in ordered) and (
+            len({round(each / step_ms) for each in ordered}) >= _STEPS_MIN
         ):
             return True
     return False
@@ -94,10 +94,10 @@ def jitter(ordered: Sequence[float]) -> float | None:
         return None
     least = ordered[count // 2] * _ROLLOVER_SHARE
     values = [each if each > least else least for each in ordered]
-    logs = [math.log(each) for each in values]
-    mean_log, mean = math.fsum(logs) / count, math.fsum(values) / count
-    log_sd = math.sqrt(math.fsum((each - mean_log) ** 2 for each in logs) / count)
-    sd = math.sqrt(math.fsum((each - mean) ** 2 for each in values) / count)
+    logs = list(map(math.log, values))
+    mean_log, mean = sum(logs) / count, sum(values) / count
+    log_sd = math.dist(logs, [mean_log] * count) / math.sqrt(count)
+    sd = math.dist(values, [mean] * count) / math.sqrt(count)
     if log_sd < _SD_MIN or sd < _SD_MIN:
         return None
     # What all three have in common is left out: half the logarithm of 2 pi e.
