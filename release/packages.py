@@ -53,6 +53,8 @@ CLIENT = Package(
     {
         r"vettance_client/py\.typed": "the mark of a typed package",
         r"vettance_client/openapi\.json": "the API",
+        r"vettance_client/web/start\.js": "the script of pages",
+        r"vettance_client/django/templatetags/vettance\.py": "the tags of templates",
     },
 )
 

@@ -4,10 +4,11 @@ from typing import Literal
 
 from vettance_client import endpoints
 from vettance_client.async_methods import AsyncMethods
-from vettance_client.bodies import EventBody
+from vettance_client.bodies import EventBody, TokenBody
 from vettance_client.decision import Decision, decide_alone
 from vettance_client.endpoint import Endpoint, Repeat
 from vettance_client.errors import ApiError, NotReached, QuotaExceeded, UnreadableAnswer, VettanceError
+from vettance_client.models import TokenAnswer
 from vettance_client.sync_methods import Methods
 
 OnUnavailable = Literal["approve", "review", "deny", "raise"]
@@ -56,6 +57,11 @@ class Client(Methods):
             return decide_alone(_wanted(on_unavailable, error), error)
         return decision
 
+    def mint_token(self, body: TokenBody, *, deadline_s: float) -> TokenAnswer:
+        """Mint a token for a page as `create_token` does, within `deadline_s` with all attempts."""
+        minted: TokenAnswer = self._call(endpoints.CREATE_TOKEN, body=body, deadline_s=deadline_s)
+        return minted
+
 
 class AsyncClient(AsyncMethods):
     """A client that awaits its answers.
@@ -88,6 +94,11 @@ class AsyncClient(AsyncMethods):
         except VettanceError as error:
             return decide_alone(_wanted(on_unavailable, error), error)
         return decision
+
+    async def mint_token(self, body: TokenBody, *, deadline_s: float) -> TokenAnswer:
+        """Mint a token for a page as `create_token` does, within `deadline_s` with all attempts."""
+        minted: TokenAnswer = await self._call(endpoints.CREATE_TOKEN, body=body, deadline_s=deadline_s)
+        return minted
 
 
 def _check(deadline_ms: float | None, on_unavailable: str) -> None:
