@@ -23,6 +23,8 @@ NOBODY = {
     "version": "0",
     "step": "propose",
     "suggestion": "sug_" + "0" * 32,
+    "rule": "no-such-rule",
+    "backtest": "bkt_" + "0" * 32,
 }
 #: What a role may do by the table of the specification; the rest is refused with 403.
 READ_EVERYTHING = {"admin", "auditor"}

@@ -1,10 +1,10 @@
 """The doors of backtests: order one, look how far it is, cancel it."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
-import yaml
 
 from vettance import clock
 from vettance.aml.sql import RULE_SETS
@@ -19,6 +19,7 @@ from vettance.backtests.order_job import cancel_job, find_job, order_job
 from vettance.db.engine import Store
 from vettance.errors import Invalid, NotFound
 from vettance.ids import IdSource
+from vettance.rules.changed_document import with_changes
 from vettance.rules.gate import Context, examine
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import write_ruleset
@@ -157,14 +158,8 @@ class BacktestDoors:
         if not isinstance(rule_id, str) or not rule_id:
             raise Invalid("The request is not well-formed; see details.", {"rule.id": "is required"})
         rows = await self._store.read(self._kind.sets.select_active(tenant))
-        document = yaml.safe_load(rows[0][1] if rows else load_pack_text(self._kind.sets.pack))
-        rules = document.setdefault("rules", [])
-        known = next((one for one in rules if one.get("id") == rule_id), None)
-        if known is None:
-            rules.append(rule)
-        else:
-            known.update(rule)
-        return yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+        document = rows[0][1] if rows else load_pack_text(self._kind.sets.pack)
+        return await asyncio.to_thread(with_changes, document, [rule])
 
     async def show(self, call: Call) -> RouteReply:
         """GET /backtests/{backtestId}."""

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from vettance.console.page import Visit
+from vettance.console.rule_place import FRAUD, RULE_READERS
 
 
 class RuleValue(NamedTuple):
@@ -14,7 +15,7 @@ class RuleValue(NamedTuple):
 
 
 class RuleShown(NamedTuple):
-    """A rule as the page shows it."""
+    """A rule as the page shows it; `url` is its page, empty for those who may not see it."""
 
     id: str
     name: str
@@ -25,6 +26,7 @@ class RuleShown(NamedTuple):
     when: str
     values: tuple[RuleValue, ...]
     error: str
+    url: str
 
 
 class RulesShown(NamedTuple):
@@ -71,6 +73,7 @@ async def rules_shown(visit: Visit, record: dict[str, Any]) -> RulesShown:
                     for name in names
                 ),
                 result.get("error", ""),
+                FRAUD.url_of(result["ruleId"]) if visit.may(*RULE_READERS) else "",
             )
         )
     parts = {word: [one for one in shown if one.state == word] for word in ("fired", "shadow", "failed", "")}

@@ -7,7 +7,7 @@ import msgspec
 
 from vettance.audit.act import describe
 from vettance.console.page import ADMINS, ConsolePage, PageAnswer, View, Visit
-from vettance.console.rules_page import RULE_READERS
+from vettance.console.rule_place import RULE_READERS
 from vettance.console.svg_charts import Curve, curve_chart, share_mark
 from vettance.db.engine import Row
 from vettance.errors import Conflict, NotFound, Unprocessable

@@ -22,6 +22,7 @@ from vettance.console import (
     reports_page,
     reveal_page,
     review_forms,
+    rule_page,
     rules_page,
     screening_page,
     search_page,
@@ -67,6 +68,7 @@ _FILES: Final = (
     reports_page,
     reveal_page,
     rules_page,
+    rule_page,
 )
 
 PAGES: Final[tuple[ConsolePage, ...]] = tuple(page for file in _FILES for page in file.PAGES)

@@ -1,6 +1,6 @@
 """What pages are given to work with: the parts of the service that they show or change."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -16,6 +16,7 @@ from vettance.people.administer import UserAdministration
 from vettance.people.credentials import Credentials
 from vettance.people.provider_sign_in import ProviderSignIns
 from vettance.people.sign_in import SignIns
+from vettance.quality.quality_desk import QualityDesk
 from vettance.reviews.bulk_desk import BulkDesk
 from vettance.reviews.review_desk import ReviewDesk
 from vettance.tenants.keyring import KeyRing
@@ -26,8 +27,8 @@ class ConsoleParts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts; `keys` knows the tenants, `proxies` is how many of ours are in front.
 
     What pages change by themselves they write to `acts`, which keeps the audit log; `names_read` returns the
-    names of the values that the condition of a rule reads; `live_keys` says whether new keys are for
-    production.
+    names of the values that the condition of a rule reads; `quality` says by the kind of rules what each is
+    worth; `live_keys` says whether new keys are for production.
     """
 
     store: Store
@@ -47,6 +48,7 @@ class ConsoleParts(msgspec.Struct, frozen=True, kw_only=True):
     linker: EntityLinker
     neighbours: EntityNeighbours
     names_read: Callable[[str], tuple[str, ...]]
+    quality: Mapping[str, QualityDesk]
     provider: ProviderSignIns | None = None
     proxies: int = 0
     live_keys: bool = False

@@ -6,20 +6,15 @@ Fraud and AML rules have the same pages, which ask the same endpoints as a key d
 import asyncio
 import functools
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.rule_figures import SpanFigures, figures_of
+from vettance.console.rule_place import AML, APPROVERS, EDITORS, FRAUD, RULE_READERS, RulePlace
 from vettance.errors import Conflict, NotFound, Refusal
 from vettance.people.role import Role
 from vettance.rules.difference import change_lines, diff
-from vettance.rules.ruleset import RuleSet, RuleSetRefused, read_ruleset
-
-#: Who reads rules: everybody who works with what they say.
-RULE_READERS: Final = frozenset(Role) - {Role.VIEWER}
-#: Who writes them.
-EDITORS: Final = frozenset({Role.EDITOR, Role.ADMIN})
-#: Who puts them in force and takes them back.
-APPROVERS: Final = frozenset({Role.ADMIN})
+from vettance.rules.ruleset import Rule, RuleSet, RuleSetRefused, read_ruleset
 
 _SHOWN: Final = 50
 _NOTICES: Final = {
@@ -34,6 +29,12 @@ _STEPS: Final = {
     "proposed": ("approve", "activate", "reject"),
     "approved": ("activate", "reject"),
 }
+#: What the rules can be sorted by, besides their order in the document.
+_ORDERS: Final[dict[str, Callable[[SpanFigures, Rule], float]]] = {
+    "hits": lambda figures, rule: -figures.rules[rule.id].days.total if rule.id in figures.rules else 1,
+    "score": lambda _figures, rule: -rule.score,
+    "precision": lambda figures, rule: figures.precision_of(rule.id),
+}
 _VERBS: Final = {
     "propose": "Propose",
     "approve": "Approve",
@@ -42,42 +43,47 @@ _VERBS: Final = {
 }
 
 
-class RulePages(NamedTuple):
-    """One kind of rules: where its pages and its endpoints are, and what it is called."""
+class RulePages:
+    """The pages of one kind of rules."""
 
-    path: str
-    api: str
-    noun: str
+    def __init__(self, place: RulePlace) -> None:
+        self.place = place
 
     async def overview(self, visit: Visit) -> PageAnswer:
         """GET: the versions, and the rules in force."""
         asked = {"limit": _SHOWN, "cursor": visit.query.get("cursor")}
-        found, active = await asyncio.gather(
-            visit.ask("GET", self.api, asked), visit.ask("GET", f"{self.api}/active")
+        found, active, figures = await asyncio.gather(
+            visit.ask("GET", self.place.api, asked),
+            visit.ask("GET", f"{self.place.api}/active"),
+            figures_of(visit, self.place),
         )
-        ruleset = await _rules_in(active["resolved"])
+        ruleset = await rules_in(active["resolved"])
+        order = _ORDERS.get(visit.query.get("sort"))
         following = found.get("nextCursor")
         values = {
-            "place": self,
+            "place": self.place,
             "rows": found["data"],
             "total": found["total"],
-            "next": url_of(self.path, cursor=following) if following else "",
+            "next": url_of(self.place.path, cursor=following) if following else "",
             "active": active,
-            "rules": ruleset.rules,
+            "rules": sorted(ruleset.rules, key=lambda rule: order(figures, rule)) if order else ruleset.rules,
+            "sort": visit.query.get("sort") if order else "",
+            "figures": figures,
             "explore": ruleset.explore,
             "may_write": visit.may(*EDITORS),
             "may_approve": visit.may(*APPROVERS),
         }
-        return View("rules.html", values, title=self.noun)
+        return View("rules.html", values, title=self.place.noun)
 
     async def version(self, visit: Visit) -> PageAnswer:
         """GET: a version, what it changes, and the steps that can be taken."""
         one, active = await asyncio.gather(
-            visit.ask("GET", f"{self.api}/{visit.path['version']}"), visit.ask("GET", f"{self.api}/active")
+            visit.ask("GET", f"{self.place.api}/{visit.path['version']}"),
+            visit.ask("GET", f"{self.place.api}/active"),
         )
         against = visit.query.get("against")
-        other = await visit.ask("GET", f"{self.api}/{against}") if against.isdigit() else active
-        old, new = await asyncio.gather(_rules_in(other["resolved"]), _rules_in(one["resolved"]))
+        other = await visit.ask("GET", f"{self.place.api}/{against}") if against.isdigit() else active
+        old, new = await asyncio.gather(rules_in(other["resolved"]), rules_in(one["resolved"]))
         is_own = one["author"] == visit.signed.user_id
         steps = [
             (step, _VERBS[step])
@@ -85,7 +91,7 @@ class RulePages(NamedTuple):
             if visit.may(*_roles_of(step)) and not (step == "approve" and is_own)
         ]
         values = {
-            "place": self,
+            "place": self.place,
             "one": one,
             "other": other,
             "lines": change_lines(diff(old, new)) if one["version"] != other["version"] else [],
@@ -102,23 +108,23 @@ class RulePages(NamedTuple):
             raise NotFound
         if not visit.may(*_roles_of(step)):
             raise Conflict("An administrator takes this step.", "another_role")
-        root = f"{self.api}/{version}"
+        root = f"{self.place.api}/{version}"
         if step == "approve" and (await visit.ask("GET", root))["author"] == visit.signed.user_id:
             raise Conflict("Somebody else than their author approves rules.", "second_person_needed")
         await visit.ask("POST", f"{root}/{step}", body={"note": visit.form.get("note")})
-        return visit.redirect(f"{self.path}/versions/{version}", notice=_NOTICES[step])
+        return visit.redirect(f"{self.place.path}/versions/{version}", notice=_NOTICES[step])
 
     async def roll_back(self, visit: Visit) -> PageAnswer:
         """POST: take earlier rules back into force."""
         to = visit.form.get("to")
         body = {"to": int(to)} if to.isascii() and to.isdigit() and len(to) < 10 else {}
-        made = await visit.ask("POST", f"{self.api}/rollback", body=body)
-        return visit.redirect(f"{self.path}/versions/{made['version']}", notice="rules-active")
+        made = await visit.ask("POST", f"{self.place.api}/rollback", body=body)
+        return visit.redirect(f"{self.place.path}/versions/{made['version']}", notice="rules-active")
 
     async def edit(self, visit: Visit) -> PageAnswer:
         """GET: the editor, with the document of a version, else of the one in force."""
         version = visit.query.get("version")
-        one = await visit.ask("GET", f"{self.api}/{version if version.isdigit() else 'active'}")
+        one = await visit.ask("GET", f"{self.place.api}/{version if version.isdigit() else 'active'}")
         return self._editor(one["document"], "", None, one["version"])
 
     async def check(self, visit: Visit) -> PageAnswer:
@@ -134,18 +140,18 @@ class RulePages(NamedTuple):
         document, note = _text(visit), visit.form.get("note")
         body = {"document": document, "note": note, "propose": visit.form.get("then") == "propose"}
         try:
-            made = await visit.ask("POST", self.api, body=body)
+            made = await visit.ask("POST", self.place.api, body=body)
         except Refusal as refused:
             if refused.status not in (400, 422):
                 raise
             found = await self._checked(visit, document)
             return self._editor(document, note, found, visit.form.get("base"), refused)
         notice = "rules-proposed" if body["propose"] else "rules-drafted"
-        return visit.redirect(f"{self.path}/versions/{made['version']}", notice=notice)
+        return visit.redirect(f"{self.place.path}/versions/{made['version']}", notice=notice)
 
     async def _checked(self, visit: Visit, document: str) -> Any:
         try:
-            return await visit.ask("POST", f"{self.api}/check", body={"document": document})
+            return await visit.ask("POST", f"{self.place.api}/check", body={"document": document})
         except Refusal as refused:
             if refused.status != 400:
                 raise
@@ -155,7 +161,7 @@ class RulePages(NamedTuple):
         self, document: str, note: str, found: Any, base: Any, refused: Refusal | None = None
     ) -> View:
         values = {
-            "place": self,
+            "place": self.place,
             "document": document,
             "note": note,
             "found": found,
@@ -168,15 +174,15 @@ class RulePages(NamedTuple):
 
     def table(self) -> tuple[ConsolePage, ...]:
         """The rows of the table of pages."""
-        one = f"{self.path}/versions/{{version}}"
+        one = f"{self.place.path}/versions/{{version}}"
         return (
-            ConsolePage("GET", self.path, RULE_READERS, self.overview),
+            ConsolePage("GET", self.place.path, RULE_READERS, self.overview),
             ConsolePage("GET", one, RULE_READERS, self.version),
             ConsolePage("POST", f"{one}/{{step}}", EDITORS, self.take_step),
-            ConsolePage("POST", f"{self.path}/rollback", APPROVERS, self.roll_back),
-            ConsolePage("GET", f"{self.path}/edit", EDITORS, self.edit),
-            ConsolePage("POST", f"{self.path}/check", EDITORS, self.check),
-            ConsolePage("POST", f"{self.path}/save", EDITORS, self.save),
+            ConsolePage("POST", f"{self.place.path}/rollback", APPROVERS, self.roll_back),
+            ConsolePage("GET", f"{self.place.path}/edit", EDITORS, self.edit),
+            ConsolePage("POST", f"{self.place.path}/check", EDITORS, self.check),
+            ConsolePage("POST", f"{self.place.path}/save", EDITORS, self.save),
         )
 
 
@@ -189,7 +195,7 @@ def _roles_of(step: str) -> frozenset[Role]:
     return EDITORS if step == "propose" else APPROVERS
 
 
-async def _rules_in(document: str) -> RuleSet:
+async def rules_in(document: str) -> RuleSet:
     """Read a whole document; one that is broken, or that this version cannot read, has no rules."""
     read: Callable[[str], RuleSet] = _read
     return await asyncio.to_thread(read, document)
@@ -203,6 +209,4 @@ def _read(document: str) -> RuleSet:
         return RuleSet(name="")
 
 
-FRAUD: Final = RulePages("/console/rules", "/api/v1/rulesets", "Rules")
-AML: Final = RulePages("/console/rules/aml", "/api/v1/aml/rulesets", "AML rules")
-PAGES: Final = (*FRAUD.table(), *AML.table())
+PAGES: Final = (*RulePages(FRAUD).table(), *RulePages(AML).table())

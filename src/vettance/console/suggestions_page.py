@@ -1,13 +1,16 @@
 """Suggestions: what labels speak for, ordered, watched, and made a draft of by one button."""
 
+import asyncio
 from typing import Any, Final
 
 from vettance.backtests.sql import job_of, select_newest
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit
-from vettance.console.rules_page import EDITORS
+from vettance.console.refusal_words import refusal_words
+from vettance.console.rule_place import EDITORS, FRAUD
 from vettance.console.svg_charts import Curve, curve_chart
 from vettance.errors import NotFound, Refusal
-from vettance.suggestions.suggestion_draft import EVERYTHING, changes_of, with_changes
+from vettance.rules.changed_document import with_changes
+from vettance.suggestions.suggestion_draft import EVERYTHING, changes_of
 from vettance.suggestions.suggestion_order import SUGGESTION_PREFIX
 from vettance.wire.numbers import is_decimal
 
@@ -37,15 +40,12 @@ async def _page(visit: Visit, refused: Refusal | None = None) -> View:
         "version": active["version"],
         "rule_id": visit.form.get("rule_id"),
         "curves": _curves(one["result"]) if one and one["result"] else [],
-        "message": "" if refused is None else " ".join([refused.message, *_said(refused)]),
+        "message": refusal_words(refused),
+        "place": FRAUD,
         "under_way": one is not None and one["state"] in ("queued", "running"),
     }
     status = refused.status if refused is not None else 200
     return View("suggestions.html", values, title="Suggestions", status=status)
-
-
-def _said(refused: Refusal) -> list[str]:
-    return [f"{name}: {said}." for name, said in refused.details.items() if name != "reason"]
 
 
 def _curves(result: Any) -> list[Any]:
@@ -111,7 +111,7 @@ async def draft(visit: Visit) -> PageAnswer:
         raise NotFound from None
     active = await visit.ask("GET", f"{_RULES}/active")
     body = {
-        "document": with_changes(active["document"], changes),
+        "document": await asyncio.to_thread(with_changes, active["document"], changes),
         "note": f"Suggested from labels: {_KINDS[result['kind']].lower()} ({suggestion})",
         "propose": False,
     }

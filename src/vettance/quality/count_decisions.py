@@ -67,7 +67,7 @@ class DecisionLogs:
     async def newest(self, tenant: str, limit: int) -> list[RuleInputRecord]:
         """Return the records of the newest decisions, of those that can be read."""
         records: list[RuleInputRecord] = []
-        for (stored,) in await self._store.read(sql.select_newest_records(tenant, limit)):
+        for _, stored in await self._store.read(sql.select_newest_records(tenant, limit)):
             try:
                 records.append(record_of(stored))
             except ValueError:

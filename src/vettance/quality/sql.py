@@ -197,15 +197,18 @@ def select_newest_decision(tenant: str) -> Statement:
 
 
 def select_newest_records(tenant: str, limit: int) -> Statement:
-    """(record,) of the newest decisions of a tenant."""
+    """(id, record) of the newest decisions of a tenant, newest first."""
     newest = scoped(
-        DECISION, tenant, "SELECT record FROM decision WHERE tenant = ? ORDER BY seq DESC LIMIT ?", (limit,)
+        DECISION,
+        tenant,
+        "SELECT id, record FROM decision WHERE tenant = ? ORDER BY seq DESC LIMIT ?",
+        (limit,),
     )
     # Given `tenant = ?`, PostgreSQL may sort all of a tenant's, or scan the places of all tenants.
     rows = scoped(
         DECISION,
         tenant,
-        "SELECT record FROM decision WHERE tenant >= ? AND tenant <= ? "
+        "SELECT id, record FROM decision WHERE tenant >= ? AND tenant <= ? "
         "ORDER BY tenant DESC, seq DESC LIMIT ?",
         (tenant, limit),
     )

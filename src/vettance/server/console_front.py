@@ -5,6 +5,7 @@ from vettance.console.app import Console
 from vettance.console.masking import ValueTokens
 from vettance.console.page_table import PageTable
 from vettance.console.parts import ConsoleParts
+from vettance.console.rule_place import AML, FRAUD
 from vettance.history.entity_neighbours import EntityNeighbours
 from vettance.history.statistics import DecisionCounter
 from vettance.people.administer import UserAdministration
@@ -58,6 +59,9 @@ def with_console(service: Service, behind: Asgi) -> Asgi:
         linker=service.linker,
         neighbours=EntityNeighbours(service.store, service.finder),
         names_read=service.explainer.conditions.names,
+        quality=dict(
+            zip((FRAUD.kind, AML.kind), (one.desk for one in service.measures.quality), strict=True)
+        ),
         proxies=settings.proxies,
         live_keys=settings.environment is Environment.PRODUCTION,
     )

@@ -1,9 +1,7 @@
-"""Makes a draft of a suggestion: the document in force with the members of rules added or changed."""
+"""What a suggestion changes: the members of the rules that its draft adds or replaces."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
-
-import yaml
+from collections.abc import Sequence
+from typing import Final
 
 from vettance.wire.payload import JSON
 
@@ -35,17 +33,3 @@ def _some(changes: Sequence[JSON | None]) -> list[JSON]:
     if not found:
         raise LookupError("there is no such suggestion")
     return found
-
-
-def with_changes(document: str, changes: Sequence[Mapping[str, Any]]) -> str:
-    """Return a document in which rules have other members, or which has further rules."""
-    members = yaml.safe_load(document) or {}
-    rules = members.get("rules") or []
-    known = {rule.get("id"): rule for rule in rules}
-    for change in changes:
-        if change["id"] in known:
-            known[change["id"]].update(change)
-        else:
-            rules.append(dict(change))
-    members["rules"] = rules
-    return yaml.safe_dump(members, sort_keys=False, allow_unicode=True, width=108)

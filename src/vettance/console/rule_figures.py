@@ -1,0 +1,105 @@
+"""What rules are worth, for their pages: the figures of the endpoint, and a line of their days."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from markupsafe import Markup
+
+from vettance.clock import DAY_MS
+from vettance.console.page import Visit
+from vettance.console.rule_place import RulePlace
+from vettance.console.svg_charts import ChartPoint, sparkline, time_series
+from vettance.quality.rule_counts import DAY_S, HITS, SHADOW
+from vettance.rules.rule import RuleSetRefused
+
+#: As long as the span of the endpoint.
+_DAYS: Final = 30
+REMARKS: Final = {
+    "never_hits": "never fires",
+    "always_hits": "fires for nearly everything",
+    "covered_by_others": "never fires alone",
+    "fails": "fails",
+}
+
+
+class RuleDays(NamedTuple):
+    """How often a rule fired on each day, the oldest first, and when the first day begins (Unix seconds)."""
+
+    begin_s: int
+    counts: Sequence[int]
+
+    @property
+    def total(self) -> int:
+        """How often in all."""
+        return sum(self.counts)
+
+
+class RuleFigures(NamedTuple):
+    """What one rule did in the last 30 days. `answer` is what the endpoint says of it."""
+
+    answer: Mapping[str, Any]
+    days: RuleDays
+    spark: Markup
+    precision: str
+    remarks: Sequence[str]
+
+
+class SpanFigures(NamedTuple):
+    """What all rules did; `gone` are those that fired and are in force no more."""
+
+    answer: Mapping[str, Any]
+    rules: Mapping[str, RuleFigures]
+    gone: Sequence[str]
+
+    def precision_of(self, rule_id: str) -> float:
+        """Return the precision of a rule; more than 1 where labels say nothing of it."""
+        found = self.rules.get(rule_id)
+        share = found.answer["precision"] if found is not None else None
+        return float(share["value"]) if share is not None else 2.0
+
+
+async def figures_of(visit: Visit, place: RulePlace) -> SpanFigures:
+    """Return what the rules of a kind did in the last 30 days."""
+    end_s = visit.now_ms // 1000 // DAY_S * DAY_S + DAY_S
+    begin_s = end_s - _DAYS * DAY_S
+    desk, span = visit.parts.quality[place.kind], (begin_s * 1000, end_s * 1000)
+    try:
+        answer = await visit.ask("GET", f"{place.rules}/quality")
+    except RuleSetRefused:
+        return SpanFigures({"complete": True}, {}, ())  # This version cannot read the rules in force.
+    hits, shadow = await asyncio.gather(
+        desk.days(visit.tenant.id, HITS, *span), desk.days(visit.tenant.id, SHADOW, *span)
+    )
+    rules = {}
+    for one in answer["rules"]:
+        counted = [each.get(one["ruleId"], {}) for each in (hits, shadow)]
+        counts = [sum(each.get(day, 0) for each in counted) for day in range(begin_s, end_s, DAY_S)]
+        rules[one["ruleId"]] = _figures(visit, place, one, RuleDays(begin_s, counts))
+    gone = [one["ruleId"] for one in answer["rules"] if one["mode"] == "gone"]
+    return SpanFigures(answer, rules, gone)
+
+
+def _figures(visit: Visit, place: RulePlace, one: Mapping[str, Any], days: RuleDays) -> RuleFigures:
+    if place.is_fraud:
+        right, wrong = one["fraud"], one["legit"]
+    else:
+        right, wrong = one["alerts"]["trueMatches"], one["alerts"]["falsePositives"]
+    text = f"Hits a day in {_DAYS} days, {days.total} in all, {max(days.counts)} at most"
+    return RuleFigures(
+        one,
+        days,
+        sparkline(days.counts, text) if days.total else Markup(),
+        visit.show.interval(right, right + wrong),
+        [REMARKS.get(word, word) for word in one["remarks"]],
+    )
+
+
+def days_chart(visit: Visit, days: RuleDays) -> Markup:
+    """Return the days of a rule as a line."""
+    points = [
+        ChartPoint(visit.show.label((days.begin_s + place * DAY_S) * 1000, DAY_MS // 1000), count)
+        for place, count in enumerate(days.counts)
+    ]
+    text = f"Hits on each of {len(points)} days, {days.total} in all"
+    return time_series(points, (), text, visit.show.number(max(days.counts)))

@@ -1,0 +1,143 @@
+"""The page of a rule: as written, its figures, newest hits, history, tests, snoozes and changes, by role."""
+
+import re
+
+import pytest
+
+from tests.console.visitor import Visitor, visitor_of
+from tests.live import Caller, Service, ask_store
+
+PATH = "/console/rules"
+RULES = """extends: default
+rules:
+  - id: big
+    name: A big payment
+    when: metadata.amount > 900
+    score: 40
+    reason: BIG_PAYMENT
+    explanation: It is more than usual.
+    tests:
+      - {name: fires, event: {eventName: payment.attempt, metadata: {amount: 901}}, fires: true}
+      - {name: rests, event: {eventName: payment.attempt, metadata: {amount: 899}}, fires: false}
+  - id: edit
+    name: Called like a page
+    when: metadata.amount > 901
+    score: 1
+    reason: CALLED_LIKE_A_PAGE
+    explanation: A rule may have any id.
+    mode: shadow
+"""
+
+
+class RuleDesk:
+    """A tenant with a rule of its own in two versions, with decisions and a label."""
+
+    def __init__(self, service: Service, folder: str) -> None:
+        self.service = service
+        self.caller = Caller(service, *service.new_tenant("Rule pages"))
+        for number, text in enumerate((RULES, RULES.replace("score: 40", "score: 45"))):
+            file = service.data / f"{folder}-{number}.yaml"
+            file.write_text(text)
+            note = ("--note", f"Note {number}", "--json")
+            made = service.cli("rules", "push", str(file), "--tenant", self.caller.id, *note)
+            self.found = made["version"]
+        service.wait_for(lambda: self._pay(950)["ruleVersion"]["version"] == str(self.found), seconds=10)
+        self.decisions = [self._pay(amount)["correlationIds"]["eventId"] for amount in (950, 1000, 20)]
+        self.caller.post(f"/api/v1/feedback/decision/{self.decisions[0]}", {"label": "FRAUD"})
+        self.editor, self.analyst = (
+            visitor_of(service, self.caller.id, role) for role in ("editor", "analyst")
+        )
+
+    def _pay(self, amount: int) -> dict[str, object]:
+        body = {"eventName": "payment.attempt", "metadata": {"amount": amount, "currency": "EUR"}}
+        answer: dict[str, object] = self.caller.post("/api/v1/decisions/evaluate", body).json
+        return answer
+
+
+@pytest.fixture(scope="module")
+def desk(service: Service) -> RuleDesk:
+    return RuleDesk(service, "rule-pages")
+
+
+def test_the_page_shows_the_rule_its_hits_with_labels_and_its_history(desk: RuleDesk) -> None:
+    page = desk.analyst.get(f"{PATH}/big")
+    assert page.status == 200
+    assert "metadata.amount &gt; 900" in page.text
+    for decision, is_hit in zip(desk.decisions, (True, True, False), strict=True):
+        assert (f'href="/console/decisions/{decision}"' in page.text) is is_hit
+    assert ">fraud<" in page.text
+    assert f"Version {desk.found} changed it" in page.words
+    assert "score 40 → 45" in page.words
+    assert "Note 1" in page.words
+    assert "added it" in page.words
+    assert 'class="picture"' in page.text
+    assert f'href="{PATH}/edit"' not in page.text
+    assert f'href="{PATH}/big"' in desk.analyst.get(PATH).text
+    assert f'href="{PATH}/big"' in desk.analyst.get(f"/console/decisions/{desk.decisions[0]}").text
+
+
+def test_a_rule_that_is_called_like_a_page_has_one(desk: RuleDesk) -> None:
+    assert f'href="{PATH}/%65dit"' in desk.analyst.get(PATH).text
+    page = desk.analyst.get(f"{PATH}/%65dit")
+    assert "Called like a page" in page.words
+    assert "without effect" in page.words
+
+
+def test_no_rule_and_a_rule_of_another_tenant_are_not_found(desk: RuleDesk, service: Service) -> None:
+    assert desk.editor.get(f"{PATH}/none").status == 404
+    other = visitor_of(service, service.new_tenant("Others")[0], "editor")
+    assert other.get(f"{PATH}/big").status == 404
+    assert desk.editor.get(f"{PATH}/aml/velocity-burst").status == 403  # The product is off.
+
+
+def test_a_rule_is_snoozed_and_acts_again(desk: RuleDesk) -> None:
+    fields = {"rule": "big", "type": "CUSTOMER", "value": "c-quiet", "expiry": "7d", "reason": "Known"}
+    assert desk.analyst.submit("/console/profile", f"{PATH}/snoozes", **fields).status == 403
+    assert desk.editor.submit(f"{PATH}/big", f"{PATH}/snoozes", **fields).status == 303
+    page = desk.analyst.get(f"{PATH}/big")
+    assert "c-quiet" in page.words
+    assert "Known" in page.words
+    assert "/snoozes/" not in page.text
+    end = re.search(rf"{PATH}/snoozes/snz_\w+/end", desk.editor.get(f"{PATH}/big").text)
+    assert end is not None
+    assert desk.editor.submit(f"{PATH}/big", end[0], rule="big").status == 303
+    assert "c-quiet" not in desk.analyst.get(f"{PATH}/big").words
+    refused = desk.editor.submit(f"{PATH}/big", f"{PATH}/snoozes", **fields | {"type": "IP", "value": "<b>"})
+    assert refused.status == 422
+    assert "is no value of the type IP" in refused.words
+    assert 'value="&lt;b&gt;"' in refused.text
+
+
+def test_a_change_is_proposed_as_the_document_with_one_member_changed(desk: RuleDesk) -> None:
+    now = {"rule": "big", "score": "45", "rollout": "100", "mode": "active", "when": "metadata.amount > 900"}
+    same = desk.editor.submit(f"{PATH}/big", f"{PATH}/changes", **now, then="draft")
+    assert (same.status, "Nothing is different" in same.words) == (422, True)
+    bad = desk.editor.submit(f"{PATH}/big", f"{PATH}/changes", **now | {"score": "many"}, then="propose")
+    assert bad.status == 422
+    made = desk.editor.submit(f"{PATH}/big", f"{PATH}/changes", **now | {"score": "55"}, then="propose")
+    assert made.status == 303, made.words
+    page = desk.editor.get(made.location)
+    assert "proposed" in page.words
+    assert "score 45 → 55" in page.words
+    assert "extends: default" in page.text
+
+
+def test_the_tests_of_a_rule_are_run(desk: RuleDesk) -> None:
+    page = desk.editor.get(f"{PATH}/big?tests=run")
+    assert page.text.count("</svg>passed") == 2
+    assert "</svg>passed" not in desk.analyst.get(f"{PATH}/big?tests=run").text
+
+
+def test_a_damaged_record_is_passed_over(desk: RuleDesk, service: Service) -> None:
+    broken, kept = desk.decisions[1], desk.decisions[0]
+    hexed = "'\\x7b'::bytea" if "VETTANCE_DATABASE_URL" in service.env else "x'7b'"
+    ask_store(
+        service.data,
+        service.env,
+        f"UPDATE decision SET record = {hexed} WHERE id = '{broken}' RETURNING id",
+    )
+    page: Visitor = desk.analyst
+    shown = page.get(f"{PATH}/big")
+    assert shown.status == 200
+    assert f'href="/console/decisions/{broken}"' not in shown.text
+    assert f'href="/console/decisions/{kept}"' in shown.text
