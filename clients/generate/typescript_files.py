@@ -23,7 +23,8 @@ def write_typescript(endpoints: list[Endpoint], document: Path, package: Path) -
         )
     subprocess.run(
         [str(generator), str(document.resolve()), "--output", str((source / "schema.ts").resolve()),
-         "--root-types", "--root-types-no-schema-prefix", "--default-non-nullable", "false"],
+         "--root-types", "--root-types-no-schema-prefix", "--default-non-nullable", "false",
+         "--empty-objects-unknown"],  # Free members such as `metadata` take anything.
         cwd=home, check=True, capture_output=True, text=True,
     )  # fmt: skip
     text = "\n".join(_methods(endpoints))

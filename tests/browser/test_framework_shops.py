@@ -12,7 +12,7 @@ from tests.clients.framework_shops import PASSWORD, FrameworkShop, shop_tenant
 from tests.clients.three_clients import TYPESCRIPT
 from tests.live import Caller, Service
 
-FRAMEWORKS = ("django", "fastapi")
+FRAMEWORKS = ("django", "fastapi", "express")
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.live import Caller, Service, started
 from vettance_client.testing import StandIn
 
 pytestmark = pytest.mark.timeout(240)
-FRAMEWORKS = ("django", "fastapi")
+FRAMEWORKS = ("django", "fastapi", "express")
 
 
 @pytest.fixture(scope="module")

@@ -1458,7 +1458,7 @@ export interface components {
             state: components["schemas"]["AlertState"];
             resolution: components["schemas"]["Resolution"] | null;
             events: number;
-            figures: Record<string, never>;
+            figures: Record<string, unknown>;
             createdAt: string;
             lastEventAt: string;
         };
@@ -1472,7 +1472,7 @@ export interface components {
             /** @default null */
             document?: string | null;
             /** @default null */
-            rule?: Record<string, never> | null;
+            rule?: Record<string, unknown> | null;
             /**
              * @description Event time, Unix seconds or ISO 8601; all events when left out.
              * @default null
@@ -1532,14 +1532,14 @@ export interface components {
              */
             location?: unknown;
             /** @default null */
-            metadata?: Record<string, never> | null;
+            metadata?: Record<string, unknown> | null;
             /** @default null */
-            custom_fields?: Record<string, never> | null;
+            custom_fields?: Record<string, unknown> | null;
             /**
              * @description Legacy; kept as `metadata.payload`.
              * @default null
              */
-            payload?: Record<string, never> | null;
+            payload?: Record<string, unknown> | null;
         };
         /**
          * AmlQualityAnswer
@@ -1648,7 +1648,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
-            result: Record<string, never> | null;
+            result: Record<string, unknown> | null;
             error: string | null;
         };
         /**
@@ -1661,7 +1661,7 @@ export interface components {
             /** @default null */
             document?: string | null;
             /** @default null */
-            rule?: Record<string, never> | null;
+            rule?: Record<string, unknown> | null;
             /**
              * @description Event time, Unix seconds or ISO 8601; all events when left out.
              * @default null
@@ -1714,7 +1714,7 @@ export interface components {
             occurredAt: string;
             alertIds: string[];
             ruleIds: string[];
-            event: Record<string, never>;
+            event: Record<string, unknown>;
         };
         /**
          * CasePage
@@ -1840,9 +1840,9 @@ export interface components {
             /** @default null */
             deviceId?: string | null;
             /** @default null */
-            payload?: Record<string, never> | null;
+            payload?: Record<string, unknown> | null;
             /** @default null */
-            sdkSignals?: Record<string, never> | null;
+            sdkSignals?: Record<string, unknown> | null;
         };
         /**
          * CollectCategory
@@ -1898,7 +1898,7 @@ export interface components {
             /** @default null */
             email?: string | null;
             /** @default null */
-            metadata?: Record<string, never> | null;
+            metadata?: Record<string, unknown> | null;
         };
         /**
          * CustomerEntryBody
@@ -1960,7 +1960,7 @@ export interface components {
          */
         DecisionDetail: {
             id: string;
-            inputs: Record<string, never>;
+            inputs: Record<string, unknown>;
             outputs: components["schemas"]["Outputs"];
             linkedEntities: components["schemas"]["LinkedEntities"];
             feedback: components["schemas"]["FeedbackAnswer"][];
@@ -2084,7 +2084,7 @@ export interface components {
             /** @default null */
             fingerprint?: string | null;
             /** @default null */
-            metadata?: Record<string, never> | null;
+            metadata?: Record<string, unknown> | null;
         };
         /**
          * DeviceEntryBody
@@ -2209,7 +2209,7 @@ export interface components {
         ErrorMember: {
             code: string;
             message: string;
-            details: Record<string, never>;
+            details: Record<string, unknown>;
         };
         /**
          * EventAlert
@@ -2269,18 +2269,18 @@ export interface components {
              */
             occurredAt?: string | number | null;
             /** @default null */
-            metadata?: Record<string, never> | null;
+            metadata?: Record<string, unknown> | null;
             /** @default null */
-            custom_fields?: Record<string, never> | null;
+            custom_fields?: Record<string, unknown> | null;
             /** @default null */
-            payload?: Record<string, never> | null;
+            payload?: Record<string, unknown> | null;
         };
         /**
          * EventPage
          * @description A page of events, each as `GET /events/{id}` answers it.
          */
         EventPage: {
-            data: Record<string, never>[];
+            data: Record<string, unknown>[];
             total: number;
             page: number;
             limit: number;
@@ -2406,7 +2406,7 @@ export interface components {
             jobId: string;
             status: string;
             eventId: string | null;
-            error: Record<string, never> | null;
+            error: Record<string, unknown> | null;
         };
         /**
          * Label
@@ -2546,7 +2546,7 @@ export interface components {
             mode: string;
             createdAt: string;
             /** @description The rows and frauds it was made from and their span, what was measured of it on the newest frauds, and what served before. The list leaves the plots out. */
-            card: Record<string, never>;
+            card: Record<string, unknown>;
         };
         /**
          * ModelContribution
@@ -2965,7 +2965,7 @@ export interface components {
             test: string;
             passed: boolean;
             message: string | null;
-            saw: Record<string, never>;
+            saw: Record<string, unknown>;
         };
         /**
          * RuleVersion
@@ -3127,7 +3127,7 @@ export interface components {
             /** @default null */
             page?: components["schemas"]["PageBody"] | null;
             /** @default null */
-            signals?: Record<string, never> | null;
+            signals?: Record<string, unknown> | null;
         };
         /**
          * SnoozeAnswer
@@ -3300,7 +3300,7 @@ export interface components {
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
-            result: Record<string, never> | null;
+            result: Record<string, unknown> | null;
             error: string | null;
         };
         /**
@@ -5538,7 +5538,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": Record<string, unknown>;
                 };
             };
             401: components["responses"]["Unauthorized"];
