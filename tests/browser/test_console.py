@@ -19,7 +19,8 @@ CHECK = f"""axe.run(document, {{runOnly: [{RULES}]}}).then((found) => found.viol
 PAGES = (
     *("", "queue", "decisions", "lists", "aml/alerts", "aml/cases", "aml/screen", "reports", "webhooks"),
     *("settings", "settings/users", "audit", "profile", "second-factor/set-up", "search?q=nothing"),
-    "models",
+    *("models", "queue/bulk", "rules", "rules/aml", "rules/edit", "rules/suggestions", "rules/versions/2"),
+    *("rules/large", "rules/aml/high-risk-large", "rules/backtests", "rules/aml/backtests"),
 )
 #: Compressed bytes of everything that a page loads.
 WEIGHT_MAX = 150_000
@@ -32,9 +33,17 @@ def desk(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
     service.cli("tenant", "set", caller.id, "--aml", "on", "--json")
     for one in caller.get("/api/v1/reviews?state=open").json["data"]:
         caller.post(f"/api/v1/reviews/{one['decisionId']}/settle", {"outcome": "approve"})
-    roles = ("analyst", "lead", "admin", "auditor")
+    roles = ("analyst", "lead", "editor", "admin", "auditor")
     make_user(service, "day@example.com", caller.id, *roles)
     return caller
+
+
+def sign_in(page: Any, service: Service) -> None:
+    page.goto(f"{service.base_url}/console/sign-in")
+    page.fill("#field-email", "day@example.com")
+    page.fill("#field-password", PASSWORD)
+    page.click("button.primary")
+    page.wait_for_url("**/console/")
 
 
 @pytest.fixture
@@ -45,11 +54,7 @@ def page(browser: Any, service: Service, desk: Caller) -> Iterator[Any]:
     page.on("console", lambda message: page.said.append(message.text) if message.type == "error" else None)
     page.asked = []
     page.on("request", lambda request: page.asked.append(request.url))
-    page.goto(f"{service.base_url}/console/sign-in")
-    page.fill("#field-email", "day@example.com")
-    page.fill("#field-password", PASSWORD)
-    page.click("button.primary")
-    page.wait_for_url("**/console/")
+    sign_in(page, service)
     yield page
     context.close()
 
@@ -83,16 +88,60 @@ def test_a_device_is_blocked_from_a_decision(page: Any, service: Service, desk: 
     assert page.locator("svg.graph").count() == 1
 
 
+@pytest.fixture(scope="module")
+def full_pages(browser: Any, service: Service, desk: Caller) -> list[str]:
+    """Make what has a page only once it is there; returns these pages: changes tried, a request in bulk."""
+    found = []
+    context = browser.new_context()
+    page = context.new_page()
+    sign_in(page, service)
+    sent = {"eventName": "transfer.sent", "customer": {"externalId": "c-axe"}, "externalEventId": "axe"}
+    money = {"amount": 12_000, "currency": "EUR", "direction": "out", "counterpartyCountry": "KP"}
+    body = {**sent, "metadata": {**money, "counterpartyId": "x-axe"}}
+    service.wait_for(lambda: desk.post("/api/v1/aml/events", body).status == 200, seconds=10)
+    found.append("aml/events/axe")
+    for rule in ("large", "aml/call-for-action"):
+        page.goto(f"{service.base_url}/console/rules/{rule}")
+        page.fill("#field-score", "1")
+        page.click("text=Try on the last 30 days")
+        page.wait_for_url("**/backtests/**")
+        page.wait_for_selector("progress", state="detached", timeout=100_000)
+        found.append(page.url.partition("/console/")[2].partition("?")[0])
+        page.wait_for_selector("text=Events that would be answered otherwise")
+    for number in range(51):
+        held(desk, 150, customer={"externalId": f"bulk-{number}"})
+    page.goto(f"{service.base_url}/console/queue/bulk?choose=1")
+    page.check("input[value=approve]")
+    page.fill("#bulk-note", "Our own tests.")
+    page.click("text=Ask to settle")
+    page.wait_for_url(lambda url: "/bulk/" in url)
+    found.append("queue/bulk?choose=1")
+    found.append(page.url.partition("/console/")[2].partition("?")[0])
+    page.goto(f"{service.base_url}/console/rules/suggestions")
+    page.fill("#field-rule_id", "large")
+    page.fill("#field-load", "10")
+    page.click("text=Draw its curve")
+    page.wait_for_selector("text=completed", timeout=100_000)
+    found.append(page.url.partition("/console/")[2])
+    service.cli("tenant", "set", desk.id, "--rule-approval", "on")
+    page.goto(f"{service.base_url}/console/models")
+    page.select_option("select[name=mode]", "active")
+    page.click("text=Save")
+    page.wait_for_selector("text=Proposed: it takes effect")
+    context.close()
+    return found
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing_and_nothing_comes_from_elsewhere(
-    browser: Any, page: Any, service: Service, desk: Caller, theme: str
+    browser: Any, page: Any, service: Service, desk: Caller, full_pages: list[str], theme: str
 ) -> None:
     decision = held(desk, 250)
     state = page.context.storage_state()
     # axe is put into the page from outside, which the page's own policy would forbid.
     checked = browser.new_context(storage_state=state, color_scheme=theme, bypass_csp=True)
     other = checked.new_page()
-    for path in (*PAGES, f"decisions/{decision}"):
+    for path in (*PAGES, f"decisions/{decision}", f"decisions/{decision}?replay=on", *full_pages):
         url = f"{service.base_url}/console/{path}"
         page.said.clear()
         page.goto(url)

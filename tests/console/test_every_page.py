@@ -24,6 +24,7 @@ NOBODY = {
     "step": "propose",
     "suggestion": "sug_" + "0" * 32,
     "rule": "no-such-rule",
+    "event": "no-such-event",
     "backtest": "bkt_" + "0" * 32,
 }
 #: What a role may do by the table of the specification; the rest is refused with 403.

@@ -169,7 +169,7 @@ class AmlBacktest:
         if not asked:
             return {}
         found = await self._store.read(select_alerts_of_rules(self._tenant, asked))
-        return {alert: (rule, resolution) for alert, rule, resolution in found}
+        return {alert: (rule, resolution) for alert, rule, resolution, _ in found}
 
     async def _watch(
         self, row: Row, span: tuple[int, int], known: dict[str, tuple[str, str | None]]

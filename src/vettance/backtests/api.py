@@ -9,6 +9,7 @@ import msgspec
 from vettance import clock
 from vettance.aml.sql import RULE_SETS
 from vettance.backtests.backtest_job import (
+    BACKTEST_PREFIX,
     AmlBacktestBody,
     BacktestBody,
     BacktestJob,
@@ -26,10 +27,7 @@ from vettance.rules.ruleset import write_ruleset
 from vettance.rules.sql import DECIDING, RuleSets
 from vettance.tenants.key_scope import KeyScope
 from vettance.web.routing import Call, Route, RouteReply, reached_by
-from vettance.wire.payload import JSON, Wire, decode, timestamp
-
-#: What the ids of backtests begin with.
-BACKTEST_PREFIX: Final = "bkt"
+from vettance.wire.payload import JSON, Wire
 
 
 class BacktestKind(NamedTuple):
@@ -179,18 +177,4 @@ class BacktestDoors:
 
 
 def _answer(job: BacktestJob, now_ms: int) -> BacktestAnswer:
-    return BacktestAnswer(
-        backtest_id=job.id,
-        state=job.state.value,
-        progress=round(job.progress, 4),
-        seconds_left=job.left_s(now_ms),
-        created_at=timestamp(job.created_at_ms),
-        started_at=_moment(job.started_at_ms),
-        ended_at=_moment(job.ended_at_ms),
-        result=None if job.result is None else decode(job.result),
-        error=job.error,
-    )
-
-
-def _moment(at_ms: int | None) -> str | None:
-    return None if at_ms is None else timestamp(at_ms)
+    return BacktestAnswer(backtest_id=job.id, **job.members(now_ms))

@@ -9,8 +9,10 @@ import msgspec
 
 from vettance.rules.gate import DOCUMENT_BYTES_MAX
 from vettance.wire.body import how, read_body
-from vettance.wire.payload import JSON, Faults, Wire, read_moment
+from vettance.wire.payload import JSON, Faults, Wire, decode, read_moment, timestamp
 
+#: What the ids of backtests begin with.
+BACKTEST_PREFIX: Final = "bkt"
 #: Events that would be decided otherwise, shown with the result.
 SAMPLES: Final = 50
 #: Later than anything happens.
@@ -69,6 +71,23 @@ class BacktestJob(msgspec.Struct, frozen=True):
         if self.state is not JobState.RUNNING or self.started_at_ms is None or self.progress <= 0:
             return None
         return round((now_ms - self.started_at_ms) / 1000 * (1 - self.progress) / self.progress)
+
+    def members(self, now_ms: int) -> dict[str, Any]:
+        """Return what endpoints answer of a job of any kind: how far it is, and what came of it."""
+        return {
+            "state": self.state.value,
+            "progress": round(self.progress, 4),
+            "seconds_left": self.left_s(now_ms),
+            "created_at": timestamp(self.created_at_ms),
+            "started_at": _timestamp(self.started_at_ms),
+            "ended_at": _timestamp(self.ended_at_ms),
+            "result": None if self.result is None else decode(self.result),
+            "error": self.error,
+        }
+
+
+def _timestamp(at_ms: int | None) -> str | None:
+    return None if at_ms is None else timestamp(at_ms)
 
 
 def _share(value: float) -> float | None:

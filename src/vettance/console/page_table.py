@@ -6,7 +6,9 @@ from typing import Final
 from vettance.console import (
     aml_case_page,
     aml_cases_page,
+    aml_event_page,
     audit_page,
+    backtests_page,
     bulk_page,
     decision_page,
     decisions_page,
@@ -63,12 +65,14 @@ _FILES: Final = (
     bulk_page,
     aml_cases_page,
     aml_case_page,
+    aml_event_page,
     screening_page,
     webhooks_page,
     reports_page,
     reveal_page,
     rules_page,
     rule_page,
+    backtests_page,
 )
 
 PAGES: Final[tuple[ConsolePage, ...]] = tuple(page for file in _FILES for page in file.PAGES)

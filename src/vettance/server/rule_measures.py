@@ -6,7 +6,8 @@ from vettance.aml.aml_rule_context import aml_context
 from vettance.aml.features import aml_schema
 from vettance.aml.monitor import Monitor
 from vettance.aml.quality.assemble_aml_quality import assemble_aml_quality
-from vettance.backtests.api import AML_BACKTESTS, BACKTEST_PREFIX, BacktestDoors
+from vettance.backtests.api import AML_BACKTESTS, BacktestDoors
+from vettance.backtests.backtest_job import BACKTEST_PREFIX
 from vettance.backtests.run_backtests import BACKTEST_PROCESS, BacktestRunner
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import RuleCache

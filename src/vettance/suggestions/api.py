@@ -21,7 +21,7 @@ from vettance.suggestions.suggestion_order import (
 )
 from vettance.tenants.key_scope import KeyScope
 from vettance.web.routing import Call, Route, RouteReply, reached_by
-from vettance.wire.payload import Wire, decode, timestamp
+from vettance.wire.payload import Wire
 
 _TAG: Final = "Rules"
 _ROOT: Final = "/api/v1/rules/suggestions"
@@ -131,19 +131,5 @@ class SuggestionDoors:
 
 
 def _answer(job: BacktestJob, now_ms: int) -> SuggestionAnswer:
-    return SuggestionAnswer(
-        suggestion_id=job.id,
-        kind=msgspec.json.decode(job.order, type=SuggestionOrder).kind,
-        state=job.state.value,
-        progress=round(job.progress, 4),
-        seconds_left=job.left_s(now_ms),
-        created_at=timestamp(job.created_at_ms),
-        started_at=_moment(job.started_at_ms),
-        ended_at=_moment(job.ended_at_ms),
-        result=None if job.result is None else decode(job.result),
-        error=job.error,
-    )
-
-
-def _moment(at_ms: int | None) -> str | None:
-    return None if at_ms is None else timestamp(at_ms)
+    kind = msgspec.json.decode(job.order, type=SuggestionOrder).kind
+    return SuggestionAnswer(suggestion_id=job.id, kind=kind, **job.members(now_ms))

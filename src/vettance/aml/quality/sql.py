@@ -29,19 +29,20 @@ def select_watched(tenant: str, after: int, limit: int) -> Statement:
 
 
 def select_alerts_of_rules(tenant: str, alerts: Sequence[str]) -> Statement:
-    """(id, rule_id, resolution) of those of some alerts that rules raised."""
+    """(id, rule_id, resolution, case_id) of those of some alerts that rules raised."""
     places, args = in_list(alerts)
     # Left to themselves, both engines go through all alerts of the tenant. The plus keeps SQLite from its
     # index; PostgreSQL looks up one id after the other.
     return Statement(
-        "SELECT id, rule_id, resolution FROM aml_alert "
+        "SELECT id, rule_id, resolution, case_id FROM aml_alert "
         f"WHERE +tenant = ? AND origin = 'rule' AND id IN ({places})",
         (tenant, *args),
         tenant=tenant,
         tables=AML_ALERT,
         postgres=Statement(
-            "SELECT alert.id, alert.rule_id, alert.resolution FROM unnest(?::TEXT[]) AS wanted (id) "
-            "CROSS JOIN LATERAL (SELECT id, rule_id, resolution, origin FROM aml_alert "
+            "SELECT alert.id, alert.rule_id, alert.resolution, alert.case_id "
+            "FROM unnest(?::TEXT[]) AS wanted (id) "
+            "CROSS JOIN LATERAL (SELECT id, rule_id, resolution, case_id, origin FROM aml_alert "
             "WHERE aml_alert.tenant = ? AND aml_alert.id = wanted.id LIMIT 1) AS alert "
             "WHERE alert.origin = 'rule'",
             (list(alerts), tenant),
