@@ -5,7 +5,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: site dist oidc-provider screenshots clients typescript chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
+.PHONY: catalogue site dist oidc-provider screenshots clients typescript chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
 help:  ## List the targets
 	@grep -E '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -69,6 +69,9 @@ chromium:
 	  && echo "Installing chromium for the browser tests (once)…" \
 	  && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
 	  || echo "WARNING: no chromium here, so the browser tests will be left out"
+
+catalogue: $(READY)  ## Collect what the console says for translators, into src/vettance/console/locale/en.po
+	$(BIN)/python -m vettance.console.collect_words
 
 screenshots: $(READY) chromium  ## Take the pictures of docs/console.md anew (BENCH_ARGS="--every FOLDER": every page, two widths)
 	$(BIN)/python bench screenshots $(BENCH_ARGS)

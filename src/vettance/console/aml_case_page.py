@@ -17,6 +17,7 @@ from vettance.console.page import (
 )
 from vettance.console.review_forms import names_of
 from vettance.console.svg_money import MoneyFlow, draw_money
+from vettance.console.words import Words
 from vettance.errors import Conflict
 from vettance.wire.payload import encode
 
@@ -26,9 +27,9 @@ _SHOWN: Final = 100
 _DIGITS_MAX: Final = 9
 PATH: Final = f"{CASES}/{{id}}"
 _RESOLUTIONS: Final = (
-    ("FALSE_POSITIVE", "False alarm"),
-    ("TRUE_MATCH", "True: report it"),
-    ("ESCALATED", "Escalated"),
+    ("FALSE_POSITIVE", Words("False alarm")),
+    ("TRUE_MATCH", Words("True: report it")),
+    ("ESCALATED", Words("Escalated")),
 )
 
 

@@ -3,12 +3,17 @@
 from typing import Any, Final
 
 from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.words import Words
 
 ALERTS: Final = "/console/aml/alerts"
 CASES: Final = "/console/aml/cases"
 SEVERITIES: Final = tuple((word, word.capitalize()) for word in ("critical", "high", "medium", "low"))
-_ALERT_STATES: Final = (("OPEN", "Open"), ("CLOSED", "Closed"))
-_CASE_STATES: Final = (("OPEN", "Open"), ("PENDING", "Waits for a second officer"), ("CLOSED", "Closed"))
+_ALERT_STATES: Final = (("OPEN", Words("Open")), ("CLOSED", Words("Closed")))
+_CASE_STATES: Final = (
+    ("OPEN", Words("Open")),
+    ("PENDING", Words("Waits for a second officer")),
+    ("CLOSED", Words("Closed")),
+)
 _SHOWN: Final = 50
 #: Figures that are elsewhere on the page.
 _SAID: Final = ("ruleId", "ruleName", "screening")
@@ -27,7 +32,7 @@ async def alerts(visit: Visit) -> PageAnswer:
         "severities": SEVERITIES,
         "page": pages(visit, ALERTS, asked, found, "alerts"),
     }
-    return View("aml_alerts.html", values, title="Alerts")
+    return View("aml_alerts.html", values, title=Words("Alerts"))
 
 
 async def cases(visit: Visit) -> PageAnswer:
@@ -43,7 +48,7 @@ async def cases(visit: Visit) -> PageAnswer:
         "severities": SEVERITIES,
         "page": pages(visit, CASES, asked, found, "cases"),
     }
-    return View("aml_cases.html", values, title="Cases")
+    return View("aml_cases.html", values, title=Words("Cases"))
 
 
 def pages(

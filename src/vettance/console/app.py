@@ -234,13 +234,17 @@ class Console:
             disposition = ("content-disposition", f'attachment; filename="{answer.name}"')
             return 200, answer.content, _encoded((("content-type", answer.content_type), disposition))
         try:
-            content = await render(answer.template, page_values(answer, visit, self._pages))
+            content = await self._render(answer, visit)
         except Exception as error:
             if answer.status == InternalError.status:
                 raise
             answer = self._refuse(visit, error)
-            content = await render(answer.template, page_values(answer, visit, self._pages))
+            content = await self._render(answer, visit)
         return answer.status, content, [_HTML, *_encoded(answer.headers)]
+
+    async def _render(self, answer: View, visit: Visit) -> bytes:
+        values = page_values(answer, visit, self._pages)
+        return await render(answer.template, values, values["language"])
 
 
 class ForeignForm(Refusal):

@@ -5,6 +5,7 @@ from typing import Any, Final
 from vettance.audit.chain import KeptEntry
 from vettance.audit.read_log import described, entries_of, find_fault, newest_of
 from vettance.console.page import OVERSEERS, ConsolePage, Download, PageAnswer, View, Visit, url_of
+from vettance.console.words import Words
 from vettance.wire.payload import encode
 
 PATH: Final = "/console/audit"
@@ -32,7 +33,7 @@ async def audit(visit: Visit) -> PageAnswer:
             "next": url_of(PATH, **filters, before=following) if following else "",
         },
     }
-    return View("audit.html", values, title="Audit log")
+    return View("audit.html", values, title=Words("Audit log"))
 
 
 async def verify(visit: Visit) -> PageAnswer:
@@ -41,7 +42,7 @@ async def verify(visit: Visit) -> PageAnswer:
     if fault is None:
         return visit.redirect(PATH, notice="verified")
     values = {"entries": [], "actor": "", "action": "", "fault": fault, "page": {"words": ""}}
-    return View("audit.html", values, title="Audit log")
+    return View("audit.html", values, title=Words("Audit log"))
 
 
 async def export(visit: Visit) -> PageAnswer:

@@ -16,6 +16,7 @@ from vettance.console.page import (
 )
 from vettance.console.queue_page import queue_rows
 from vettance.console.review_forms import BULK, QUEUE, ask_in_bulk, names_of, settle_each, settlement_of
+from vettance.console.words import Words
 from vettance.db.engine import bounded_key
 from vettance.errors import NotFound, Unprocessable
 from vettance.ids import is_id
@@ -31,10 +32,10 @@ _TEXT_CHARS_MAX: Final = 1_024
 _SCORE_MAX: Final = 100
 #: The conditions by which reviews are chosen: name in the address, label of the field, and words for people.
 CONDITIONS: Final = (
-    ("reason", "Reason code", "gave the reason {}"),
-    ("customer", "Customer", "are of the customer {}"),
-    ("minScore", "Score from", "score at least {}"),
-    ("maxScore", "Score to", "score at most {}"),
+    ("reason", Words("Reason code"), "gave the reason {}"),
+    ("customer", Words("Customer"), "are of the customer {}"),
+    ("minScore", Words("Score from"), "score at least {}"),
+    ("maxScore", Words("Score to"), "score at most {}"),
 )
 
 
@@ -54,7 +55,7 @@ async def requests(visit: Visit) -> PageAnswer:
         "queue_url": QUEUE,
         "bulk_url": BULK,
     }
-    return View("bulk_requests.html", values, title="Reviews in bulk")
+    return View("bulk_requests.html", values, title=Words("Reviews in bulk"))
 
 
 async def request_page(visit: Visit) -> PageAnswer:
@@ -76,7 +77,7 @@ async def request_page(visit: Visit) -> PageAnswer:
         "live": {"id": LIVE_ID, "url": f"{BULK}/{found.id}", "every": _EVERY} if runs else None,
         "bulk_url": BULK,
     }
-    return View("bulk_request.html", values, title="Bulk request")
+    return View("bulk_request.html", values, title=Words("Bulk request"))
 
 
 async def ask(visit: Visit) -> PageAnswer:

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from vettance.console.page import Visit
+from vettance.console.words import Words
 
 PATH: Final = "/console/decisions"
 
@@ -23,28 +24,33 @@ class DecisionFilter(NamedTuple):
 FILTERS: Final = (
     DecisionFilter(
         "decision",
-        "Decision",
+        Words("Decision"),
         "decision is",
-        options=(("approve", "Approve"), ("review", "Review"), ("deny", "Deny")),
+        options=(("approve", Words("Approve")), ("review", Words("Review")), ("deny", Words("Deny"))),
     ),
     DecisionFilter(
         "riskLevel",
-        "Risk level",
+        Words("Risk level"),
         "risk level is",
-        options=(("low", "Low"), ("medium", "Medium"), ("high", "High"), ("critical", "Critical")),
+        options=(
+            ("low", Words("Low")),
+            ("medium", Words("Medium")),
+            ("high", Words("High")),
+            ("critical", Words("Critical")),
+        ),
     ),
-    DecisionFilter("minScore", "Score from", "score is at least", input="number"),
-    DecisionFilter("maxScore", "Score to", "score is at most", input="number"),
-    DecisionFilter("customer", "Customer (id or e-mail)", "customer is", kind="customer"),
-    DecisionFilter("device", "Device (id or fingerprint)", "device is", kind="device"),
+    DecisionFilter("minScore", Words("Score from"), "score is at least", input="number"),
+    DecisionFilter("maxScore", Words("Score to"), "score is at most", input="number"),
+    DecisionFilter("customer", Words("Customer (id or e-mail)"), "customer is", kind="customer"),
+    DecisionFilter("device", Words("Device (id or fingerprint)"), "device is", kind="device"),
     DecisionFilter("ip", "IP address", "IP is", kind="ip"),
-    DecisionFilter("country", "Country", "country is"),
-    DecisionFilter("sessionId", "Session", "session is", kind="session"),
-    DecisionFilter("search", "Holds the text", "holds", kind="text"),
-    DecisionFilter("from", "From", "evaluated from", input="datetime-local"),
-    DecisionFilter("to", "To", "evaluated before", input="datetime-local"),
+    DecisionFilter("country", Words("Country"), "country is"),
+    DecisionFilter("sessionId", Words("Session"), "session is", kind="session"),
+    DecisionFilter("search", Words("Holds the text"), "holds", kind="text"),
+    DecisionFilter("from", Words("From"), "evaluated from", input="datetime-local"),
+    DecisionFilter("to", Words("To"), "evaluated before", input="datetime-local"),
 )
-SORTS: Final = (("evaluatedAt", "Newest first"), ("riskScore", "Highest score first"))
+SORTS: Final = (("evaluatedAt", Words("Newest first")), ("riskScore", Words("Highest score first")))
 
 
 class FilterChip(NamedTuple):

@@ -13,6 +13,7 @@ from vettance.console.other_answers import other_answers, recomputed
 from vettance.console.page import READERS, WORKERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.review_forms import review_shown, undo_shown
 from vettance.console.svg_charts import share_mark
+from vettance.console.words import Words
 from vettance.webhooks.sql import Delivery, select_deliveries_about
 
 _EVENTS_SHOWN: Final = 8
@@ -21,11 +22,11 @@ _FEATURES_SHOWN: Final = 8
 _MESSAGE_MS: Final = 5_000
 
 KINDS: Final = (
-    ("customer", "Customer"),
-    ("device", "Device"),
-    ("ip", "IP address"),
-    ("email", "E-mail"),
-    ("session", "Session"),
+    ("customer", Words("Customer")),
+    ("device", Words("Device")),
+    ("ip", Words("IP address")),
+    ("email", Words("E-mail")),
+    ("session", Words("Session")),
 )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from vettance.console.decision_filters import FILTERS, PATH, SORTS, chosen_filters
 from vettance.console.page import READERS, ConsolePage, View, Visit, segment
+from vettance.console.words import Words
 
 
 async def decisions(visit: Visit) -> View:
@@ -26,7 +27,7 @@ async def decisions(visit: Visit) -> View:
             "next": chosen.url(cursor=found["nextCursor"]) if found["hasMore"] else "",
         },
     }
-    return View("decisions.html", values, title="Decisions")
+    return View("decisions.html", values, title=Words("Decisions"))
 
 
 def decision_row(visit: Visit, item: dict[str, Any]) -> dict[str, Any]:

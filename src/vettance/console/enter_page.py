@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from vettance.console.page import ANYBODY, HOME, ConsolePage, PageAnswer, View, Visit
 from vettance.console.sign_in_page import signed_in_at
+from vettance.console.words import Words
 from vettance.errors import NotFound, Unprocessable
 from vettance.people.password import CHARS_MAX, CHARS_MIN
 
@@ -40,7 +41,7 @@ async def _form(visit: Visit, faults: dict[str, str] | None = None) -> View:
         "least": CHARS_MIN,
         "most": CHARS_MAX,
     }
-    return View("enter.html", values, title="Welcome", status=422 if faults else 200)
+    return View("enter.html", values, title=Words("Welcome"), status=422 if faults else 200)
 
 
 def _too_late() -> View:
@@ -51,7 +52,7 @@ def _too_late() -> View:
         "advice": "Ask an administrator of your organisation for a new one, or sign in with your password.",
         "request_id": None,
     }
-    return View("error.html", values, title="This link works no more", status=404)
+    return View("error.html", values, title=Words("This link works no more"), status=404)
 
 
 PAGES: Final = (

@@ -8,6 +8,7 @@ from vettance.console.decisions_page import decision_row, entity_url
 from vettance.console.label_forms import LABELS
 from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
 from vettance.console.svg_charts import ChartPoint, sparkline, time_series
+from vettance.console.words import Words
 from vettance.errors import NotFound
 from vettance.history.entity_graph import GRAPH_KINDS, EntityGraph, EntityNode, Neighbours, ranked
 from vettance.lists import sql as lists_sql
@@ -17,7 +18,12 @@ from vettance.lists.entry_bodies import read_value
 _SHOWN: Final = 50
 _NAMED: Final = 12
 _EDGES: Final = 60
-KIND_LABELS: Final = {"customer": "Customer", "device": "Device", "ip": "IP address", "email": "E-mail"}
+KIND_LABELS: Final = {
+    "customer": Words("Customer"),
+    "device": Words("Device"),
+    "ip": Words("IP address"),
+    "email": Words("E-mail"),
+}
 #: How the list of decisions asks for a value of each kind, and the type of list entry that it can be.
 _FILTERS: Final = {"customer": "customer", "device": "device", "ip": "ip", "email": "customer"}
 _ENTRY_TYPES: Final = {"device": EntryType.DEVICE, "ip": EntryType.IP, "email": EntryType.EMAIL}

@@ -3,36 +3,39 @@
 from typing import Final
 
 from vettance.console.page import View
+from vettance.console.words import Words
 from vettance.errors import Refusal
 from vettance.people.role import Role
 
 _TITLES: Final = {
-    400: "This address cannot be read",
-    403: "You may not do this",
-    404: "There is nothing here",
-    405: "This page does not take that",
-    409: "Somebody was faster",
-    413: "The form is too large",
-    415: "The form cannot be read",
-    422: "This cannot be done as it is",
-    429: "Too many requests",
-    500: "Something went wrong on our side",
-    502: "A part of the service does not answer",
-    503: "The service cannot answer now",
-    504: "A part of the service takes too long",
+    400: Words("This address cannot be read"),
+    403: Words("You may not do this"),
+    404: Words("There is nothing here"),
+    405: Words("This page does not take that"),
+    409: Words("Somebody was faster"),
+    413: Words("The form is too large"),
+    415: Words("The form cannot be read"),
+    422: Words("This cannot be done as it is"),
+    429: Words("Too many requests"),
+    500: Words("Something went wrong on our side"),
+    502: Words("A part of the service does not answer"),
+    503: Words("The service cannot answer now"),
+    504: Words("A part of the service takes too long"),
 }
 _ADVICE: Final = {
-    403: "Ask an administrator of your organisation for a role that may.",
-    404: "The address may be mistyped, or what it named may be removed or belong to another organisation.",
-    409: "Go back, reload the page, and decide with what it shows now.",
-    500: "Try again. If it happens again, give the number of the request to your operator.",
-    503: "Try again in a few seconds; nothing that was confirmed is lost.",
+    403: Words("Ask an administrator of your organisation for a role that may."),
+    404: Words(
+        "The address may be mistyped, or what it named may be removed or belong to another organisation."
+    ),
+    409: Words("Go back, reload the page, and decide with what it shows now."),
+    500: Words("Try again. If it happens again, give the number of the request to your operator."),
+    503: Words("Try again in a few seconds; nothing that was confirmed is lost."),
 }
 
 
 def error_view(refusal: Refusal) -> View:
     """Return the page of a refusal."""
-    message = refusal.message if refusal.status != 404 else "There is no such page or record."
+    message = refusal.message if refusal.status != 404 else Words("There is no such page or record.")
     request_id = refusal.details.get("requestId")
     faults = {
         name: text for name, text in refusal.details.items() if isinstance(text, str) and name != "requestId"
@@ -44,7 +47,7 @@ def error_view(refusal: Refusal) -> View:
             "faults": faults if refusal.status in (400, 422) else {},
             "advice": _ADVICE.get(refusal.status, ""),
             "request_id": request_id,
-            "heading": _TITLES.get(refusal.status, "This did not work"),
+            "heading": _TITLES.get(refusal.status, Words("This did not work")),
         },
         title=_TITLES.get(refusal.status, "Error"),
         status=refusal.status,

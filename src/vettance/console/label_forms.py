@@ -3,17 +3,18 @@
 from typing import Final
 
 from vettance.console.page import WORKERS, ConsolePage, PageAnswer, Visit, own_path
+from vettance.console.words import Words
 from vettance.errors import Unprocessable
 from vettance.feedback.label import Label
 
 #: The labels in the order in which people choose them.
 LABELS: Final = (
-    (Label.FRAUD, "Fraud"),
-    (Label.LEGIT, "Legitimate"),
-    (Label.CHARGEBACK, "Chargeback"),
-    (Label.REFUND, "Refund"),
-    (Label.FALSE_POSITIVE, "Wrongly stopped"),
-    (Label.TRUE_POSITIVE, "Rightly stopped"),
+    (Label.FRAUD, Words("Fraud")),
+    (Label.LEGIT, Words("Legitimate")),
+    (Label.CHARGEBACK, Words("Chargeback")),
+    (Label.REFUND, Words("Refund")),
+    (Label.FALSE_POSITIVE, Words("Wrongly stopped")),
+    (Label.TRUE_POSITIVE, Words("Rightly stopped")),
 )
 AT_ONCE_MAX: Final = 50
 

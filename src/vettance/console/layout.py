@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 from markupsafe import Markup
 
 from vettance.console.assets import asset_url
+from vettance.console.catalogue import FOLDER, language_of
 from vettance.console.guard import mask_token
 from vettance.console.navigation import current_item, groups_for
 from vettance.console.notices import notice_of
@@ -28,6 +29,7 @@ def page_values(view: View, visit: Visit, pages: PageTable) -> dict[str, Any]:
     return {
         "layout": "fragment.html" if visit.is_partial else "page.html",
         "title": view.title,
+        "language": language_of(visit.show.locale, FOLDER),
         "signed": signed,
         "tenant": visit.at_tenant,
         "tenants": [one for one in tenants if one is not None],

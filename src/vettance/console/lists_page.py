@@ -5,8 +5,9 @@ from typing import Any, Final
 from vettance.console.decisions_page import entity_url
 from vettance.console.list_actions import ACTIONS, ROOT
 from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
+from vettance.console.words import Words
 
-TYPES: Final = (("EMAIL", "E-mail"), ("DEVICE", "Device"), ("IP", "IP address or range"))
+TYPES: Final = (("EMAIL", Words("E-mail")), ("DEVICE", Words("Device")), ("IP", Words("IP address or range")))
 _KINDS: Final = {"EMAIL": "email", "DEVICE": "device", "IP": "ip"}
 
 
@@ -27,7 +28,7 @@ async def lists(visit: Visit) -> View:
             "next": url_of(ROOT, **filters, cursor=found["nextCursor"]) if found["hasMore"] else "",
         },
     }
-    return View("lists.html", values, title="Lists")
+    return View("lists.html", values, title=Words("Lists"))
 
 
 def _entry(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from vettance.audit.act import describe
 from vettance.console.page import ADMINS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.rule_place import RULE_READERS
 from vettance.console.svg_charts import Curve, curve_chart, share_mark
+from vettance.console.words import Words
 from vettance.db.engine import Row
 from vettance.errors import Conflict, NotFound, Unprocessable
 from vettance.learning.change_models import find_setting, request_training, roll_back
@@ -31,9 +32,9 @@ _WEEKS_SHOWN: Final = 12
 _VERSION_DIGITS: Final = 9
 _CHANGES_SHOWN: Final = 30
 _MODES: Final = (
-    ("off", "Off: no model, no features"),
-    ("shadow", "Shadow: recorded, without effect"),
-    ("active", "Active: raises scores"),
+    ("off", Words("Off: no model, no features")),
+    ("shadow", Words("Shadow: recorded, without effect")),
+    ("active", Words("Active: raises scores")),
 )
 
 
@@ -53,7 +54,7 @@ async def models(visit: Visit) -> PageAnswer:
         "may_steer": may_steer,
         "trained_at": setting.trained_at_ms or None,
     }
-    return View("models.html", values, title="Models")
+    return View("models.html", values, title=Words("Models"))
 
 
 def _shown_change(visit: Visit, one: ProposedChange, *, may_steer: bool) -> dict[str, Any]:

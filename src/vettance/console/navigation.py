@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from vettance.console.page_table import PageTable
+from vettance.console.words import Words
 from vettance.people.role import Role
 
 
@@ -16,19 +17,19 @@ class NavigationItem(NamedTuple):
 
 
 ITEMS: Final = (
-    NavigationItem("/console/", "Overview", "overview"),
-    NavigationItem("/console/queue", "Queue", "queue"),
-    NavigationItem("/console/decisions", "Decisions", "decisions"),
-    NavigationItem("/console/lists", "Lists", "lists"),
-    NavigationItem("/console/rules", "Rules", "rules"),
-    NavigationItem("/console/models", "Models", "models"),
-    NavigationItem("/console/aml/alerts", "Alerts", "alerts", "AML"),
-    NavigationItem("/console/aml/cases", "Cases", "cases", "AML"),
-    NavigationItem("/console/aml/screen", "Screening", "screening", "AML"),
-    NavigationItem("/console/reports", "Reports", "reports", "Operations"),
-    NavigationItem("/console/webhooks", "Webhooks", "webhooks", "Operations"),
-    NavigationItem("/console/audit", "Audit log", "audit", "Operations"),
-    NavigationItem("/console/settings", "Settings", "settings", "Operations"),
+    NavigationItem("/console/", Words("Overview"), "overview"),
+    NavigationItem("/console/queue", Words("Queue"), "queue"),
+    NavigationItem("/console/decisions", Words("Decisions"), "decisions"),
+    NavigationItem("/console/lists", Words("Lists"), "lists"),
+    NavigationItem("/console/rules", Words("Rules"), "rules"),
+    NavigationItem("/console/models", Words("Models"), "models"),
+    NavigationItem("/console/aml/alerts", Words("Alerts"), "alerts", "AML"),
+    NavigationItem("/console/aml/cases", Words("Cases"), "cases", "AML"),
+    NavigationItem("/console/aml/screen", Words("Screening"), "screening", "AML"),
+    NavigationItem("/console/reports", Words("Reports"), "reports", Words("Operations")),
+    NavigationItem("/console/webhooks", Words("Webhooks"), "webhooks", Words("Operations")),
+    NavigationItem("/console/audit", Words("Audit log"), "audit", Words("Operations")),
+    NavigationItem("/console/settings", Words("Settings"), "settings", Words("Operations")),
 )
 
 

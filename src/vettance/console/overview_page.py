@@ -19,6 +19,7 @@ from vettance.console.page import (
 from vettance.console.reports_page import pictures_of
 from vettance.console.review_forms import BULK
 from vettance.console.spans import TimeSpan, choices, span_of
+from vettance.console.words import Words
 from vettance.feedback.label import MEANS_FRAUD, Label
 from vettance.feedback.sql import count_labels
 from vettance.history.answers import decision_stats
@@ -56,7 +57,7 @@ async def overview(visit: Visit) -> View:
             _tile(visit, word, now, then, span.start_s, span.end_s) for word in ("approve", "review", "deny")
         ],
     }
-    return View("overview.html", values, title="Overview")
+    return View("overview.html", values, title=Words("Overview"))
 
 
 async def _count(visit: Visit, start_s: int, end_s: int) -> SpanCounts:

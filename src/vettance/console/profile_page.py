@@ -5,11 +5,12 @@ from typing import Any, Final
 
 from vettance.console.guard import write_cookie
 from vettance.console.page import READERS, SIGN_IN, ConsolePage, PageAnswer, Redirect, View, Visit, url_of
+from vettance.console.words import Words
 from vettance.errors import Unprocessable
 from vettance.people.credentials import THEMES
 
 PATH: Final = "/console/profile"
-_THEME_WORDS: Final = {"auto": "As the system has it", "light": "Light", "dark": "Dark"}
+_THEME_WORDS: Final = {"auto": Words("As the system has it"), "light": Words("Light"), "dark": Words("Dark")}
 
 
 async def profile(visit: Visit) -> PageAnswer:
@@ -55,7 +56,7 @@ async def _page(visit: Visit, faults: Any = None, typed: dict[str, str] | None =
         "sessions": await parts.sessions.sessions(signed),
         "codes_left": await parts.credentials.recovery_codes_left(signed),
     }
-    return View("profile.html", values, title="Profile", status=422 if faults else 200)
+    return View("profile.html", values, title=Words("Profile"), status=422 if faults else 200)
 
 
 PAGES: Final = (

@@ -7,6 +7,7 @@ from vettance.console.decisions_page import decision_row
 from vettance.console.label_forms import LABELS
 from vettance.console.page import LEADS, QUEUE_READERS, WORKERS, ConsolePage, PageAnswer, View, Visit, url_of
 from vettance.console.review_forms import BULK, QUEUE, names_of, parts_of, undo_shown, workers_of
+from vettance.console.words import Words
 from vettance.history.answers import decision_item
 from vettance.reviews.bulk_request import BULK_MAX
 from vettance.reviews.review import Review, ReviewState
@@ -14,12 +15,12 @@ from vettance.wire.payload import decode, encode
 
 _SHOWN: Final = 50
 VIEWS: Final = (
-    ("open", "Open"),
-    ("mine", "Yours"),
-    ("claimed", "Claimed"),
-    ("settled", "Settled"),
-    ("expired", "Expired"),
-    ("checks", "Second looks"),
+    ("open", Words("Open")),
+    ("mine", Words("Yours")),
+    ("claimed", Words("Claimed")),
+    ("settled", Words("Settled")),
+    ("expired", Words("Expired")),
+    ("checks", Words("Second looks")),
 )
 
 
@@ -59,7 +60,7 @@ async def queue(visit: Visit) -> PageAnswer:
             "next": url_of(QUEUE, view=chosen, cursor=following) if following else "",
         },
     }
-    return View("queue.html", values, title="Queue")
+    return View("queue.html", values, title=Words("Queue"))
 
 
 async def queue_rows(

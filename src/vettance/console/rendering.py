@@ -4,14 +4,17 @@ import asyncio
 import functools
 import time
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from vettance.console.catalogue import ENGLISH, FOLDER, catalogue_of
+from vettance.console.words import Words
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-_TEMPLATES: Final = Path(__file__).parent / "templates"
+TEMPLATES: Final = Path(__file__).parent / "templates"
 #: A page is rendered for so long at a time. A large one takes 20 ms, and decisions should not wait for it.
 _SLICE_S: Final = 0.001
 #: Smaller answers are sent as they are; larger ones than the second are compressed in a thread.
@@ -21,31 +24,38 @@ _LEVEL: Final = 5
 
 
 @functools.cache
-def environment() -> "Environment":
-    """Return the environment of all templates: every value is escaped."""
+def environment(language: str = ENGLISH, folder: Path = FOLDER) -> "Environment":
+    """Return the environment of all templates in a language: every value is escaped."""
+    words = catalogue_of(language, folder)
+    return translating(lambda said, _: words.get(said, said))
+
+
+def translating(say: Callable[[str, int], str]) -> "Environment":
+    """Return an environment whose templates say everything as `say(words, line)` has it."""
     from jinja2 import Environment, FileSystemLoader
 
     from vettance.console.missing_members import MissingMember
+    from vettance.console.translated_templates import TranslatedTemplates
 
     made = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=MissingMember,
         trim_blocks=True,
         lstrip_blocks=True,
         auto_reload=False,
-        extensions=["jinja2.ext.i18n"],
+        extensions=[TranslatedTemplates],
+        finalize=lambda value: say(value, 0) if type(value) is Words else value,
     )
-    # English is the language of the source; a catalogue of another one would be installed here.
-    made.install_null_translations(newstyle=True)  # type: ignore[attr-defined]
+    made.extend(say=say)
     return made
 
 
-async def render(template: str, values: Mapping[str, Any]) -> bytes:
+async def render(template: str, values: Mapping[str, Any], language: str = ENGLISH) -> bytes:
     """Fill a template, leaving the event loop to others every millisecond."""
     pieces: list[str] = []
     began_s = time.perf_counter()
-    for piece in environment().get_template(template).generate(values):
+    for piece in environment(language).get_template(template).generate(values):
         pieces.append(piece)
         if time.perf_counter() - began_s > _SLICE_S:
             await asyncio.sleep(0)

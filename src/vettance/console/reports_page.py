@@ -19,6 +19,7 @@ from vettance.console.page import (
 from vettance.console.review_forms import names_of
 from vettance.console.spans import TimeSpan, choices, span_of
 from vettance.console.svg_charts import ChartPoint, time_series
+from vettance.console.words import Words
 from vettance.errors import NotFound
 from vettance.feedback.label import MEANS_FRAUD, Label
 from vettance.feedback.sql import count_labels
@@ -51,7 +52,7 @@ async def reports(visit: Visit) -> PageAnswer:
         "tables": tables,
         "pictures": pictures_of(visit, stats, span),
     }
-    return View("reports.html", values, title="Reports")
+    return View("reports.html", values, title=Words("Reports"))
 
 
 async def export(visit: Visit) -> PageAnswer:

@@ -13,6 +13,7 @@ from vettance.console.rule_hits import newest_alerts, newest_hits
 from vettance.console.rule_place import AML, EDITORS, FRAUD, RULE_READERS, RulePlace
 from vettance.console.rules_page import rules_in
 from vettance.console.svg_charts import share_mark
+from vettance.console.words import Words
 from vettance.errors import NotFound, Refusal, Unprocessable
 from vettance.rules.changed_document import with_changes
 from vettance.rules.rule import Rule
@@ -26,9 +27,9 @@ _TYPES: Final = tuple(
     (one.value, one.value.capitalize() if one != "IP" else "IP address") for one in SnoozeType
 )
 _MODES: Final = (
-    ("active", "Active: it acts"),
-    ("shadow", "Shadow: recorded, without effect"),
-    ("off", "Off: it is not evaluated"),
+    ("active", Words("Active: it acts")),
+    ("shadow", Words("Shadow: recorded, without effect")),
+    ("off", Words("Off: it is not evaluated")),
 )
 _NUMBER_DIGITS: Final = 5
 #: Refusals that are said on the page of the rule; what was typed is about nothing else.

@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from vettance.console.page import segment
+from vettance.console.words import Words
 from vettance.people.role import Role
 
 #: Who reads rules: everybody who works with what they say.
@@ -44,7 +45,7 @@ class RulePlace(NamedTuple):
 
 
 FRAUD: Final = RulePlace(
-    "fraud", "/console/rules", "/api/v1/rulesets", "/api/v1/rules", "/api/v1/backtests", "Rules"
+    "fraud", "/console/rules", "/api/v1/rulesets", "/api/v1/rules", "/api/v1/backtests", Words("Rules")
 )
 AML: Final = RulePlace(
     "aml",

@@ -11,6 +11,7 @@ from typing import Any, Final
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit, url_of
 from vettance.console.rule_figures import SpanFigures, figures_of
 from vettance.console.rule_place import AML, APPROVERS, EDITORS, FRAUD, RULE_READERS, RulePlace
+from vettance.console.words import Words
 from vettance.errors import Conflict, NotFound, Refusal
 from vettance.people.role import Role
 from vettance.rules.difference import change_lines, diff
@@ -36,10 +37,10 @@ _ORDERS: Final[dict[str, Callable[[SpanFigures, Rule], float]]] = {
     "precision": lambda figures, rule: figures.precision_of(rule.id),
 }
 _VERBS: Final = {
-    "propose": "Propose",
-    "approve": "Approve",
-    "reject": "Reject",
-    "activate": "Put in force",
+    "propose": Words("Propose"),
+    "approve": Words("Approve"),
+    "reject": Words("Reject"),
+    "activate": Words("Put in force"),
 }
 
 
@@ -132,7 +133,7 @@ class RulePages:
         document = _text(visit)
         found = await self._checked(visit, document)
         if visit.is_partial:
-            return View("rule_check.html", {"found": found}, title="Check")
+            return View("rule_check.html", {"found": found}, title=Words("Check"))
         return self._editor(document, visit.form.get("note"), found, visit.form.get("base"))
 
     async def save(self, visit: Visit) -> PageAnswer:
@@ -169,7 +170,10 @@ class RulePages:
             "message": refused.message if refused is not None else "",
         }
         return View(
-            "rule_editor.html", values, title="Edit", status=refused.status if refused is not None else 200
+            "rule_editor.html",
+            values,
+            title=Words("Edit"),
+            status=refused.status if refused is not None else 200,
         )
 
     def table(self) -> tuple[ConsolePage, ...]:

@@ -4,23 +4,24 @@ from typing import Any, Final
 
 from vettance.aml.screening import sql as screening_sql
 from vettance.console.page import QUEUE_READERS, WORKERS, ConsolePage, Download, PageAnswer, View, Visit
+from vettance.console.words import Words
 from vettance.errors import Conflict, Refusal
 from vettance.wire.payload import decode, encode
 
 DESK: Final = "/console/aml/screen"
 PATH: Final = "/console/aml/screenings/{id}"
-_TYPES: Final = (("INDIVIDUAL", "Person"), ("ORGANIZATION", "Organisation"))
+_TYPES: Final = (("INDIVIDUAL", Words("Person")), ("ORGANIZATION", Words("Organisation")))
 _FIELDS: Final = ("inputName", "inputDob", "inputNationality", "entityType", "externalId")
 _RECENT: Final = 20
 #: What the components of a score are called.
 COMPONENTS: Final = {
-    "name": "Name",
-    "birthDate": "Date of birth",
-    "dob": "Date of birth",
-    "country": "Country",
-    "nationality": "Nationality",
-    "document": "Document",
-    "type": "Person or organisation",
+    "name": Words("Name"),
+    "birthDate": Words("Date of birth"),
+    "dob": Words("Date of birth"),
+    "country": Words("Country"),
+    "nationality": Words("Nationality"),
+    "document": Words("Document"),
+    "type": Words("Person or organisation"),
 }
 
 
@@ -81,7 +82,7 @@ async def _desk(visit: Visit, faults: dict[str, str] | None = None, message: str
         ],
         "may_work": visit.may(*WORKERS),
     }
-    return View("screen.html", values, title="Screening", status=422 if faults or message else 200)
+    return View("screen.html", values, title=Words("Screening"), status=422 if faults or message else 200)
 
 
 async def _screening(visit: Visit, warning: str = "") -> View:
@@ -94,7 +95,7 @@ async def _screening(visit: Visit, warning: str = "") -> View:
         "warning": warning,
         "may_work": visit.may(*WORKERS),
     }
-    return View("screening.html", values, title="Screening", status=409 if warning else 200)
+    return View("screening.html", values, title=Words("Screening"), status=409 if warning else 200)
 
 
 def _match(one: dict[str, Any], groups: list[dict[str, Any]]) -> dict[str, Any]:

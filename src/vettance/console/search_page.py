@@ -6,6 +6,7 @@ from typing import Any, Final
 from vettance.console.decisions_page import decision_row, entity_url
 from vettance.console.entity_page import KIND_LABELS
 from vettance.console.page import READERS, ConsolePage, PageAnswer, Redirect, View, Visit, url_of
+from vettance.console.words import Words
 from vettance.events.ip_address import canonical_ip
 from vettance.ids import is_id
 
@@ -18,7 +19,7 @@ _KINDS: Final = (
     ("ip", "ip"),
     ("session", "sessionId"),
 )
-_LABELS: Final = {**KIND_LABELS, "session": "Session"}
+_LABELS: Final = {**KIND_LABELS, "session": Words("Session")}
 #: Where records of other kinds have their pages, by the prefix of their ids.
 _RECORDS: Final = {
     "evt": "/console/decisions/",
@@ -32,7 +33,9 @@ async def search(visit: Visit) -> PageAnswer:
     text = visit.query.get("q")
     if not text:
         return View(
-            "search.html", {"text": "", "found": [], "rows": [], "total": 0, "more": ""}, title="Search"
+            "search.html",
+            {"text": "", "found": [], "rows": [], "total": 0, "more": ""},
+            title=Words("Search"),
         )
     for prefix, root in _RECORDS.items():
         if is_id(text, prefix):
@@ -66,7 +69,7 @@ async def search(visit: Visit) -> PageAnswer:
         "total": holding["total"],
         "more": url_of("/console/decisions", search=visit.sight.name("text", text)),
     }
-    return View("search.html", values, title="Search")
+    return View("search.html", values, title=Words("Search"))
 
 
 def _may_be(kind: str, text: str) -> bool:

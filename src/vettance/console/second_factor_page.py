@@ -19,6 +19,7 @@ from vettance.console.page import (
 )
 from vettance.console.qr_code import qr_picture
 from vettance.console.sign_in_page import signed_in_at
+from vettance.console.words import Words
 from vettance.errors import Unprocessable
 from vettance.people.session import Stage
 from vettance.people.sign_in import SignInPaused, SignInRefused
@@ -71,7 +72,7 @@ async def confirm(visit: Visit) -> PageAnswer:
             codes = await visit.parts.credentials.confirm_factor(visit.signed, visit.form.get("code"))
     except Unprocessable as refused:
         return await _set_up_form(visit, str(refused.details.get("code", refused.message)))
-    return View("recovery_codes.html", {"codes": codes}, title="Recovery codes")
+    return View("recovery_codes.html", {"codes": codes}, title=Words("Recovery codes"))
 
 
 async def remove(visit: Visit) -> PageAnswer:
@@ -85,7 +86,7 @@ def _code_form(
 ) -> View:
     target = own_path(visit.form.get("next") or visit.query.get("next"))
     values = {"fault": fault, "next": "" if target == HOME else target}
-    return View("second_factor.html", values, title="Second factor", status=status, headers=headers)
+    return View("second_factor.html", values, title=Words("Second factor"), status=status, headers=headers)
 
 
 async def _set_up_form(visit: Visit, fault: str = "") -> View:
@@ -96,7 +97,9 @@ async def _set_up_form(visit: Visit, fault: str = "") -> View:
         "fault": fault,
         "is_needed": visit.signed.stage is Stage.ENROLMENT,
     }
-    return View("factor_set_up.html", values, title="Set up a second factor", status=422 if fault else 200)
+    return View(
+        "factor_set_up.html", values, title=Words("Set up a second factor"), status=422 if fault else 200
+    )
 
 
 PAGES: Final = (

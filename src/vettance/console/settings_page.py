@@ -9,6 +9,7 @@ from vettance.aml import sql as aml_sql
 from vettance.aml.case import OfficerSettings
 from vettance.audit.act import describe
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
+from vettance.console.words import Words
 from vettance.db.engine import Lost
 from vettance.errors import Conflict, NotFound, Unprocessable
 from vettance.ids import is_id
@@ -23,8 +24,8 @@ _NAME_CHARS_MAX: Final = 200
 SWITCHES: Final = ("rule_approval", "second_factor", "collect_key", "require_origin")
 #: The same for officers, where the AML product is on.
 AML_SWITCHES: Final = {
-    "four_eyes": "Closing a case needs a second officer.",
-    "inline_screening": "Names in AML events are compared with the watchlists.",
+    "four_eyes": Words("Closing a case needs a second officer."),
+    "inline_screening": Words("Names in AML events are compared with the watchlists."),
 }
 _LIMITS: Final = ("throttle", "quota", "subscriptions", "list_entries")
 
@@ -81,7 +82,7 @@ async def create_key(visit: Visit) -> PageAnswer:
     )
     describe(subject=made.id, after={"name": name, "hint": made.hint, "scopes": sorted(chosen)})
     await parts.acts.write(sql.insert_key(made), sql.note_change(sql.AREA, tenant.id, made.id, visit.now_ms))
-    return View("new_key.html", {"key": text, "key_id": made.id, "name": name}, title="New key")
+    return View("new_key.html", {"key": text, "key_id": made.id, "name": name}, title=Words("New key"))
 
 
 async def revoke_key(visit: Visit) -> PageAnswer:
@@ -118,7 +119,7 @@ async def _page(visit: Visit, wanted: dict[str, bool] | None = None, warning: st
         "watchlists": await _watchlists(visit),
         "may_change": visit.may(*ADMINS),
     }
-    return View("settings.html", values, title="Settings", status=409 if warning else 200)
+    return View("settings.html", values, title=Words("Settings"), status=409 if warning else 200)
 
 
 async def _current(visit: Visit) -> tuple[Tenant, OfficerSettings]:

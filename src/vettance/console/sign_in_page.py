@@ -14,6 +14,7 @@ from vettance.console.page import (
     own_path,
     url_of,
 )
+from vettance.console.words import Words
 from vettance.errors import Refusal
 from vettance.people.session import Stage
 from vettance.people.sign_in import NewSession, SignInPaused, SignInRefused
@@ -67,7 +68,7 @@ def sign_in_form(visit: Visit, target: str, refused: Refusal | None = None) -> V
         "provider": url_of(f"{SIGN_IN}/provider", next=target) if visit.parts.provider is not None else "",
     }
     status, headers = (refused.status, refused.headers) if refused is not None else (200, ())
-    return View("sign_in.html", values, title="Sign in", status=status, headers=headers)
+    return View("sign_in.html", values, title=Words("Sign in"), status=status, headers=headers)
 
 
 PAGES = (

@@ -8,6 +8,7 @@ from vettance.console.page import ConsolePage, PageAnswer, View, Visit
 from vettance.console.refusal_words import refusal_words
 from vettance.console.rule_place import EDITORS, FRAUD
 from vettance.console.svg_charts import Curve, curve_chart
+from vettance.console.words import Words
 from vettance.errors import NotFound, Refusal
 from vettance.rules.changed_document import with_changes
 from vettance.suggestions.suggestion_draft import EVERYTHING, changes_of
@@ -19,7 +20,7 @@ _API: Final = "/api/v1/rules/suggestions"
 _RULES: Final = "/api/v1/rulesets"
 _EARLIER: Final = 10
 _NUMBER_DIGITS: Final = 4
-_KINDS: Final = {"rules": "New rules", "threshold": "A threshold", "weights": "Scores"}
+_KINDS: Final = {"rules": Words("New rules"), "threshold": Words("A threshold"), "weights": Words("Scores")}
 
 
 async def suggestions(visit: Visit) -> PageAnswer:
@@ -45,7 +46,7 @@ async def _page(visit: Visit, refused: Refusal | None = None) -> View:
         "under_way": one is not None and one["state"] in ("queued", "running"),
     }
     status = refused.status if refused is not None else 200
-    return View("suggestions.html", values, title="Suggestions", status=status)
+    return View("suggestions.html", values, title=Words("Suggestions"), status=status)
 
 
 def _curves(result: Any) -> list[Any]:

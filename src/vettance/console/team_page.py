@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
+from vettance.console.words import Words
 from vettance.errors import Unprocessable
 from vettance.people.administer import TenantUser, link_path
 from vettance.people.role import MEANINGS, Role
@@ -46,7 +47,9 @@ def _roles(visit: Visit) -> list[Role]:
 
 
 def _link_view(email: str, token: str) -> View:
-    return View("new_link.html", {"email": email, "path": link_path(token)}, title="A link for one person")
+    return View(
+        "new_link.html", {"email": email, "path": link_path(token)}, title=Words("A link for one person")
+    )
 
 
 async def _page(visit: Visit, faults: Any = None) -> View:
@@ -62,7 +65,7 @@ async def _page(visit: Visit, faults: Any = None) -> View:
         },
         "may_change": visit.may(*ADMINS),
     }
-    return View("team.html", values, title="Users", status=422 if faults else 200)
+    return View("team.html", values, title=Words("Users"), status=422 if faults else 200)
 
 
 def _shown(one: TenantUser, visit: Visit) -> dict[str, Any]:

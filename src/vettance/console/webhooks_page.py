@@ -6,6 +6,7 @@ from typing import Any, Final
 from vettance.clock import DAY_MS
 from vettance.console.aml_cases_page import pages
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
+from vettance.console.words import Words
 from vettance.errors import Refusal
 from vettance.outbox import MessageType
 from vettance.wire.payload import timestamp
@@ -14,10 +15,10 @@ PATH: Final = "/console/webhooks"
 _API: Final = "/api/v1/webhooks"
 _ONE: Final = f"{PATH}/{{id}}"
 _STATES: Final = (
-    ("pending", "Waiting"),
-    ("delivered", "Delivered"),
-    ("exhausted", "Given up"),
-    ("canceled", "Canceled"),
+    ("pending", Words("Waiting")),
+    ("delivered", Words("Delivered")),
+    ("exhausted", Words("Given up")),
+    ("canceled", Words("Canceled")),
 )
 _ORDER: Final = {"failing": 0, "idle": 2}
 _SHOWN: Final = 50
@@ -37,7 +38,7 @@ async def subscribe(visit: Visit) -> PageAnswer:
         if refused.status not in (400, 409, 422):
             raise
         return await _list(visit, refused)
-    return View("new_subscription.html", {"made": made}, title="A new subscription")
+    return View("new_subscription.html", {"made": made}, title=Words("A new subscription"))
 
 
 async def subscription(visit: Visit) -> PageAnswer:
@@ -59,7 +60,7 @@ async def subscription(visit: Visit) -> PageAnswer:
         "page": pages(visit, f"{PATH}/{visit.path['id']}", asked, found, "deliveries"),
         "tried": None,
     }
-    return View("webhook.html", values, title="Webhook")
+    return View("webhook.html", values, title=Words("Webhook"))
 
 
 async def unsubscribe(visit: Visit) -> PageAnswer:
@@ -103,7 +104,10 @@ async def _list(visit: Visit, refused: Refusal | None = None) -> View:
         "may_change": visit.may(*ADMINS),
     }
     return View(
-        "webhooks.html", values, title="Webhooks", status=refused.status if refused is not None else 200
+        "webhooks.html",
+        values,
+        title=Words("Webhooks"),
+        status=refused.status if refused is not None else 200,
     )
 
 
