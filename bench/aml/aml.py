@@ -89,9 +89,9 @@ class Desk:
 Labelled = Iterable[tuple[str, str, str, dict[str, Any], int]]
 
 
-def ours(customers: int, days: int, seed: int) -> Labelled:
+def ours(customers: int, days: int, seed: int, cases: int | None = None) -> Labelled:
     """Give (typology, case, customer, body, moment) of `vettance generate aml`."""
-    for move, body in aml_events(Watch(customers, days, seed)):
+    for move, body in aml_events(Watch(customers, days, seed, cases=cases)):
         at_ms = read_timestamp(body["sourceReportedAt"])
         assert at_ms is not None
         yield move.typology, move.case, move.customer, body, at_ms

@@ -172,6 +172,8 @@ KEYS: Final = {
     "rule_step.tenant",
     "ruleset.tenant",
     "sign_in_failure.subject",
+    "alert_model.tenant",
+    "alert_model_setting.tenant",
     "model.tenant",
     "model_change.id",
     "model_change.tenant",

@@ -150,6 +150,26 @@ COLD: Final = {
     "learning/sql.py:select_label_moments": "A training asks once.",
     "learning/sql.py:select_reached": "A training asks once.",
     "learning/sql.py:select_recent_bodies": "Asked once, when a tenant labels for the first time.",
+    **dict.fromkeys(
+        (
+            f"learning/alert_sql.py:{name}"
+            for name in (
+                *(
+                    "save_alert_setting",
+                    "demand_alert_setting",
+                    "select_alert_setting",
+                    "select_alert_settings",
+                ),
+                *("insert_alert_model", "select_alert_models", "select_alert_model"),
+                "forget_older_alert_models",
+            )
+        ),
+        "A tenant has one setting and a handful of models.",
+    ),
+    "learning/alert_sql.py:select_matches": "As many rows as tenants have rules that were ever confirmed.",
+    "learning/alert_sql.py:select_nth_newest": "A training asks once.",
+    "learning/alert_sql.py:select_seen": "A training reads the newest alerts, in a process of its own.",
+    "learning/alert_sql.py:select_open_seen": "Another model is in service: all that are open are ordered.",
     "learning/drift_sql.py:*": "A week is over, or a person asks; a tenant has some dozens of measurements.",
     "learning/model_change_sql.py:*": "People propose and approve; a tenant has a handful of open changes.",
     "reviews/bulk_sql.py:*": "People ask, twenty times at most; pieces are read one by one, by their key.",

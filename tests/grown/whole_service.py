@@ -18,6 +18,7 @@ from vettance.deployment.connect import connect_store
 from vettance.history.compaction import Compactor
 from vettance.history.entity_graph import EntityNode
 from vettance.history.entity_neighbours import EntityNeighbours
+from vettance.learning import alert_sql
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, save_setting
 from vettance.outbox import MessageType
@@ -295,6 +296,10 @@ async def _look(one: Grown, number: int) -> None:
     await neighbours.around(tenant, EntityNode("customer", f"customer-{number}"))
     await store.read(select_batches_of(tenant, f"s-{number}"))
     await store.read(select_recent(tenant, 20))
+    await store.read(alert_sql.select_unordered(tenant, 20))
+    await store.read(alert_sql.select_customer_past(tenant, BUSY, "alr_g", 20))
+    await store.read(alert_sql.select_ends(tenant))
+    await store.write(alert_sql.set_priority(tenant, "alr_1", 500))
     await store.read(webhooks_sql.select_deliveries_about(tenant, "evt_1", now_ms - 60_000, now_ms))
 
 
@@ -397,6 +402,7 @@ async def _screen(one: Grown, number: int) -> None:
 async def _work_on_cases(one: Grown, number: int) -> None:
     for query in ("", "state=OPEN", "severity=LOW", "customer=new-1", "ruleId=none", "typology=NONE"):
         await one.get(f"{_API}/aml/alerts?limit=2&{query}")
+        await one.get(f"{_API}/aml/alerts?limit=2&sortBy=priority&{query}")
     for query in ("", "state=PENDING", "severity=LOW", "customer=new-1", "assignee=bo"):
         await one.get(f"{_API}/aml/cases?limit=2&{query}")
     case = (await one.get(f"{_API}/aml/cases?customer=new-{number}"))["data"][0]

@@ -81,6 +81,8 @@ NAMELESS = {
     "recovery_code": "user_id digest",
     "rollup": "code",
     "roster": "kind terms",
+    "alert_model": "digest body card",
+    "alert_model_setting": "failure",
     "backtest": "id state progress",
     "rule_count": "rule measure amount",
     "rule_last_hit": "rule",

@@ -981,7 +981,7 @@ export class Methods extends Caller {
    *
    * `GET /api/v1/aml/alerts`
    */
-  listAlerts(query: { page?: number | undefined; limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; cursor?: string | undefined; state?: string | undefined; severity?: string | undefined; typology?: string | undefined; ruleId?: string | undefined; customer?: string | undefined; from?: Time | undefined; to?: Time | undefined } = {}, options: Options = {}): Promise<AlertPage> {
+  listAlerts(query: { page?: number | undefined; limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; cursor?: string | undefined; state?: string | undefined; severity?: string | undefined; typology?: string | undefined; ruleId?: string | undefined; customer?: string | undefined; sortBy?: "createdAt" | "priority" | undefined; from?: Time | undefined; to?: Time | undefined } = {}, options: Options = {}): Promise<AlertPage> {
     return this.call(LIST_ALERTS, [], query, undefined, options);
   }
 
@@ -990,7 +990,7 @@ export class Methods extends Caller {
    *
    * `GET /api/v1/aml/alerts`
    */
-  iterateAlerts(query: { limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; state?: string | undefined; severity?: string | undefined; typology?: string | undefined; ruleId?: string | undefined; customer?: string | undefined; from?: Time | undefined; to?: Time | undefined } = {}, options: Options = {}): AsyncIterableIterator<AmlAlertAnswer> {
+  iterateAlerts(query: { limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; state?: string | undefined; severity?: string | undefined; typology?: string | undefined; ruleId?: string | undefined; customer?: string | undefined; sortBy?: "createdAt" | "priority" | undefined; from?: Time | undefined; to?: Time | undefined } = {}, options: Options = {}): AsyncIterableIterator<AmlAlertAnswer> {
     return this.rows(LIST_ALERTS, [], query, options);
   }
 

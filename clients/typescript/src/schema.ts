@@ -1457,6 +1457,8 @@ export interface components {
             origin: components["schemas"]["AlertOrigin"];
             state: components["schemas"]["AlertState"];
             resolution: components["schemas"]["Resolution"] | null;
+            /** @description How likely officers confirm it, in percent, by what they said of earlier alerts; null while no model knows. */
+            priority: number | null;
             events: number;
             figures: Record<string, unknown>;
             createdAt: string;
@@ -1696,6 +1698,8 @@ export interface components {
             state: components["schemas"]["CaseState"];
             severity: components["schemas"]["Severity"];
             alertCount: number;
+            /** @description The highest of its open alerts; null where none is known. */
+            priority: number | null;
             assignee: string | null;
             resolution: components["schemas"]["Resolution"] | null;
             proposedBy: string | null;
@@ -1739,6 +1743,8 @@ export interface components {
             state: components["schemas"]["CaseState"];
             severity: components["schemas"]["Severity"];
             alertCount: number;
+            /** @description The highest of its open alerts; null where none is known. */
+            priority: number | null;
             assignee: string | null;
             resolution: components["schemas"]["Resolution"] | null;
             proposedBy: string | null;
@@ -7713,6 +7719,7 @@ export interface operations {
                 typology?: string;
                 ruleId?: string;
                 customer?: string;
+                sortBy?: "createdAt" | "priority";
                 /** @description Inclusive, Unix seconds. */
                 from?: number;
                 /** @description Exclusive, Unix seconds. */

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import msgspec
 
 from vettance.aml.case import (
+    NO_PRIORITY,
     NOTE_CHARS_MAX,
     Alert,
     AlertOrigin,
@@ -86,6 +87,15 @@ class EventSchema(Wire, frozen=True):
     received_at: str
 
 
+AlertPriority = Annotated[
+    float | None,
+    msgspec.Meta(
+        description="How likely officers confirm it, in percent, by what they said of earlier alerts; null "
+        "while no model knows."
+    ),
+]
+
+
 class AmlAlertAnswer(Wire, frozen=True):
     """An alert with where it stands. `figures` holds every value that made it."""
 
@@ -99,10 +109,18 @@ class AmlAlertAnswer(Wire, frozen=True):
     origin: AlertOrigin
     state: AlertState
     resolution: Resolution | None
+    priority: AlertPriority
     events: int
     figures: dict[str, Any]
     created_at: str
     last_event_at: str
+
+
+class AlertSort(enum.StrEnum):
+    """What alerts are ordered by."""
+
+    CREATED_AT = "createdAt"
+    PRIORITY = "priority"
 
 
 class AlertPage(PageAnswer[AmlAlertAnswer], frozen=True):
@@ -117,6 +135,9 @@ class CaseAnswer(Wire, frozen=True):
     state: CaseState
     severity: Severity
     alert_count: int
+    priority: Annotated[
+        float | None, msgspec.Meta(description="The highest of its open alerts; null where none is known.")
+    ]
     assignee: str | None
     resolution: Resolution | None
     proposed_by: str | None
@@ -166,6 +187,7 @@ class AlertQuery(PageQuery, frozen=True):
     typology: str | None = None
     rule_id: str | None = None
     customer: str | None = None
+    sort_by: AlertSort = AlertSort.CREATED_AT
     created_from: From | None = msgspec.field(name="from", default=None)
     created_to: To | None = msgspec.field(name="to", default=None)
 
@@ -257,6 +279,7 @@ def alert_answer(alert: Alert) -> AmlAlertAnswer:
         origin=alert.origin,
         state=alert.state,
         resolution=alert.resolution,
+        priority=shown_priority(alert.priority),
         events=alert.events,
         figures=decode(alert.figures),
         created_at=timestamp(alert.created_at_ms),
@@ -264,14 +287,20 @@ def alert_answer(alert: Alert) -> AmlAlertAnswer:
     )
 
 
-def case_members(case: Case) -> dict[str, Any]:
-    """Return what every answer about a case says of it, by field name."""
+def shown_priority(priority: int | None) -> float | None:
+    """Write a priority as it is stored in percent; None where it is unknown."""
+    return None if priority is None or priority == NO_PRIORITY else priority / 10
+
+
+def case_members(case: Case, priority: int | None = None) -> dict[str, Any]:
+    """Return what every answer about a case says of it, by field name; `priority` as it is stored."""
     return {
         "id": case.id,
         "customer": case.customer,
         "state": case.state,
         "severity": case.severity,
         "alert_count": case.alerts,
+        "priority": shown_priority(priority),
         "assignee": case.assignee,
         "resolution": case.resolution,
         "proposed_by": case.proposed_by,
@@ -282,9 +311,9 @@ def case_members(case: Case) -> dict[str, Any]:
     }
 
 
-def case_answer(case: Case) -> CaseAnswer:
-    """Shape a case for the wire."""
-    return CaseAnswer(**case_members(case))
+def case_answer(case: Case, priority: int | None = None) -> CaseAnswer:
+    """Shape a case for the wire; `priority` is the highest of its open alerts, as it is stored."""
+    return CaseAnswer(**case_members(case, priority))
 
 
 def timeline_entry(entry: CaseEntry) -> TimelineEntry:

@@ -1,7 +1,7 @@
 """The doors of AML: events and their poll, alerts, cases."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -11,6 +11,7 @@ from vettance.aml.aml_event import AmlEventBody, payload_digest, read_aml_event
 from vettance.aml.answers import (
     AlertPage,
     AlertQuery,
+    AlertSort,
     AmlEventAnswer,
     AssignBody,
     CaseAnswer,
@@ -29,13 +30,16 @@ from vettance.aml.answers import (
     parse_body,
     read_case_body,
 )
+from vettance.aml.case import Alert, Case
 from vettance.aml.case_report import POLICY, report_page
-from vettance.aml.case_review import Reviewer
+from vettance.aml.case_review import Reviewer, priorities_of
 from vettance.aml.monitor import Monitor
 from vettance.aml.screening.screening_review import ScreeningReviewer
 from vettance.aml.transfer import known_names
 from vettance.db.engine import Row, Statement, Store
 from vettance.errors import NotFound
+from vettance.ids import is_id
+from vettance.web.paging import bad_cursor
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Page, Route, RouteReply
 from vettance.wire.payload import kept, timestamp
@@ -173,14 +177,19 @@ class AmlDoors:
             ("rule_id", query.rule_id),
             ("customer", query.customer),
         )
-        chosen = case_list_sql.RowFilter(columns, query.created_from, query.created_to, query.after_id("alr"))
-        rows, total, more = await self._page(
-            chosen.count_alerts(tenant),
-            chosen.alerts(tenant, query.limit + 1, query.offset, descending=query.descending),
-            query.limit,
-        )
-        data = [alert_answer(sql.alert_of(row)) for row in rows]
-        return RouteReply(AlertPage.of(query, data, total, data[-1].id if more else None))
+        by_priority = query.sort_by is AlertSort.PRIORITY
+        after = None if by_priority else query.after_id("alr")
+        chosen = case_list_sql.RowFilter(columns, query.created_from, query.created_to, after)
+        size, skip, down = query.limit + 1, query.offset, query.descending
+        if by_priority:
+            beyond = _read_alert_cursor(query.cursor)
+            page = chosen.alerts_by_priority(tenant, size, skip, beyond, descending=down)
+        else:
+            page = chosen.alerts(tenant, size, skip, descending=down)
+        rows, total, more = await self._page(chosen.count_alerts(tenant), page, query.limit)
+        alerts = [sql.alert_of(row) for row in rows]
+        following = _alert_cursor(alerts[-1], query.sort_by) if more else None
+        return RouteReply(AlertPage.of(query, [*map(alert_answer, alerts)], total, following))
 
     async def cases(self, call: Call) -> RouteReply:
         """GET /aml/cases."""
@@ -197,7 +206,9 @@ class AmlDoors:
             chosen.cases(tenant, query.limit + 1, query.offset, descending=query.descending),
             query.limit,
         )
-        data = [case_answer(sql.case_of(row)) for row in rows]
+        cases = [sql.case_of(row) for row in rows]
+        known = await priorities_of(self._store, tenant, [case.id for case in cases])
+        data = [case_answer(case, known.get(case.id)) for case in cases]
         return RouteReply(CasePage.of(query, data, total, data[-1].id if more else None))
 
     async def _page(self, count: Statement, page: Statement, limit: int) -> tuple[list[Row], int, bool]:
@@ -223,6 +234,7 @@ class AmlDoors:
         """POST /aml/cases/{id}/resolve."""
         said = read_case_body(call, ResolveBody)
         return await self._answer(
+            call,
             self._reviewer.resolve(
                 call.tenant.id,
                 call.path["id"],
@@ -231,46 +243,50 @@ class AmlDoors:
                 _officer(call, said.officer),
                 _signer(call),
                 said.updated_at,
-            )
+            ),
         )
 
     async def reject(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/reject."""
         said = read_case_body(call, RejectBody)
         return await self._answer(
+            call,
             self._reviewer.reject(
                 call.tenant.id,
                 call.path["id"],
                 said.notes or "",
                 _officer(call, said.officer),
                 said.updated_at,
-            )
+            ),
         )
 
     async def note(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/notes."""
         said = read_case_body(call, NoteBody)
         return await self._answer(
-            self._reviewer.note(call.tenant.id, call.path["id"], said.notes, _officer(call, said.officer))
+            call,
+            self._reviewer.note(call.tenant.id, call.path["id"], said.notes, _officer(call, said.officer)),
         )
 
     async def assign(self, call: Call) -> RouteReply:
         """POST /aml/cases/{id}/assign."""
         said = read_case_body(call, AssignBody)
         return await self._answer(
+            call,
             self._reviewer.assign(
                 call.tenant.id,
                 call.path["id"],
                 said.assignee,
                 _officer(call, said.officer),
                 said.updated_at,
-            )
+            ),
         )
 
     async def dismiss(self, call: Call) -> RouteReply:
         """POST /aml/screenings/{id}/dismiss."""
         said = read_case_body(call, DismissBody)
         return await self._answer(
+            call,
             self._screenings.dismiss(
                 call.tenant.id,
                 call.path["id"],
@@ -278,11 +294,13 @@ class AmlDoors:
                 said.notes or "",
                 _officer(call, said.officer),
                 _signer(call),
-            )
+            ),
         )
 
-    async def _answer(self, act: Awaitable[Any]) -> RouteReply:
-        return RouteReply(case_answer(await act))
+    async def _answer(self, call: Call, act: Awaitable[Case]) -> RouteReply:
+        case = await act
+        known = await priorities_of(self._store, call.tenant.id, [case.id])
+        return RouteReply(case_answer(case, known.get(case.id)))
 
 
 def _route(
@@ -311,6 +329,20 @@ def _route(
         idempotent=idempotent,
         knows=known_names() if takes is AmlEventBody else NO_NAMES,
     )
+
+
+def _alert_cursor(alert: Alert, sort_by: AlertSort) -> str:
+    return f"{alert.priority}.{alert.id}" if sort_by is AlertSort.PRIORITY else alert.id
+
+
+def _read_alert_cursor(cursor: str | None) -> tuple[int, str] | None:
+    """Return the place that a page by priority begins beyond. Raises `Invalid` (400)."""
+    if cursor is None:
+        return None
+    priority, _, alert = cursor.partition(".")
+    if not (priority.isascii() and priority.isdigit() and len(priority) <= 4 and is_id(alert, "alr")):
+        raise bad_cursor()
+    return int(priority), alert
 
 
 def _event_answer(stored: sql.StoredEvent) -> AmlEventAnswer:

@@ -13,6 +13,8 @@ NOTE_CHARS_MAX: Final = 4_000
 OFFICER_CHARS_MAX: Final = 200
 #: The kinds of id by which a signer is known: an API key, or a user of the console.
 SIGNERS: Final = ("key", "usr")
+#: The priority, in thousandths, of an alert that no model has looked at: it comes before all others.
+NO_PRIORITY: Final = 1_001
 #: Who acts where no officer does.
 SERVICE: Final = "vettance"
 
@@ -77,6 +79,7 @@ class Alert(msgspec.Struct, frozen=True, kw_only=True):
     resolution: Resolution | None = None
     events: int = 1
     resolved_at_ms: int | None = None
+    priority: int = NO_PRIORITY
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,12 +1,12 @@
 """What the store is asked for lists of alerts and cases."""
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vettance.aml.case import Alert, Case
-from vettance.db.engine import Statement, scoped
+from vettance.aml.case import NO_PRIORITY, Alert, Case
+from vettance.db.engine import Statement, in_list, scoped
 from vettance.db.tables import (
     AML_ALERT,
     AML_CASE,
@@ -40,6 +40,21 @@ class RowFilter(NamedTuple):
     def alerts(self, tenant: str, limit: int, offset: int, *, descending: bool) -> Statement:
         """A page of alerts, by when they were made."""
         return self._page(AML_ALERT, Alert, "alr", "created_at_ms", tenant, limit, offset, descending)
+
+    def alerts_by_priority(
+        self, tenant: str, limit: int, offset: int, beyond: tuple[int, str] | None, *, descending: bool
+    ) -> Statement:
+        """A page of alerts by their priority, beyond one (priority, id); the unknown count as the highest."""
+        where, args = self._where("created_at_ms")
+        order, sign = ("DESC", "<") if descending else ("ASC", ">")
+        if beyond is not None:
+            where, args, offset = f"{where} AND (priority, id) {sign} (?, ?)", [*args, *beyond], 0
+        columns = ", ".join(Alert.__struct_fields__)
+        text = (
+            f"SELECT {columns} FROM aml_alert WHERE {where} "
+            f"ORDER BY priority {order}, id {order} LIMIT ? OFFSET ?"
+        )
+        return scoped(AML_ALERT, tenant, text, (*args, limit, offset))
 
     def count_cases(self, tenant: str) -> Statement:
         """How many cases."""
@@ -92,3 +107,16 @@ class RowFilter(NamedTuple):
                 parts.append(f"{moment} {sign} ?")
                 args.append(bound)
         return " AND ".join(parts), args
+
+
+def select_case_priorities(tenant: str, cases: Sequence[str]) -> Statement:
+    """(case_id, highest priority of its open alerts) of some cases, where one is known."""
+    places, args = in_list(cases)
+    # Found by the case: of all alerts of a tenant many are open.
+    return scoped(
+        AML_ALERT,
+        tenant,
+        f"SELECT case_id, MAX(priority) FROM aml_alert WHERE tenant = ? AND case_id IN ({places}) "
+        "AND state || '' = 'OPEN' AND priority < ? GROUP BY case_id",
+        (*args, NO_PRIORITY),
+    )

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from vettance import clock
-from vettance.aml import sql
+from vettance.aml import case_list_sql, sql
 from vettance.aml.answers import CaseEvent, CaseRecord, alert_answer, case_members, timeline_entry
 from vettance.aml.case import (
     Case,
@@ -57,8 +57,9 @@ class Reviewer:
             self._store.read(sql.select_events_of_case(tenant, case_id, EVENTS_MAX)),
             self._store.read(sql.select_entries(tenant, case_id)),
         )
+        known = await priorities_of(self._store, tenant, [case_id])
         return CaseRecord(
-            **case_members(case),
+            **case_members(case, known.get(case_id)),
             alerts=[alert_answer(sql.alert_of(row)) for row in alerts],
             events=_events(events, await self._sent(tenant, list(dict.fromkeys(row[2] for row in events)))),
             timeline=[timeline_entry(sql.entry_of(row)) for row in entries],
@@ -153,6 +154,13 @@ class Reviewer:
                 await self._reload(tenant, case_id)
             return step.case
         raise Conflict("Others change this case at the moment. Try again.", "changed_meanwhile")
+
+
+async def priorities_of(store: Store, tenant: str, cases: Sequence[str]) -> dict[str, int]:
+    """Return the highest priority of the open alerts of some cases, as it is stored, where one is known."""
+    if not cases:
+        return {}
+    return dict(await store.read(case_list_sql.select_case_priorities(tenant, cases)))
 
 
 def _events(rows: list[Row], sent: Mapping[str, bytes]) -> list[CaseEvent]:

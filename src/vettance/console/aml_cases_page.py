@@ -9,6 +9,7 @@ ALERTS: Final = "/console/aml/alerts"
 CASES: Final = "/console/aml/cases"
 SEVERITIES: Final = tuple((word, word.capitalize()) for word in ("critical", "high", "medium", "low"))
 _ALERT_STATES: Final = (("OPEN", Words("Open")), ("CLOSED", Words("Closed")))
+_SORTS: Final = (("", Words("Newest first")), ("priority", Words("By priority")))
 _CASE_STATES: Final = (
     ("OPEN", Words("Open")),
     ("PENDING", Words("Waits for a second officer")),
@@ -22,6 +23,8 @@ _SAID: Final = ("ruleId", "ruleName", "screening")
 async def alerts(visit: Visit) -> PageAnswer:
     """GET /console/aml/alerts."""
     asked = {name: visit.query.get(name) for name in ("state", "severity", "customer", "ruleId", "typology")}
+    sort = visit.query.get("sortBy")
+    asked["sortBy"] = sort if sort in dict(_SORTS) else ""
     found = await visit.ask(
         "GET", "/api/v1/aml/alerts", {**asked, "limit": _SHOWN, "cursor": visit.query.get("cursor")}
     )
@@ -29,6 +32,7 @@ async def alerts(visit: Visit) -> PageAnswer:
         "rows": [_alert(visit, one) for one in found["data"]],
         "asked": asked,
         "states": _ALERT_STATES,
+        "sorts": _SORTS,
         "severities": SEVERITIES,
         "page": pages(visit, ALERTS, asked, found, "alerts"),
     }

@@ -12,6 +12,9 @@ from vettance.console.svg_charts import Curve, curve_chart, share_mark
 from vettance.console.words import Words
 from vettance.db.engine import Row
 from vettance.errors import Conflict, NotFound, Unprocessable
+from vettance.learning.alert_answers import alert_model_out
+from vettance.learning.alert_sql import select_alert_models
+from vettance.learning.change_alert_models import find_alert_setting
 from vettance.learning.change_models import find_setting, request_training, roll_back
 from vettance.learning.drift import WARNED_MIN, MeasuredDrift
 from vettance.learning.drift_sql import select_drifts
@@ -42,9 +45,13 @@ async def models(visit: Visit) -> PageAnswer:
     """GET /console/models."""
     page = await visit.ask("GET", "/api/v1/models", {"limit": 50})
     setting = await find_setting(visit.parts.store, visit.tenant.id)
+    alert_setting = await find_alert_setting(visit.parts.store, visit.tenant.id)
+    alert_rows = await visit.parts.store.read(select_alert_models(visit.tenant.id))
     may_steer = visit.may(*ADMINS)
     changes = await visit.parts.store.read(select_changes(visit.tenant.id, _CHANGES_SHOWN))
     values = {
+        "alert_setting": alert_setting,
+        "alert_rows": [alert_model_out(alert_setting, *row) for row in alert_rows],
         "changes": [_shown_change(visit, change_of(row), may_steer=may_steer) for row in changes],
         "drift": _weeks(await visit.parts.store.read(select_drifts(visit.tenant.id, 1))),
         "needs_approval": visit.tenant.rule_approval,

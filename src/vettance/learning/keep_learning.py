@@ -3,20 +3,19 @@
 import asyncio
 import contextlib
 import importlib.util
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from vettance import clock
-from vettance.clock import DAY_MS
 from vettance.db.engine import Clash, Lost, Store, StoreDown
 from vettance.fairness.isolation import Isolation
 from vettance.ids import IdSource
 from vettance.learning import sql
 from vettance.learning.change_models import enter_model, find_setting, save_failure, save_features
+from vettance.learning.run_training import is_due, run_training
 from vettance.learning.watch_drift import DriftWatcher
 from vettance.models.discovery import discover, features_of
 from vettance.models.feature_set import write_feature_set
@@ -24,17 +23,11 @@ from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, select_states, setting_of
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
-from vettance.wire.payload import decode, encode
+from vettance.wire.payload import decode
 
 LOOK_S: Final = 1.0
-FRAUDS_MIN: Final = 50
-#: A model is trained again after so many further labels of fraud, or that share of them, or a day.
-MORE_FRAUDS_MIN: Final = 25
-MORE_FRAUDS: Final = 0.1
 #: Events that are looked through for keys and numbers.
 EVENTS_LOOKED_THROUGH: Final = 2_000
-_TRAINING_S_MAX: Final = 1_800.0
-_LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 
 _log = logger()
 
@@ -48,11 +41,7 @@ def is_training_due(setting: ModelSetting, frauds: int, now_ms: int) -> bool:
     """Tell whether a model is to be trained, with so many labels of fraud given so far."""
     if setting.wanted:
         return True
-    if frauds < FRAUDS_MIN:
-        return False
-    more = frauds - setting.trained_frauds
-    is_old = now_ms - setting.trained_at_ms >= DAY_MS
-    return more >= max(MORE_FRAUDS_MIN, MORE_FRAUDS * setting.trained_frauds) or (is_old and more > 0)
+    return is_due(frauds, setting.trained_frauds, setting.trained_at_ms, now_ms)
 
 
 class ModelKeeper:
@@ -123,19 +112,7 @@ class ModelKeeper:
         tenant = setting.tenant
         setting = await find_setting(self._store, tenant)
         order = {"tenant": tenant, "features": setting.features, "champion": setting.champion}
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "vettance.learning.training_process", str(self._data)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            limit=_LINE_BYTES_MAX,
-        )
-        try:
-            async with asyncio.timeout(_TRAINING_S_MAX):
-                said = await _ask(process, encode(order))
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        said = await run_training(self._data, order)
         frauds = self._frauds.get(tenant, 0)
         # What people have set meanwhile stays.
         current = msgspec.structs.replace(
@@ -144,8 +121,8 @@ class ModelKeeper:
             trained_frauds=frauds,
             trained_at_ms=self._now_ms(),
         )
-        if said is None or "error" in said:
-            failure = "The training ended without a result." if said is None else str(said["error"])
+        if "error" in said:
+            failure = str(said["error"])
             self._meters.trained("failed")
             _log.warning("model_not_trained", tenant=tenant, reason=failure)
             await save_failure(self._store, current, failure)
@@ -153,16 +130,3 @@ class ModelKeeper:
         version = await enter_model(self._store, current, said, self._ids, self._now_ms())
         self._meters.trained("better" if said["isBetter"] else "not_better")
         _log.info("model_trained", tenant=tenant, version=version, promoted=said["isBetter"])
-
-
-async def _ask(process: asyncio.subprocess.Process, order: bytes) -> dict[str, Any] | None:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    with contextlib.suppress(ConnectionError):
-        process.stdin.write(order)
-        process.stdin.close()
-    line = await process.stdout.readline()
-    if not line.endswith(b"\n"):
-        return None
-    said = msgspec.json.decode(line)
-    return said if isinstance(said, dict) else None

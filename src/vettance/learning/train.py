@@ -123,8 +123,10 @@ def _said_before(row: TrainingRow, champion: int | None) -> float:
 
 
 def _fit(table: _Table, names: Sequence[str], seed: int) -> lightgbm.Booster:
+    # LightGBM refuses names with the characters of expressions; the order stands for them.
+    places = [f"f{place}" for place in range(len(names))]
     data = lightgbm.Dataset(
-        table.values, table.fraud, weight=table.weight, feature_name=list(names), free_raw_data=True
+        table.values, table.fraud, weight=table.weight, feature_name=places, free_raw_data=True
     )
     # Few frauds carry few splits.
     leaf = max(2, min(20, int(table.fraud.sum()) // 5))

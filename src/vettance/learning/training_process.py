@@ -15,11 +15,17 @@ from vettance.learning import sql
 from vettance.learning.training_rows import RowCollector, decided_row, standing_labels
 from vettance.models.feature_set import read_feature_set
 from vettance.models.trees import text_digest, write_trees
+from vettance.reference.jurisdictions import Jurisdictions
 from vettance.wire.payload import JSON, encode
 
 _NICE: Final = 19
 _ROWS: Final = 2_000
 _LABELS: Final = 20_000
+
+
+#: Kinds of models: those that score events, and those that order alerts.
+EVENTS: Final = "events"
+ALERTS: Final = "alerts"
 
 
 class TrainingOrder(msgspec.Struct, frozen=True):
@@ -28,12 +34,15 @@ class TrainingOrder(msgspec.Struct, frozen=True):
     tenant: str
     features: str
     champion: int | None
+    kind: str = EVENTS
 
 
-async def work(store: Store, order: TrainingOrder) -> JSON:
+async def work(store: Store, order: TrainingOrder, countries: Jurisdictions | None = None) -> JSON:
     """Train, and return the model with its card, or why there is none."""
     from vettance.learning.train import TooFewLabels, train
 
+    if order.kind == ALERTS:
+        return await _work_on_alerts(store, order, countries)
     began_s = time.monotonic()
     features = read_feature_set(order.features)
     names = tuple(one.name for one in features.features)
@@ -51,6 +60,20 @@ async def work(store: Store, order: TrainingOrder) -> JSON:
         "promoted": made.is_better,
         "seconds": round(time.monotonic() - began_s, 2),
     }
+    return {"body": text, "digest": text_digest(text), "card": card, "isBetter": made.is_better}
+
+
+async def _work_on_alerts(store: Store, order: TrainingOrder, countries: Jurisdictions | None) -> JSON:
+    from vettance.learning.train import TooFewLabels
+    from vettance.learning.train_alerts import train_alerts
+
+    began_s = time.monotonic()
+    try:
+        made = await train_alerts(store, order.tenant, order.champion, countries)
+    except TooFewLabels as few:
+        return {"error": str(few)}
+    text = write_trees(made.trees)
+    card = {**made.card, "promoted": made.is_better, "seconds": round(time.monotonic() - began_s, 2)}
     return {"body": text, "digest": text_digest(text), "card": card, "isBetter": made.is_better}
 
 
@@ -87,9 +110,9 @@ async def _moments(store: Store, tenant: str) -> tuple[int, dict[str, int]]:
 async def main(data: str) -> None:
     """Read the order, do it, and say what came of it."""
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=TrainingOrder)
-    async with open_store(data) as (store, _):
+    async with open_store(data) as (store, settings):
         try:
-            said = await work(store, order)
+            said = await work(store, order, settings.jurisdictions)
         except Exception as error:
             said = {"error": f"The training could not be done ({type(error).__name__})."}
             raise

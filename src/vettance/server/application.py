@@ -116,7 +116,7 @@ class Service:
         counters = self.counters = counters_of(settings, secret)
         velocity = connect_velocity(clock.now_ms)
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters, tenant_of=self.keys.tenant)
-        models = self.learning = assemble_learning(store, settings.data, self.evaluator.models, self.meters)
+        models = self.learning = assemble_learning(store, settings, self.evaluator.models, self.meters)
         schema = self.schema = network_schema(settings)
         cache = self.rule_cache = RuleCache(
             lambda document: compile_document(document, schema), schema=schema
@@ -299,7 +299,7 @@ class Service:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.compactor.run(tuple(self.evaluator.tenants())))
             duties = self.replays, self.jobs, self.importer, self.rescreener, self.reviews.keeper
-            more = self.learning.keeper, self.reviews.bulk_keeper
+            more = *self.learning.duties, self.reviews.bulk_keeper
             for duty in (*duties, *self.measures.duties, *more):
                 group.create_task(duty.run())
 

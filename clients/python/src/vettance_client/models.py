@@ -1133,6 +1133,15 @@ class AmlAlertAnswer(Answer, frozen=True):
     origin: AlertOrigin
     state: AlertState
     resolution: Resolution | None
+    priority: (
+        Annotated[
+            float,
+            Meta(
+                description="How likely officers confirm it, in percent, by what they said of earlier alerts; null while no model knows."
+            ),
+        ]
+        | None
+    )
     events: int
     figures: dict[str, Any]
     created_at: str = field(name="createdAt")
@@ -1177,6 +1186,9 @@ class CaseAnswer(Answer, frozen=True):
     state: CaseState
     severity: Severity
     alert_count: int = field(name="alertCount")
+    priority: (
+        Annotated[float, Meta(description="The highest of its open alerts; null where none is known.")] | None
+    )
     assignee: str | None
     resolution: Resolution | None
     proposed_by: str | None = field(name="proposedBy")
@@ -1209,6 +1221,9 @@ class CaseRecord(Answer, frozen=True):
     state: CaseState
     severity: Severity
     alert_count: int = field(name="alertCount")
+    priority: (
+        Annotated[float, Meta(description="The highest of its open alerts; null where none is known.")] | None
+    )
     assignee: str | None
     resolution: Resolution | None
     proposed_by: str | None = field(name="proposedBy")
