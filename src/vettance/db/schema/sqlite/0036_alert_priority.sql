@@ -2,6 +2,10 @@
 ALTER TABLE aml_alert ADD COLUMN priority INTEGER NOT NULL DEFAULT 1001;
 CREATE INDEX aml_alert_priority ON aml_alert (tenant, priority, id);
 CREATE INDEX aml_alert_urgent ON aml_alert (tenant, state, priority, id);
+CREATE INDEX aml_alert_urgent_customer ON aml_alert (tenant, customer, priority, id);
+CREATE INDEX aml_alert_urgent_severity ON aml_alert (tenant, severity, priority, id);
+CREATE INDEX aml_alert_urgent_typology ON aml_alert (tenant, typology, priority, id);
+CREATE INDEX aml_alert_urgent_rule ON aml_alert (tenant, rule_id, priority, id);
 
 -- Models that order the alerts of a tenant, each with its card, and which one does so.
 CREATE TABLE alert_model (
