@@ -39,3 +39,18 @@ def test_a_curve_is_ordered_and_shown(editor: Visitor) -> None:
         time.sleep(0.5)
     assert "completed" in shown.words
     assert "count(event.login_failed" in shown.words
+
+
+def test_a_calibration_is_ordered_by_a_share_and_shown(editor: Visitor) -> None:
+    refused = editor.submit(PATH, PATH, kind="calibration", hold="150")
+    assert refused.status == 422
+    assert "hold: must be above 0 and below 1" in refused.words, refused.words[300:1500]
+    made = editor.submit(PATH, PATH, kind="calibration", hold="1")
+    assert made.status == 303, made.words
+    page = made.location.partition("&")[0]
+    until = time.monotonic() + 90
+    while re.search(r">(queued|running)<", (shown := editor.get(page)).text):
+        assert time.monotonic() < until
+        time.sleep(0.5)
+    assert "completed" in shown.words
+    assert "Asked for: 1.0 %" in shown.words

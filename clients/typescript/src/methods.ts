@@ -887,7 +887,7 @@ export class Methods extends Caller {
   }
 
   /**
-   * Have rules, a threshold or scores suggested from labels.
+   * Have rules, a threshold or scores suggested from labels, or numbers from a share of traffic.
    *
    * `POST /api/v1/rules/suggestions`
    */

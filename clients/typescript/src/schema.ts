@@ -1013,7 +1013,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Have rules, a threshold or scores suggested from labels */
+        /** Have rules, a threshold or scores suggested from labels, or numbers from a share of traffic */
         post: operations["post_rules_suggestions"];
         delete?: never;
         options?: never;
@@ -3297,7 +3297,7 @@ export interface components {
          */
         SuggestionAnswer: {
             suggestionId: string;
-            /** @description `rules`, `threshold` or `weights`. */
+            /** @description `rules`, `threshold`, `weights` or `calibration`. */
             kind: string;
             /** @description `queued`, `running`, `completed`, `failed` or `cancelled`. */
             state: string;
@@ -3311,10 +3311,10 @@ export interface components {
         };
         /**
          * SuggestionBody
-         * @description What to suggest: `rules`, the `threshold` of a rule, or `weights`; of which events.
+         * @description What to suggest: `rules`, the `threshold` of a rule, `weights`, or a `calibration`; of which events.
          */
         SuggestionBody: {
-            /** @description `rules` finds new rules, `threshold` draws the curve of a rule's number, `weights` fits the scores of the rules in force. */
+            /** @description `rules` finds new rules, `threshold` draws the curve of a rule's number, `weights` fits the scores of the rules in force, `calibration` their numbers to a share of traffic. */
             kind: string;
             /** @default null */
             ruleId?: string | null;
@@ -3322,6 +3322,8 @@ export interface components {
             precision?: number | null;
             /** @default null */
             load?: number | null;
+            /** @default null */
+            hold?: number | null;
             /**
              * @description Event time, Unix seconds or ISO 8601; all events when left out.
              * @default null

@@ -20,7 +20,12 @@ _API: Final = "/api/v1/rules/suggestions"
 _RULES: Final = "/api/v1/rulesets"
 _EARLIER: Final = 10
 _NUMBER_DIGITS: Final = 4
-_KINDS: Final = {"rules": Words("New rules"), "threshold": Words("A threshold"), "weights": Words("Scores")}
+_KINDS: Final = {
+    "rules": Words("New rules"),
+    "threshold": Words("A threshold"),
+    "weights": Words("Scores"),
+    "calibration": Words("A calibration"),
+}
 
 
 async def suggestions(visit: Visit) -> PageAnswer:
@@ -40,6 +45,7 @@ async def _page(visit: Visit, refused: Refusal | None = None) -> View:
         "kinds": _KINDS,
         "version": active["version"],
         "rule_id": visit.form.get("rule_id"),
+        "hold": visit.form.get("hold"),
         "curves": _curves(one["result"]) if one and one["result"] else [],
         "message": refusal_words(refused),
         "place": FRAUD,
@@ -82,6 +88,9 @@ async def order(visit: Visit) -> PageAnswer:
             said = form.get(name)
             if said:
                 body[name] = float(said) * scale if is_decimal(said) else said
+    if body["kind"] == "calibration":
+        said = form.get("hold")
+        body["hold"] = float(said) / 100 if is_decimal(said) else said
     for name in ("from", "to"):
         if form.get(name):
             body[name] = form.get(name)
@@ -105,19 +114,27 @@ async def draft(visit: Visit) -> PageAnswer:
     """POST /console/rules/suggestions/{suggestion}/draft: save a draft that holds what was suggested."""
     suggestion, number = visit.path["suggestion"], visit.form.get("number")
     result = (await visit.ask("GET", f"{_API}/{suggestion}"))["result"]
-    is_number = number.isascii() and number.isdigit() and len(number) <= _NUMBER_DIGITS
-    try:
-        changes = changes_of(result or {}, int(number) if is_number else EVERYTHING)
-    except LookupError:
-        raise NotFound from None
-    active = await visit.ask("GET", f"{_RULES}/active")
     body = {
-        "document": await asyncio.to_thread(with_changes, active["document"], changes),
-        "note": f"Suggested from labels: {_KINDS[result['kind']].lower()} ({suggestion})",
+        "document": await _drafted(visit, result or {}, number),
+        "note": f"Suggested: {_KINDS[result['kind']].lower()} ({suggestion})",
         "propose": False,
     }
     made = await visit.ask("POST", _RULES, body=body)
     return visit.redirect(f"/console/rules/versions/{made['version']}", notice="rules-drafted")
+
+
+async def _drafted(visit: Visit, result: Any, number: str) -> str:
+    """Return the rules with what was suggested: a calibration whole, of others that of a place or all."""
+    if result.get("kind") == "calibration" and result["draft"] is not None:
+        document: str = result["draft"]
+        return document
+    is_number = number.isascii() and number.isdigit() and len(number) <= _NUMBER_DIGITS
+    try:
+        changes = changes_of(result, int(number) if is_number else EVERYTHING)
+    except LookupError:
+        raise NotFound from None
+    active = await visit.ask("GET", f"{_RULES}/active")
+    return await asyncio.to_thread(with_changes, active["document"], changes)
 
 
 PAGES: Final = (

@@ -1,7 +1,7 @@
 """Backtest: decides the events of the log again by other rules, and counts what would differ."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -18,6 +18,8 @@ from vettance.events.event import Event, EventSource
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback, Label
 from vettance.feedback.label_change import truth_of
+from vettance.lists.entry import ListEntry
+from vettance.models.model_score import ModelResult
 from vettance.rules.rollout import acting, withhold
 from vettance.rules.sql import DECIDING
 from vettance.snoozes import sql as snoozes_sql
@@ -53,6 +55,22 @@ class ChangedDecision(msgspec.Struct, frozen=True):
     fraud: bool | None
 
 
+class DecidedAnew(NamedTuple):
+    """An event of the log as other rules decide it: what they knew, which rules acted, and what came of it.
+
+    `entries` and `model` are those of then; `fraud` is what the labels of the event say.
+    """
+
+    facts: Sequence[Any]
+    answers: Sequence[Any]
+    fired: Sequence[int]
+    acted: Sequence[int]
+    entries: Sequence[ListEntry]
+    model: ModelResult | None
+    now: Decision
+    fraud: bool | None
+
+
 class Backtest:
     """Runs rules over a tenant's log, with a memory of their own that sees what the live one saw.
 
@@ -62,7 +80,7 @@ class Backtest:
     `counts` has how many events were decided as (was, now), by what their labels say of them: True for
     fraud, False for legitimate, None for those that nobody labelled. `days` has the same for each day of
     event time, in seconds. Lists count as they did then. `is_counted` picks a sample by the ids of events;
-    the memory sees the others as well.
+    the memory sees the others as well. `look` is shown every event that is counted.
     """
 
     def __init__(
@@ -72,8 +90,10 @@ class Backtest:
         active: ActiveRules,
         engine: Callable[[], Velocity],
         is_counted: Callable[[str], bool] = lambda _event: True,
+        look: Callable[[DecidedAnew], Any] | None = None,
     ) -> None:
         self._is_counted = is_counted
+        self._look = look
         self._store = store
         self._tenant = tenant
         self._active = active
@@ -145,22 +165,27 @@ class Backtest:
                 hits.alone_fraud += fraud is True
         for index, _ in failed:
             self.hits[index].failed += 1
-        now = self._decide_now(event, fired, was)
+        may_act, entries = self._acting_of(event, fired), entries_of(self._tenant, was.lists)
+        now = self._decide_now(event, may_act, entries, was)
+        if self._look is not None:
+            self._look(DecidedAnew(facts, answer.values, fired, may_act, entries, was.model, now, fraud))
         place = fraud, was.outcome, now.outcome
         self.counts[place] = self.counts.get(place, 0) + 1
         on_day = event.occurred_at_ms // DAY_MS * (DAY_MS // 1000), *place
         self.days[on_day] = self.days.get(on_day, 0) + 1
         return ChangedDecision(row[2], event.occurred_at_ms, was.outcome, was.score, now, fraud)
 
-    def _decide_now(self, event: Event, fired: list[int], was: DecisionRecordData) -> Decision:
-        """Combine what fired by the rules that are tried, for those who are in their roll-outs.
-
-        Lists and the model say what they said then.
-        """
-        active, entries, model = self._active, entries_of(self._tenant, was.lists), was.model
+    def _acting_of(self, event: Event, fired: list[int]) -> Sequence[int]:
+        """Return the rules that fired and act: for those who are in their roll-outs, and not snoozed."""
+        active = self._active
         withheld = withhold(active.stages, fired, subject_of(event), event.occurred_at_ms)
-        withheld = self._snoozes.withhold(active.ruleset.running, fired, event, withheld)
-        may_act = acting(fired, withheld)
+        return acting(fired, self._snoozes.withhold(active.ruleset.running, fired, event, withheld))
+
+    def _decide_now(
+        self, event: Event, may_act: Sequence[int], entries: Sequence[ListEntry], was: DecisionRecordData
+    ) -> Decision:
+        """Combine what acts by the rules that are tried. Lists and the model say what they said then."""
+        active, model = self._active, was.model
         now = decide(active.ruleset, active.version, may_act, entries, model=model)
         if now.outcome is not Outcome.ALLOW and is_held_out(active.ruleset, may_act, entries, event):
             return decide(active.ruleset, active.version, may_act, entries, held_out=True, model=model)

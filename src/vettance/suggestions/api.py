@@ -37,7 +37,7 @@ class SuggestionAnswer(Wire, frozen=True):
     """How far a suggestion is; `result` is there once it is completed, `error` once it has failed."""
 
     suggestion_id: str
-    kind: Annotated[str, msgspec.Meta(description="`rules`, `threshold` or `weights`.")]
+    kind: Annotated[str, msgspec.Meta(description="`rules`, `threshold`, `weights` or `calibration`.")]
     state: Annotated[
         str, msgspec.Meta(description="`queued`, `running`, `completed`, `failed` or `cancelled`.")
     ]
@@ -65,7 +65,7 @@ class SuggestionDoors:
                 "POST",
                 _ROOT,
                 self.order,
-                "Have rules, a threshold or scores suggested from labels",
+                "Have rules, a threshold or scores suggested from labels, or numbers from a share of traffic",
                 _TAG,
                 takes=SuggestionBody,
                 answers=SuggestionAccepted,
@@ -106,7 +106,7 @@ class SuggestionDoors:
 
     async def _require_labels(self, tenant: str, order: SuggestionOrder) -> None:
         """Refuse at once what the job could only refuse."""
-        if order.kind == "threshold":
+        if order.kind in ("threshold", "calibration"):
             return
         frauds = int((await self._store.read(sql.count_frauds(tenant)))[0][0])
         if frauds < FRAUDS_MIN:

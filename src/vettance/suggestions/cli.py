@@ -120,6 +120,74 @@ def suggest_rules(
         click.echo(f"The draft is in {out}." if draft is not None else "There is no draft: nothing changes.")
 
 
+def _read_share(_context: click.Context, _option: click.Parameter, text: str) -> float:
+    """Read `1%` or `0.01`."""
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise click.BadParameter("must be a share above 0 and below 1, such as 1% or 0.01")
+    return share
+
+
+@rules.command("calibrate")
+@tenant_or_server
+@click.option(
+    "--hold",
+    "hold",
+    required=True,
+    metavar="SHARE",
+    callback=_read_share,
+    help="The share of ordinary events to hold, such as 1% or 0.01.",
+)
+@from_option
+@to_option
+@output_option("A file for the proposal: the rules in force with other numbers.")
+@force_option
+@json_option
+@data_option
+def calibrate(
+    tenant_id: str,
+    server: RemoteRules | None,
+    hold: float,
+    from_ms: int | None,
+    to_ms: int | None,
+    out: Path | None,
+    force: bool,
+    as_json: bool,
+    data: str | None,
+) -> None:
+    """Propose numbers by which the rules hold a share of a tenant's own traffic; nothing is changed.
+
+    Decides the events anew, says what each rule holds of them, and which numbers would meet the share in all.
+    Events labelled as fraud are not ordinary. Without --from and --to, all events that are kept.
+
+    Example: vettance rules calibrate --tenant ten_0190… --hold 1% --from 2026-01-01 --output calibrated.yaml
+    """
+    from vettance.suggestions.suggestion_order import SuggestionOrder
+
+    keep_existing(out, force=force)
+    if server is not None:
+        span = {"from": from_ms and from_ms / 1000, "to": to_ms and to_ms / 1000}
+        asked = {"kind": "calibration", "hold": hold, **span}
+        found = _remote(server, {name: value for name, value in asked.items() if value is not None})
+    else:
+        end_ms = END_MS if to_ms is None else to_ms
+        order = SuggestionOrder("calibration", from_ms or 0, end_ms, hold=hold)
+        found = run_for_tenant(data, tenant_id, lambda store: _local(store, tenant_id, order))
+    draft = found["draft"]
+    if out is not None and draft is not None:
+        with whole_file(out) as file:
+            file.write(draft.encode())
+    if as_json:
+        show(found, "", as_json=True)
+        return
+    _show_calibration(found)
+    if out is not None:
+        click.echo(f"The proposal is in {out}." if draft is not None else "There is none: nothing changes.")
+
+
 async def _local(store: Store, tenant_id: str, order: SuggestionOrder) -> JSON:
     from vettance.suggestions.suggest import NoSuggestion, suggest
 
@@ -214,6 +282,47 @@ def _show_weights(found: JSON) -> None:
     ]
     show_table("Decisions of the later time", rows, as_json=False)
     click.echo(f"{counted(found['changed']['all'], 'decision')} would be another.")
+
+
+def _show_calibration(found: JSON) -> None:
+    before, after, review = found["held"]["before"], found["held"]["after"], found["review"]
+    click.echo(
+        f"Of {counted(found['events'], 'event')} of {found['from']} to {found['to']}, the rules hold "
+        f"{before:.2%} of the ordinary ones; proposed are {after:.2%}, asked for {found['hold']:.2%}."
+    )
+    frauds = found["frauds"]
+    if frauds["events"]:
+        click.echo(
+            f"Of {counted(frauds['events'], 'labelled fraud')} {frauds['before']} are held, "
+            f"and {frauds['after']} by the proposal."
+        )
+    held = [one for one in found["rules"] if one["held"] or _is_moved(one)]
+    held.sort(key=lambda one: (-one["held"], one["ruleId"]))
+    rows: list[dict[str, Any]] = [
+        {
+            "rule": one["ruleId"],
+            **{name: f"{one[name]:.3%}" for name in ("fired", "held", "alone")},
+            "alone then": f"{one['aloneAfter']:.3%}",
+            "number": "–"
+            if one["number"] is None
+            else f"{one['number']['sign']} {one['number']['current']:g}",
+            "proposed": f"{one['number']['sign']} {one['number']['suggested']:g}" if _is_moved(one) else "",
+        }
+        for one in held
+    ]
+    if rows:
+        show_table("Rules that hold ordinary events", rows, as_json=False)
+    if review["suggested"] != review["current"]:
+        click.echo(f"Reviewed from a score of {review['suggested']} on instead of {review['current']}.")
+    if not found["reached"]:
+        click.echo("No number of the rules and no score brings it down to what is asked for.")
+    elif found["draft"] is None:
+        click.echo("The rules hold what is asked for.")
+
+
+def _is_moved(one: JSON) -> bool:
+    number = one["number"]
+    return number is not None and number["suggested"] != number["current"]
 
 
 _SHOWN: Final = {"rules": _show_rules, "threshold": _show_threshold, "weights": _show_weights}

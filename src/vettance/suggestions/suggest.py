@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
+from vettance.decisions.features import fraud_schema
 from vettance.decisions.load_ruleset import load_active
 from vettance.history.sql import count_after
 from vettance.learning.change_models import find_setting
@@ -13,6 +14,7 @@ from vettance.models.feature_set import read_feature_set
 from vettance.models.serving_model import ModelMode
 from vettance.rules.ruleset import compile_document
 from vettance.suggestions import find_rules, sql
+from vettance.suggestions.calibrate_rules import NoTraffic, calibrate_rules
 from vettance.suggestions.find_rules import (
     FeatureSource,
     MeasuredRules,
@@ -68,6 +70,9 @@ async def suggest(store: Store, tenant: str, order: SuggestionOrder, say: Say) -
     """Do what an order asks for; `say` takes the share of the work that is done. Raises `NoSuggestion`."""
     progress = _Progress(say)
     total = (await store.read(count_after(tenant, 0)))[0][0]
+    if order.kind == "calibration":
+        progress.expect(total)
+        return await _calibrate(store, tenant, order, progress)
     # At first nobody knows how many decisions are read whole.
     progress.expect(total * (_OUTLINE_COST + 0.4))
     log = await read_log(store, tenant, (order.from_ms, order.to_ms), progress.outlines)
@@ -86,6 +91,15 @@ async def suggest(store: Store, tenant: str, order: SuggestionOrder, say: Say) -
         progress.expect(total * _OUTLINE_COST + len(known.places))
         return await weigh_rules(reader, log, known, active, progress.decisions)
     return await _suggest_rules(reader, log, known, active, await _features(store, tenant), progress)
+
+
+async def _calibrate(store: Store, tenant: str, order: SuggestionOrder, progress: _Progress) -> JSON:
+    schema = fraud_schema()
+    active = await load_active(store, RuleCache(lambda text: compile_document(text, schema)), tenant)
+    try:
+        return await calibrate_rules(store, tenant, active, schema, order, progress.decisions)
+    except NoTraffic as fault:
+        raise NoSuggestion(f"{fault}.") from None
 
 
 async def _suggest_rules(

@@ -22,6 +22,8 @@ def changes_of(result: JSON, number: int) -> list[JSON]:
                 {"id": result["ruleId"], "when": one["suggested"]["when"]} if one["suggested"] else None
                 for one in result["comparisons"]
             ]
+        case "calibration":
+            raise LookupError("a calibration has a draft of its own")
         case _:
             changed = [one for one in result["rules"] if one["score"] != one["suggested"]]
             return _some([{"id": one["ruleId"], "score": one["suggested"]} for one in changed])

@@ -8,7 +8,7 @@ from vettance.backtests.backtest_job import END_MS, read_span
 from vettance.wire.body import how, read_body
 from vettance.wire.payload import JSON, Faults, Wire
 
-KINDS: Final = ("rules", "threshold", "weights")
+KINDS: Final = ("rules", "threshold", "weights", "calibration")
 #: Labelled frauds without which nothing is learned.
 FRAUDS_MIN: Final = 50
 _LOAD_MAX: Final = 1e9
@@ -20,14 +20,18 @@ SUGGESTION_PROCESS: Final = "vettance.suggestions.suggestion_process"
 
 
 class SuggestionOrder(msgspec.Struct, frozen=True):
-    """What a job is to suggest: the span in Unix milliseconds; `rule`, `precision`, `load` of a threshold."""
+    """What a job is to suggest: the span in Unix milliseconds; `rule`, `precision`, `load` of a threshold.
 
-    kind: Literal["rules", "threshold", "weights"]
+    `hold` is of a calibration: the share of ordinary events to hold.
+    """
+
+    kind: Literal["rules", "threshold", "weights", "calibration"]
     from_ms: int = 0
     to_ms: int = END_MS
     rule: str | None = None
     precision: float | None = None
     load: float | None = None
+    hold: float | None = None
 
 
 def _kind(text: str) -> str | None:
@@ -42,8 +46,12 @@ def _load(value: float) -> float | None:
     return value if 0 <= value <= _LOAD_MAX else None
 
 
+def _hold(value: float) -> float | None:
+    return value if 0 < value < 1 else None
+
+
 class SuggestionBody(Wire, frozen=True):
-    """What to suggest: `rules`, the `threshold` of a rule, or `weights`; of which events."""
+    """What to suggest: `rules`, the `threshold` of a rule, `weights`, or a `calibration`; of which events."""
 
     EXAMPLE: ClassVar[JSON] = {"kind": "threshold", "ruleId": "login-failures-customer", "precision": 0.9}
 
@@ -51,9 +59,10 @@ class SuggestionBody(Wire, frozen=True):
         str,
         msgspec.Meta(
             description="`rules` finds new rules, `threshold` draws the curve of a rule's number, "
-            "`weights` fits the scores of the rules in force."
+            "`weights` fits the scores of the rules in force, `calibration` their numbers to a share "
+            "of traffic."
         ),
-        how(check=_kind, message="must be one of rules, threshold, weights"),
+        how(check=_kind, message="must be one of rules, threshold, weights, calibration"),
     ]
     rule_id: (
         Annotated[
@@ -81,6 +90,14 @@ class SuggestionBody(Wire, frozen=True):
         ]
         | None
     ) = None
+    hold: (
+        Annotated[
+            float,
+            msgspec.Meta(gt=0, lt=1, description="For `calibration`: the share of ordinary events to hold."),
+            how(check=_hold, message="must be above 0 and below 1"),
+        ]
+        | None
+    ) = None
     moment_from: Annotated[
         Any,
         msgspec.Meta(description="Event time, Unix seconds or ISO 8601; all events when left out."),
@@ -102,10 +119,14 @@ def read_suggestion(body: JSON) -> SuggestionOrder:
             faults.meaning["ruleId"] = "is required for a threshold"
         if said.precision is not None and said.load is not None:
             faults.meaning["load"] = "give one of precision and load"
+        if said.kind == "calibration" and said.hold is None:
+            faults.meaning.setdefault("hold", "is required for a calibration")
+        if said.kind != "calibration" and said.hold is not None:
+            faults.meaning["hold"] = "is for calibrations"
         if said.kind != "threshold":
             faults.meaning |= {
                 name: "is for thresholds" for name, value in of_threshold.items() if value is not None
             }
     faults.raise_any()
     kind: Any = said.kind
-    return SuggestionOrder(kind, from_ms, to_ms, said.rule_id, said.precision, said.load)
+    return SuggestionOrder(kind, from_ms, to_ms, said.rule_id, said.precision, said.load, said.hold)

@@ -397,6 +397,7 @@ SuggestionBody = TypedDict(
         "ruleId": NotRequired[str | None],
         "precision": NotRequired[float | None],
         "load": NotRequired[float | None],
+        "hold": NotRequired[float | None],
         "from": NotRequired[Any],
         "to": NotRequired[Any],
     },

@@ -965,7 +965,7 @@ class SuggestionAnswer(Answer, frozen=True):
     """
 
     suggestion_id: str = field(name="suggestionId")
-    kind: Annotated[str, Meta(description="`rules`, `threshold` or `weights`.")]
+    kind: Annotated[str, Meta(description="`rules`, `threshold`, `weights` or `calibration`.")]
     state: Annotated[
         str,
         Meta(description="`queued`, `running`, `completed`, `failed` or `cancelled`."),

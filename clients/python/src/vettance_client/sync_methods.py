@@ -1348,7 +1348,7 @@ class Methods(Caller):
         idempotency_key: str | None = None,
         timeout_s: float | None = None,
     ) -> models.SuggestionAccepted:
-        """Have rules, a threshold or scores suggested from labels.
+        """Have rules, a threshold or scores suggested from labels, or numbers from a share of traffic.
 
         `POST /api/v1/rules/suggestions`
         """

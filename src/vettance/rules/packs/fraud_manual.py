@@ -40,6 +40,9 @@ of ordinary events each rule fires, alone or not, with device ids.
 |---|---|---|
 {rows}
 Ordinary logins have {scores} different scores with device ids and {others} without.
+
+Your own customers are others. `vettance rules calibrate --hold 1%` says what each rule holds of your own
+events, and [proposes numbers](rules.md#a-share-of-your-own-traffic) by which all together hold a share.
 """
 
 _KINDS = """\
