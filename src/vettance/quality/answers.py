@@ -1,5 +1,7 @@
 """What the quality of rules is answered as."""
 
+from typing import Any
+
 import msgspec
 
 from vettance.quality.quality_desk import SpanReport
@@ -99,9 +101,7 @@ def quality_answer(report: SpanReport) -> QualityAnswer:
     """Write a report as the endpoint answers it."""
     quality = report.quality
     return QualityAnswer(
-        moment_from=timestamp(report.from_ms),
-        moment_to=timestamp(report.to_ms),
-        complete=report.complete,
+        **span_members(report),
         decisions=quality.decisions,
         held=quality.held,
         held_out=quality.held_out,
@@ -114,44 +114,52 @@ def quality_answer(report: SpanReport) -> QualityAnswer:
 
 def _rule(one: RuleQuality) -> RuleQualityAnswer:
     return RuleQualityAnswer(
-        rule_id=one.rule,
-        name=one.name,
-        mode=one.mode,
-        hits=one.hits,
-        share=round(one.share, _DIGITS),
-        trend=trend_answer(one),
+        **rule_members(one),
         fraud=one.labelled.fraud,
         legit=one.labelled.legit,
         precision=share_answer(one.labelled.precision),
         recall=share_answer(one.recall),
-        alone=one.alone,
         alone_fraud=one.alone_labelled.fraud,
         alone_legit=one.alone_labelled.legit,
-        overlap=overlap_answers(one),
         held=one.held,
         amounts=dict(one.amounts),
-        last_hit_at=None if one.last_hit_ms is None else timestamp(one.last_hit_ms),
         shadow=ShadowQuality(
             one.shadow_hits,
             one.shadow_labelled.fraud,
             one.shadow_labelled.legit,
             share_answer(one.shadow_labelled.precision),
         ),
-        failures=one.failures,
-        cost_us=None if one.cost_us is None else round(one.cost_us, 2),
-        remarks=list(one.remarks),
     )
 
 
-def trend_answer(one: RuleQuality) -> TrendAnswer:
-    """Write how the hits of a rule have changed."""
+def span_members(report: SpanReport) -> dict[str, Any]:
+    """Return the members that answers about rules of every kind begin with."""
+    return {
+        "moment_from": timestamp(report.from_ms),
+        "moment_to": timestamp(report.to_ms),
+        "complete": report.complete,
+    }
+
+
+def rule_members(one: RuleQuality) -> dict[str, Any]:
+    """Return the members that answers about one rule of every kind have."""
     change = round(one.hits / one.hits_before, _DIGITS) if one.hits_before else None
-    return TrendAnswer(one.hits_before, change)
-
-
-def overlap_answers(one: RuleQuality) -> list[OverlapAnswer]:
-    """Write which other rules fired with a rule."""
-    return [OverlapAnswer(other.rule, other.hits, round(other.share, _DIGITS)) for other in one.overlaps]
+    return {
+        "rule_id": one.rule,
+        "name": one.name,
+        "mode": one.mode,
+        "hits": one.hits,
+        "share": round(one.share, _DIGITS),
+        "trend": TrendAnswer(one.hits_before, change),
+        "alone": one.alone,
+        "overlap": [
+            OverlapAnswer(other.rule, other.hits, round(other.share, _DIGITS)) for other in one.overlaps
+        ],
+        "last_hit_at": None if one.last_hit_ms is None else timestamp(one.last_hit_ms),
+        "failures": one.failures,
+        "cost_us": None if one.cost_us is None else round(one.cost_us, 2),
+        "remarks": list(one.remarks),
+    }
 
 
 def share_answer(share: Share | None) -> ShareAnswer | None:

@@ -2,13 +2,19 @@
 
 from typing import Any, Final
 
-from vettance.db.engine import Row, Statement, Store, StoreDown, still_asked
+from vettance.db.engine import Row, Statement, Store, still_asked
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.decision import DecisionRecordData, Outcome
 from vettance.decisions.field_readers import bounded, read_amount
 from vettance.decisions.sql import record_of
 from vettance.quality import sql
-from vettance.quality.count_rules import LabelCounts, MeasuredRow, RunningRules
+from vettance.quality.count_rules import (
+    LabelCounts,
+    MeasuredRow,
+    RunningRules,
+    measures_of_row,
+    readable,
+)
 from vettance.quality.rule_counts import Counts, Measures, RuleRun, add_up, labelled, measures_of
 from vettance.quality.rule_timing import RuleInputRecord
 from vettance.rules.sql import DECIDING
@@ -66,25 +72,18 @@ class DecisionLogs:
 
     async def newest(self, tenant: str, limit: int) -> list[RuleInputRecord]:
         """Return the records of the newest decisions, of those that can be read."""
-        records: list[RuleInputRecord] = []
-        for _, stored in await self._store.read(sql.select_newest_records(tenant, limit)):
-            try:
-                records.append(record_of(stored))
-            except ValueError:
-                continue  # It is damaged; others can be timed.
-        return records
+        rows = await self._store.read(sql.select_newest_records(tenant, limit))
+        return list(readable((stored for _, stored in rows), record_of))
 
     async def _measures(self, tenant: str, row: Row) -> Measures:
         """Return what one decision measures; of a damaged record nothing."""
+        return await measures_of_row(self._measure(tenant, row))
+
+    async def _measure(self, tenant: str, row: Row) -> Measures:
         _, _, _, stored, sent = row
-        try:
-            record = record_of(stored)
-            rules = await self._rules.of(tenant, record.ruleset_version)
-            return measures_of(rules, run_of(record, None if sent is None else decode(sent)))
-        except StoreDown:
-            raise
-        except Exception:  # noqa: BLE001  One damaged row must not keep the others from being counted.
-            return {}
+        record = record_of(stored)
+        rules = await self._rules.of(tenant, record.ruleset_version)
+        return measures_of(rules, run_of(record, None if sent is None else decode(sent)))
 
 
 def run_of(record: DecisionRecordData, sent: Any) -> RuleRun:

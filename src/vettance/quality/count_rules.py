@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from vettance import clock
 from vettance.db.engine import Lost, Statement, Store, StoreDown
@@ -63,6 +63,28 @@ class CountedLogs(Protocol):
 
     async def newest(self, tenant: str, limit: int) -> list[RuleInputRecord]:
         """Return what the newest events gave to rules."""
+
+
+_Record = TypeVar("_Record")
+
+
+def readable(stored: Iterable[bytes], read: Callable[[bytes], _Record]) -> list[_Record]:
+    """Return the records that can be read; damaged ones are left out."""
+    found: list[_Record] = []
+    for one in stored:
+        with contextlib.suppress(ValueError):
+            found.append(read(one))
+    return found
+
+
+async def measures_of_row(measuring: Awaitable[Measures]) -> Measures:
+    """Return what a row of a log measures: nothing where it is damaged, for the others have to be counted."""
+    try:
+        return await measuring
+    except StoreDown:
+        raise
+    except Exception:  # noqa: BLE001  One damaged row must not keep the others from being counted.
+        return {}
 
 
 class RunningRules:

@@ -8,16 +8,14 @@ from vettance.quality.answers import (
     OverlapAnswer,
     ShareAnswer,
     TrendAnswer,
-    overlap_answers,
+    rule_members,
     share_answer,
-    trend_answer,
+    span_members,
 )
 from vettance.quality.quality_desk import SpanReport
 from vettance.quality.quality_kind import QualityKind
 from vettance.quality.rule_quality import LabelledHits, RuleQuality
-from vettance.wire.payload import Wire, timestamp
-
-_DIGITS: Final = 6
+from vettance.wire.payload import Wire
 
 
 class AlertsAnswer(Wire, frozen=True):
@@ -81,9 +79,7 @@ def aml_quality_answer(report: SpanReport) -> AmlQualityAnswer:
     """Write a report as the endpoint answers it."""
     quality = report.quality
     return AmlQualityAnswer(
-        moment_from=timestamp(report.from_ms),
-        moment_to=timestamp(report.to_ms),
-        complete=report.complete,
+        **span_members(report),
         events=quality.decisions,
         alerted=quality.held,
         alerts=_alerts(quality.alerts, quality.alerts_labelled),
@@ -93,23 +89,12 @@ def aml_quality_answer(report: SpanReport) -> AmlQualityAnswer:
 
 def _rule(one: RuleQuality) -> AmlRuleQualityAnswer:
     return AmlRuleQualityAnswer(
-        rule_id=one.rule,
-        name=one.name,
-        mode=one.mode,
-        hits=one.hits,
-        share=round(one.share, _DIGITS),
-        trend=trend_answer(one),
+        **rule_members(one),
         alerted=one.held,
         alerts=_alerts(one.alerts, one.alerts_labelled),
         joined=_alerts(one.joined, one.joined_labelled),
         precision=share_answer(one.alerts_labelled.precision),
-        alone=one.alone,
-        overlap=overlap_answers(one),
-        last_hit_at=None if one.last_hit_ms is None else timestamp(one.last_hit_ms),
         shadow=AmlShadowQuality(one.shadow_hits),
-        failures=one.failures,
-        cost_us=None if one.cost_us is None else round(one.cost_us, 2),
-        remarks=list(one.remarks),
     )
 
 

@@ -9,9 +9,15 @@ from vettance.aml.case import EntryKind, Resolution
 from vettance.aml.evidence import Figures
 from vettance.aml.quality import sql
 from vettance.aml.sql import RULE_SETS, AmlRecord
-from vettance.db.engine import Row, Statement, Store, StoreDown
+from vettance.db.engine import Row, Statement, Store
 from vettance.decisions.active_rulesets import RuleCache
-from vettance.quality.count_rules import LabelCounts, MeasuredRow, RunningRules
+from vettance.quality.count_rules import (
+    LabelCounts,
+    MeasuredRow,
+    RunningRules,
+    measures_of_row,
+    readable,
+)
 from vettance.quality.rule_counts import (
     ALERTS,
     EVERY,
@@ -107,13 +113,8 @@ class WatchLogs:
 
     async def newest(self, tenant: str, limit: int) -> list[RuleInputRecord]:
         """Return the records of the newest events, of those that can be read."""
-        records: list[RuleInputRecord] = []
-        for (stored,) in await self._store.read(sql.select_newest_records(tenant, limit)):
-            try:
-                records.append(record_of(stored))
-            except ValueError:
-                continue  # It is damaged; others can be timed.
-        return records
+        rows = await self._store.read(sql.select_newest_records(tenant, limit))
+        return list(readable((stored for (stored,) in rows), record_of))
 
     async def _of_rules(self, tenant: str, alerts: set[str]) -> set[str]:
         """Return those of some alerts that rules raised; the others are of names on lists."""
@@ -137,16 +138,14 @@ class WatchLogs:
 
     async def _measures(self, tenant: str, stored: bytes, *, held: bool) -> Measures:
         """Return what one event measures; of a damaged record nothing."""
-        try:
-            record = record_of(stored)
-            rules = await self._rules.of(tenant, record.ruleset_version)
-            failed = [index for index, _ in record.failed]
-            may_act = acting(record.fired, record.withheld)
-            return measures_of(rules, RuleRun(record.fired, may_act, failed, held))
-        except StoreDown:
-            raise
-        except Exception:  # noqa: BLE001  One damaged row must not keep the others from being counted.
-            return {}
+        return await measures_of_row(self._measure(tenant, stored, held=held))
+
+    async def _measure(self, tenant: str, stored: bytes, *, held: bool) -> Measures:
+        record = record_of(stored)
+        rules = await self._rules.of(tenant, record.ruleset_version)
+        failed = [index for index, _ in record.failed]
+        may_act = acting(record.fired, record.withheld)
+        return measures_of(rules, RuleRun(record.fired, may_act, failed, held))
 
 
 def _answered(alerts: bytes) -> list[str]:
