@@ -1,12 +1,11 @@
 """All clients call every endpoint of the real service, and meet every row of its error table.
 
 What an endpoint refuses is compared with what the service says to a plain HTTP request. An endpoint that is
-new is called with the example of the document; that it succeeds in earnest is one more step of a walk.
+new needs one more step of a walk, in which it succeeds. Rows of the error table that the service cannot be
+brought to on every endpoint (a fault, a conflict) are read from a stand-in as well.
 """
 
-import json
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,22 +13,37 @@ from urllib.parse import quote
 
 import pytest
 
-from clients.generate.endpoints import Endpoint, endpoints_of
-from tests.clients.three_clients import TYPESCRIPT, AsyncCalls, Given, NodeCalls, Result, SyncCalls
-from tests.live import Service, started
+from clients.generate.endpoints import Endpoint
+from tests.clients.contract_walks import (
+    AML_RULES,
+    DOCUMENT,
+    ENDPOINTS,
+    Calls,
+    Walk,
+    rule_key,
+    walk_aml,
+    walk_aml_rules,
+    walk_fraud,
+    walk_jobs_of_rules,
+    walk_lists,
+    walk_reviews,
+    walk_rule_sets,
+    walk_snoozes,
+    walk_webhooks_and_browser,
+)
+from tests.clients.three_clients import TYPESCRIPT, AsyncCalls, Given, NodeCalls, SyncCalls
+from tests.learning.conftest import learner  # noqa: F401 - a fixture
+from tests.live import Caller, Service, started
+from tests.reviews.conftest import RULES, held
+from tests.suggestions.test_suggestions_api import labelled  # noqa: F401 - a fixture
 from vettance_client.errors import BY_STATUS
 from vettance_client.testing import StandIn
 
-DOCUMENT = json.loads((Path(__file__).parents[2] / "clients" / "openapi.json").read_bytes())
-ENDPOINTS = {one.name: one for one in endpoints_of(DOCUMENT)}
 OPERATIONS = {
     operation["operationId"]: operation
     for methods in DOCUMENT["paths"].values()
     for operation in methods.values()
 }
-#: Rows of the error table that no method of a client brings about, or that need a fault of the service.
-BY_STAND_IN = {405: "wrong_method", 415: "wrong_type", 500: "bug", 503: "store", 504: "engine"}
-Calls = SyncCalls | AsyncCalls | NodeCalls
 
 
 @pytest.fixture(scope="module")
@@ -168,137 +182,58 @@ def test_screening_without_a_list_is_502(calls: Calls, tmp_path: Path) -> None:
     empty.stop()
 
 
-@pytest.mark.parametrize("status", BY_STAND_IN)
-def test_rows_that_need_a_fault_are_read_alike(calls: Calls, status: int) -> None:
+#: Each endpoint with each refusal that the document has for it.
+ROWS = [
+    (one, int(status))
+    for one in ENDPOINTS.values()
+    for status in OPERATIONS[one.id]["responses"]
+    if status >= "400"
+]
+
+
+def test_every_row_of_every_endpoint_is_read_alike(calls: Calls) -> None:
+    assert {status for _, status in ROWS} == BY_STATUS.keys() - {405}
     with StandIn() as stand_in:
-        stand_in.fails("screen", status, details={"requestId": "req_9"})
-        result = calls.call(
-            stand_in.url, "key", ENDPOINTS["screen"], Given(body=example(ENDPOINTS["screen"]))
-        )
-        kind = BY_STATUS[status]
-        assert (result.error, result.status, result.code) == (kind.__name__, status, kind.code)
-        assert result.request_id == "req_9"
-        assert len(stand_in.requests) == 1
+        # What no method of a client brings about: the wrong method.
+        for one, status in (*ROWS, *((one, 405) for one in ENDPOINTS.values())):
+            stand_in.fails(one.name, status, times=1, details={"requestId": "req_9", "retryAfter": 1000})
+            given = Given(unknown(one), example(one), token="x" if one.credential == "token" else None)
+            result = calls.call(stand_in.url, "key", one, given)
+            kind = BY_STATUS[status]
+            assert (result.error, result.status, result.code) == (kind.__name__, status, kind.code), one.name
+            assert result.request_id == "req_9"
+        assert len(stand_in.requests) == len(ROWS) + len(ENDPOINTS)
 
 
-class Walk:
-    """Calls endpoint after endpoint, and remembers which ones succeeded."""
-
-    def __init__(self, calls: Calls, service: Service) -> None:
-        self.calls = calls
-        self.service = service
-        self.done: set[str] = set()
-
-    def __call__(self, name: str, *path: str, rows: bool = False, **given: Any) -> Any:
-        result: Result = self.calls.call(
-            self.service.base_url, self.service.api_key, ENDPOINTS[name], Given(path, **given), rows=rows
-        )
-        assert result.error is None, (name, result)
-        self.done.add(name)
-        return result.value
+def key_of(service: Service, tenant: str, *scopes: str) -> str:
+    """Make a key of some scopes, and wait until the service knows it."""
+    options = [part for scope in scopes for part in ("--scope", scope)]
+    key: str = service.cli("key", "create", "--tenant", tenant, *options, "--json")["apiKey"]
+    service.wait_for(lambda: service.get("/api/v1/lists", key=key).status != 401)
+    return key
 
 
-def walk_fraud(walk: Walk, kind: str) -> None:
-    login = {"eventName": "user.login", "customer": {"externalId": f"c-{kind}", "email": "c@example.com"}}
-    decided = walk("evaluate", body=login)
-    event = decided["correlationIds"]["eventId"]
-    assert decided["decision"] == "approve"
-    assert walk("get_decision", event)["outputs"]["decision"] == "approve"
-    assert walk("get_event", event)["eventName"] == "user.login"
-    made = [walk("create_event", body=login, idempotency_key=f"k-{kind}")["eventId"] for _ in range(2)]
-    assert made[0] == made[1]
-    walk("ingest_event", body=login)
-    job = walk("queue_event", body=login)["jobId"]
-    assert walk("get_job", job)["jobId"] == job
-    assert walk("list_events", query={"limit": 1, "customer": f"c-{kind}"})["hasMore"]
-    for name in ("list_events", "list_decisions"):
-        rows = walk(name, rows=True, query={"limit": 2, "customer": f"c-{kind}", "from": 0})
-        assert len({row["id"] for row in rows}) == len(rows) >= 3
-    walk("list_decisions", query={"decision": "approve", "sortOrder": "asc"})
-    assert walk("get_decision_stats", query={"from": int(time.time()) - 60})["totals"]["evaluated"] >= 1
-    walk("get_event_stats")
-    label = {"label": "FALSE_POSITIVE", "notes": "É ✓"}
-    assert walk("label_decision", event, body=label)["notes"] == "É ✓"
-    walk("label_event", event, body={"label": "LEGIT"})
+def test_a_key_without_the_scope_is_403_on_every_endpoint_that_has_one(calls: Calls, live: Service) -> None:
+    keys = [key_of(live, live.tenant_id, scope) for scope in ("read", "review", "decide", "rules", "manage")]
+    for one in ENDPOINTS.values():
+        if one.credential == "key" and "403" in OPERATIONS[one.id]["responses"]:
+            given = Given(unknown(one), example(one))
+            closed = (key for key in keys if asked_plainly(live, one, given, key).status == 403)
+            assert_refused_alike(calls, live, one, given, next(closed))
 
 
-def walk_lists(walk: Walk, kind: str) -> None:
-    entry = walk("add_entry", body={"type": "DEVICE", "value": f"d/{kind}?é", "listType": "block"})
-    assert entry["id"] in {row["id"] for row in walk("list_entries", rows=True, query={"limit": 1})}
-    walk("list_entries", query={"type": "DEVICE"})
-    assert walk("remove_entry", entry["id"])["success"] is True
-    walk("add_device_entry", body={"fingerprint": f"d/{kind}?é"})
-    walk("remove_device_entry", f"d/{kind}?é")
-    walk("add_customer_entry", f"{kind}+x@example.com", body={"listType": "allow"})
-    walk("remove_customer_entry", f"{kind}+x@example.com", query={"listType": "allow"})
-    walk("add_ip_entry", body={"ip": "2001:db8::/48"})
-    walk("remove_ip_entry", "2001:db8::/48")
-
-
-def walk_webhooks_and_browser(walk: Walk, kind: str) -> None:
-    made = walk(
-        "create_subscription", body={"url": "https://example.com/h", "eventTypes": ["BLOCKLIST_ENTRY_ADDED"]}
-    )
-    hook = made["id"]
-    assert made["signingSecret"].startswith("whsec_")
-    assert hook in {row["id"] for row in walk("list_subscriptions")["subscriptions"]}
-    walk("get_subscription", hook)
-    walk("test_subscription", hook)
-    walk("rotate_secret", hook, body={"phase": "prepare"})
-    walk("replay_deliveries", hook)
-    walk("add_ip_entry", body={"ip": "192.0.2.200"})
-    until = time.monotonic() + 20
-    while not (found := walk("list_deliveries", hook)["data"]):
-        assert time.monotonic() < until
-    walk("list_deliveries", hook, rows=True)
-    walk("remove_ip_entry", "192.0.2.200")
-    replay = walk.calls.call(
-        walk.service.base_url, walk.service.api_key, ENDPOINTS["replay_delivery"], Given((found[0]["id"],))
-    )
-    # While the first attempts are not over there is nothing to replay, and the service says so.
-    assert replay.error in (None, "Conflict"), replay
-    walk.done.add("replay_delivery")
-    walk("delete_subscription", hook)
-    token = walk("create_token", body={})
-    session = {"sessionId": token["sdkSessionId"], "category": "AUTHENTICATION"}
-    assert walk("collect", body=session, token=token["token"])["decision"] == "ALLOW"
-    batch = {"schemaVersion": "websdk.v1", "batchId": f"b-{kind}", "sdkSessionId": token["sdkSessionId"]}
-    batch["sentAt"] = time.time_ns() // 1_000_000
-    assert walk("send_signals", body=batch, token=token["token"])["status"] == "queued"
-
-
-def walk_aml(walk: Walk, kind: str) -> None:
-    transfer = {
-        "eventName": "transfer.sent",
-        "externalEventId": f"tx/{kind} 1",
-        "customer": {"externalId": f"a-{kind}"},
-        "metadata": {
-            "amount": "12500.00",
-            "currency": "EUR",
-            "direction": "out",
-            "counterpartyCountry": "KP",
-        },
-    }
-    assert walk("create_aml_event", body=transfer)["status"] == "ALERTED"
-    assert walk("get_aml_event", f"tx/{kind} 1")["externalEventId"] == f"tx/{kind} 1"
-    assert walk("list_alerts", rows=True, query={"limit": 1, "customer": f"a-{kind}"})
-    walk("list_alerts")
-    case = walk("list_cases", query={"customer": f"a-{kind}"})["data"][0]["id"]
-    assert [row["id"] for row in walk("list_cases", rows=True, query={"customer": f"a-{kind}"})] == [case]
-    walk("get_case", case)
-    walk("add_case_note", case, body={"notes": "Looked at."})
-    walk("assign_case", case, body={"assignee": "grace", "officer": "grace"})
-    assert walk("export_case", case, query={"format": "html"}).lstrip().lower().startswith("<!doctype")
-    assert walk("export_case", case)["id"] == case
-    walk("resolve_case", case, body={"resolution": "TRUE_MATCH", "notes": "Reported.", "officer": "grace"})
-    assert "sample" in str(walk("list_watchlists")).lower()
-    screened = walk("screen", body={"inputName": "Sergey Lavrow", "externalId": f"s-{kind}"})
-    assert screened["matches"]
-    assert walk("get_screening", screened["id"])["id"] == screened["id"]
-
-
-#: Endpoints whose success needs more than one key or person; their refusals are compared all the same.
-NOT_WALKED = {"reject_case": "a resolution that waits for a second officer is needed"}
+def test_a_full_throttle_is_429_on_every_endpoint(calls: Calls, live: Service) -> None:
+    tenant, _ = live.new_tenant("Full", throttle=1)
+    live.cli("tenant", "set", tenant, "--aml", "on")
+    key = key_of(live, tenant, "decide", "rules", "review", "read")
+    live.wait_for(lambda: live.get("/api/v1/aml/alerts", key=key).status == 429)
+    asked = [one for one in ENDPOINTS.values() if one.credential == "key"]
+    given = {one.name: Given(unknown(one), example(one)) for one in asked}
+    open_ = [one for one in asked if calls.call(live.base_url, key, one, given[one.name]).status != 429]
+    # Now and then there is room for one again.
+    again = [one.name for one in open_ if calls.call(live.base_url, key, one, given[one.name]).status != 429]
+    assert len(open_) < 5, open_
+    assert not again
 
 
 @pytest.fixture(scope="module")
@@ -309,17 +244,32 @@ def with_list(live: Service) -> Service:
     return live
 
 
-def test_every_endpoint_succeeds(calls: Calls, with_list: Service) -> None:
-    walk, kind = Walk(calls, with_list), type(calls).__name__.lower()
+@pytest.mark.timeout(300)
+def test_every_endpoint_succeeds(
+    calls: Calls,
+    with_list: Service,
+    labelled: Caller,  # noqa: F811
+    learner: Caller,  # noqa: F811
+) -> None:
+    kind = type(calls).__name__.lower()
+    walk = Walk(calls, with_list, with_list.api_key)
     walk_fraud(walk, kind)
     walk_lists(walk, kind)
     walk_webhooks_and_browser(walk, kind)
-    walk_aml(walk, kind)
     for name in ("get_health", "get_readiness", "get_openapi"):
         walk(name)
-    for name in ENDPOINTS.keys() - walk.done - NOT_WALKED.keys():
-        one = ENDPOINTS[name]
-        given = Given(unknown(one), example(one))
-        plain = asked_plainly(with_list, one, given, with_list.api_key)
-        result = calls.call(with_list.base_url, with_list.api_key, one, given)
-        assert (result.status or 200) == (plain.status if plain.status >= 400 else 200), (name, result)
+    walk_aml(walk, kind)
+    steward = walk.by(rule_key(with_list, with_list.tenant_id))
+    walk_rule_sets(steward, "aml_", AML_RULES, rule_key(with_list, with_list.tenant_id))
+    walk_snoozes(steward, "aml_", "structuring")
+    walk_aml_rules(steward)
+    own = walk.of(labelled)
+    walk_reviews(own, held(labelled))
+    walk_rule_sets(own, "", RULES, rule_key(labelled.service, labelled.id))
+    walk_snoozes(own, "", "large")
+    walk_jobs_of_rules(own)
+    model = walk.of(learner)
+    version = model("list_models")["data"][0]["version"]
+    assert model("list_models", rows=True)
+    assert model("get_model", str(version))["version"] == version
+    assert walk.done == ENDPOINTS.keys()
