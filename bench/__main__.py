@@ -24,6 +24,7 @@ def main() -> None:
             print(f"{each:<22}{path.parent.name:<12}{manual.splitlines()[0]}")
         raise SystemExit(f"\nthere is no benchmark {name!r}" if name.strip("_help") else 0)
     sys.path[0] = str(FOLDER.parent)
+    sys.path.insert(1, str(FOLDER.parent / "clients" / "python" / "src"))
     sys.argv[:2] = [f"bench {name}"]
     raise SystemExit(importlib.import_module(f"bench.{known[name].parent.name}.{name}").main())
 

@@ -1,6 +1,5 @@
 """Sends requests and tries again: over urllib3 for programs that wait, over aiohttp for those that await."""
 
-import asyncio
 import io
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -218,6 +217,8 @@ class AsyncCaller:
         deadline_s: float | None = None,
     ) -> Reply:
         """Call an endpoint; `deadline_s` is the time for all attempts together."""
+        import asyncio  # A third of what importing the client would take; programs that wait need none of it.
+
         request = self._settings.request(endpoint, path, query, body, idempotency_key, token)
         until = None if deadline_s is None else time.monotonic() + deadline_s
         attempt = 0
@@ -240,6 +241,8 @@ class AsyncCaller:
             await asyncio.sleep(wait_s)
 
     async def _send(self, request: Request, timeout_s: float) -> tuple[int, Mapping[str, str], bytes]:
+        import asyncio
+
         import aiohttp
         from yarl import URL
 
