@@ -1,6 +1,7 @@
 """What the pieces for Django and FastAPI are made of: addresses, settings, events, deliveries, tags."""
 
 import asyncio
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -236,8 +237,6 @@ if not run_checks():
 
 
 def in_django(settings: dict[str, Any]) -> list[Any]:
-    import json
-
     folder = str(sys.modules["vettance_client"].__path__[0]).removesuffix("vettance_client")
     done = subprocess.run(
         [sys.executable, "-c", IN_DJANGO, json.dumps(settings)],
@@ -292,3 +291,47 @@ def test_a_hanging_event_loop_is_not_needed_by_deliveries() -> None:
         return await asyncio.gather(*(asyncio.to_thread(deliveries.claim, "x") for _ in range(20)))
 
     assert asyncio.run(claim_all()).count("new") == 1
+
+
+CACHED = """
+import json
+from django.conf import settings
+settings.configure(
+    CACHES={"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}},
+    INSTALLED_APPS=["vettance_client.django"], ROOT_URLCONF=__name__,
+    VETTANCE={"BASE_URL": "http://risk", "API_KEY": "key", "ORIGIN": "http://shop"},
+    TEMPLATES=[{"BACKEND": "django.template.backends.django.DjangoTemplates"}],
+)
+import django
+django.setup()
+from django.core.cache import cache
+from django.template import engines
+from django.test import RequestFactory
+from django.urls import include, path
+from vettance_client.django.webhook_view import CacheDeliveries
+
+urlpatterns = [path("v/", include("vettance_client.django.urls"))]
+kept = CacheDeliveries(cache)
+said = [kept.claim("a"), kept.claim("a"), kept.claim("b")]
+kept.release("a")
+said.append(kept.claim("a"))
+kept.finish("a")
+said.append(kept.claim("a"))
+request = RequestFactory().get("/")
+request.csp_nonce = "n0"
+page = engines["django"].from_string("{% load vettance %}{% vettance_scripts %}").render({}, request)
+print(json.dumps([said, page.count('nonce="n0"')]))
+"""
+
+
+def test_deliveries_in_a_cache_and_the_nonce_of_a_policy() -> None:
+    folder = str(sys.modules["vettance_client"].__path__[0]).removesuffix("vettance_client")
+    done = subprocess.run(
+        [sys.executable, "-c", CACHED],
+        env={"PYTHONPATH": folder},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [["new", "busy", "new", "new", "done"], 2]

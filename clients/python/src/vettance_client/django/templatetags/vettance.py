@@ -15,14 +15,14 @@ register = template.Library()
 
 @register.simple_tag(takes_context=True)
 def vettance_scripts(context: Any, nonce: str | None = None) -> SafeString:
-    """Return the two tags. `nonce` is that of your policy; Django's own is found by itself."""
+    """Return the two tags. `nonce` is that of your policy; that of Django 6 and of django-csp is found."""
     try:
         start = reverse("vettance:start")
     except NoReverseMatch as error:
         raise WrongSetting(
             'add path("vettance/", include("vettance_client.django.urls")) to your urls'
         ) from error
-    found = nonce or context.get("csp_nonce")
+    found = nonce or context.get("csp_nonce") or getattr(getattr(context, "request", None), "csp_nonce", None)
     # Everything in it was escaped where it was put together.
     return mark_safe(  # noqa: S308
         script_tags(risk.shop, start.removesuffix("/start.js"), str(found) if found else None)
