@@ -361,7 +361,7 @@ async def _quality(one: Grown) -> None:
     for quality in one.service.measures.quality:
         await quality.counter.catch_up(tenant)
         await quality.desk.report(tenant, None, None)
-        await quality.desk.days(tenant, "hits", 0, 86_400_000)
+        await quality.desk.days(tenant, ("hits", "shadow"), 0, 86_400_000)
 
 
 async def _watch(one: Grown, number: int) -> None:

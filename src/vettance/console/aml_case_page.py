@@ -4,6 +4,7 @@ import asyncio
 from typing import Any, Final
 
 from vettance.aml import sql as aml_sql
+from vettance.aml.case import AlertOrigin
 from vettance.console.aml_cases_page import CASES, figures_of
 from vettance.console.page import (
     QUEUE_READERS,
@@ -16,6 +17,7 @@ from vettance.console.page import (
     url_of,
 )
 from vettance.console.review_forms import names_of
+from vettance.console.rule_place import AML
 from vettance.console.svg_money import MoneyFlow, draw_money
 from vettance.console.words import Words
 from vettance.errors import Conflict
@@ -84,7 +86,7 @@ async def _page(visit: Visit, warning: str = "") -> View:
     events, event_page = _part(visit, "events", found["events"])
     values = {
         "case": found,
-        "alerts": [{**one, "figures": figures_of(visit, one)} for one in alerts],
+        "alerts": [{**one, "figures": figures_of(visit, one), "rule_url": _rule_url(one)} for one in alerts],
         "alert_page": alert_page,
         "events": [_event(visit, one) for one in events],
         "event_page": event_page,
@@ -101,6 +103,11 @@ async def _page(visit: Visit, warning: str = "") -> View:
         "may_work": visit.may(*WORKERS),
     }
     return View("aml_case.html", values, title=f"Case of {found['customer']}", status=409 if warning else 200)
+
+
+def _rule_url(alert: dict[str, Any]) -> str:
+    """Return the page of the rule that raised an alert; nothing where a name on a list did."""
+    return AML.url_of(alert["ruleId"]) if alert["origin"] == AlertOrigin.RULE else ""
 
 
 def _part(visit: Visit, name: str, rows: list[Any]) -> tuple[list[Any], dict[str, str]]:

@@ -21,6 +21,7 @@ from vettance.console.refusal_words import refusal_words
 from vettance.console.rule_place import AML, EDITORS, FRAUD, RULE_READERS, RulePlace
 from vettance.console.rules_page import rules_in
 from vettance.console.svg_charts import ChartPoint, time_series
+from vettance.console.words import Words
 from vettance.errors import Refusal
 from vettance.rules.difference import change_lines, diff
 from vettance.wire.numbers import is_decimal
@@ -32,16 +33,24 @@ _UNDER_WAY: Final = ("queued", "running")
 _VERSION_DIGITS: Final = 10
 _LINES_SHOWN: Final = 60
 _SPANS: Final = (
-    ("7", "the last 7 days"),
-    ("30", "the last 30 days"),
-    ("90", "the last 90 days"),
-    ("", "all time"),
+    ("7", Words("the last 7 days")),
+    ("30", Words("the last 30 days")),
+    ("90", Words("the last 90 days")),
+    ("", Words("all time")),
 )
 _SAID: Final = (400, 404, 409, 422)
 #: The groups of events in results, and the answers that are counted, by the kind of rules.
 _GROUPS: Final = {
-    "fraud": {"all": "All", "fraud": "Labelled fraud", "legit": "Labelled legitimate"},
-    "aml": {"all": "All", "true": "True matches", "false": "False positives"},
+    "fraud": {
+        "all": Words("All"),
+        "fraud": Words("Labelled fraud"),
+        "legit": Words("Labelled legitimate"),
+    },
+    "aml": {
+        "all": Words("All"),
+        "true": Words("True matches"),
+        "false": Words("False positives"),
+    },
 }
 _ANSWERS: Final = {"fraud": ("approve", "review", "deny"), "aml": ("clear", "alerted")}
 
@@ -89,7 +98,10 @@ class BacktestPages:
             "may_write": visit.may(*EDITORS),
         }
         return View(
-            "backtests.html", values, "Backtests", status=refused.status if refused is not None else 200
+            "backtests.html",
+            values,
+            Words("Backtests"),
+            status=refused.status if refused is not None else 200,
         )
 
     def _row(self, job: BacktestJob) -> BacktestRow | None:
@@ -133,7 +145,7 @@ class BacktestPages:
         }
         if result is not None:
             values |= self._found(visit, result, values["path"])
-        return View("backtest.html", values, "Backtest")
+        return View("backtest.html", values, Words("Backtest"))
 
     async def _tried(self, visit: Visit, backtest: str) -> dict[str, Any]:
         """Return what was ordered: its words, its span, and what differs from the rules in force."""
@@ -227,7 +239,7 @@ def _order_of(job: BacktestJob) -> BacktestOrder | None:
 
 
 def _words(order: BacktestOrder) -> str:
-    return f"Version {order.version}" if order.version else "A change of the rules"
+    return f"Version {order.version}" if order.version else Words("A change of the rules")
 
 
 PAGES: Final = (*BacktestPages(FRAUD).table(), *BacktestPages(AML).table())

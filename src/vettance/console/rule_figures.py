@@ -1,6 +1,5 @@
 """What rules are worth, for their pages: the figures of the endpoint, and a line of their days."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -10,16 +9,17 @@ from vettance.clock import DAY_MS
 from vettance.console.page import Visit
 from vettance.console.rule_place import RulePlace
 from vettance.console.svg_charts import ChartPoint, sparkline, time_series
+from vettance.console.words import Words
 from vettance.quality.rule_counts import DAY_S, HITS, SHADOW
 from vettance.rules.rule import RuleSetRefused
 
 #: As long as the span of the endpoint.
 _DAYS: Final = 30
 REMARKS: Final = {
-    "never_hits": "never fires",
-    "always_hits": "fires for nearly everything",
-    "covered_by_others": "never fires alone",
-    "fails": "fails",
+    "never_hits": Words("never fires"),
+    "always_hits": Words("fires for nearly everything"),
+    "covered_by_others": Words("never fires alone"),
+    "fails": Words("fails"),
 }
 
 
@@ -68,13 +68,11 @@ async def figures_of(visit: Visit, place: RulePlace) -> SpanFigures:
         answer = await visit.ask("GET", f"{place.rules}/quality")
     except RuleSetRefused:
         return SpanFigures({"complete": True}, {}, ())  # This version cannot read the rules in force.
-    hits, shadow = await asyncio.gather(
-        desk.days(visit.tenant.id, HITS, *span), desk.days(visit.tenant.id, SHADOW, *span)
-    )
+    days = await desk.days(visit.tenant.id, (HITS, SHADOW), *span)
     rules = {}
     for one in answer["rules"]:
-        counted = [each.get(one["ruleId"], {}) for each in (hits, shadow)]
-        counts = [sum(each.get(day, 0) for each in counted) for day in range(begin_s, end_s, DAY_S)]
+        counted = days.get(one["ruleId"], {})
+        counts = [counted.get(day, 0) for day in range(begin_s, end_s, DAY_S)]
         rules[one["ruleId"]] = _figures(visit, place, one, RuleDays(begin_s, counts))
     gone = [one["ruleId"] for one in answer["rules"] if one["mode"] == "gone"]
     return SpanFigures(answer, rules, gone)

@@ -22,10 +22,19 @@ from vettance.snoozes.sql import select_current_of, snooze_of
 from vettance.wire.payload import JSON, timestamp
 
 _SNOOZES_SHOWN: Final = 20
-_EXPIRIES: Final = {"1d": ("a day", 1), "7d": ("a week", 7), "30d": ("30 days", 30), "90d": ("90 days", 90)}
-_TYPES: Final = tuple(
-    (one.value, one.value.capitalize() if one != "IP" else "IP address") for one in SnoozeType
-)
+_EXPIRIES: Final = {
+    "1d": (Words("a day"), 1),
+    "7d": (Words("a week"), 7),
+    "30d": (Words("30 days"), 30),
+    "90d": (Words("90 days"), 90),
+}
+_TYPES: Final = {
+    SnoozeType.CUSTOMER.value: Words("Customer"),
+    SnoozeType.DEVICE.value: Words("Device"),
+    SnoozeType.IP.value: Words("IP address"),
+    SnoozeType.EMAIL.value: Words("E-mail"),
+    SnoozeType.SESSION.value: Words("Session"),
+}
 _MODES: Final = (
     ("active", Words("Active: it acts")),
     ("shadow", Words("Shadow: recorded, without effect")),

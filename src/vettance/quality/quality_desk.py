@@ -1,6 +1,6 @@
 """Reads the counts of a span and says what each rule did in it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, NamedTuple
 
 from vettance import clock
@@ -72,13 +72,16 @@ class QualityDesk:
         )
         return SpanReport(begin_s * 1000, end_s * 1000, complete, quality)
 
-    async def days(self, tenant: str, measure: str, from_ms: int, to_ms: int) -> dict[str, dict[int, int]]:
-        """Return how often each rule did something on each day: rule → start of the day (s) → times."""
+    async def days(
+        self, tenant: str, measures: Sequence[str], from_ms: int, to_ms: int
+    ) -> dict[str, dict[int, int]]:
+        """Return how often each rule did any of some things on each day: rule → start (s) → times."""
         found: dict[str, dict[int, int]] = {}
         for rule, day, amount in await self._store.read(
-            self._tables.select_days(tenant, measure, from_ms // 1000, to_ms // 1000)
+            self._tables.select_days(tenant, measures, from_ms // 1000, to_ms // 1000)
         ):
-            found.setdefault(rule, {})[day] = int(amount)
+            days = found.setdefault(rule, {})
+            days[day] = days.get(day, 0) + int(amount)
         return found
 
     async def _costs(self, tenant: str, active: ActiveRules) -> dict[str, float]:

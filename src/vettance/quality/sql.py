@@ -113,14 +113,16 @@ class RuleCountTables:
             tables=self._counts,
         )
 
-    def select_days(self, tenant: str, measure: str, from_s: int, to_s: int) -> Statement:
-        """(rule, day, amount) of one measure."""
+    def select_days(self, tenant: str, measures: Sequence[str], from_s: int, to_s: int) -> Statement:
+        """(rule, day, amount) of some measures."""
+        places, args = in_list(measures)
         return scoped(
             self._counts,
             tenant,
             f"SELECT rule, start_s, amount FROM {self._counts} "
-            "WHERE tenant = ? AND width_s = 86400 AND start_s >= ? AND start_s < ? AND measure = ?",
-            (from_s, to_s, measure),
+            "WHERE tenant = ? AND width_s = 86400 AND start_s >= ? AND start_s < ? "
+            f"AND measure IN ({places})",
+            (from_s, to_s, *args),
         )
 
     def select_last_hits(self, tenant: str) -> Statement:
