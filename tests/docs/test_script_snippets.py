@@ -103,6 +103,19 @@ def test_javascript_of_every_page_has_the_types_of_the_client(tmp_path: Path) ->
     assert check(tmp_path, files, "--allowJs", "--checkJs") == ""
 
 
+def test_the_example_shop_has_the_types_of_the_client() -> None:
+    tsc = TYPESCRIPT / "node_modules" / ".bin" / "tsc"
+    done = subprocess.run(
+        [str(tsc), "-p", "tsconfig.examples.json"],
+        cwd=TYPESCRIPT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=110,
+    )
+    assert done.stdout == ""
+
+
 def test_the_application_of_the_express_page_runs(tmp_path: Path) -> None:
     place_modules(tmp_path)
     port = free_port()
