@@ -83,6 +83,45 @@ def test_a_rule_that_is_called_like_a_page_has_one(desk: RuleDesk) -> None:
     assert "without effect" in page.words
 
 
+def test_hostile_texts_of_rules_are_text(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Hostile rules"))
+    script = "<script>alert(1)</script>"
+    text = RULES.replace("A big payment", script).replace("It is more than usual.", f"'{script}'")
+    file = service.data / "hostile.yaml"
+    for score in ("40", "41"):
+        file.write_text(
+            text.replace("name: fires", f"name: '{script}'").replace("score: 40", f"score: {score}")
+        )
+        service.cli("rules", "push", str(file), "--tenant", caller.id, "--note", script, "--json")
+    editor = visitor_of(service, caller.id, "editor")
+    snooze = {"rule": "big", "type": "CUSTOMER", "value": script, "expiry": "1d", "reason": script}
+    assert editor.submit(f"{PATH}/big", f"{PATH}/snoozes", **snooze).status == 303
+    typed = {"rule": "big", "when": script, "score": script, "note": script, "then": "propose"}
+    for page in (
+        *(editor.get(f"{PATH}/big?tests=run"), editor.get(PATH), editor.get(f"{PATH}/backtests")),
+        editor.submit(f"{PATH}/big", f"{PATH}/changes", **typed),
+        editor.submit(f"{PATH}/backtests", f"{PATH}/backtests", version=script),
+    ):
+        assert page.status in (200, 400, 422)
+        assert script not in page.text
+    assert "&lt;script&gt;alert(1)" in editor.get(f"{PATH}/big").text
+
+
+def test_a_rule_that_is_in_force_no_more_keeps_its_page(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Gone"))
+    file = service.data / "gone.yaml"
+    for text in (RULES, "extends: default\n"):
+        file.write_text(text)
+        service.cli("rules", "push", str(file), "--tenant", caller.id, "--yes", "--note", "Less", "--json")
+    editor = visitor_of(service, caller.id, "editor")
+    page = editor.get(f"{PATH}/big")
+    assert (page.status, "in force no more" in page.words) == (200, True)
+    assert "removed it" in page.words
+    assert f'action="{PATH}/changes"' not in page.text
+    fields = {"rule": "big", "score": "1", "then": "draft"}
+    assert editor.submit(f"{PATH}/webdriver", f"{PATH}/changes", **fields).status == 404
+
+
 def test_no_rule_and_a_rule_of_another_tenant_are_not_found(desk: RuleDesk, service: Service) -> None:
     assert desk.editor.get(f"{PATH}/none").status == 404
     other = visitor_of(service, service.new_tenant("Others")[0], "editor")

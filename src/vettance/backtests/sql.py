@@ -82,11 +82,12 @@ def forget_older(tenant: str, kept: int) -> Statement:
 
 
 def select_newest(tenant: str, prefix: str, limit: int) -> Statement:
-    """The newest jobs of a kind, by what their ids begin with."""
+    """The newest jobs of a kind, by what their ids begin with, without what they found."""
     return scoped(
         BACKTEST,
         tenant,
-        f"SELECT {_COLUMNS} FROM backtest WHERE tenant = ? AND id LIKE ? ESCAPE '\\' "
+        f"SELECT {_COLUMNS.replace('result', 'NULL')} FROM backtest "
+        "WHERE tenant = ? AND id LIKE ? ESCAPE '\\' "
         "ORDER BY created_at_ms DESC, id DESC LIMIT ?",
         (f"{prefix}\\_%", limit),
     )
