@@ -42,7 +42,7 @@ class RuleStep(NamedTuple):
 
 
 class RuleHistory(NamedTuple):
-    """The steps, newest first. `last` is the rule as the newest version that has it says it.
+    """The steps, newest first. `last` is a rule that is gone as the newest version that has it says it.
 
     `cursor` leads to older versions; `since` is the oldest version that was looked at.
     """
@@ -107,8 +107,13 @@ class _VersionReader:
         return known.get(rule_id)
 
 
-async def history_of(visit: Visit, place: RulePlace, rule_id: str, cursor: str = "") -> RuleHistory:
-    """Return what the newest versions that were in force changed of a rule, or those behind a cursor."""
+async def history_of(
+    visit: Visit, place: RulePlace, rule_id: str, cursor: str = "", *, is_gone: bool = False
+) -> RuleHistory:
+    """Return what the newest versions that were in force changed of a rule, or those behind a cursor.
+
+    Of one that `is_gone` the newest version that has it is looked for.
+    """
     page = await visit.ask("GET", place.api, {"limit": _LISTED, "cursor": cursor})
     rows = [one for one in page["data"] if one["activatedAt"] is not None]
     more = rows[_COMPARED:] or page["hasMore"]
@@ -117,7 +122,7 @@ async def history_of(visit: Visit, place: RulePlace, rule_id: str, cursor: str =
     steps: list[RuleStep] = []
     last: Rule | None = None
     for at, row in enumerate(rows[:_COMPARED]):
-        if last is None and digests[at] is not None:
+        if is_gone and last is None and digests[at] is not None:
             last = (await reader.rules(row["version"]))[rule_id]
         if at + 1 == len(digests):
             break  # Nothing older is there to compare with.

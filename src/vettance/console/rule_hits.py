@@ -31,6 +31,35 @@ class RuleHit(NamedTuple):
     acted: bool
 
 
+class _RulesOfVersions:
+    """Tells on which decisions a rule fired, by the rules of their versions, each found once for a page."""
+
+    def __init__(self, visit: Visit, rule_id: str) -> None:
+        self._visit = visit
+        self._rule_id = rule_id
+        self._known: dict[int, tuple[int | None, bool]] = {}
+
+    async def fired(self, record: DecisionRecordData, *, acting: bool = False) -> bool:
+        """Tell whether the rule fired in a decision, or whether it acted."""
+        if not record.fired:
+            return False
+        place, is_active = await self._place(record.ruleset_version)
+        return place in (record.acting if acting else record.fired) and (is_active or not acting)
+
+    async def _place(self, version: int) -> tuple[int | None, bool]:
+        """Return the place of the rule among those of a version, and whether it is active there."""
+        if version not in self._known:
+            self._known[version] = None, False
+            try:
+                active = await self._visit.parts.explainer.rules_of(self._visit.tenant.id, version)
+            except (LookupError, Refusal):
+                return self._known[version]  # Its rules are gone, or cannot be read any more.
+            for place, rule in enumerate(active.ruleset.running):
+                if rule.id == self._rule_id:
+                    self._known[version] = place, rule.mode == "active"
+        return self._known[version]
+
+
 async def newest_hits(visit: Visit, rule: Rule) -> list[RuleHit]:
     """Return the newest decisions on which a fraud rule fired.
 
@@ -38,27 +67,28 @@ async def newest_hits(visit: Visit, rule: Rule) -> list[RuleHit]:
     of decisions finds those with its reason: a decision has it only where the rule acted. Records that cannot
     be read are passed over.
     """
-    tenant, explainer = visit.tenant.id, visit.parts.explainer
+    tenant, explainer, versions = visit.tenant.id, visit.parts.explainer, _RulesOfVersions(visit, rule.id)
     rows = await visit.parts.store.read(select_newest_records(tenant, LOOKED))
     read = await asyncio.to_thread(_records, rows)
-    found = [event for event, record in read if await _has(visit, record, rule)]
+    found = [event for event, record in read if await versions.fired(record)]
     ids = found[:SHOWN]
     if len(ids) < SHOWN and rule.mode == "active":
         sought = await visit.ask("GET", "/api/v1/decisions", {"search": rule.reason, "limit": _SOUGHT})
         ids += [one["id"] for one in sought["data"] if one["id"] not in found]
     listed = await explainer.find_by_ids(tenant, ids)
-    kept = [pair for pair in listed if await _has(visit, pair[0].stored.record, rule)]
-    kept.sort(key=lambda pair: -pair[0].seq)
-    kept = kept[:SHOWN]
+    kept = [pair for pair in listed if await versions.fired(pair[0].stored.record)]
+    kept = sorted(kept, key=lambda pair: -pair[0].seq)[:SHOWN]
     labels: dict[str, list[str]] = {}
-    for one in await explainer.feedback(tenant, [listed.stored.id for listed, _ in kept]):
-        labels.setdefault(one.target, []).append(one.label.value)
-    hits = []
-    for one, decision in kept:
-        item = decode(encode(decision_item(one, decision)))
-        acted = await _has(visit, one.stored.record, rule, acting=True)
-        hits.append(RuleHit(decision_row(visit, item), labels.get(one.stored.id, ()), acted))
-    return hits
+    for said in await explainer.feedback(tenant, [one.stored.id for one, _ in kept]):
+        labels.setdefault(said.target, []).append(said.label.value)
+    return [
+        RuleHit(
+            decision_row(visit, decode(encode(decision_item(one, decision)))),
+            labels.get(one.stored.id, ()),
+            await versions.fired(one.stored.record, acting=True),
+        )
+        for one, decision in kept
+    ]
 
 
 def _records(rows: Sequence[Row]) -> list[tuple[str, DecisionRecordData]]:
@@ -69,23 +99,6 @@ def _records(rows: Sequence[Row]) -> list[tuple[str, DecisionRecordData]]:
         except ValueError:
             continue  # It is damaged; others can be shown.
     return found
-
-
-async def _has(visit: Visit, record: DecisionRecordData, rule: Rule, *, acting: bool = False) -> bool:
-    """Tell whether a rule fired in a decision, by the rules of its version."""
-    if not record.fired:
-        return False
-    try:
-        active = await visit.parts.explainer.rules_of(visit.tenant.id, record.ruleset_version)
-    except (LookupError, Refusal):
-        return False  # Its rules are gone, or cannot be read any more.
-    running = active.ruleset.running
-    places = record.acting if acting else record.fired
-    return any(
-        running[place].id == rule.id and (not acting or running[place].mode == "active")
-        for place in places
-        if place < len(running)
-    )
 
 
 async def newest_alerts(visit: Visit, place: RulePlace, rule: Rule) -> list[dict[str, Any]] | None:

@@ -62,7 +62,8 @@ class RulePage:
         active = await visit.ask("GET", f"{place.api}/active")
         ruleset = await rules_in(active["resolved"])
         known = {one.id: one for one in ruleset.rules}
-        history = await history_of(visit, place, rule_id, visit.query.get("cursor"))
+        cursor = visit.query.get("cursor")
+        history = await history_of(visit, place, rule_id, cursor, is_gone=rule_id not in known)
         rule = known.get(rule_id) or history.last
         if rule is None:
             raise NotFound
