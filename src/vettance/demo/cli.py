@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -20,8 +21,10 @@ from vettance.wire.payload import JSON, encode
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from vettance.demo.delayed_labels import JudgedDecision
     from vettance.demo.drive import DemoRun
     from vettance.demo.launch import RunningService
+    from vettance.demo.model_trial import ModelComparison
 
 _PLAIN_EVERY_S = 2.0
 _SEED = 7  # The first whose traffic has every kind of attack at the default size.
@@ -85,7 +88,7 @@ def demo(
 
     from vettance.demo.demo_client import ClientFault
     from vettance.demo.launch import LaunchFault, launched, make_fresh
-    from vettance.demo.report import run_record, show_run
+    from vettance.demo.report import comparison_record, run_record, show_comparison, show_run
 
     # Shells have what they start in the background ignore it, and then nothing would end the demo.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -103,12 +106,14 @@ def demo(
         console.print(f"Setting up a service in {folder}/ …")
         with launched(folder, port) as to:
             console.print(f"It listens on {to.target.base_url}. Now come {feed.about}.")
-            run = _run(console, feed, to, connections)
+            run, compared, judged = _run(console, feed, to, connections, folder, seed)
             show_run(console, run)
-            link = _furnish(console, to, folder, run, seed)
+            if compared is not None:
+                show_comparison(console, compared)
+            link = _furnish(console, to, folder, judged, seed)
             _print_next_steps(console, to, folder, link, stay=stay)
             if as_json:
-                found = run_record(run) | _whose(to, folder) | {"link": link}
+                found = run_record(run) | comparison_record(compared) | _whose(to, folder) | {"link": link}
                 click.echo(encode(found).decode())
             if stay:
                 _serve_on(console, to, feed.later)
@@ -151,13 +156,65 @@ def _watch_money(
         return money_record(outcome, took_s) | _whose(to, folder) | {"link": link}
 
 
-def _run(console: Console, feed: Feed, to: RunningService, connections: int) -> DemoRun:
+def _run(
+    console: Console, feed: Feed, to: RunningService, connections: int, folder: Path, seed: int
+) -> tuple[DemoRun, ModelComparison | None, Sequence[JudgedDecision]]:
+    """Send the feed; where a model can be trained on the way, with labels, and measured at the end.
+
+    Returns the run, what the model adds, and the decisions of which nobody has said yet what they were.
+    """
+    import uvloop
+
     from vettance.demo.drive import drive
+    from vettance.demo.model_trial import DAYS_MIN, can_learn
 
     with _progress(console, feed.expected) as advance:
-        import uvloop
+        if feed.days is None or feed.days < DAYS_MIN or not can_learn():
+            run = uvloop.run(drive(feed.samples, to.target, connections, advance))
+            return run, None, run.judged
+        return _run_with_model(feed, to, connections, folder, seed, advance)
 
-        return uvloop.run(drive(feed.samples, to.target, connections, advance))
+
+def _run_with_model(
+    feed: Feed,
+    to: RunningService,
+    connections: int,
+    folder: Path,
+    seed: int,
+    advance: Callable[[int], None],
+) -> tuple[DemoRun, ModelComparison | None, Sequence[JudgedDecision]]:
+    import uvloop
+
+    from vettance.demo import model_trial
+    from vettance.demo.delayed_labels import DelayedLabels
+    from vettance.demo.drive import DemoRun, drive
+    from vettance.demo.scorecard import Scorecard
+
+    card, labels, parts = Scorecard(), DelayedLabels(seed), model_trial.StreamParts(feed.samples)
+    first_ms = parts.first_ms()
+    assert first_ms is not None
+    assert feed.days is not None
+    begin_ms, measured_ms = model_trial.bounds_of(first_ms, feed.days)
+
+    def send(until_ms: float) -> DemoRun:
+        part = parts.until(until_ms)
+        return uvloop.run(drive(part, to.target, connections, advance, card, labels))
+
+    runs = [send(begin_ms)]
+    model_trial.wait_for_features(folder, to.tenant_id)
+    runs.append(send(measured_ms))
+    failure = model_trial.train(folder, to.tenant_id)
+    before = card.decided
+    runs.append(send(math.inf))
+    frauds = {one.event_id for one in runs[-1].judged if one.fraud}
+    compared = None
+    if failure is None:
+        compared = uvloop.run(model_trial.compare(to.target, card.decided - before, frauds))
+    example = max((run.example for run in runs if run.example), key=lambda one: one.reasons, default=None)
+    refusal = next((run.refusal for run in runs if run.refusal), None)
+    judged = [one for run in runs for one in run.judged]
+    run = DemoRun(card, sum(run.took_s for run in runs), example, refusal, judged)
+    return run, compared, runs[-1].judged
 
 
 @contextlib.contextmanager
@@ -182,13 +239,15 @@ def _progress(console: Console, expected: int) -> Iterator[Callable[[int], None]
     yield tell
 
 
-def _furnish(console: Console, to: RunningService, folder: Path, run: DemoRun, seed: int) -> str:
+def _furnish(
+    console: Console, to: RunningService, folder: Path, judged: Sequence[JudgedDecision], seed: int
+) -> str:
     """Fill the console with what traffic alone does not bring; returns a link that lets one person in."""
     from vettance.demo.furnish import EVENTS, furnish, make_link
 
     console.print("\nNow come labels, and customers of a bank to watch for money laundering.")
     with _progress(console, EVENTS) as advance:
-        furnish(to, folder, run.judged, seed, advance)
+        furnish(to, folder, judged, seed, advance)
     return make_link(to, folder)
 
 

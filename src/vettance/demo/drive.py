@@ -9,9 +9,11 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from vettance.demo.delayed_labels import DelayedLabels, JudgedDecision
 from vettance.demo.demo_client import ClientFault, Connection, DemoResponse, DemoTarget, post
 from vettance.demo.feed import Sample
 from vettance.demo.scorecard import Scorecard
+from vettance.wire.payload import encode
 
 PATH: Final = "/api/v1/decisions/evaluate"
 #: Events that may wait for an earlier one of the same customer before the feed is held back.
@@ -32,13 +34,6 @@ class Example(NamedTuple):
     reasons: int
 
 
-class JudgedDecision(NamedTuple):
-    """A decision that somebody will look at sooner or later, and what it was."""
-
-    event_id: str
-    fraud: bool
-
-
 class DemoRun(NamedTuple):
     """What a run brought: the scorecard, the seconds it took, an example, the first refusal if any, and
     the decisions that analysts and banks would look at."""
@@ -53,7 +48,14 @@ class DemoRun(NamedTuple):
 class _Driver:
     """Takes events in time order; one whose customer is still being answered waits for its turn."""
 
-    def __init__(self, samples: Iterator[Sample], to: DemoTarget, advance: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        samples: Iterator[Sample],
+        to: DemoTarget,
+        advance: Callable[[int], None],
+        card: Scorecard,
+        labels: DelayedLabels | None,
+    ) -> None:
         self._samples = samples
         self._to = to
         self._advance = advance
@@ -61,7 +63,8 @@ class _Driver:
         self._held_count = 0
         self._exhausted = False
         self._shown_at = 0.0
-        self.card = Scorecard()
+        self.card = card
+        self._labels = labels
         self.example: Example | None = None
         self.refusal: bytes | None = None
         self.judged: list[JudgedDecision] = []
@@ -101,6 +104,8 @@ class _Driver:
                 if sample is None:
                     await asyncio.sleep(_PAUSE_S)
                 while sample is not None:
+                    for path, body in self._labels.due(sample.at_ms) if self._labels is not None else ():
+                        await connection.ask(post(self._to, path, encode(body)))
                     request = post(self._to, PATH, sample.body)
                     self._note(sample, await connection.ask(request))
                     sample = self._behind(sample.customer)
@@ -121,7 +126,10 @@ class _Driver:
         decision = decided["decision"]
         card.note(sample.scenario, sample.case, decision, decided["riskScore"], reasons, answer.took_s)
         if sample.fraud or decision != "approve":
-            self.judged.append(JudgedDecision(decided["correlationIds"]["eventId"], sample.fraud))
+            one = JudgedDecision(decided["correlationIds"]["eventId"], sample.fraud)
+            self.judged.append(one)
+            if self._labels is not None:
+                self._labels.note(sample.at_ms, one)
         if sample.fraud and decision != "approve" and len(reasons) > (self.example or _NO_EXAMPLE).reasons:
             self.example = Example(sample.scenario, sample.body, answer.body, len(reasons))
         now = time.monotonic()
@@ -134,15 +142,21 @@ _NO_EXAMPLE: Final = Example("", b"", b"", 0)
 
 
 async def drive(
-    samples: Iterator[Sample], to: DemoTarget, connections: int, advance: Callable[[int], None]
+    samples: Iterator[Sample],
+    to: DemoTarget,
+    connections: int,
+    advance: Callable[[int], None],
+    card: Scorecard | None = None,
+    labels: DelayedLabels | None = None,
 ) -> DemoRun:
     """Send every sample through POST /api/v1/decisions/evaluate. Raises `ClientFault`.
 
-    `advance` is called about ten times a second with the number of events decided so far.
+    `advance` is called about ten times a second with the number of events decided so far. Decisions are added
+    to `card`, and `labels` gives labels on the way.
     """
     # Making the first sample may take a generator longer than a server keeps a silent connection.
     samples = itertools.chain(list(itertools.islice(samples, 1)), samples)
-    driver = _Driver(samples, to, advance)
+    driver = _Driver(samples, to, advance, card if card is not None else Scorecard(), labels)
     began = time.perf_counter()
     try:
         async with asyncio.TaskGroup() as group:

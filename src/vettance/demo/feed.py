@@ -24,12 +24,13 @@ _DAYS_LATER: Final = 30
 
 
 class Sample(NamedTuple):
-    """One event to send: its body, whose it is, and the truth (an empty `case` is an unknown one)."""
+    """One event to send: its body, whose it is, the truth (an empty `case` is an unknown one), its moment."""
 
     body: bytes
     customer: str
     scenario: str
     case: str
+    at_ms: int = 0
 
     @property
     def fraud(self) -> bool:
@@ -38,12 +39,15 @@ class Sample(NamedTuple):
 
 
 class Feed(NamedTuple):
-    """A stream of samples in time order, about how many there are, a line on what it is, and what follows."""
+    """A stream of samples in time order, about how many there are, a line on what it is, what follows, and
+    its days where these are known.
+    """
 
     samples: Iterator[Sample]
     expected: int
     about: str
     later: Iterator[Sample] = iter(())
+    days: int | None = None
 
 
 class FeedFault(Exception):
@@ -68,7 +72,7 @@ def generated(customers: int, days: int, seed: int, fraud_share: float) -> Feed:
     happenings = enumerate(stream(traffic))
 
     def sample(number: int, event: Happening) -> Sample:
-        return Sample(event.body(reference(number)), event.customer, event.scenario, event.case)
+        return Sample(event.body(reference(number)), event.customer, event.scenario, event.case, event.at_ms)
 
     def samples() -> Iterator[Sample]:
         for number, event in happenings:
@@ -79,7 +83,7 @@ def generated(customers: int, days: int, seed: int, fraud_share: float) -> Feed:
 
     about = f"{customers:,} invented customers over {days} days (seed {seed})"
     expected = events_expected(msgspec.structs.replace(traffic, days=days + 1))
-    return Feed(samples(), expected, about, itertools.starmap(sample, happenings))
+    return Feed(samples(), expected, about, itertools.starmap(sample, happenings), days)
 
 
 def parquet(path: Path) -> Feed:
@@ -113,7 +117,7 @@ def _rows(table: Any, shift_ms: int) -> Iterator[Sample]:
     encode = msgspec.json.Encoder().encode
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
         for row in batch.to_pylist():
-            customer = f"cus_{row['customer_id']}"
+            customer, at_ms = f"cus_{row['customer_id']}", _moment_ms(row["ts"]) + shift_ms
             event = {
                 "eventName": "payment.attempt",
                 "eventCategory": "TRANSACTION",
@@ -122,11 +126,11 @@ def _rows(table: Any, shift_ms: int) -> Iterator[Sample]:
                     "amount": float(row["amount"]),
                     "terminalId": f"ter_{row['terminal_id']}",
                     "reference": str(row["transaction_id"]),
-                    "occurredAt": timestamp(_moment_ms(row["ts"]) + shift_ms),
+                    "occurredAt": timestamp(at_ms),
                 },
             }
             scenario = f"scenario {row['scenario']}" if row["fraud"] else ORDINARY
-            yield Sample(encode(event), customer, scenario, "")
+            yield Sample(encode(event), customer, scenario, "", at_ms)
 
 
 def _moment_ms(value: Any) -> int:

@@ -7,8 +7,8 @@ from random import Random
 from typing import Any, Final
 
 from vettance.demo.aml_demo import EVENTS_A_DAY, money, watch_money
+from vettance.demo.delayed_labels import JudgedDecision, label_request
 from vettance.demo.demo_client import Connection, DemoTarget, post
-from vettance.demo.drive import JudgedDecision
 from vettance.demo.launch import RunningService, command
 from vettance.wire.payload import encode
 
@@ -82,8 +82,3 @@ def _requests(judged: Sequence[JudgedDecision], seed: int) -> Iterator[tuple[str
     told = [one for one in judged if rng.random() < _TOLD]
     for one in told[-_LABELS_MAX:]:
         yield label_request(one)
-
-
-def label_request(one: JudgedDecision) -> tuple[str, Any]:
-    """Return the path and the body that tell what an event was."""
-    return f"/api/v1/feedback/decision/{one.event_id}", {"label": "FRAUD" if one.fraud else "FALSE_POSITIVE"}

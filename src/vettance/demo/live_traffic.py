@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
+from vettance.demo.delayed_labels import JudgedDecision, label_request
 from vettance.demo.demo_client import ClientFault, Connection, DemoTarget, post
-from vettance.demo.drive import PATH, JudgedDecision
+from vettance.demo.drive import PATH
 from vettance.demo.feed import Sample
-from vettance.demo.furnish import label_request
 from vettance.wire.payload import encode
 
 #: Seconds between two events on average.

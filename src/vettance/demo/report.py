@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from vettance.demo.drive import PATH, DemoRun, Example
+from vettance.demo.model_trial import ModelComparison
 from vettance.demo.scorecard import DECISIONS, Scorecard
 from vettance.wire.payload import JSON
 
@@ -78,6 +79,34 @@ def show_run(console: Console, run: DemoRun) -> None:
     console.print(_reasons_table(card))
     if run.example is not None:
         show_example(console, run.example)
+
+
+def comparison_record(compared: ModelComparison | None) -> JSON:
+    """Tell a script what `show_comparison` tells a person; nothing where no model was trained."""
+    if compared is None:
+        return {"model": None}
+    orders = {
+        one.name: {"fraudsCaught": one.caught, "averagePrecision": round(one.average_precision, 4)}
+        for one in compared.orders
+    }
+    counts = {"events": compared.events, "scored": compared.scored, "frauds": compared.frauds}
+    return {"model": {**counts, "held": compared.held, "orders": orders}}
+
+
+def show_comparison(console: Console, compared: ModelComparison) -> None:
+    """Print what the model adds to the rules over the last part of the stream."""
+    table = Table(title="Rules alone, and with the model", title_justify="left")
+    table.add_column("ordered by")
+    for name in (f"frauds among the {compared.held:,} highest", "of all fraud", "average precision"):
+        table.add_column(name, justify="right")
+    for one in compared.orders:
+        share = _share(one.caught, compared.frauds)
+        table.add_row(one.name, f"{one.caught:,}", share, f"{one.average_precision:.3f}")
+    console.print(table)
+    console.print(
+        "A model was trained from labels that came a day after their events. It is in shadow, and scored "
+        f"{compared.scored:,} of the last {compared.events:,} events."
+    )
 
 
 def _decisions_table(card: Scorecard) -> Table:

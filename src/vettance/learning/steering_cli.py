@@ -49,6 +49,7 @@ def described(setting: ModelSetting) -> dict[str, Any]:
         "tenantId": setting.tenant,
         "mode": setting.mode.value,
         "mayBlock": setting.may_block,
+        "recordsFeatures": bool(setting.features),
         "champion": setting.champion,
         "previous": setting.previous,
         "trainedAt": timestamp(setting.trained_at_ms) if setting.trained_at_ms else None,
