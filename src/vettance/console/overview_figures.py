@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vettance.console.page import Visit, url_of
+from vettance.console.rule_place import FRAUD, RULE_READERS
 from vettance.decisions.decision import DecisionRecordData
 from vettance.decisions.sql import listed_decision_of, select_listed_decisions, select_places
 from vettance.history.rollup import SpanCounts
@@ -28,10 +29,13 @@ class DecisionPace(NamedTuple):
 
 
 class ReasonChange(NamedTuple):
-    """A reason whose share of all decisions changed, with the rules that give it."""
+    """A reason whose share of all decisions changed, with the rules that give it: (name, page) of each.
+
+    The page is empty for those who may not see it.
+    """
 
     code: str
-    rules: tuple[str, ...]
+    rules: tuple[tuple[str, str], ...]
     decisions: int
     before: int
     change: str
@@ -91,18 +95,20 @@ async def changed_rules(
     ]
 
 
-async def _rule_names(visit: Visit, version: int | None) -> dict[str, tuple[str, ...]]:
-    """Return the names of the rules that give each reason."""
+async def _rule_names(visit: Visit, version: int | None) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Return the names and pages of the rules that give each reason."""
     try:
         active = (
             await visit.parts.explainer.rules_of(visit.tenant.id, version) if version is not None else None
         )
     except (LookupError, msgspec.MsgspecError):
         return {}
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    may_read = visit.may(*RULE_READERS)
     rules: Any = active.ruleset.running if active is not None else ()
     for rule in rules:
-        found[rule.reason] = (*found.get(rule.reason, ()), rule.name)
+        shown = rule.name, FRAUD.url_of(rule.id) if may_read else ""
+        found[rule.reason] = (*found.get(rule.reason, ()), shown)
     return found
 
 
