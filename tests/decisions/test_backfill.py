@@ -1,6 +1,7 @@
 """Imported history is decided as of its own time, whatever was live, whatever is interrupted in between."""
 
 import asyncio
+import itertools
 import math
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -245,9 +246,10 @@ async def test_a_backtest_decides_imports_as_they_were_decided(tmp_path: Path) -
         await one.live([{**stream[-1], "occurredAt": NOW}])
         await one.queue("imp_2", stream[2::4])
         await one.importer.drain()
-        for since in (0, (NOW - 60 * DAY) * 1000):
+        for since, by_records in itertools.product((0, (NOW - 60 * DAY) * 1000), (False, True)):
             changes: list[Any] = []
-            backtest = Backtest(one.store, TENANT, one.evaluator.rules[TENANT], MemoryVelocity)
+            rules = one.evaluator.rules[TENANT]
+            backtest = Backtest(one.store, TENANT, rules, MemoryVelocity, by_records=by_records)
             await backtest.run((since, 2**62), changes.append, lambda _count: None)
             assert changes == []
             assert sum(backtest.counts.values()) > 100

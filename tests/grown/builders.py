@@ -89,6 +89,7 @@ COLD: Final = {
     "aml/turns/sql.py:select_tenants_since": "Where processes take turns, which PostgreSQL alone gives.",
     "audit/sql.py:*": _AUDIT,
     "decisions/sql.py:select_decided_log": _COMMAND,
+    "decisions/sql.py:select_record_beginnings": _COMMAND,
     "decisions/sql.py:select_outcome": "Asked of a decision whose record is damaged; one row by its id.",
     "events/sql.py:select_event_at": _START,
     "decisions/sql.py:select_last_evaluated": _START,

@@ -19,6 +19,7 @@ VERBS = {
     "calibrate_rules.py",
     "find_rules.py",
     "logged_values.py",
+    "recorded_inputs.py",
     "measure_threshold.py",
     "order_job.py",
     "suggest.py",

@@ -161,18 +161,28 @@ def stored_of(row: Row) -> StoredDecision:
 
 
 def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> Statement:
-    """The same with the record of each decision, and the door its event came in by, behind it."""
+    """The same with the record of each decision, the door its event came in by, and when it happened."""
     return in_pieces(
         scoped(
             EVENT.reading(DECISION),
             tenant,
             "SELECT event.seq, event.tenant, event.id, event.received_at_ms, event.sent, event.signals, "
-            "decision.record, event.source FROM event JOIN decision ON decision.id = event.id "
+            "decision.record, event.source, decision.occurred_at_ms "
+            "FROM event JOIN decision ON decision.id = event.id "
             "WHERE event.tenant = ? AND event.seq > ? AND event.received_at_ms >= ? "
             "ORDER BY event.seq LIMIT ?",
             (after, since_ms, limit),
         )
     )
+
+
+def select_record_beginnings(tenant: str, span: tuple[int, int]) -> Statement:
+    """(the first bytes of a record,), each once, of the decisions about events of a span."""
+    text = (
+        "SELECT DISTINCT substr(record, 1, 12) FROM decision "
+        "WHERE tenant = ? AND occurred_at_ms >= ? AND occurred_at_ms < ?"
+    )
+    return scoped(DECISION, tenant, text, span)
 
 
 def select_outcome(tenant: str, event_id: str) -> Statement:
