@@ -36,10 +36,10 @@ WHOLE = {
     "SELECT COUNT(*) FROM (SELECT 1 FROM review WHERE tenant = ? AND state = 'open'": (
         "It counts to a hundred and no further, however many there are."
     ),
-    "SELECT record FROM decision WHERE tenant >=": (
+    "record FROM decision WHERE tenant >=": (
         "Only people ask. PostgreSQL sorts what it takes for a few rows until it counts them (ADR 69)."
     ),
-    "SELECT record FROM aml_event WHERE tenant >=": (
+    "record FROM aml_event WHERE tenant >=": (
         "Only people ask. PostgreSQL sorts what it takes for a few rows until it counts them (ADR 69)."
     ),
     "CASE WHEN LENGTH(event.sent)": (

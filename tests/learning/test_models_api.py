@@ -89,7 +89,7 @@ def test_another_tenant_sees_nothing_of_them(service: Service, learner: Caller) 
 def test_a_rule_may_ask_the_model(learner: Caller, tmp_path: Any) -> None:
     file = tmp_path / "rules.yaml"
     file.write_text(
-        "extends: default\nrules:\n  - {id: by-model, name: By the model, when: model.probability > 0.4, "
+        "extends: default\nrules:\n  - {id: by-model, name: By the model, when: model.probability > 0.2, "
         "score: 5, reason: BY_MODEL, explanation: The model is sure., mode: shadow}\n"
     )
     learner.service.cli("rules", "push", str(file), "--tenant", learner.id, "--yes", "--json")
@@ -99,7 +99,7 @@ def test_a_rule_may_ask_the_model(learner: Caller, tmp_path: Any) -> None:
         rules = {one["ruleId"]: one["matched"] for one in found["outputs"]["rules"]}
         return rules.get("by-model", False) is True
 
-    learner.service.wait_for(fires, seconds=15)
+    learner.service.wait_for(fires, seconds=60)
     found = awaited_model(learner, mode="shadow")
     replayed = learner.service.cli("decisions", "replay", found["id"], "--tenant", learner.id, "--json")
     assert replayed["identical"], replayed
