@@ -35,7 +35,7 @@ def opened(service: Service, tmp_path: Path) -> Iterator[Callable[[str], tuple[F
 
 
 def is_fault(said: Any) -> bool:
-    """Tell whether the console told of a fault. Chromium asks for an icon now and then; the shops have none."""
+    """Tell whether the console told of a fault: Chromium asks for an icon now and then, and there is none."""
     return said.type == "error" and not said.location["url"].endswith("/favicon.ico")
 
 
