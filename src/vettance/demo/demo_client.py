@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, cast
 ANSWER_S_MAX: Final = 20.0
 HEAD_END: Final = b"\r\n\r\n"
 _LENGTH: Final = b"content-length:"
+_CHUNKED: Final = b"transfer-encoding: chunked"
 
 
 class HttpAnswer(NamedTuple):
@@ -34,13 +35,32 @@ def read_answer(received: bytes) -> HttpAnswer | None:
     body_at, length = head_end + 4, 0
     start = received.find(_LENGTH, 0, head_end)
     if start < 0:  # The service writes names in small letters; others need not.
-        start = received[:head_end].lower().find(_LENGTH)
+        head = received[:head_end].lower()
+        start = head.find(_LENGTH)
+        if start < 0 and _CHUNKED in head:
+            body = _read_chunks(received, body_at)
+            return None if body is None else HttpAnswer(int(received[9:12]), received[:body_at], body)
     if start >= 0:
         start += len(_LENGTH)
         length = int(received[start : received.index(b"\r", start)])
     if len(received) < body_at + length:
         return None
     return HttpAnswer(int(received[9:12]), received[:body_at], received[body_at : body_at + length])
+
+
+def _read_chunks(received: bytes, place: int) -> bytes | None:
+    """Return a body that came in chunks (RFC 9112, section 7.1), or None while a part of it is missing."""
+    parts: list[bytes] = []
+    while (line_end := received.find(b"\r\n", place)) >= 0:
+        size = int(received[place:line_end].partition(b";")[0], 16)
+        start = line_end + 2
+        place = start + size + 2
+        if len(received) < place:
+            return None
+        if size == 0:
+            return b"".join(parts)
+        parts.append(received[start : start + size])
+    return None
 
 
 def request(
