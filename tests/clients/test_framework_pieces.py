@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from ipaddress import ip_network
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +34,8 @@ from vettance_client.web.shop_events import (
 
 INSIDE = (ip_network("10.0.0.0/8"), ip_network("::1/128"))
 GOOD: dict[str, Any] = {"base_url": "https://risk.example.com", "api_key": "vtc_key"}
+
+CLIENTS = Path(__file__).parents[2] / "clients"
 
 
 @pytest.fixture
@@ -335,3 +338,8 @@ def test_deliveries_in_a_cache_and_the_nonce_of_a_policy() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [["new", "busy", "new", "new", "done"], 2]
+
+
+def test_both_clients_start_the_sdk_by_the_same_script() -> None:
+    python = (CLIENTS / "python/src/vettance_client/web/start.js").read_text("utf-8")
+    assert python.strip() in (CLIENTS / "typescript/src/startScript.ts").read_text("utf-8")

@@ -161,6 +161,7 @@ SMALL = {
     ("feedback", "select_feedback"): "notes are bounded at the door",
     ("webhooks", "select_backlog"): "it counts",
     ("streams", "count_due"): "it counts",
+    ("decisions", "select_record_beginnings"): "twelve bytes of a record, once for each beginning",
     (
         "backtests",
         "select_newest",

@@ -11,6 +11,7 @@ from tests.decisions.test_backfill import DAY, NOW, QUESTIONS, TENANT, House, ho
 from vettance.db.sqlite import store_path
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache, active_rules
 from vettance.decisions.features import fraud_schema
+from vettance.history import recorded_inputs as inputs
 from vettance.history.backtest import Backtest
 from vettance.history.recorded_inputs import recorded_inputs
 from vettance.rules.ruleset import compile_document
@@ -82,6 +83,19 @@ async def test_decisions_of_the_pack_a_service_came_with_are_decided_anew(tmp_pa
         await one.live(some_stream(20))
         with closing(sqlite3.connect(store_path(tmp_path))) as file, file:
             file.execute("UPDATE decision SET record = CAST('[0' || substr(record, 3) AS BLOB) WHERE seq = 5")
+        assert await recorded_inputs(one.store, cache(), TENANT, rules, EVER) is None
+
+
+async def test_every_version_of_a_long_log_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inputs, "_STEP", 7)
+    rules = rules_of(QUESTIONS[0] + " > 1")
+    async with house(tmp_path) as one:
+        await one.live(some_stream(60))
+        assert await recorded_inputs(one.store, cache(), TENANT, rules, EVER) is not None
+        with closing(sqlite3.connect(store_path(tmp_path))) as file, file:
+            file.execute(
+                "UPDATE decision SET record = CAST('[77' || substr(record, 3) AS BLOB) WHERE seq = 50"
+            )
         assert await recorded_inputs(one.store, cache(), TENANT, rules, EVER) is None
 
 

@@ -176,13 +176,23 @@ def select_decided_log(tenant: str, after: int, since_ms: int, limit: int) -> St
     )
 
 
-def select_record_beginnings(tenant: str, span: tuple[int, int]) -> Statement:
-    """(the first bytes of a record,), each once, of the decisions about events of a span."""
-    text = (
-        "SELECT DISTINCT substr(record, 1, 12) FROM decision "
-        "WHERE tenant = ? AND occurred_at_ms >= ? AND occurred_at_ms < ?"
+def select_record_beginnings(tenant: str, span: tuple[int, int], after: int, limit: int) -> Statement:
+    """(beginning, place) of the next decisions of the log, a row for each beginning of their records.
+
+    The beginning is the first bytes of a record, null of events outside of a span (Unix milliseconds, from
+    and before); the place is that of its last decision among these.
+    """
+    grouped = (
+        "SELECT beginning, MAX(seq) FROM (SELECT seq, CASE WHEN occurred_at_ms >= ? AND occurred_at_ms < ? "
+        "THEN substr(record, 1, 12) END AS beginning FROM decision WHERE {} LIMIT ?) AS step "
+        "GROUP BY beginning"
     )
-    return scoped(DECISION, tenant, text, span)
+    text = grouped.format("tenant = ? AND seq > ? ORDER BY seq")
+    # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
+    rows = grouped.format("(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq")
+    here = Statement(text, (*span, tenant, after, limit), tenant=tenant, tables=DECISION)
+    apart = Statement(rows, (*span, tenant, after, tenant, limit), tenant=tenant, tables=DECISION)
+    return here._replace(postgres=apart)
 
 
 def select_outcome(tenant: str, event_id: str) -> Statement:
