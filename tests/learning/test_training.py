@@ -112,3 +112,18 @@ def test_drift_is_nothing_for_what_was_trained_on_and_large_for_other_values() -
     assert same["amount"].psi < 0.01
     other = find_drift(card["distribution"], NAMES, [(one[0] * 3, one[1], None) for one in values])
     assert {one.name for one in other if one.is_warned} == {"amount", "noise"}
+
+
+def test_a_model_of_many_frauds_that_tells_later_ones_too_surely_is_calibrated() -> None:
+    # What tells frauds in the older rows tells half as many in the newer ones.
+    made = rows(600, 12_000)
+    draw = random.Random(6)
+    blurred = [
+        row if draw.random() < 0.4 or number < 9_000 else row._replace(fraud=False)
+        for number, row in enumerate(made)
+    ]
+    trained = train(blurred, NAMES, None)
+    assert trained.card["calibrated"]
+    assert trained.trees.calibration
+    assert 0.5 < trained.card["predictedToTrue"] < 2
+    assert not train(rows(60), NAMES, None).card["calibrated"]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from vettance.learning.train import trees_of
+from vettance.models.calibration import calibrated
 from vettance.models.trees import TreeModel, TreeText, probability_of, text_digest, write_trees
 
 NAMES = [f"f{place}" for place in range(12)]
@@ -82,3 +83,35 @@ def test_probabilities_are_safe_at_both_ends() -> None:
 def test_serving_needs_no_library_of_machine_learning() -> None:
     code = "import sys, vettance.server.application; assert 'lightgbm' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_contributions_of_calibrated_log_odds_add_up(trained: tuple[lightgbm.Booster, np.ndarray]) -> None:
+    booster, values = trained
+    points = ((-3.0, -4.0), (0.0, -1.0), (2.0, 0.5))
+    plain, text = served(booster), write_trees(trees_of(booster, NAMES, points))
+    model = TreeModel(text, text_digest(text))
+    known = [(plain.log_odds(row), model.log_odds(row), row) for row in rows_of(values)]
+    for before, after, row in known:
+        assert after == calibrated(points, before)
+        assert sum(model.contributions(row)) + model.base == pytest.approx(after, abs=1e-9)
+    assert sorted(known, key=lambda one: one[0]) == sorted(known, key=lambda one: one[1])
+
+
+def test_the_line_of_a_calibration_goes_on_beyond_its_points() -> None:
+    points = ((-3.0, -4.0), (0.0, -1.0), (2.0, 0.5))
+    given = (-5.0, -3.0, -1.5, 0.0, 1.0, 2.0, 3.0)
+    assert [calibrated(points, one) for one in given] == [-6.0, -4.0, -2.5, -1.0, -0.25, 0.5, 1.5]
+    assert calibrated((), 1.25) == 1.25
+
+
+@pytest.mark.parametrize("points", ["[[0.0,1.0],[1.0,1.0]]", "[[1.0,0.0],[0.0,1.0]]", "[[0.0,1e300]]"])
+def test_a_damaged_calibration_is_refused(points: str) -> None:
+    text = f'{{"features":["a"],"base":0.0,"trees":[[1.0,1]],"calibration":{points}}}'
+    with pytest.raises(ValueError, match="calibration"):
+        TreeModel(text, text_digest(text))
+
+
+def test_a_model_stored_without_a_calibration_says_what_its_trees_do() -> None:
+    text = '{"features":["a"],"base":0.0,"trees":[[1.0,1]]}'
+    assert TreeModel(text, text_digest(text)).log_odds([None]) == 1.0
+    assert write_trees(TreeText(("a",), 0.0, [[1.0, 1]])) == text

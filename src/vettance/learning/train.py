@@ -8,7 +8,9 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 
+from vettance.learning.isotonic import ScoredRows, apply, chances, find_calibration, losses
 from vettance.learning.training_rows import TrainingRow
+from vettance.models.calibration import NOT_CALIBRATED, Calibration
 from vettance.models.trees import TreeText
 
 FRAUDS_MIN: Final = 50
@@ -81,13 +83,16 @@ def train(
     newest = table.part(slice(cut, None))
     candidate = _fit(table.part(slice(0, cut)), names, seed, _TREES[-1])
     trees = _trees_needed(candidate, newest)
-    said = _said(candidate, newest, trees)
+    held = ScoredRows(_raw(candidate, newest, trees), newest.fraud, newest.weight)
+    points, shown = find_calibration(held)
     before = np.array([_said_before(row, champion) for row in rows[cut:]])
-    measured = average_precision(newest.fraud, said, newest.weight)
-    known = average_precision(newest.fraud, before, newest.weight)
-    deviation = _deviation(newest, said)
-    ratio = float(np.average(said, weights=newest.weight)) / max(
-        float(np.average(newest.fraud, weights=newest.weight)), 1e-9
+    # A calibration keeps the order of events.
+    measured = average_precision(held.fraud, held.log_odds, held.weight)
+    known = average_precision(held.fraud, before, held.weight)
+    deviation = _deviation(held)
+    said = chances(shown.log_odds)
+    ratio = float(np.average(said, weights=shown.weight)) / max(
+        float(np.average(shown.fraud, weights=shown.weight)), 1e-9
     )
     is_better = measured >= known - deviation and _RATIO[0] <= ratio <= _RATIO[1]
     booster = _fit(table, names, seed, trees)
@@ -103,16 +108,19 @@ def train(
         "trees": trees,
         "comparedRows": len(rows) - cut,
         "comparedFrauds": int(newest.fraud.sum()),
+        "calibrated": bool(points),
         "averagePrecision": round(measured, 4),
         "deviation": round(deviation, 4),
         "averagePrecisionBefore": round(known, 4),
         "predictedToTrue": round(ratio, 4),
-        "precisionRecall": _curve(newest.fraud, said, newest.weight),
-        "calibration": calibration(newest.fraud, said, newest.weight),
+        "precisionRecall": _curve(held, points),
+        "calibration": calibration(shown.fraud, said, shown.weight),
         "gain": [{"feature": name, "gain": round(gain, 2)} for name, gain in gains],
-        "distribution": _distribution(table.values, np.asarray(booster.predict(table.values)), names),
+        "distribution": _distribution(
+            table.values, chances(apply(points, _raw(booster, table, trees))), names
+        ),
     }
-    return TrainedModel(trees_of(booster, names), card, is_better)
+    return TrainedModel(trees_of(booster, names, points), card, is_better)
 
 
 def _table_of(rows: Sequence[TrainingRow], width: int) -> _Table:
@@ -129,19 +137,18 @@ def _said_before(row: TrainingRow, champion: int | None) -> float:
 
 def _trees_needed(candidate: lightgbm.Booster, newest: _Table) -> int:
     """Return the fewest trees that say as much of the newest rows as more of them would."""
-    losses = [_log_loss(newest, _said(candidate, newest, count)) for count in _TREES]
+    losses = [_log_loss(newest, _raw(candidate, newest, count)) for count in _TREES]
     least = min(losses)
     return next(count for count, loss in zip(_TREES, losses, strict=True) if loss <= _HARDLY * least)
 
 
-def _said(booster: lightgbm.Booster, table: _Table, trees: int) -> Numbers:
-    found: Numbers = np.asarray(booster.predict(table.values, num_iteration=trees))
+def _raw(booster: lightgbm.Booster, table: _Table, trees: int) -> Numbers:
+    found: Numbers = np.asarray(booster.predict(table.values, num_iteration=trees, raw_score=True))
     return found
 
 
 def _log_loss(table: _Table, said: Numbers) -> float:
-    known = np.clip(np.where(table.fraud > 0, said, 1 - said), 1e-9, 1.0)
-    return float(-np.average(np.log(known), weights=table.weight))
+    return float(np.average(losses(said, table.fraud), weights=table.weight))
 
 
 def _fit(table: _Table, names: Sequence[str], seed: int, trees: int) -> lightgbm.Booster:
@@ -155,10 +162,12 @@ def _fit(table: _Table, names: Sequence[str], seed: int, trees: int) -> lightgbm
     return lightgbm.train({**_SETTINGS, "min_data_in_leaf": leaf, "seed": seed}, data, trees)
 
 
-def trees_of(booster: lightgbm.Booster, names: Sequence[str]) -> TreeText:
+def trees_of(
+    booster: lightgbm.Booster, names: Sequence[str], points: Calibration = NOT_CALIBRATED
+) -> TreeText:
     """Return what is stored of a trained model."""
     found = booster.dump_model()["tree_info"]
-    return TreeText(tuple(names), 0.0, [_node(one["tree_structure"]) for one in found])
+    return TreeText(tuple(names), 0.0, [_node(one["tree_structure"]) for one in found], points)
 
 
 def _node(node: dict[str, Any]) -> list[Any]:
@@ -182,14 +191,14 @@ def average_precision(fraud: Numbers, said: Numbers, weight: Numbers) -> float:
     return float((steps * found[last] / all_weight[last]).sum() / found[-1])
 
 
-def _deviation(table: _Table, said: Numbers) -> float:
+def _deviation(rows: ScoredRows) -> float:
     """Return the standard deviation of average precision over samples drawn with replacement."""
     draw = np.random.default_rng(1)
-    count = len(said)
+    count = len(rows.fraud)
     found = []
     for _ in range(_BOOTSTRAPS):
         places = draw.integers(0, count, count)
-        found.append(average_precision(table.fraud[places], said[places], table.weight[places]))
+        found.append(average_precision(rows.fraud[places], rows.log_odds[places], rows.weight[places]))
     return float(np.std(found))
 
 
@@ -212,8 +221,9 @@ def calibration(fraud: Numbers, said: Numbers, weight: Numbers) -> list[dict[str
     return rows
 
 
-def _curve(fraud: Numbers, said: Numbers, weight: Numbers) -> list[dict[str, float]]:
+def _curve(rows: ScoredRows, points: Calibration) -> list[dict[str, float]]:
     """Return precision and recall over thresholds of the probability, the highest first."""
+    fraud, said, weight = rows.fraud, chances(apply(points, rows.log_odds)), rows.weight
     order = np.argsort(-said, kind="stable")
     found, all_weight, score = (fraud * weight)[order].cumsum(), weight[order].cumsum(), said[order]
     total = max(float(found[-1]), 1e-9)

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
+from vettance.models.calibration import NOT_CALIBRATED, Calibration, calibrated, check_calibration
+
 _SPLIT: Final = 6
 _NODES_MAX: Final = 50_000
 #: How many patterns of answers are remembered for each tree, at most.
@@ -23,12 +25,16 @@ Row = Sequence[float | None]
 Node = list[Any]
 
 
-class TreeText(msgspec.Struct, frozen=True):
-    """What is stored of a model: the names of its features in their order, a constant, and its trees."""
+class TreeText(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is stored of a model: the names of its features in their order, a constant, and its trees.
+
+    `calibration` says which log-odds those stand for that they add up to.
+    """
 
     features: tuple[str, ...]
     base: float
     trees: list[Node]
+    calibration: Calibration = NOT_CALIBRATED
 
 
 def write_trees(model: TreeText) -> str:
@@ -54,8 +60,11 @@ class TreeModel:
         nodes = sum(map(_check_node, stored.trees, [len(stored.features)] * len(stored.trees)))
         if nodes > _NODES_MAX:
             raise ValueError(f"the model has {nodes} nodes, {_NODES_MAX} are allowed")
+        check_calibration(stored.calibration)
         self.features = stored.features
-        self.base = stored.base + sum(map(_mean, stored.trees))
+        self._points = stored.calibration
+        self._mean = stored.base + sum(map(_mean, stored.trees))
+        self.base = calibrated(self._points, self._mean)
         self._base = stored.base
         self._sums = [
             _compile(stored.trees[start : start + _TOGETHER])
@@ -66,19 +75,24 @@ class TreeModel:
     def log_odds(self, row: Row) -> float:
         """Return the log-odds of fraud of an event by the values of its features; None is unknown."""
         x = [math.nan if value is None else value for value in row]
-        return sum((one(x) for one in self._sums), self._base)
+        return calibrated(self._points, sum((one(x) for one in self._sums), self._base))
 
     def contributions(self, row: Row) -> list[float]:
         """Return what each feature adds to the log-odds; with `base` they add up to them.
 
-        These are SHAP values by the paths of the trees (Lundberg et al., 2018).
+        These are SHAP values by the paths of the trees (Lundberg et al., 2018); a calibration stretches all
+        of an event alike.
         """
         x = [math.nan if value is None else value for value in row]
         effects = [0.0] * len(self.features)
         for tree in self._explained:
             for feature, effect in tree.effects(x):
                 effects[feature] += effect
-        return effects
+        raised = sum(effects)
+        if not self._points or not raised:
+            return effects
+        stretch = (calibrated(self._points, self._mean + raised) - self.base) / raised
+        return [stretch * effect for effect in effects]
 
 
 def probability_of(log_odds: float) -> float:
