@@ -69,6 +69,11 @@ class Traffic:
             for make in self._rng.choices(kinds, weights, k=1_000):
                 yield make(next(self._numbers))
 
+    def of_kind(self, kind: str, number: int) -> list[Ask]:
+        """Make so many requests of one kind; those about a decision come after some have been evaluated."""
+        make: Callable[[int], Ask] = getattr(self, f"_{kind}")
+        return [make(next(self._numbers)) for _ in range(number)]
+
     def _event(self, number: int) -> Ask:
         return self._post("event", "/events", self._body(number))
 
