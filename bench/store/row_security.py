@@ -4,7 +4,7 @@
 
 The database must be empty and the user a superuser, to whom no policy applies: one connection works under
 the role of the service (*walls*), one as the superuser (*none*), and one as the superuser who does not say
-whose rows it wants either (*bare*: one round trip where a read takes four). They take turns at every single
+whose rows it wants either (*bare*). They take turns at every single
 statement.
 The least of many times counts, since other load only ever adds.
 """
@@ -24,7 +24,7 @@ from vettance.db.engine import Statement, insert
 from vettance.db.postgres import PostgresStore
 from vettance.db.postgres_batch import BatchCommitter, CommitBatch
 from vettance.db.postgres_link import connect
-from vettance.db.postgres_read import fetch
+from vettance.db.postgres_read import ReadConnection
 from vettance.history import sql
 
 TENANTS = 10
@@ -105,7 +105,8 @@ async def measure(url: str, count: int, repeats: int) -> None:
         text, args = form_of(statement).text, statement.args
 
         def act(connection: Any, statement: Statement = statement) -> Act:
-            return lambda: fetch(connection, statement)
+            reading = ReadConnection(connection)
+            return lambda: reading.fetch(statement)
 
         acts: dict[str, Act] = {"walls": act(reader), "none": act(above)}
         acts["bare"] = partial(above.fetch, text, *args)

@@ -3,7 +3,7 @@
 import pytest
 
 from vettance.db.dialect import add_up, arrange, form_of, numbered
-from vettance.db.engine import Statement, insert, scoped
+from vettance.db.engine import COUNTED, NOTHING, Statement, insert, scoped
 from vettance.db.tables import API_KEY, DELIVERY, INTEREST, MESSAGE, SUBSCRIPTION, TENANT, Insert, Table
 
 HITS = Table("hits")
@@ -89,3 +89,11 @@ def test_a_statement_that_declares_nothing_changes_places_with_no_other() -> Non
         scoped(MESSAGE, "t", "DELETE FROM message WHERE tenant = ?"),
     )
     assert [step.form.tables for step in arrange([[unknown, message]] * 2)] == [None, MESSAGE] * 2
+
+
+def test_what_postgresql_does_not_need_is_not_sent_and_counts_nothing() -> None:
+    text = f"WITH first AS (DELETE FROM message), changed AS (UPDATE message SET a = 1 RETURNING 1) {COUNTED}"
+    at_once = Statement(text, tables=MESSAGE)
+    steps = arrange([[NOTHING, at_once]] * 2)
+    assert [(step.form.text, step.write, step.place) for step in steps] == [(text, [0, 1], [1, 1])]
+    assert steps[0].form.counted == text

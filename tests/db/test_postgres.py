@@ -345,7 +345,12 @@ async def test_a_query_that_forgot_its_condition_sees_its_own_tenant_only(shared
     await shared.write(use("ten_a", 1), use("ten_b", 2))
     forgetful = Statement("SELECT tenant, hour FROM quota_use", tenant="ten_a")
     assert await shared.read(forgetful) == [("ten_a", 1)]
-    # What a transaction said of itself ends with it.
+    # One connection answers them all: it shows what the query of the moment is about.
+    assert await shared.read(forgetful._replace(tenant="ten_b")) == [("ten_b", 2)]
+    assert await shared.read(forgetful._replace(tenant="ten_b", bytes_max=9)) == [("ten_b", 2)]
+    with pytest.raises(Misuse):
+        await shared.read(Statement("SELECT no_such_column FROM quota_use", tenant="ten_a"))
+    assert await shared.read(forgetful._replace(tenant="ten_b")) == [("ten_b", 2)]
     assert await shared.read(Statement("SELECT tenant, hour FROM quota_use")) == []
     assert await shared.write(Statement("UPDATE quota_use SET used = 9", tenant="ten_a")) == [1]
     assert await shared.read(all_uses()) == [("ten_a", 1, 9), ("ten_b", 2, 1)]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from vettance.audit.chain import AuditEntry, AuditPart, KeptEntry, content_of, parts_of
-from vettance.db.engine import Row, Statement, everyone, in_list, insert, scoped
-from vettance.db.tables import AUDIT_ENTRY, AUDIT_HEAD, AUDIT_PART, Insert
+from vettance.db.engine import COUNTED, NOTHING, Row, Statement, everyone, in_list, insert, scoped
+from vettance.db.tables import AUDIT_ENTRY, AUDIT_HEAD, AUDIT_PART, Insert, Tables
 
 _INSERT_PARTS: Final = Insert(AUDIT_PART, "tenant, entry, name, salt, content")
 # The store itself computes the chain, so that an entry is in the commit of its change and needs no read.
@@ -16,6 +16,18 @@ _ADVANCE: Final = (
     "ON CONFLICT (tenant) DO UPDATE SET seq = audit_head.seq + 1, chain = {}"
 )
 _ENTRY: Final = "seq, id, at_ms, action, digests, chain"
+_INSERT: Final = f"INSERT INTO audit_entry (tenant, {_ENTRY}) SELECT tenant, seq, ?, ?, ?, ?, chain FROM "
+_ADVANCE_SQLITE, _ADVANCE_POSTGRES = (
+    _ADVANCE.format(link.format("''"), link.format("audit_head.chain")) for link in (_LINK, _LINK_POSTGRES)
+)
+# The entries of a commit take one round trip together, which two statements in turn would not (ADR 159).
+_RECORD_POSTGRES: Final = (
+    f"WITH head AS ({_ADVANCE_POSTGRES} RETURNING tenant, seq, chain), "
+    f"changed AS ({_INSERT}head RETURNING 1) {COUNTED}"
+)
+_CHAIN: Final = Tables(
+    AUDIT_HEAD.changed | AUDIT_ENTRY.changed, AUDIT_HEAD.read | AUDIT_ENTRY.read, frozenset()
+)
 
 
 def record(entry: AuditEntry) -> list[Statement]:
@@ -24,28 +36,28 @@ def record(entry: AuditEntry) -> list[Statement]:
     digests = " ".join(part.digest for part in parts)
     content = content_of(entry.id, entry.at_ms, entry.action, digests)
     values = [value for part in parts for value in (entry.tenant, entry.id, part.name, part.salt, part.text)]
-    inserted = (entry.id, entry.at_ms, entry.action, digests, entry.tenant)
+    advanced = (entry.tenant, content, content)
+    inserted = (entry.id, entry.at_ms, entry.action, digests)
+    at_once = Statement(_RECORD_POSTGRES, (*advanced, *inserted), rows=1, tenant=entry.tenant, tables=_CHAIN)
     return [
-        _advance(entry.tenant, content),
         Statement(
-            f"INSERT INTO audit_entry (tenant, {_ENTRY}) "
-            "SELECT tenant, seq, ?, ?, ?, ?, chain FROM audit_head WHERE tenant = ?",
-            inserted,
+            _ADVANCE_SQLITE,
+            advanced,
             rows=1,
             tenant=entry.tenant,
+            postgres=NOTHING,
+            tables=AUDIT_HEAD,
+        ),
+        Statement(
+            f"{_INSERT}audit_head WHERE tenant = ?",
+            (*inserted, entry.tenant),
+            rows=1,
+            tenant=entry.tenant,
+            postgres=at_once,
             tables=AUDIT_ENTRY.reading(AUDIT_HEAD),
         ),
         insert(_INSERT_PARTS, entry.tenant, values[1:]),
     ]
-
-
-def _advance(tenant: str, content: str) -> Statement:
-    args = (tenant, content, content)
-    texts = (
-        _ADVANCE.format(one.format("''"), one.format("audit_head.chain")) for one in (_LINK, _LINK_POSTGRES)
-    )
-    embedded, shared = (Statement(text, args, rows=1, tenant=tenant, tables=AUDIT_HEAD) for text in texts)
-    return embedded._replace(postgres=shared)
 
 
 def is_entry(one: Statement) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from vettance.db.engine import Statement
+from vettance.db.engine import COUNTED, Statement
 from vettance.db.tables import Insert, Tables
 
 _CHANGES: Final = ("INSERT", "UPDATE", "DELETE")
@@ -51,7 +51,9 @@ def _form_of_text(sql: str, tables: Tables | None) -> Form:
     text = _by_digest(numbered(sql), tables.long if tables is not None else ())
     counted = None
     if text.lstrip().startswith(_CHANGES):
-        counted = f"WITH changed AS ({text} RETURNING 1) SELECT count(*) FROM changed"
+        counted = f"WITH changed AS ({text} RETURNING 1) {COUNTED}"
+    elif text.endswith(COUNTED):
+        counted = text
     return Form(text, tables, counted=counted)
 
 
@@ -117,10 +119,12 @@ def arrange(writes: Sequence[Sequence[Statement]]) -> list[ExecutionRun]:
     the batch; each group of those that do not gets its statements in the order in which they were given.
     """
     forms = [[form_of(one) for one in write] for write in writes]
-    group_of = _groups(frozenset([form for row in forms for form in row]))
+    group_of = _groups(frozenset([form for row in forms for form in row if form.text]))
     groups: dict[str, list[ExecutionRun]] = {}
     for number, (write, row) in enumerate(zip(writes, forms, strict=True)):
         for place, (one, form) in enumerate(zip(write, row, strict=True)):
+            if not form.text:  # `NOTHING`
+                continue
             steps = groups.setdefault(group_of[form], [])
             if not steps or steps[-1].form is not form:
                 steps.append(ExecutionRun(form, [], [], []))

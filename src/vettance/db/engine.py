@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple, Protocol
 
-from vettance.db.tables import Insert, Tables
+from vettance.db.tables import CATALOG, Insert, Tables
 
 Row = tuple[Any, ...]
 
@@ -42,6 +42,12 @@ class Statement(NamedTuple):
     postgres: "Statement | None" = None
     bytes_max: int | None = None
     tables: Tables | None = None
+
+
+#: How a text for PostgreSQL ends that changes several things at once; it counts the rows of one, named so.
+COUNTED: Final = "SELECT count(*) FROM changed"
+#: What stands for a statement that PostgreSQL does not need, since the next one does its work as well.
+NOTHING: Final = Statement("", tables=CATALOG)
 
 
 class Clash(Exception):

@@ -13,7 +13,7 @@ from vettance.db.engine import ANSWER_S_MAX, EVERYBODY, Clash, Lost, Misuse, Row
 from vettance.db.postgres_analyze import LOOK_S, count, select_grown
 from vettance.db.postgres_batch import BatchCommitter, CommitBatch, Reply, WrongRowCount
 from vettance.db.postgres_link import ERRORS, ReadOnly, RolledBack, StatementRefused, connect, failure, part
-from vettance.db.postgres_read import fetch
+from vettance.db.postgres_read import ReadConnection
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
 from vettance.db.reader_pool import READERS, WAITING_MAX
@@ -56,7 +56,7 @@ class PostgresStore:
         self._waiting: deque[_WaitingWrite] = deque()
         self._in_flight: list[_WaitingWrite] = []
         self._awake = asyncio.Event()
-        self._idle: list[Any] = []
+        self._idle: list[ReadConnection] = []
         self._reading = asyncio.Semaphore(READERS)
         self._reads = 0
         self._refused: Sequence[Statement] | None = None
@@ -116,44 +116,29 @@ class PostgresStore:
     async def _read(self, statement: Statement) -> list[Row]:
         if self._closed:
             raise StoreDown(_CLOSED)
-        connection = self._idle.pop() if self._idle else None
-        if connection is None or connection.is_closed():
-            connection = await connect(self._url, statement_s_max=self._read_s_max, writes=False)
+        reader = self._idle.pop() if self._idle else None
+        if reader is None or reader.raw.is_closed():
+            reader = ReadConnection(await connect(self._url, statement_s_max=self._read_s_max, writes=False))
         whole = False
         try:
-            rows = await fetch(connection, statement)
+            rows = await reader.fetch(statement)
             whole = True
         except ERRORS as error:
             reason = failure(error)
-            whole = isinstance(reason, Misuse | Clash | StatementRefused) and not connection.is_closed()
+            whole = isinstance(reason, Misuse | Clash | StatementRefused) and not reader.raw.is_closed()
             if isinstance(error, TimeoutError):
                 raise
             if getattr(error, "sqlstate", None) == "57014":
-                whole = not connection.is_closed()
+                whole = not reader.raw.is_closed()
                 reason = StoreDown(f"a read took longer than {self._read_s_max:g} s")
             raise (Misuse(str(reason)) if isinstance(reason, Clash) else reason) from None
         finally:
-            if whole:
-                await self._put_back(connection)
+            if whole and not self._closed and not reader.raw.is_closed():
+                self._idle.append(reader)
             else:
                 # Nobody waits for its answer; the server notices the closed connection.
-                connection.terminate()
+                reader.raw.terminate()
         return rows
-
-    async def _put_back(self, connection: Any) -> None:
-        try:
-            if connection.is_in_transaction():
-                await connection.execute("ROLLBACK")
-        except ERRORS:
-            # The line broke after the query was answered, which is all that the caller wants to know.
-            connection.terminate()
-        except asyncio.CancelledError:
-            connection.terminate()
-            raise
-        if self._closed or connection.is_closed():
-            connection.terminate()
-        else:
-            self._idle.append(connection)
 
     async def write(self, *statements: Statement) -> list[int]:
         """Apply the statements in one commit and return how many rows each changed; see `Store.write`."""
@@ -200,7 +185,7 @@ class PostgresStore:
             task.cancel()
         await asyncio.gather(*self._tasks, self._turns.close(), return_exceptions=True)
         self._fail_all(StoreDown(_CLOSED))
-        open_ones = [*self._idle, *([self._writer] if self._writer is not None else [])]
+        open_ones = [*[one.raw for one in self._idle], *([self._writer] if self._writer is not None else [])]
         self._idle, self._writer = [], None
         await asyncio.gather(*(part(connection) for connection in open_ones))
 

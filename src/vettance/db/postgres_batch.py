@@ -93,6 +93,8 @@ class BatchCommitter:
     async def _run(self, connection: Any, step: ExecutionRun) -> list[int]:
         form, rows = step.form, step.args
         if len(rows) == 1:
+            if form.counted is form.text:
+                return [int(await connection.fetchval(form.text, *rows[0]))]
             return [_changed(await connection.execute(form.text, *rows[0]))]
         if form.many is not None:
             text = self._bulk.get(form.text) or await self._prepare(connection, form)

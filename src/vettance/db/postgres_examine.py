@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import ANSWER_S_MAX, Row, Statement, StoreDown
 from vettance.db.postgres_link import ERRORS, connect, failure, part
-from vettance.db.postgres_read import fetch
+from vettance.db.postgres_read import ReadConnection
 from vettance.db.postgres_schema import AHEAD, PARTITIONED, lacking, month_of, owning
 
 #: What decides whether a commit that was acknowledged can be lost, and what each must say
@@ -37,7 +37,7 @@ async def ask(url: str, statement: Statement) -> list[Row]:
     async with asyncio.timeout(ANSWER_S_MAX):
         connection = await connect(url, statement_s_max=ANSWER_S_MAX, writes=False)
         try:
-            return await fetch(connection, statement)
+            return await ReadConnection(connection).fetch(statement)
         except ERRORS as error:
             raise failure(error) from None
         finally:

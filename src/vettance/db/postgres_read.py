@@ -1,41 +1,46 @@
 """Read from PostgreSQL: the rows of a query, whole or as many as come to so many bytes."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 from vettance.db.dialect import form_of
 from vettance.db.engine import Row, Statement, bytes_of
 
-_ASIDE: Final = "BEGIN READ ONLY"
-_TENANT: Final = "SELECT set_config('vettance.tenant', $1, true)"
+_TENANT: Final = "SELECT set_config('vettance.tenant', $1, false)"
 #: Rows that a cursor is asked for first, and at most: a round trip each, and all in memory at once.
 _ROWS_FIRST: Final = 8
 _ROWS_AT_ONCE: Final = 64
 
 
-async def fetch(connection: Any, statement: Statement) -> list[Row]:
-    """Return the rows of a query, as its tenant sees them."""
-    bytes_max = statement.bytes_max
-    statement = statement.postgres or statement
-    text = form_of(statement).text
-    if bytes_max is not None:
-        return await _fetch_piece(connection, statement.tenant, text, statement.args, bytes_max)
-    if statement.tenant is None:
-        return [tuple(row) for row in await connection.fetch(text, *statement.args)]
-    await connection.execute(_ASIDE)
-    await connection.fetchval(_TENANT, statement.tenant)
-    rows = [tuple(row) for row in await connection.fetch(text, *statement.args)]
-    await connection.execute("COMMIT")
-    return rows
+class ReadConnection:
+    """Reads on a connection that writes nothing and that nobody else uses.
 
+    It keeps whose rows the connection shows until a query is about others (ADR 159).
+    """
 
-async def _fetch_piece(
-    connection: Any, tenant: str | None, text: str, args: Sequence[Any], bytes_max: int
-) -> list[Row]:
-    async with connection.transaction(readonly=True):
-        if tenant is not None:
-            await connection.fetchval(_TENANT, tenant)
-        return await fetch_next(await connection.cursor(text, *args), bytes_max)
+    __slots__ = ("_tenant", "raw")
+
+    def __init__(self, raw: Any) -> None:
+        #: The driver's connection.
+        self.raw = raw
+        self._tenant: str | None = ""
+
+    async def fetch(self, statement: Statement) -> list[Row]:
+        """Return the rows of a query, as its tenant sees them."""
+        bytes_max = statement.bytes_max
+        statement = statement.postgres or statement
+        text = form_of(statement).text
+        await self._show(statement.tenant or "")
+        if bytes_max is not None:
+            async with self.raw.transaction(readonly=True):
+                return await fetch_next(await self.raw.cursor(text, *statement.args), bytes_max)
+        return [tuple(row) for row in await self.raw.fetch(text, *statement.args)]
+
+    async def _show(self, tenant: str) -> None:
+        """Have the connection show a tenant's rows and no others; nobody's when the name is empty."""
+        if self._tenant != tenant:
+            self._tenant = None  # Until the answer is there, it may be either.
+            await self.raw.fetchval(_TENANT, tenant)
+            self._tenant = tenant
 
 
 async def fetch_next(cursor: Any, bytes_max: int, rows_max: int | None = None) -> list[Row]:

@@ -91,8 +91,8 @@ class ReviewDesk:
                 giving.add(decision)
                 now_ms = self._now_ms()
                 try:
-                    taken = sql.claim(tenant, decision, by, now_ms, now_ms + CLAIM_MS)
-                    await self._store.write(sql.release_claims(tenant, by, brief_ms), taken)
+                    until_ms = now_ms + CLAIM_MS
+                    await self._store.write(*sql.take(tenant, decision, by, brief_ms, now_ms, until_ms))
                 except Lost:
                     continue  # Another process was faster.
                 finally:
