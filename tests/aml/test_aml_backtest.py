@@ -1,23 +1,30 @@
 """AML rules tried on the past: those in force give what was decided, others what would have been."""
 
 import asyncio
+import re
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.aml.watched_money import WatchedMoney, bank_of
 from tests.live import Caller
+from vettance import clock
 from vettance.aml.features import aml_schema
 from vettance.backtests.aml_backtest import AmlBacktest, TriedEvent
+from vettance.clock import DAY_MS
 from vettance.commands import open_store
+from vettance.db.engine import Statement
+from vettance.db.tables import AML_EVENT
 from vettance.decisions.active_rulesets import active_rules
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
 ROOT = "/api/v1/aml/backtests"
+EVER = (0, 2**62)
 
 
 def awaited(caller: Caller, body: dict[str, Any], seconds: float = 120.0) -> dict[str, Any]:
@@ -34,23 +41,36 @@ def awaited(caller: Caller, body: dict[str, Any], seconds: float = 120.0) -> dic
         time.sleep(0.2)
 
 
-def test_the_rules_in_force_give_event_by_event_what_was_answered(
-    money: WatchedMoney, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    caller = money.caller
-    for name, value in caller.service.env.items():
-        monkeypatch.setenv(name, value)
+def tried_here(
+    caller: Caller, document: str, *, by_records: bool, span: tuple[int, int] = EVER
+) -> tuple[AmlBacktest, dict[str, TriedEvent]]:
+    """Try rules on what a service watched, in this process."""
     tried: dict[str, TriedEvent] = {}
 
     async def run() -> AmlBacktest:
-        ruleset, compiled = compile_document(load_pack_text("aml"), aml_schema())
-        active = active_rules(1, "", ruleset, compiled)
+        active = active_rules(1, "", *compile_document(document, aml_schema()))
         async with open_store(str(caller.service.data)) as (store, _):
-            test = AmlBacktest(store, caller.id, active, MemoryVelocity)
-            await test.run((0, 2**62), lambda one: tried.update({one.id: one}), lambda _count: None)
+            test = AmlBacktest(store, caller.id, active, MemoryVelocity, by_records=by_records)
+            await test.run(span, lambda one: tried.update({one.id: one}), lambda _count: None)
             return test
 
-    test = asyncio.run(run())
+    return asyncio.run(run()), tried
+
+
+@pytest.fixture
+def environment(money: WatchedMoney, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the service of the bank finds in its environment."""
+    for name, value in money.caller.service.env.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.parametrize("by_records", [True, False])
+def test_the_rules_in_force_give_event_by_event_what_was_answered(
+    money: WatchedMoney, *, by_records: bool
+) -> None:
+    test, tried = tried_here(money.caller, load_pack_text("aml"), by_records=by_records)
+    assert test.is_by_records == by_records
     answered = {one["id"]: [alert["ruleId"] for alert in one["alerts"]] for one in money.answers}
     assert {event: list(one.now) for event, one in tried.items()} == answered
     assert {event: list(one.was) for event, one in tried.items()} == answered
@@ -58,6 +78,68 @@ def test_the_rules_in_force_give_event_by_event_what_was_answered(
     assert test.before == test.after
     assert sum(ends.raised for ends in test.after.values()) > 20
     assert sum(ends.true_matches for ends in test.after.values()) > 5
+
+
+def harsher(document: str) -> str:
+    """Return a rule set of lower numbers and higher scores that counts nothing else."""
+    rules = yaml.safe_load(document)
+    for rule in rules["rules"]:
+        rule["when"] = re.sub(
+            r"\) >= (\d+)$", lambda found: f") >= {max(1, int(found[1]) // 2)}", rule["when"].strip()
+        )
+        rule["score"] = min(100, rule["score"] + 30)
+        rule.pop("tests", None)
+    return str(yaml.safe_dump(rules, sort_keys=False))
+
+
+@pytest.mark.usefixtures("environment")
+def test_records_say_what_watching_anew_says(money: WatchedMoney) -> None:
+    document = harsher(load_pack_text("aml"))
+    now_ms = clock.now_ms()
+    for span in (EVER, (now_ms - 20 * DAY_MS, now_ms - 5 * DAY_MS)):
+        found = []
+        for by_records in (True, False):
+            test, tried = tried_here(money.caller, document, by_records=by_records, span=span)
+            assert test.is_by_records == by_records
+            found.append((test.counts, test.days, test.hits, test.before, test.after, test.skipped, tried))
+        assert found[0] == found[1]
+        assert found[0][0][None, False, True] > 0
+        assert sum(ends.raised for ends in found[0][4].values()) > 0
+
+
+@pytest.mark.usefixtures("environment")
+def test_what_no_record_holds_is_watched_anew(money: WatchedMoney) -> None:
+    document = (
+        "name: other\nrules:\n  - {id: r, name: R, score: 70, reason: R, explanation: E, "
+        "when: 'count(by=party, within=\"13d\") > 3'}\n"
+    )
+    test, tried = tried_here(money.caller, document, by_records=True)
+    assert not test.is_by_records
+    assert any(one.now for one in tried.values())
+
+
+@pytest.mark.usefixtures("environment")
+def test_a_damaged_record_is_skipped_and_the_others_count(money: WatchedMoney) -> None:
+    caller = money.caller
+    last = money.answers[-1]["id"]
+    whole = caller.service.rows(f"SELECT record FROM aml_event WHERE id = '{last}'")[0][0]
+
+    def put(record: bytes) -> None:
+        async def write() -> None:
+            text = "UPDATE aml_event SET record = ? WHERE tenant = ? AND id = ?"
+            async with open_store(str(caller.service.data)) as (store, _):
+                await store.write(
+                    Statement(text, (record, caller.id, last), tenant=caller.id, tables=AML_EVENT)
+                )
+
+        asyncio.run(write())
+
+    put(b"\x00\xff")
+    try:
+        test, tried = tried_here(caller, load_pack_text("aml"), by_records=True)
+    finally:
+        put(bytes(whole))
+    assert (len(tried), test.skipped) == (len({one["id"] for one in money.answers}) - 1, 1)
 
 
 def test_a_changed_rule_shows_which_alerts_would_be_gone(money: WatchedMoney) -> None:

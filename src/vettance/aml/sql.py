@@ -58,6 +58,7 @@ class StoredEvent(NamedTuple):
 
 
 _encode_record = msgspec.json.Encoder().encode
+_decode_record = msgspec.json.Decoder(AmlRecord).decode
 
 # --- events ---
 
@@ -93,6 +94,11 @@ def insert_event(
             stored.import_id,
         ),
     )
+
+
+def record_of(stored: bytes) -> AmlRecord:
+    """Read a record of the log."""
+    return _decode_record(stored)
 
 
 def select_event(tenant: str, external_id: str) -> Statement:

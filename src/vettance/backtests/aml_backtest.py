@@ -1,31 +1,39 @@
 """Backtest of AML rules: watches the events of the log again by other rules, and counts what would differ."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
+from vettance.aml.aml_event import AmlEvent, TransferHistory, read_taken_aml_event
 from vettance.aml.aml_memory import AmlMemory, SnapshotVelocity
 from vettance.aml.case import Resolution
+from vettance.aml.features import aml_schema
 from vettance.aml.findings import judge
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.parties import OWN_MS
 from vettance.aml.quality.sql import select_alerts_of_rules
-from vettance.aml.sql import RULE_SETS
+from vettance.aml.sql import RULE_SETS, record_of
 from vettance.backtests import aml_backtest_sql as sql
 from vettance.backtests.raised_alerts import CaseEnd, RaisedAlerts
 from vettance.clock import DAY_MS
-from vettance.db.engine import Row, Store
-from vettance.decisions.active_rulesets import ActiveRules
+from vettance.db.engine import Row, Store, StoreDown
+from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.events import sql as events_sql
+from vettance.history.recorded_inputs import RecordedInputs, RecordLog, recorded_inputs
+from vettance.history.rollup import END_MS
+from vettance.rules.compiler import Answers, Facts
 from vettance.rules.rollout import acting, withhold
+from vettance.rules.ruleset import compile_document
 from vettance.snoozes import sql as snoozes_sql
 from vettance.snoozes.snooze import SnoozeBook
 from vettance.wire.payload import decode
 
 _CHUNK: Final = 500
 _CASES: Final = 5_000
+#: Whom alerts are about is a matter of the graph: by records, these names of rules say it.
+_LOG: Final = RecordLog(RULE_SETS, sql.select_record_beginnings, ("party", "sender", "receiver"))
 
 
 class _BacktestAlert(msgspec.Struct):
@@ -85,6 +93,7 @@ class AmlBacktest:
     is watched as of its own time. `engine` makes an empty memory. `counts` has how many events (were, would
     be) behind an alert of a rule, by what is true of them; `days` the same for each day of event time, in
     seconds. `is_counted` picks a sample by the ids of events; everything else sees the others as well.
+    Without `by_records` all is watched anew, though the records may hold what the rules read.
     """
 
     def __init__(
@@ -94,7 +103,13 @@ class AmlBacktest:
         active: ActiveRules,
         engine: Callable[[], SnapshotVelocity],
         is_counted: Callable[[str], bool] = lambda _event: True,
+        *,
+        by_records: bool = True,
     ) -> None:
+        self._by_records = by_records
+        self._cache = RuleCache(lambda document: compile_document(document, aml_schema()))
+        #: Says what the rules know of an event by its record, where all records that are read hold that.
+        self._recorded: RecordedInputs | None = None
         self._store = store
         self._tenant = tenant
         self._active = active
@@ -122,6 +137,11 @@ class AmlBacktest:
         return self._active.ruleset.running
 
     @property
+    def is_by_records(self) -> bool:
+        """Whether the records held what the rules read, so that nothing was watched anew."""
+        return self._recorded is not None
+
+    @property
     def after(self) -> dict[str, AlertEnds]:
         """The alerts that would have been raised in the span, by rule."""
         found: dict[str, AlertEnds] = {}
@@ -134,16 +154,22 @@ class AmlBacktest:
     ) -> None:
         """Count the events that happened in `span` (Unix milliseconds, from and before); `keep` gets each.
 
-        Events of the 400 days before fill the memory and raise alerts, and are not counted.
+        What the rules know is taken from the records where these hold all of it; else the events of the 400
+        days before fill a memory. Those raise alerts in either way, and are not counted.
         """
+        # Nothing is received more than five minutes before it happened.
+        since_ms, after = span[0] - OWN_MS - 300_000, 0
+        if self._by_records:
+            received = since_ms, END_MS
+            self._recorded = await recorded_inputs(
+                self._store, self._cache, self._tenant, self._active, received, _LOG
+            )
         self._memory.install(self._tenant, self._active.compiled.plan)
         runs = await self._store.read(events_sql.select_runs(self._tenant, RULE_SETS.pack))
         self._runs = {row[0]: events_sql.ImportRun._make(row) for row in runs}
         snoozes = await self._store.read(snoozes_sql.select_of(self._tenant, RULE_SETS.pack))
         self._snoozes = SnoozeBook(map(snoozes_sql.snooze_of, snoozes))
         self._alerts = RaisedAlerts(await self._read_ends())
-        # Nothing is received more than five minutes before it happened.
-        since_ms, after = span[0] - OWN_MS - 300_000, 0
         while rows := await self._store.read(sql.select_watched_log(self._tenant, after, since_ms, _CHUNK)):
             after = rows[-1][0]
             known = await self._read_alerts(rows)
@@ -174,34 +200,48 @@ class AmlBacktest:
     async def _watch(
         self, row: Row, span: tuple[int, int], known: dict[str, tuple[str, str | None]]
     ) -> TriedEvent | None:
-        _, event_id, received_at_ms, sent, answered, import_id = row
+        _, event_id, received_at_ms, _, answered, _, stored, external_id, occurred_at_ms = row
+        event: AmlEvent | None = None
         try:
-            event = read_taken_aml_event(decode(sent), received_at_ms)
+            if self._recorded is None:
+                event, facts, answers = await self._take(row)
+                fired, failed = self._active.compiled.run(facts, answers)
+            else:
+                record = record_of(stored)
+                fired, failed = self._active.compiled.run(*self._recorded.of(record))
+                if fired:
+                    event = _with_sides(_event_of(row), self._recorded.further(record))
+        except (StoreDown, asyncio.CancelledError):
+            raise
         except Exception:  # noqa: BLE001  One row must not keep the others from being watched.
             self.skipped += 1
             return None
-        compiled = self._active.compiled
-        taken = self._memory.take(self._tenant, compiled, event_id, event)
-        if import_id is not None and (past := self._past_of(import_id)) is not None:
-            await past.reach(event.occurred_at_ms)
-            taken = past.take(event_id, event)
-        fired, failed = compiled.run(taken.facts, taken.answer.values)
-        counted = span[0] <= event.occurred_at_ms < span[1] and self._is_counted(event_id)
+        counted = span[0] <= occurred_at_ms < span[1] and self._is_counted(event_id)
         was = [known[one.id] for one in _alerts_of(answered) if one.id in known] if answered != b"[]" else []
         self._note_raised(answered, known, counted=counted)
         self._alerts.reach(received_at_ms)
-        now = self._raise(taken.event, fired, counted=counted)
+        now = self._raise(event, fired, counted=counted) if event is not None else ()
         if not counted:
             return None
         self._note_hits(fired, [index for index, _ in failed])
         return TriedEvent(
             event_id,
-            event.external_id,
-            event.occurred_at_ms,
+            external_id,
+            occurred_at_ms,
             _truth(resolution for _, resolution in was),
             tuple(rule for rule, _ in was),
             now,
         )
+
+    async def _take(self, row: Row) -> tuple[AmlEvent, Facts, Answers]:
+        """Return an event and what the rules know of it by the memory, which records it."""
+        event_id, import_id = row[1], row[5]
+        event = _event_of(row)
+        taken = self._memory.take(self._tenant, self._active.compiled, event_id, event)
+        if import_id is not None and (past := self._past_of(import_id)) is not None:
+            await past.reach(event.occurred_at_ms)
+            taken = past.take(event_id, event)
+        return taken.event, taken.facts, taken.answer.values
 
     def _raise(self, event: AmlEvent, fired: list[int], *, counted: bool) -> tuple[str, ...]:
         """Return the rules of the alerts that an event would be behind."""
@@ -253,6 +293,18 @@ class AmlBacktest:
             memory = AmlMemory(self._engine())
             self._past = AmlBackfill(self._store, self._tenant, self._active, memory, run)
         return self._past if run is not None else None
+
+
+def _event_of(row: Row) -> AmlEvent:
+    """Read the event of a row. Raises whatever there is to raise: it is damaged, or bounds were narrowed."""
+    return read_taken_aml_event(decode(row[3]), row[2])
+
+
+def _with_sides(event: AmlEvent, sides: Sequence[Any]) -> AmlEvent:
+    """Return an event with the parties that the graph named then."""
+    party, sender, receiver = sides
+    trail = TransferHistory(party=party, sender=sender, receiver=receiver)
+    return msgspec.structs.replace(event, trail=trail)
 
 
 def _truth(resolutions: Any) -> bool | None:

@@ -50,13 +50,13 @@ def make_fresh(folder: Path) -> None:
         raise LaunchFault(f"{folder} cannot be used: {error.strerror}") from None
 
 
-def command(folder: Path, *arguments: str) -> Any:
+def command(folder: Path, *arguments: str, seconds_max: float = COMMAND_S_MAX) -> Any:
     """Run a `vettance` command on the folder and return what it answered as JSON. Raises `LaunchFault`."""
     done = subprocess.run(  # noqa: S603 - our own command, no shell.
         [sys.executable, "-m", "vettance.cli", *arguments, "--json", "--data", str(folder)],
         capture_output=True,
         check=False,
-        timeout=COMMAND_S_MAX,
+        timeout=seconds_max,
     )
     if done.returncode != 0:
         raise LaunchFault(done.stderr.decode("utf-8", "replace").strip() or f"`{arguments[0]}` failed")

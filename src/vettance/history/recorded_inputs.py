@@ -2,20 +2,20 @@
 
 A record keeps every fact and answer that the rules of its version read. Rules that read nothing else, such as
 those in force with other numbers, are tried on the log without deciding the past again: that is eight times
-as fast, and takes no memory.
+as fast, and takes no memory. Decisions on fraud and watched events of AML keep the same.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
-from vettance.db.engine import Store
+from vettance.db.engine import Statement, Store
 from vettance.decisions import sql
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
-from vettance.decisions.decision import DecisionRecordData
 from vettance.decisions.load_ruleset import PACK_VERSION, find_version
 from vettance.rules.compiler import Answers, CompiledRules, Facts
+from vettance.rules.sql import DECIDING, RuleSets
 
 #: A record is a list in JSON, and begins with the version of the rules.
 _VERSION: Final = re.compile(rb"\[(\d+),")
@@ -27,11 +27,45 @@ _STEP: Final = 20_000
 _Take = Callable[[Sequence[Any]], tuple[Any, ...]]
 
 
+class InputRecord(Protocol):
+    """What a record of fraud or of AML says of its inputs."""
+
+    @property
+    def ruleset_version(self) -> int:
+        """The version of the rules that decided."""
+
+    @property
+    def facts(self) -> Sequence[Any]:
+        """The facts that these rules read."""
+
+    @property
+    def answers(self) -> Sequence[Any]:
+        """What the memory answered them."""
+
+
+class RecordLog(NamedTuple):
+    """A log of records: whose rules decided, and how beginnings of records are read.
+
+    `further` names facts that are wanted as well, whether or not the rules read them.
+    """
+
+    sets: RuleSets
+    select_beginnings: Callable[[str, tuple[int, int], int, int], Statement]
+    further: tuple[str, ...] = ()
+
+
+DECISION_LOG: Final = RecordLog(DECIDING, sql.select_record_beginnings)
+
+
 class InputPlaces(NamedTuple):
-    """Where the facts and answers that rules read are in the records of another version."""
+    """Where the facts and answers that rules read are in the records of another version.
+
+    `further` takes the facts that the log names.
+    """
 
     facts: _Take
     answers: _Take
+    further: _Take
 
 
 class RecordedInputs:
@@ -40,51 +74,64 @@ class RecordedInputs:
     def __init__(self, places: Mapping[int, InputPlaces]) -> None:
         self._places = places
 
-    def of(self, record: DecisionRecordData) -> tuple[Facts, Answers]:
+    def of(self, record: InputRecord) -> tuple[Facts, Answers]:
         """Return the facts and answers of a record. Raises `LookupError` when it does not hold them."""
         places = self._places[record.ruleset_version]
         return places.facts(record.facts), places.answers(record.answers)
 
+    def further(self, record: InputRecord) -> tuple[Any, ...]:
+        """Return the facts that the log names. Raises as `of` does."""
+        return self._places[record.ruleset_version].further(record.facts)
+
 
 async def recorded_inputs(
-    store: Store, cache: RuleCache, tenant: str, active: ActiveRules, span: tuple[int, int]
+    store: Store,
+    cache: RuleCache,
+    tenant: str,
+    active: ActiveRules,
+    span: tuple[int, int],
+    log: RecordLog = DECISION_LOG,
 ) -> RecordedInputs | None:
     """Return what reads the inputs of rules from the records of a span (Unix milliseconds, from and before).
 
     None where some of its events were decided by rules that did not read all of what these read.
     """
-    versions = await _versions_in(store, tenant, span)
+    versions = await _versions_in(store, tenant, span, log)
     # The default pack as version 0 is what this service came with, another one than then perhaps.
     if PACK_VERSION in versions or len(versions) > _VERSIONS_MAX:
         return None
     places: dict[int, InputPlaces] = {}
     for version in versions:
         try:
-            older = await find_version(store, cache, tenant, version)
+            older = await find_version(store, cache, tenant, version, log.sets)
         except Exception:  # noqa: BLE001  It is gone, or this service takes it no more.
             return None
-        found_places = _places_in(older.compiled, active.compiled)
+        found_places = places_in(older.compiled, active.compiled, log.further)
         if found_places is None:
             return None
         places[version] = found_places
     return RecordedInputs(places)
 
 
-async def _versions_in(store: Store, tenant: str, span: tuple[int, int]) -> set[int]:
+async def _versions_in(store: Store, tenant: str, span: tuple[int, int], log: RecordLog) -> set[int]:
     """Return the versions that decided the events of a span; records that are damaged are skipped later."""
     versions: set[int] = set()
     after = 0
-    while rows := await store.read(sql.select_record_beginnings(tenant, span, after, _STEP)):
+    while rows := await store.read(log.select_beginnings(tenant, span, after, _STEP)):
         after = max(place for _, place in rows)
         found = (_VERSION.match(beginning) for beginning, _ in rows if type(beginning) is bytes)
         versions.update(int(match[1]) for match in found if match is not None)
     return versions
 
 
-def _places_in(older: CompiledRules, wanted: CompiledRules) -> InputPlaces | None:
+def places_in(older: CompiledRules, wanted: CompiledRules, further: Sequence[str] = ()) -> InputPlaces | None:
+    """Return where the records of some rules have what other rules read; None where they lack any of it."""
     facts = _taker(older.fact_names, wanted.fact_names)
     answers = _taker(older.plan.aggregate_names, wanted.plan.aggregate_names)
-    return None if facts is None or answers is None else InputPlaces(facts, answers)
+    named = _taker(older.fact_names, further)
+    if facts is None or answers is None or named is None:
+        return None
+    return InputPlaces(facts, answers, named)
 
 
 def _taker(there: Sequence[str], wanted: Sequence[str]) -> _Take | None:
