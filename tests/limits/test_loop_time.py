@@ -41,6 +41,15 @@ async def test_the_loop_is_free_for_its_part_of_the_time() -> None:
     assert time.perf_counter() - started >= 0.8 * 9 * worked[0] * 4 / 5
 
 
+async def test_what_was_spent_before_counts_too() -> None:
+    pace = Pace(part=0.5)
+    started = time.perf_counter()
+    for _ in range(3):
+        await pace.run("one", lambda: None, 0.05)
+    # Each but the last is followed by a pause as long as what was spent.
+    assert time.perf_counter() - started >= 0.1
+
+
 async def test_who_leaves_while_waiting_keeps_nobody_waiting() -> None:
     pace = Pace(part=0.5)
     first = asyncio.create_task(pace.run("a", lambda: time.sleep(0.005)))

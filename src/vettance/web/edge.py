@@ -19,7 +19,7 @@ from vettance.errors import (
     Unavailable,
 )
 from vettance.ids import IdSource
-from vettance.limits.loop_time import Pace
+from vettance.limits.loop_time import RECEIPT_S, Pace
 from vettance.limits.shares import DynamicShares, EqualShares
 from vettance.telemetry.meters import Meters
 from vettance.web.admission import Admission
@@ -345,7 +345,7 @@ class Edge:
         if route.takes is not None:
             call.body = await body.read()
             if len(call.body) > SMALL_BYTES_MAX:
-                await self._pace.run(call.tenant.id, call.parse_ahead)
+                await self._pace.run(call.tenant.id, call.parse_ahead, len(call.body) * RECEIPT_S)
                 await asyncio.sleep(0)  # Others go on between the parsing and the checking of a large body.
         reply = await route.handler(call)
         if isinstance(reply, RouteReply):
