@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.limits.connection_shares import ConnectionShares, connections_max
-from vettance.limits.shares import DynamicShares, EqualShares
+from vettance.limits.shares import DynamicShares, EqualShares, RateShares
 
 
 def taken(shares: DynamicShares, size: int, *holders: str) -> int:
@@ -95,3 +95,25 @@ def test_a_connection_belongs_to_the_tenant_that_used_it_last() -> None:
 
 def test_a_process_keeps_files_for_itself() -> None:
     assert 0 < connections_max() <= 16_384
+
+
+def test_each_holder_has_its_rate_and_saves_up_so_much():
+    rates = RateShares(each_s=10, saved_max=3)
+
+    def take(holder: str, now_ms: int) -> int:
+        count = 0
+        while rates.fits(holder, now_ms):
+            rates.count(holder, now_ms)
+            count += 1
+        return count
+
+    assert take("a", 0) == 3
+    assert take("b", 0) == 3
+    assert take("a", 50) == 0
+    assert take("a", 100) == 1
+    assert take("a", 10) == 0  # The clock went back.
+    assert take("a", 60_000) == 3
+    assert len(rates) == 2
+    assert rates.fits("a", 120_000)
+    assert rates.fits("b", 120_000)
+    assert len(rates) == 0

@@ -4,6 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.webhooks.subscription_queue import (
+    FAILING_BURST,
+    FAILING_PER_S,
     LIMIT_MAX,
     LIMIT_START,
     READY_MAX,
@@ -56,7 +58,7 @@ def test_receivers_that_hang_leave_half_of_all_slots_to_the_others() -> None:
     for number in range(20):
         lane = lanes.lane(f"ten_{number}", f"hanging-{number}")
         for _ in range(5):
-            lane.learn(10_000, unreached=True)
+            lane.learn(10_000, failed=True, unreached=True)
         lanes.add(lane, number, NOW, NOW)
     assert len(lanes.take(NOW)) == 4
     lanes.add(lanes.lane(TENANT, "healthy"), 100, NOW, NOW)
@@ -66,12 +68,12 @@ def test_receivers_that_hang_leave_half_of_all_slots_to_the_others() -> None:
 def test_the_limit_grows_with_quick_answers_and_halves_with_slow_ones() -> None:
     lane = SubscriptionQueue(TENANT, "a")
     for _ in range(5000):
-        lane.learn(5, unreached=False)
+        lane.learn(5, failed=False, unreached=False)
     assert lane.limit == LIMIT_MAX
-    lane.learn(3000, unreached=False)
+    lane.learn(3000, failed=False, unreached=False)
     assert lane.limit == LIMIT_MAX / 2
     for _ in range(10):
-        lane.learn(10_000, unreached=True)
+        lane.learn(10_000, failed=True, unreached=True)
     assert lane.limit == 1
     assert lane.slow
 
@@ -174,7 +176,7 @@ def test_one_tenants_slow_receivers_leave_slots_to_the_slow_ones_of_others() -> 
     def wait_for(tenant: str, number: int) -> None:
         lane = lanes.lane(tenant, f"{tenant}-{number}")
         for _ in range(5):
-            lane.learn(10_000, unreached=True)
+            lane.learn(10_000, failed=True, unreached=True)
         lanes.add(lane, len(tenant) * 100 + number, NOW, NOW)
 
     for number in range(20):
@@ -197,3 +199,45 @@ def test_what_goes_in_one_commit_is_shared_by_turns_and_the_rest_goes_next():
     second = seqs(lanes.take(NOW, 10))
     assert len(second) == 10
     assert not set(first) & set(second)
+
+
+def test_what_goes_to_receivers_that_fail_is_bounded_by_tenant_and_keeps_no_other_waiting():
+    lanes = SubscriptionQueues(in_flight_max=8)
+
+    def attempts(tenant: str, now_ms: int, most: int = 10_000) -> int:
+        """Try what a tenant's receivers fail for as often as may be; each attempt fails at once."""
+        count = 0
+        while count < most and (taken := [one for one in lanes.take(now_ms) if one[0].tenant == tenant]):
+            for lane, seq in taken:
+                count += 1
+                lane.learn(1, failed=True, unreached=False)
+                lanes.done(lane, seq)
+                lanes.add(lane, seq + 1_000_000 * count, now_ms, now_ms)
+        return count
+
+    for number in range(100):
+        lane = lanes.lane("loud", f"loud-{number}")
+        lane.learn(1, failed=True, unreached=False)
+        lanes.add(lane, number, NOW, NOW)
+    assert attempts("loud", NOW) == FAILING_BURST
+    assert attempts("loud", NOW + 1000) == FAILING_PER_S
+    # A receiver of the same tenant that answers, and one of another tenant that fails, wait for nothing.
+    lanes.add(lanes.lane("loud", "sound"), 500, NOW, NOW)
+    assert seqs(lanes.take(NOW + 1000)) == [500]
+    other = lanes.lane("quiet", "quiet")
+    other.learn(1, failed=True, unreached=False)
+    lanes.add(other, 501, NOW, NOW)
+    assert seqs(lanes.take(NOW + 1000)) == [501]
+
+
+def test_a_receiver_that_answers_again_has_its_usual_place():
+    lanes = SubscriptionQueues()
+    lane = lanes.lane(TENANT, "a")
+    lane.learn(1, failed=True, unreached=False)
+    lane.learn(1, failed=False, unreached=False)
+    for seq in range(int(2 * FAILING_BURST)):
+        lane.learn(1, failed=False, unreached=False)
+        lanes.add(lane, seq, NOW, NOW)
+        [(_, taken)] = lanes.take(NOW)
+        assert taken == seq
+        lanes.done(lane, seq)

@@ -84,3 +84,36 @@ class EqualShares:
             self._held[holder] = left
         else:
             del self._held[holder]
+
+
+class RateShares:
+    """Gives each holder as much a second as any other, and lets it save up a bound amount (a token bucket,
+    RFC 2697). Holders that have saved up all are not remembered. Pure: the time is an argument, in
+    milliseconds; one that goes back adds nothing.
+    """
+
+    def __init__(self, each_s: float, saved_max: float) -> None:
+        self._each_ms: Final = each_s / 1000
+        self._saved_max: Final = saved_max
+        self._saved: dict[str, tuple[float, int]] = {}
+
+    def fits(self, holder: str, now_ms: int) -> bool:
+        """Tell whether a holder may have one more now."""
+        return self._left(holder, now_ms) >= 1
+
+    def count(self, holder: str, now_ms: int) -> None:
+        """Count one for a holder."""
+        self._saved[holder] = self._left(holder, now_ms) - 1, now_ms
+
+    def _left(self, holder: str, now_ms: int) -> float:
+        left, at_ms = self._saved.get(holder, (self._saved_max, now_ms))
+        left += max(0, now_ms - at_ms) * self._each_ms
+        if left >= self._saved_max:
+            self._saved.pop(holder, None)
+            return self._saved_max
+        self._saved[holder] = left, now_ms
+        return left
+
+    def __len__(self) -> int:
+        """Return how many holders are remembered."""
+        return len(self._saved)

@@ -337,7 +337,7 @@ class Deliverer:
         lane.held_until_ms = None
         self._meters.attempted(outcome.failure or "delivered", outcome.duration_ms)
         unreached = outcome.failure in (AttemptFailure.TIMEOUT, AttemptFailure.DNS)
-        lane.learn(outcome.duration_ms, unreached=unreached)
+        lane.learn(outcome.duration_ms, failed=outcome.failure is not None, unreached=unreached)
         self._settler.note(AttemptResult(lane, one, lease, outcome))
 
     def _put_off(self, lane: SubscriptionQueue, one: ClaimedDelivery, lease: str) -> None:

@@ -5,7 +5,7 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable
 from typing import Final
 
-from vettance.limits.shares import DynamicShares
+from vettance.limits.shares import DynamicShares, RateShares
 from vettance.webhooks.retry_policy import RetryPolicy
 
 LIMIT_START: Final = 8.0
@@ -15,6 +15,12 @@ FAST_MS: Final = 2000
 IN_FLIGHT_MAX: Final = 512
 # Receivers that hang may together hold half of what goes at once; the other half is for those that answer.
 _SLOW_SHARE: Final = 0.5
+#: So many attempts a second of one tenant go to receivers whose last one failed, and so many at once after a
+#: while without. An attempt that fails costs the processor and the store as much as one that arrives, six
+#: times over: a hundred subscriptions that fail must not take both cores from those who are decided for.
+#: What is beyond waits; a receiver that answers again has its usual place with its first success.
+FAILING_PER_S: Final = 200.0
+FAILING_BURST: Final = 1000.0
 #: What a lane keeps in memory. Beyond this the store remembers, and the lane is filled again from there.
 READY_MAX: Final = 1000
 READY_LOW: Final = 250
@@ -29,8 +35,8 @@ class SubscriptionQueue:
     """
 
     __slots__ = (
-        *("_ahead_ms_max", "fresh", "held_until_ms", "in_flight", "known", "limit", "more", "retries"),
-        *("subscription", "tenant"),
+        *("_ahead_ms_max", "failing", "fresh", "held_until_ms", "in_flight", "known", "limit", "more"),
+        *("retries", "subscription", "tenant"),
     )
 
     def __init__(
@@ -46,6 +52,8 @@ class SubscriptionQueue:
         self.in_flight = 0
         self.limit = LIMIT_START
         self.more = False
+        #: Whether the last attempt failed.
+        self.failing = False
         #: Until when nothing of it goes, whatever is due; None when nothing holds it.
         self.held_until_ms: int | None = None
 
@@ -100,8 +108,9 @@ class SubscriptionQueue:
         self.in_flight -= 1
         self.known.discard(seq)
 
-    def learn(self, duration_ms: int, *, unreached: bool) -> None:
+    def learn(self, duration_ms: int, *, failed: bool, unreached: bool) -> None:
         """Adapt the limit to how the receiver did; `unreached` says that it hung or its name did."""
+        self.failing = failed
         if unreached or duration_ms > FAST_MS:
             self.limit = max(1.0, self.limit / 2)
         else:
@@ -111,7 +120,8 @@ class SubscriptionQueue:
 class SubscriptionQueues:
     """All lanes. Tenants take turns, and so do the lanes of each. Nothing waits here: time is an argument.
 
-    What goes at once is shared by tenants (see `DynamicShares`), and so is its part for receivers that hang.
+    What goes at once is shared by tenants (see `DynamicShares`), and so is its part for receivers that hang;
+    what goes in a second to receivers that fail is bounded for each tenant.
     """
 
     def __init__(
@@ -120,6 +130,7 @@ class SubscriptionQueues:
         self._ahead_ms_max = ahead_ms_max
         self._shares = DynamicShares(in_flight_max)
         self._slow_max = max(1, int(in_flight_max * _SLOW_SHARE))
+        self._failing = RateShares(FAILING_PER_S, FAILING_BURST)
         self._lanes: dict[str, SubscriptionQueue] = {}
         # Tenants whose lanes have something in them, and these; who was served goes to the end.
         self._waiting: OrderedDict[str, OrderedDict[str, SubscriptionQueue]] = OrderedDict()
@@ -164,6 +175,8 @@ class SubscriptionQueues:
             idle = 0
             if next_lane.slow:
                 slow.count(1, tenant)
+            if next_lane.failing:
+                self._failing.count(tenant, now_ms)
             self._shares.count(1, tenant)
             self.in_flight += 1
             self._busy[next_lane.subscription] = next_lane
@@ -175,13 +188,18 @@ class SubscriptionQueues:
         if not self._shares.fits(1, tenant):
             return None
         lanes = self._waiting[tenant]
+        may_fail = self._failing.fits(tenant, now_ms)
         for _ in range(len(lanes)):
             subscription, lane = next(iter(lanes.items()))
             if not lane.fresh and not lane.retries:
                 del lanes[subscription]
                 continue
             lanes.move_to_end(subscription)
-            if lane.has_ready(now_ms) and not (lane.slow and not slow.fits(1, tenant)):
+            if (
+                (may_fail or not lane.failing)
+                and lane.has_ready(now_ms)
+                and not (lane.slow and not slow.fits(1, tenant))
+            ):
                 return lane
         return None
 
