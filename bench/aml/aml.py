@@ -23,6 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from bench.aml.case_names import CaseNames
 from bench.aml.other_money import Other
 from bench.client.load import measure_apart
 from bench.fixtures.processes import cpu_s, machine
@@ -35,7 +36,7 @@ from vettance.aml.features import aml_schema
 from vettance.aml.findings import AmlFinding, judge
 from vettance.aml.graph import Graph
 from vettance.aml.screening.screen import Screener
-from vettance.aml.suppression import REPEAT_MS
+from vettance.backtests.raised_alerts import RaisedAlerts, TriedAlert
 from vettance.clock import HOUR_MS
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore
@@ -61,29 +62,28 @@ class Desk:
         self.memory = AmlMemory(MemoryVelocity())
         self.memory.install("t", self.compiled.plan)
         self.events = 0
-        self.seconds = 0.0
-        self.last_ms: dict[tuple[str, str], int] = {}
+        self.seconds = 0.0  # of processor time
+        self.rule_ids = [rule.id for rule in self.ruleset.running]
+        self.alerts = RaisedAlerts(())
 
-    def watch(self, body: dict[str, Any], at_ms: int) -> list[tuple[AmlFinding, bool]]:
-        """Return what is found in an event, each with whether it is a new alert."""
+    def watch(self, body: dict[str, Any], at_ms: int) -> list[tuple[AmlFinding, TriedAlert]]:
+        """Return what is found in an event, each with the alert that it raises or repeats."""
         self.events += 1
         event = read_taken_aml_event(body, at_ms)
-        began = time.perf_counter()
+        began = time.process_time()
         event = self.memory.follow("t", event)
         facts = self.compiled.facts(event)
         seen = self.compiled.observe(facts)
         answer = self.memory.observe("t", str(self.events), at_ms, seen)
         fired, failed = self.compiled.run(facts, answer.values)
         findings = judge(self.ruleset, fired, {}, event) if fired else []
-        self.seconds += time.perf_counter() - began
+        self.seconds += time.process_time() - began
         assert not failed, failed
-        found = []
-        for finding in findings:
-            name = (finding.subject, finding.typology)
-            is_new = name not in self.last_ms or abs(at_ms - self.last_ms[name]) > REPEAT_MS
-            self.last_ms[name] = at_ms
-            found.append((finding, is_new))
-        return found
+        return [
+            (finding, alert)
+            for finding in findings
+            for alert in self.alerts.place([finding], self.rule_ids, event, is_counted=True)
+        ]
 
 
 Labelled = Iterable[tuple[str, str, str, dict[str, Any], int]]
@@ -97,9 +97,9 @@ def ours(customers: int, days: int, seed: int, cases: int | None = None) -> Labe
         yield move.typology, move.case, move.customer, body, at_ms
 
 
-def others(customers: int, days: int, seed: int) -> Labelled:
+def others(customers: int, days: int, seed: int, cases: int | None = None) -> Labelled:
     """Give the same of the other generator, in `other_money.py`."""
-    for told in Other(customers, days, seed, max(2, round(3 * customers / 1000))).events():
+    for told in Other(customers, days, seed, cases or max(2, round(3 * customers / 1000))).events():
         yield told.typology, told.case, told.who, told.body, int(told.at_s * 1000)
 
 
@@ -129,22 +129,27 @@ def measure_rules(events: Labelled, customers: int, days: int) -> None:
     noisy: Counter[str] = Counter()
     alerts: list[tuple[str, str]] = []
     rules: dict[str, Counter[str]] = {}
+    names = CaseNames()
     for kind, case, customer, body, at_ms in events:
+        before = len(desk.alerts.raised)
         found = desk.watch(body, at_ms)
         running = desk.ruleset.running
         if case:
             typology[case] = kind
             caught[case] = caught.get(case, False) or bool(found)
             involved.add(customer)
+            names.note(kind, case, at_ms, [alert for _, alert in found])
             rules.setdefault(kind, Counter()).update({running[finding.rule].id for finding, _ in found})
         else:
             ordinary += 1
             alerted += bool(found)
-            alerts += [(finding.subject, running[finding.rule].id) for finding, is_new in found if is_new]
+            new = desk.alerts.raised[before:]
+            alerts += [(finding.subject, alert.rule_id) for finding, alert in found if alert in new]
             noisy.update(running[finding.rule].id for finding, _ in found)
     false = Counter(rule for subject, rule in alerts if subject not in involved)
     print(
-        f"{desk.events:,} events, {desk.seconds / desk.events * 1e6:.0f} µs each for graph, memory and rules"
+        f"{desk.events:,} events, {desk.seconds / desk.events * 1e6:.0f} µs of processor time each "
+        "for graph, memory and rules"
     )
     print(f"ordinary events alerted: {alerted / ordinary:.3%} ({noisy.most_common(8)})")
     rate = false.total() / customers / days * 1000
@@ -154,6 +159,8 @@ def measure_rules(events: Labelled, customers: int, days: int) -> None:
         hits = sum(caught[case] for case, kind in typology.items() if kind == name)
         by = ", ".join(rule for rule, _ in rules[name].most_common(3))
         print(f"| {name} | {cases} | {hits} | {hits / cases:.2f} | {by} |")
+    print()
+    names.report()
 
 
 def measure_graph() -> None:
@@ -300,6 +307,9 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("bench-data"))
     parser.add_argument("--times", type=float, default=1.0, help="what money is multiplied by")
     parser.add_argument("--currency", help="the currency that events name")
+    parser.add_argument(
+        "--cases", type=int, help="planted of each typology, by default 3 for 1,000 customers"
+    )
     parser.add_argument("--planted", action="store_true", help="multiply what is planted only")
     parser.add_argument("--tx", type=Path)
     parser.add_argument("--nodes", type=Path)
@@ -307,7 +317,8 @@ def main() -> None:
     about = machine()
     print(f"{about['cpu']}, {about['cores']} cores, load {about['load']} at the start\n")
     if options.part in ("rules", "other"):
-        events = (ours if options.part == "rules" else others)(options.customers, options.days, options.seed)
+        source = ours if options.part == "rules" else others
+        events = source(options.customers, options.days, options.seed, options.cases)
         events = scaled(events, options.times, options.currency, planted=options.planted)
         measure_rules(events, options.customers, options.days)
     elif options.part == "graph":

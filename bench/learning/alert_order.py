@@ -114,9 +114,9 @@ class AlertStream:
         subject = finding.subject
         known = [self._worked[place].alert for place in reversed(self._of.get(subject, ()))]
         lately = [one for one in known if one.resolved_at_ms is None or one.resolved_at_ms > at_ms - QUIET_MS]
-        if repeated(finding.typology, lately, event.occurred_at_ms) is not None:
+        if repeated(finding, lately, event.occurred_at_ms) is not None:
             return
-        if not finding.mandatory and mistaken(finding.typology, lately):
+        if not finding.mandatory and mistaken(finding, lately):
             return
         rule = self._ruleset.running[finding.rule]
         _, values = self._teller.tell(rule, self._compiled, record.facts, record.answers, event)

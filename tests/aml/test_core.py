@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 
 from vettance.aml.aml_event import AmlEvent, TransferHistory, payload_digest, read_taken_aml_event
 from vettance.aml.case import CaseState, OfficerSettings, Resolution, open_case, reject, resolve
-from vettance.aml.findings import COMBINED, judge, rule_weight
+from vettance.aml.findings import COMBINED, AmlFinding, Severity, judge, rule_weight
 from vettance.aml.member_spellings import KNOWN_MEMBERS, PROFILE_SPELLINGS, SPELLINGS
 from vettance.aml.sql import stored_of
+from vettance.aml.suppression import REPEAT_MS, is_raised, mistaken, repeated
+from vettance.backtests.raised_alerts import TriedAlert
 from vettance.errors import Conflict
 from vettance.reference.jurisdictions import iso_code, read_codes
-from vettance.rules.rule import Rule, RuleSet, Thresholds
+from vettance.rules.rule import Levels, Rule, RuleSet, Thresholds
 
 NOW = 1_790_000_000_000
 ONE_KEY, OTHER_KEY = "key_" + "1" * 32, "key_" + "2" * 32
@@ -221,6 +223,72 @@ def test_strong_rules_alert_alone_and_hints_only_together() -> None:
     assert typologies([2, 4, 5]) == []
     assert typologies([7]) == []
     assert typologies([6]) == ["E"]
+
+
+BEGUN = RuleSet(
+    name="t",
+    levels=Levels(medium=60, high=75, critical=95),
+    thresholds=Thresholds(review=40, block=100),
+    rules=(
+        rule("half", 45, "FAN_IN"),
+        rule("whole", 70, "SMURFING"),
+        rule("other", 70, "CYCLE"),
+        *(rule(f"hint-{name}", 20, name) for name in "BCD"),
+        rule("payee", 45, "FAN_IN", action="REVIEW_RECEIVER"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("fired", "expected"),
+    [
+        ([0], ["FAN_IN LOW c"]),
+        ([0, 1], ["SMURFING MEDIUM c"]),
+        ([0, 2], ["CYCLE MEDIUM c", "FAN_IN LOW c"]),
+        ([1, 6], ["SMURFING MEDIUM c", "FAN_IN LOW r"]),
+        ([3, 4], []),
+        ([3, 4, 5], [f"{COMBINED} MEDIUM c"]),
+        ([0, 3, 4], ["FAN_IN LOW c"]),
+        ([0, 3, 4, 5], [f"{COMBINED} MEDIUM c", "FAN_IN LOW c"]),
+    ],
+)
+def test_half_shapes_alert_with_low_severity_unless_the_whole_is_found(
+    fired: list[int], expected: list[str]
+) -> None:
+    found = judge(BEGUN, fired, {}, EVENT)
+    assert [f"{finding.typology} {finding.severity} {finding.subject}" for finding in found] == expected
+
+
+def a_finding(typology: str, severity: Severity) -> AmlFinding:
+    return AmlFinding(0, (), typology, severity, "c", mandatory=False)
+
+
+def an_alert(typology: str, severity: Severity, **more: Any) -> TriedAlert:
+    return TriedAlert("half", typology, severity, NOW, is_counted=True, **more)
+
+
+def test_an_alert_about_half_a_shape_takes_up_the_whole_when_that_is_more_severe() -> None:
+    low = an_alert("FAN_IN", Severity.LOW)
+    assert repeated(a_finding("SMURFING", Severity.MEDIUM), [low], NOW) is low
+    assert repeated(a_finding("SMURFING", Severity.LOW), [low], NOW) is None
+    assert repeated(a_finding("CYCLE", Severity.HIGH), [low], NOW) is None
+    assert repeated(a_finding("SMURFING", Severity.MEDIUM), [low], NOW + REPEAT_MS + 1) is None
+    medium = an_alert("FAN_IN", Severity.MEDIUM)
+    assert repeated(a_finding("SMURFING", Severity.HIGH), [medium], NOW) is None
+    own = an_alert("SMURFING", Severity.MEDIUM)
+    assert repeated(a_finding("SMURFING", Severity.MEDIUM), [low, own], NOW) is own
+    assert is_raised(a_finding("FAN_IN", Severity.MEDIUM), low)
+    assert not is_raised(a_finding("FAN_IN", Severity.MEDIUM), medium)
+
+
+def test_half_a_shape_closed_as_a_mistake_keeps_the_whole_awake() -> None:
+    closed = an_alert("FAN_IN", Severity.LOW, resolution=Resolution.FALSE_POSITIVE)
+    assert mistaken(a_finding("FAN_IN", Severity.LOW), [closed])
+    assert not mistaken(a_finding("FAN_IN", Severity.MEDIUM), [closed])
+    assert mistaken(
+        a_finding("FAN_IN", Severity.HIGH),
+        [an_alert("FAN_IN", Severity.MEDIUM, resolution=Resolution.FALSE_POSITIVE)],
+    )
 
 
 def test_a_weakened_rule_no_longer_alerts_but_a_mandatory_one_does() -> None:

@@ -383,6 +383,14 @@ async def _watch(one: Grown, number: int) -> None:
     await one.post(path, sent("mixed", f"mixed-{number}", **risky))
     await one.post(path, sent("busy", BUSY, **risky))
     await one.get(f"{path}/plain-{number}")
+    young = {"accountOpenedAt": time.time() - 432_000}
+    for giver, amount in (("x", 700), ("y", 800)):
+        begun = sent(f"begun-{giver}", f"young-{number}", **young, amount=amount, counterpartyId=giver)
+        begun["metadata"]["direction"] = "in"
+        low = await one.post(path, begun)
+    raised = await one.post(path, sent("raised", f"young-{number}", **young, amount=1400, channel="atm"))
+    assert [alert["severity"] for alert in low["alerts"]] == ["LOW"], low
+    assert [alert["id"] for alert in low["alerts"]] == [alert["id"] for alert in raised["alerts"]], raised
 
 
 async def _screen(one: Grown, number: int) -> None:

@@ -1,5 +1,7 @@
 """The desk: what becomes of the findings of one event about one subject, to be written at once."""
 
+from typing import Any
+
 import msgspec
 
 from vettance.aml import sql
@@ -12,12 +14,13 @@ from vettance.aml.case import (
     EntryKind,
     open_case,
     with_alert,
+    with_raised,
 )
-from vettance.aml.evidence import EvidenceWriter, Figures
+from vettance.aml.evidence import SUMMARY_CHARS_MAX, EvidenceWriter, Figures
 from vettance.aml.findings import AmlFinding
 from vettance.aml.party_screening import NamedParty
 from vettance.aml.screening.screen import Screener, ScreeningAssessment
-from vettance.aml.suppression import mistaken, repeated
+from vettance.aml.suppression import is_raised, mistaken, repeated
 from vettance.db.engine import Statement
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.ids import IdSource, made_at_ms
@@ -82,15 +85,18 @@ class AlertBuilder:
         self.answers: list[RaisedAlert] = []
 
     def place(self, finding: AmlFinding) -> None:
-        """Make a new alert of a finding, or repeat one, or leave it at the record."""
+        """Make a new alert of a finding, or repeat or raise one, or leave it at the record."""
         event = self._thought.event
         rule_id = self._thought.active.ruleset.running[finding.rule].id
-        joined = repeated(finding.typology, self._known, event.occurred_at_ms)
+        joined = repeated(finding, self._known, event.occurred_at_ms)
+        if joined is not None and self._case is not None and is_raised(finding, joined):
+            self._tell(_answer(self._raise(joined, finding, self._case)), rule_id)
+            return
         if joined is not None:
             self._statements.append(sql.repeat_alert(self._tenant, joined.id, event.occurred_at_ms))
             self._tell(_answer(joined), rule_id)
             return
-        if not finding.mandatory and mistaken(finding.typology, self._known):
+        if not finding.mandatory and mistaken(finding, self._known):
             return
         case = self._case
         if case is None:
@@ -103,6 +109,23 @@ class AlertBuilder:
         self._entries.append(step.entry)
         self._statements.append(sql.insert_alert(self._tenant, alert))
         self._tell(_answer(alert), rule_id)
+
+    def _raise(self, joined: Alert, finding: AmlFinding, case: Case) -> Alert:
+        """Make an open alert as severe as a finding that belongs to it, under the name that is clear by now.
+
+        Its rule and figures stay those that it was opened with; the events behind it name their own rules.
+        """
+        summary, _ = self._describe(finding)
+        at_ms = max(joined.last_at_ms, self._thought.event.occurred_at_ms)
+        raised = msgspec.structs.replace(
+            joined, typology=finding.typology, severity=finding.severity, summary=summary, last_at_ms=at_ms
+        )
+        self._known = [raised if alert.id == joined.id else alert for alert in self._known]
+        step = with_raised(case, joined, raised, self._now_ms)
+        self._case = step.case
+        self._entries.append(step.entry)
+        self._statements.append(sql.raise_alert(self._tenant, raised))
+        return raised
 
     def place_name(self, weighed: ScreeningAssessment, screener: Screener) -> None:
         """Make an alert of a party that is on a list, or repeat one, in the case of the customer."""
@@ -140,13 +163,8 @@ class AlertBuilder:
     def _new_alert(self, finding: AmlFinding, case_id: str) -> Alert:
         thought, now_ms = self._thought, self._now_ms
         running = thought.active.ruleset.running
-        rule, event, record = running[finding.rule], thought.event, thought.record
-        summary, values = self._teller.tell(
-            rule, thought.active.compiled, record.facts, record.answers, event
-        )
-        others = tuple(running[index].name for index in finding.others)
-        if others:
-            summary = f"{summary} With it: {'; '.join(others)}."[:1000]
+        rule, event = running[finding.rule], thought.event
+        summary, values = self._describe(finding)
         figures = Figures(
             rule.id, rule.name, values, event.trail.path, tuple(running[i].id for i in finding.others)
         )
@@ -162,6 +180,18 @@ class AlertBuilder:
             last_at_ms=event.occurred_at_ms,
             figures=encode(figures),
         )
+
+    def _describe(self, finding: AmlFinding) -> tuple[str, dict[str, Any]]:
+        """Return the summary of a finding, and the values that its rule read."""
+        thought, record = self._thought, self._thought.record
+        running = thought.active.ruleset.running
+        summary, values = self._teller.tell(
+            running[finding.rule], thought.active.compiled, record.facts, record.answers, thought.event
+        )
+        if finding.others:
+            others = "; ".join(running[index].name for index in finding.others)
+            summary = f"{summary} With it: {others}."[:SUMMARY_CHARS_MAX]
+        return summary, values
 
 
 def _answer(alert: Alert) -> RaisedAlert:

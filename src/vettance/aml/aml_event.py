@@ -48,7 +48,8 @@ class TransferHistory(msgspec.Struct, frozen=True, gc=False):
     here, `grid` the senders that share two receivers with this one. `mirror` is this sum as a share of the
     closest one received within a day. `repeats` counts the similar transfers of a day between the two,
     `split_days` the days since the receiver last collected a sum in parts from anybody. `benford` is the
-    chi-square of the first digits of the party's amounts, from 50 amounts on. `path` names the parties of
+    chi-square of the first digits of the party's amounts, from 50 amounts on. `peers_above` is the share
+    of its peers (`peers.py`) to whom as much comes in a month. `path` names the parties of
     the circle or chain. Keys of parties are `p:` and an id, or `a:` and an account where nobody's id is
     known.
     """
@@ -74,6 +75,7 @@ class TransferHistory(msgspec.Struct, frozen=True, gc=False):
     repeats: int = 0
     split_days: float | None = None
     benford: float | None = None
+    peers_above: float | None = None
     path: tuple[str, ...] = ()
 
 

@@ -8,7 +8,8 @@ import msgspec
 
 from vettance.aml.aml_event import AmlEvent, TransferHistory, read_taken_aml_event
 from vettance.aml.aml_snapshot import read_snapshot, write_snapshot
-from vettance.aml.parties import Parties
+from vettance.aml.parties import OwnCustomer, Parties
+from vettance.aml.peers import grown
 from vettance.aml.used_ids import UsedIds
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.decisions.active_rulesets import ask
@@ -154,6 +155,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
     if not transfer.moves or party is None or transfer.amount is None:
         return TransferHistory(party=party, counterparty=counterparty, watched_days=watched)
     idle, awake, benford = _activity(book, party, event, watched)
+    above = _peers_above(book, book.own[party], event) if transfer.incoming else None
     if counterparty is None or counterparty == party or not (transfer.incoming or transfer.outgoing):
         return TransferHistory(
             party=party,
@@ -168,6 +170,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
             awake_hours=awake,
             watched_days=watched,
             benford=benford,
+            peers_above=above,
         )
     sender, receiver = (party, counterparty) if transfer.outgoing else (counterparty, party)
     graph = book.graph
@@ -202,6 +205,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
         if split_ms is not None and not transfer.buys
         else None,
         benford=benford,
+        peers_above=above,
         path=old_circle or (edge.path if edge.depth > 1 else ()),
     )
 
@@ -262,6 +266,24 @@ def _activity(
     amount = event.transfer.amount or 0
     own.digits[_first_digit(amount)] += 1
     return idle, awake, _chi_square(own.digits)
+
+
+def _peers_above(book: Parties, own: OwnCustomer, event: AmlEvent) -> float | None:
+    """Add what comes in to a customer's turnover, and return the share of its peers that have as much."""
+    transfer, at_ms = event.transfer, event.occurred_at_ms
+    if transfer.lends or transfer.amount is None:
+        return None
+    own.turnover = grown(own.turnover, at_ms - own.turned_ms, transfer.amount)
+    own.turned_ms = max(own.turned_ms, at_ms)
+    group = book.peers.group(own.segment, transfer.currency, transfer.income)
+    if group is None:
+        return None
+    above = group.share_above(own.turnover)
+    if own.sampled_ms is None or at_ms - own.sampled_ms >= DAY_MS:
+        group.members += own.sampled_ms is None
+        own.sampled_ms = at_ms
+        group.add(own.turnover)
+    return above
 
 
 def _first_digit(amount: float) -> int:

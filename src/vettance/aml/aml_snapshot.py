@@ -13,11 +13,12 @@ import msgspec
 
 from vettance.aml.graph import GraphNode
 from vettance.aml.parties import OwnCustomer, Parties, PartiesState
+from vettance.aml.peers import PeerGroup
 from vettance.aml.used_ids import UsedIds
 from vettance.velocity.memory.snapshot_format import SnapshotRefused, sealed, unsealed
 
 #: To be raised with any change of what is written of books, parties and transfers.
-VERSION: Final = 1
+VERSION: Final = 2
 _MAGIC: Final = "vettance aml"
 _PIECE: Final = struct.Struct("<cI")
 _BOOK: Final = b"b"
@@ -26,6 +27,7 @@ _AT_ONCE: Final = 1_000  # Parties in one frame: a millisecond or two of the thr
 
 _nodes_of = msgspec.msgpack.Decoder(list[tuple[str, GraphNode]])
 _own_of = msgspec.msgpack.Decoder(list[tuple[str, OwnCustomer]])
+_peers_of = msgspec.msgpack.Decoder(list[tuple[str, PeerGroup]])
 _alias_of = msgspec.msgpack.Decoder(list[tuple[str, str]])
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -44,12 +46,13 @@ def _book_payloads(held: PartiesState, known: list[tuple[int, int, bytes]]) -> I
     yield _MAGIC, VERSION, held.first_ms, held.high_ms
     for layer in known:
         yield "known", layer
-    for kind, items in (("alias", held.alias), ("own", held.own), ("node", held.nodes)):
+    parts = (("alias", held.alias), ("own", held.own), ("node", held.nodes), ("peers", held.peers))
+    for kind, items in parts:
         pairs = iter(items.items())
         while some := list(islice(pairs, _AT_ONCE)):
             # Encoded by itself, so that it is decoded into its own type.
             yield kind, _encode(some)
-    yield "end", len(held.alias) + len(held.own) + len(held.nodes)
+    yield "end", sum(len(items) for _, items in parts)
 
 
 def read_snapshot(chunks: Iterable[bytes]) -> tuple[Parties, UsedIds, Iterator[bytes]]:
@@ -107,8 +110,11 @@ def _read_book(payloads: Iterator[Any]) -> tuple[Parties, UsedIds]:
         elif kind == "node":
             for party, node in _nodes_of.decode(payload):
                 book.graph.put(party, node)
+        elif kind == "peers":
+            book.peers.groups.update(_peers_of.decode(payload))
         elif kind == "end":
-            if payload != len(book.alias) + len(book.own) + len(book.graph.nodes) or next(payloads, None):
+            count = len(book.alias) + len(book.own) + len(book.graph.nodes) + len(book.peers.groups)
+            if payload != count or next(payloads, None):
                 raise SnapshotRefused("The snapshot does not hold what its end says.")
             return book, UsedIds.load(layers)
         else:

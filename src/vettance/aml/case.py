@@ -155,6 +155,17 @@ def with_alert(case: Case, alert: Alert, now_ms: int) -> CaseStep:
     )
 
 
+def with_raised(case: Case, before: Alert, alert: Alert, now_ms: int) -> CaseStep:
+    """Take note that an alert of a case became more severe; a proposed resolution falls."""
+    after = with_alert(case, alert, now_ms).case
+    said = f"{before.typology} is {alert.typology}" if before.typology != alert.typology else alert.typology
+    text = f"{before.severity} to {alert.severity}, {said}: {alert.summary}"
+    return CaseStep(
+        msgspec.structs.replace(after, alerts=case.alerts),
+        CaseEntry(now_ms, EntryKind.ALERTED, SERVICE, text),
+    )
+
+
 def assign(case: Case, assignee: str | None, actor: str, now_ms: int) -> CaseStep:
     """Give a case to an officer, or to nobody. Raises `Conflict` when it is closed."""
     _require_open(case)

@@ -17,6 +17,16 @@ HINTS_MIN: Final = 3
 _ASSUMED: Final = 10
 _WEIGHT_MIN: Final = 0.5
 
+#: Shapes that others begin with: an alert of low severity about such a half takes the name of the whole.
+BEGINS: Final[Mapping[str, frozenset[str]]] = {
+    "FAN_IN": frozenset(("SMURFING", "GATHER_SCATTER", "SCATTER_GATHER", "BIPARTITE")),
+    "FAN_OUT": frozenset(("GATHER_SCATTER", "SCATTER_GATHER", "BIPARTITE")),
+    "SMURFING": frozenset(("GATHER_SCATTER", "SCATTER_GATHER")),
+    "LAYERING": frozenset(("CYCLE", "SCATTER_GATHER")),
+    "RAPID_IN_OUT": frozenset(("CYCLE", "MULE_ACCOUNT")),
+    "STRUCTURING": frozenset(("FUNNEL_ACCOUNT",)),
+}
+
 
 class Severity(enum.StrEnum):
     """How urgent an alert is."""
@@ -65,8 +75,9 @@ def judge(
     """Turn the rules that fired (indexes into `ruleset.running`) into findings, the most severe first.
 
     A rule alerts by itself when its score times its weight reaches the `review` threshold, or when it has an
-    outcome of REVIEW or BLOCK. When none does, three hints or more of different reasons alert together if
-    their scores add up to the threshold. Of the rules with one reason about one subject the strongest speaks.
+    outcome of REVIEW or BLOCK. When none does with medium severity at least, three hints or more of
+    different reasons alert together if their scores add up to it. Of the rules with one reason about one
+    subject the strongest speaks.
     """
     hits: list[tuple[float, int, Rule]] = []
     for index in fired:
@@ -91,17 +102,31 @@ def judge(
             continue
         severity = severity_of(max(score, rule.score if mandatory else 0), ruleset)
         findings[rule.reason, subject] = AmlFinding(index, (), rule.reason, severity, subject, mandatory)
-    if findings:
-        return list(findings.values())
+    strong = [finding for finding in findings.values() if finding.severity is not Severity.LOW]
+    if strong:
+        return [finding for finding in findings.values() if not _is_begun(finding, strong)]
+    return [*_combined(ruleset, [hit for hit in hits if hit[0] < bound], event), *findings.values()]
+
+
+def _is_begun(finding: AmlFinding, strong: list[AmlFinding]) -> bool:
+    """Tell whether a finding is but the beginning of a shape that the same event made whole."""
+    wholes = BEGINS.get(finding.typology, frozenset())
+    return finding.severity is Severity.LOW and any(
+        other.typology in wholes and other.subject == finding.subject for other in strong
+    )
+
+
+def _combined(ruleset: RuleSet, hints: list[tuple[float, int, Rule]], event: AmlEvent) -> list[AmlFinding]:
+    """Return what hints, the strongest first, make together: medium severity at least, or nothing."""
     strongest: dict[str, float] = {}
-    for score, _, rule in hits:
+    for score, _, rule in hints:
         strongest.setdefault(rule.reason, score)
     total = sum(strongest.values())
-    if total < bound or len(strongest) < HINTS_MIN:
+    if total < max(ruleset.thresholds.review, ruleset.levels.medium) or len(strongest) < HINTS_MIN:
         return []
-    others = tuple(index for _, index, _ in hits[1:])
-    subject = _subject(hits[0][2], event)
-    return [AmlFinding(hits[0][1], others, COMBINED, severity_of(total, ruleset), subject, mandatory=False)]
+    others = tuple(index for _, index, _ in hints[1:])
+    subject = _subject(hints[0][2], event)
+    return [AmlFinding(hints[0][1], others, COMBINED, severity_of(total, ruleset), subject, mandatory=False)]
 
 
 def _subject(rule: Rule, event: AmlEvent) -> str:

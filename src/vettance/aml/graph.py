@@ -205,7 +205,7 @@ class Graph:
         if not edge.is_new:
             return 0
         beside = {other.sender for other in self._recent(edge)} - {edge.sender}
-        if len(beside) < 2:
+        if not beside:
             return 0
         shared = dict.fromkeys(beside, 0)
         known = self.nodes[edge.sender].known

@@ -15,13 +15,17 @@ _INTRODUCTION = """\
 
 A tenant's AML events are watched by these rules from the first event on. A rule whose score reaches
 **{review}** alerts by itself; weaker ones are hints, and three or more of different reasons alert together
-when their scores add up to it. Rules in shadow mode are recorded only. `REVIEW` beside a score means: it
-alerts whatever its weight, and is never suppressed. Severities: MEDIUM from {medium}, HIGH from {high},
-CRITICAL from {critical}. Bounds are meant for euros or
-dollars, and amounts of other currencies are scaled (see *Currencies*).
+when their scores add up to {medium}. Rules in shadow mode are recorded only. `REVIEW` beside a score means:
+it alerts whatever its weight, and is never suppressed. Severities: LOW below {medium}, MEDIUM from it, HIGH
+from {high}, CRITICAL from {critical}. Bounds are meant for euros or dollars, and amounts of other currencies
+are scaled (see *Currencies*).
 
 Alerts that officers close as mistakes lower the weight of their rule, and keep the same typology of the same
 customer quiet for 30 days. An event that repeats an open alert of the last 7 days joins it.
+
+The rules of the family `begun` see half of a shape and alert with severity LOW. When the shape becomes clear
+the same alert is raised, and takes its name: many new senders turn out to be smurfing, a chain closes to a
+circle. The timeline of the case says so. A LOW alert that was closed as a mistake keeps only LOW ones quiet.
 
 This page is made from the pack. Change the pack, then run `APPROVE=1 pytest tests/aml`.
 """
@@ -44,32 +48,47 @@ _BORN: Final = (
 
 #: The typologies of AMLSim and of the indicators of FATF and Egmont, and the rules that find them.
 TYPOLOGY_RULES: Final = (
-    ("Structuring", ("structuring", "structuring-slow", "structuring-cash", "cash-alike")),
-    ("Smurfing", ("smurfing", "smurfing-small")),
-    ("Fan-in", ("fan-in", "split-transfers", "pays-collector")),
-    ("Fan-out", ("fan-out",)),
+    (
+        "Structuring",
+        ("structuring", "structuring-slow", "structuring-cash", "cash-alike", "structuring-begun"),
+    ),
+    ("Smurfing", ("smurfing", "smurfing-small", "smurfing-begun")),
+    ("Fan-in", ("fan-in", "fan-in-begun", "split-transfers", "pays-collector")),
+    ("Fan-out", ("fan-out", "fan-out-begun")),
     ("Cycle", ("cycle",)),
-    ("Scatter-gather", ("scatter-gather",)),
-    ("Gather-scatter", ("gather-scatter",)),
-    ("Bipartite", ("bipartite",)),
-    ("Stack (layering)", ("layering-chain",)),
-    ("Rapid in and out", ("rapid-in-out", "pass-through", "mirror", "mirror-less-commission")),
-    ("Funnel account", ("funnel-account",)),
+    ("Scatter-gather", ("scatter-gather", "scatter-gather-begun")),
+    ("Gather-scatter", ("gather-scatter", "gather-scatter-begun")),
+    ("Bipartite", ("bipartite", "bipartite-begun")),
+    ("Stack (layering)", ("layering-chain", "layering-begun")),
+    ("Rapid in and out", ("rapid-in-out", "rapid-begun", "pass-through", "mirror", "mirror-less-commission")),
+    ("Funnel account", ("funnel-account", "funnel-begun")),
     ("Dormant account reactivated", ("dormant-large", "dormant-burst", "dormant-unseen")),
     (
         "High-risk jurisdiction",
-        ("high-risk-large", "high-risk-in-parts", "high-risk-unlike", "high-risk-new-corridor"),
+        (
+            "high-risk-large",
+            "high-risk-in-parts",
+            "high-risk-unlike",
+            "high-risk-new-corridor",
+            "high-risk-begun",
+        ),
     ),
     ("Call for action, embargo", ("call-for-action", "embargo")),
-    ("Round amounts", ("round-amounts",)),
+    ("Round amounts", ("round-amounts", "round-begun")),
     ("Velocity burst against the own habit", ("velocity-burst", "volume-jump")),
-    ("Many counterparties", ("many-counterparties",)),
-    ("Profile mismatch", ("turnover-above-income", "turnover-above-business")),
-    ("Mule: new account, money in, cash out", ("mule",)),
+    ("Many counterparties", ("many-counterparties", "many-counterparties-begun")),
+    (
+        "Profile mismatch",
+        ("turnover-above-income", "turnover-above-business", "turnover-begun", "turnover-unlike-peers"),
+    ),
+    ("Mule: new account, money in, cash out", ("mule", "mule-begun")),
     ("Trade mispricing", ("mispriced-trade", "paid-beside-invoice")),
     ("Early repayment", ("early-repayment",)),
-    ("New payment instrument, then a large transfer", ("new-instrument-large",)),
-    ("Shared instruments", ("shared-instrument", "shared-account", "shared-device")),
+    ("New payment instrument, then a large transfer", ("new-instrument-large", "new-instrument-begun")),
+    (
+        "Shared instruments",
+        ("shared-instrument", "shared-instrument-begun", "shared-account", "shared-device"),
+    ),
 )
 #: The public rule catalogue of Tazama (https://github.com/tazama-lf, rules 001 to 091), and ours in addition.
 CATALOGUE_RULES: Final = (

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from vettance.aml.graph import Graph, GraphNode
+from vettance.aml.peers import PeerGroup, Peers
 from vettance.clock import DAY_MS
 
 KEPT_MS: Final = 180 * DAY_MS  # The transfers of a party without a new one for so long are forgotten.
@@ -14,9 +15,11 @@ _SWEEP: Final = 2
 
 
 class OwnCustomer(msgspec.Struct, array_like=True, gc=False):
-    """What is remembered of a party as the tenant's own customer: digits, moments, segment.
+    """What is remembered of a party as the tenant's own customer: digits, moments, segment, turnover.
 
-    Without a transfer so far `last_ms` is 0. `age` is that of the book, as with `graph.Node`.
+    Without a transfer so far `last_ms` is 0. `turnover` is what came in, as of `turned_ms` and fading by
+    a month; `sampled_ms` is when it last counted among its peers. `age` is that of the book, as with
+    `graph.Node`.
     """
 
     digits: list[int]
@@ -24,15 +27,19 @@ class OwnCustomer(msgspec.Struct, array_like=True, gc=False):
     woke_ms: int | None = None
     age: int = 0
     segment: str | None = None
+    turnover: float = 0.0
+    turned_ms: int = 0
+    sampled_ms: int | None = None
 
 
 class Parties:
-    """The parties of one tenant: names, own customers and the graph."""
+    """The parties of one tenant: names, own customers, their peers and the graph."""
 
     def __init__(self) -> None:
         self.graph = Graph()
         self.own: dict[str, OwnCustomer] = {}
         self.alias: dict[str, str] = {}
+        self.peers = Peers()
         self.first_ms: int | None = None
         self.high_ms = 0
         self._age = 0
@@ -42,7 +49,12 @@ class Parties:
         """Return everything as it is now; from now on it is copied before it changes."""
         self._age += 1
         return PartiesState(
-            self.first_ms, self.high_ms, self.alias.copy(), self.own.copy(), self.graph.hold()
+            self.first_ms,
+            self.high_ms,
+            self.alias.copy(),
+            self.own.copy(),
+            self.graph.hold(),
+            self.peers.hold(),
         )
 
     def customer(self, party: str) -> OwnCustomer:
@@ -51,8 +63,8 @@ class Parties:
         if found is None:
             found = self.own[party] = OwnCustomer([0] * 10, age=self._age)
         elif found.age != self._age:
-            found = self.own[party] = OwnCustomer(
-                found.digits.copy(), found.last_ms, found.woke_ms, self._age, found.segment
+            found = self.own[party] = msgspec.structs.replace(
+                found, digits=found.digits.copy(), age=self._age
             )
         return found
 
@@ -83,3 +95,4 @@ class PartiesState(NamedTuple):
     alias: dict[str, str]
     own: dict[str, OwnCustomer]
     nodes: dict[str, GraphNode]
+    peers: dict[str, PeerGroup]

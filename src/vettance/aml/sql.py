@@ -220,6 +220,19 @@ def repeat_alert(tenant: str, alert_id: str, at_ms: int) -> Statement:
     )
 
 
+def raise_alert(tenant: str, alert: Alert) -> Statement:
+    """Count one more event behind an open alert that it makes more severe; `Lost` when it was closed."""
+    return _update(
+        AML_ALERT,
+        tenant,
+        "UPDATE aml_alert SET events = events + 1, last_at_ms = ?, typology = ?, severity = ?, summary = ? "
+        "WHERE tenant = ? AND id = ? AND state = 'OPEN'",
+        (alert.last_at_ms, alert.typology, alert.severity.value, alert.summary),
+        (alert.id,),
+        rows=1,
+    )
+
+
 def _update(
     table: Table,
     tenant: str,

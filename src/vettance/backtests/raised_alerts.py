@@ -9,7 +9,7 @@ import msgspec
 from vettance.aml.aml_event import AmlEvent
 from vettance.aml.case import AlertState, Resolution
 from vettance.aml.findings import AmlFinding, Severity, rule_weight
-from vettance.aml.suppression import QUIET_MS, mistaken, repeated
+from vettance.aml.suppression import QUIET_MS, is_raised, mistaken, repeated
 
 #: Alerts of one customer that are looked at, of the open ones and of those closed lately, as the store does.
 _KNOWN_MAX: Final = 200
@@ -76,10 +76,12 @@ class RaisedAlerts:
         found: list[TriedAlert] = []
         for finding in findings:
             known = self._known(finding.subject, event.received_at_ms)
-            alert = repeated(finding.typology, known, event.occurred_at_ms)
+            alert = repeated(finding, known, event.occurred_at_ms)
             if alert is not None:
                 alert.last_at_ms = max(alert.last_at_ms, event.occurred_at_ms)
-            elif not finding.mandatory and mistaken(finding.typology, known):
+                if is_raised(finding, alert):
+                    alert.severity, alert.typology = finding.severity, finding.typology
+            elif not finding.mandatory and mistaken(finding, known):
                 continue
             else:
                 alert = TriedAlert(
