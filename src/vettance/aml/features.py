@@ -328,11 +328,7 @@ def _trail_fields() -> tuple[Field, ...]:
             MEASURED,
         ),
         _plain(
-            "peers_above",
-            "trail.peers_above",
-            "Share of customers of the same kind and income to whom as much comes in a month, from 20 on.",
-            number,
-            MEASURED,
+            "peers_above", "trail.peers_above", "Share of its peers to whom as much comes a month.", number
         ),
         _plain("benford", "trail.benford", "Chi-square of first digits, from 50 amounts on.", number),
     )
