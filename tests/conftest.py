@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 from tests.live import Caller, Service, started
 from tests.redis_link.redis_server import PrivateRedis
 
+pytest_plugins = ["tests.schedule"]
+
 # Shells have what they start in the background ignore Ctrl-C, and it would not reach what the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -30,6 +32,7 @@ settings.load_profile("untimed")
 STARTERS = {
     "tests.live",
     "tests.databases",
+    "tests.forked_commands",
     "tests.redis_link.redis_server",
     "tests.docs.shell",
     "subprocess",

@@ -16,6 +16,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from tests.forked_commands import run_command
+
 START_S_MAX = 60.0
 #: Which store the services of this run are on: "sqlite", or "postgres" where they are to be tested there too.
 ENGINE = os.environ.get("VETTANCE_TEST_ENGINE", "sqlite")
@@ -41,14 +43,8 @@ def run_cli(
 
     Without `data`, the command takes no data folder.
     """
-    done = subprocess.run(
-        [sys.executable, "-m", "vettance.cli", *arguments, *(("--data", str(folder)) if data else ())],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, **(env or {})},
-    )
+    whole = (*arguments, *(("--data", str(folder)) if data else ()))
+    done = run_command(whole, {**os.environ, **(env or {})}, timeout_s=60)
     if ok:
         assert done.returncode == 0, done.stderr
         if "--json" in arguments:

@@ -1,10 +1,12 @@
-"""Run tests with the servers that they need: those that run already, else private ones of installed programs.
+"""Run tests with the servers that they need: private ones of installed programs, else those that run.
 
-`python tests/servers.py COMMAND …` runs a command. PostgreSQL is looked for on its standard port, then among
-the installed programs, from which a private server is started in a temporary folder; as the superuser of a
-Debian the programs are installed first where they are missing. What could not be had is said in the last
-lines. NATS is looked for, installed and started in the same way. Redis is started by its tests; here its
-program is only looked for, and so is a RabbitMQ that runs already.
+`python tests/servers.py COMMAND …` runs a command. PostgreSQL is the server that VETTANCE_TEST_POSTGRES
+names, else a private one of the installed programs in a temporary folder, else the one on its standard
+port; as the superuser of a Debian the programs are installed first where they are missing. A private server
+does not wait for the disk: what it committed outlives processes that are killed, as tests kill them, but no
+loss of power. What could not be had is said in the last lines. NATS is looked for on its standard port, else
+installed and started in the same way. Redis is started by its tests; here its program is only looked for,
+and so is a RabbitMQ that runs already.
 """
 
 import contextlib
@@ -100,15 +102,15 @@ def answers(url: str) -> bool:
 @contextlib.contextmanager
 def postgres() -> Iterator[str | None]:
     """Yield the URL of a server for the tests, or None."""
-    given = os.environ.get("VETTANCE_TEST_POSTGRES", STANDARD)
+    given = os.environ.get("VETTANCE_TEST_POSTGRES")
     folder = programs()
-    if answers(given):
+    if given and answers(given):
         yield given
-    elif folder is None:
-        yield None
-    else:
+    elif folder is not None:
         with tempfile.TemporaryDirectory(prefix="vettance-postgres-") as place:
             yield from private(folder, Path(place))
+    else:
+        yield STANDARD if answers(STANDARD) else None
 
 
 def listens(port: int) -> bool:
@@ -173,7 +175,7 @@ def private(folder: Path, place: Path, primary: str | None = None) -> Iterator[s
         capture_output=True,
         text=True,
     )
-    options = f"-c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={place}"
+    options = f"-c fsync=off -c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={place}"
     control = [*as_user, folder / "pg_ctl", "-D", data, "-w", "-l", str(place / "log")]
     if (
         made.returncode

@@ -146,7 +146,8 @@ def test_a_backtest_is_waited_for_and_held_to_expectations(pipeline: Pipeline) -
     assert found["decisions"]["all"]["after"]["review"] >= 1
     started = pipeline.ask("rules", "backtest", file, "--no-wait")
     pipeline.service.wait_for(
-        lambda: caller.get(f"/api/v1/backtests/{started['backtestId']}").json["state"] == "completed"
+        lambda: caller.get(f"/api/v1/backtests/{started['backtestId']}").json["state"] == "completed",
+        seconds=60,
     )
 
 

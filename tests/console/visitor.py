@@ -5,11 +5,10 @@ import html
 import http.client
 import os
 import re
-import subprocess
-import sys
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from tests.forked_commands import run_command
 from tests.live import Service
 
 PASSWORD = "correct horse battery staple"
@@ -93,18 +92,11 @@ class Visitor:
 def make_user(service: Service, email: str, tenant_id: str, *roles: str) -> None:
     """Make a user with the password of all tests."""
     chosen = [part for role in roles for part in ("--role", role)]
-    subprocess.run(
-        [
-            *(sys.executable, "-m", "vettance.cli", "user", "create", email, "--tenant", tenant_id, *chosen),
-            *("--password-stdin", "--data", str(service.data)),
-        ],
-        input=PASSWORD,
-        text=True,
-        capture_output=True,
-        timeout=60,
-        check=True,
-        env={**os.environ, **service.env},
+    words = ("user", "create", email, "--tenant", tenant_id, *chosen, "--password-stdin")
+    made = run_command(
+        (*words, "--data", str(service.data)), {**os.environ, **service.env}, timeout_s=60, typed=PASSWORD
     )
+    assert made.returncode == 0, made.stderr
 
 
 def visitor_of(service: Service, tenant_id: str, *roles: str) -> Visitor:
