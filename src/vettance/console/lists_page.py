@@ -3,12 +3,15 @@
 from typing import Any, Final
 
 from vettance.console.decisions_page import entity_url
+from vettance.console.entity_page import KIND_LABELS
 from vettance.console.list_actions import ACTIONS, ROOT
 from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
 from vettance.console.words import Words
+from vettance.lists.entry import VALUE_KINDS
 
-TYPES: Final = (("EMAIL", Words("E-mail")), ("DEVICE", Words("Device")), ("IP", Words("IP address or range")))
-_KINDS: Final = {"EMAIL": "email", "DEVICE": "device", "IP": "ip"}
+#: What a type is called where that is not its own name.
+_LABELS: Final = {"EMAIL": Words("E-mail"), "DEVICE": Words("Device"), "IP": Words("IP address or range")}
+TYPES: Final = tuple((one.value, _LABELS.get(one.value, one.value.capitalize())) for one in VALUE_KINDS)
 
 
 async def lists(visit: Visit) -> View:
@@ -32,13 +35,13 @@ async def lists(visit: Visit) -> View:
 
 
 def _entry(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
-    kind = _KINDS[one["type"]]
+    kind = one["type"].lower()
     is_range = "/" in one["value"] and kind == "ip"
     return {
         **one,
         "label": dict(TYPES)[one["type"]],
         "text": one["value"] if is_range else visit.sight.text(one["value"]),
-        "url": "" if is_range else entity_url(visit, kind, one["value"]),
+        "url": "" if is_range or kind not in KIND_LABELS else entity_url(visit, kind, one["value"]),
     }
 
 

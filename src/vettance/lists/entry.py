@@ -88,7 +88,10 @@ def _canonical_email(value: str) -> str | None:
 
 
 class ValueKind(NamedTuple):
-    """A type of value: its canonical form, what is said of a text without one, and where events hold it."""
+    """A type of value: its canonical form, what is said of a text without one, and where events hold it.
+
+    Of several values of an event, each matches entries, and the first is what a rule puts on a list.
+    """
 
     canonical: Callable[[str], str | None]
     fault: str
@@ -104,7 +107,7 @@ VALUE_KINDS: Final = {
     EntryType.DEVICE: ValueKind(
         _canonical_fingerprint,
         "must be a device fingerprint: printable text without white space around it",
-        lambda event: {event.fingerprint, event.device_id},
+        lambda event: dict.fromkeys((event.fingerprint, event.device_id)),
     ),
     EntryType.IP: ValueKind(
         _canonical_address,

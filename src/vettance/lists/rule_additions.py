@@ -14,6 +14,7 @@ from vettance.lists import sql
 from vettance.lists.answers import added_payload
 from vettance.lists.entry import (
     VALUE_CHARS_MAX,
+    VALUE_KINDS,
     EntryType,
     HostBits,
     ListBook,
@@ -217,13 +218,8 @@ def _key(entry: ListEntry) -> tuple[str, EntryType, str, ListType]:
 
 
 def _value_of(entry_type: EntryType, event: Any) -> str | None:
-    """Return what an event has of a type as lists hold it: of a device its fingerprint, else its id."""
-    values = {
-        EntryType.IP: event.ip,
-        EntryType.DEVICE: event.fingerprint or event.device_id,
-        EntryType.EMAIL: event.email,
-    }
-    value = values[entry_type]
+    """Return what an event has of a type as lists hold it, the first of several."""
+    value = next(filter(None, VALUE_KINDS[entry_type].values_of(event)), None)
     if value is None or len(value) > VALUE_CHARS_MAX:
         return None
     try:
