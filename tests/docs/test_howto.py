@@ -38,3 +38,10 @@ def test_a_how_to_fits_the_code(page: Path) -> None:
             assert before in code, (
                 f"{page}: {file} no longer has these lines; make the example anew:\n{before}"
             )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_how_to_touches_two_files_of_the_source_and_four_for_what_is_stored(page: Path) -> None:
+    touched = set(re.findall(r"^\+\+\+ b/(src/\S+)", page.read_text("utf-8"), re.MULTILINE))
+    files_max = 4 if any(file.endswith(".sql") for file in touched) else 2
+    assert len(touched) <= files_max, f"{page} touches {sorted(touched)}; make it a row of a table"
