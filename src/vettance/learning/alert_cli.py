@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from vettance.commands import data_option, fail, json_option, show, show_table
+from vettance.commands import data_option, fail, json_option, show
 from vettance.learning.alert_answers import alert_model_out, alert_setting_out
 from vettance.learning.steering_cli import work_on
+from vettance.learning.training_cli import request, show_card, show_models
 from vettance.rules.version_cli import tenant_option
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from vettance.db.engine import Store
     from vettance.learning.alert_sql import AlertModelSetting
-
-_WAIT_S = 1_800.0
-_LOOK_S = 0.5
-_SHOWN = 12
 
 
 @click.group("alerts")
@@ -54,20 +51,12 @@ def train(tenant_id: str, wait: bool, as_json: bool, data: str | None) -> None:
     """
     from vettance.learning.change_alert_models import change_alert_setting, find_alert_setting
 
-    async def work(store: Store) -> AlertModelSetting:
-        await change_alert_setting(
+    def ask(store: Store) -> Awaitable[Any]:
+        return change_alert_setting(
             store, tenant_id, lambda known: msgspec.structs.replace(known, wanted=True)
         )
-        until_s = time.monotonic() + _WAIT_S
-        while True:
-            setting = await find_alert_setting(store, tenant_id)
-            if not wait or not setting.wanted or time.monotonic() > until_s:
-                return setting
-            await asyncio.sleep(_LOOK_S)
 
-    setting = work_on(data, tenant_id, work)
-    if wait and (setting.failure is not None or setting.wanted):
-        fail(setting.failure or "no server trained within half an hour; does one run?")
+    setting = request(data, tenant_id, ask, find_alert_setting, wait=wait)
     asked = "A training is asked for; `vettance model alerts list` shows when it is done."
     show(alert_setting_out(setting), _said_of(setting) if wait else asked, as_json=as_json)
 
@@ -89,13 +78,7 @@ def list_alert_models(tenant_id: str, as_json: bool, data: str | None) -> None:
 
     setting, rows = work_on(data, tenant_id, work)
     found = [alert_model_out(setting, *row) for row in rows]
-    if as_json:
-        show(found, "", as_json=True)
-        return
-    click.echo(_said_of(setting))
-    if setting.failure is not None:
-        click.echo(f"The last training gave no model: {setting.failure}.")
-    show_table("Models", found, as_json=False)
+    show_models(found, _said_of(setting), setting, as_json=as_json)
 
 
 @alerts.command("card")
@@ -120,18 +103,14 @@ def card(version: int | None, tenant_id: str, as_json: bool, data: str | None) -
         return {**alert_model_out(setting, *rows[0]), "card": msgspec.json.decode(rows[0][1])}
 
     found = work_on(data, tenant_id, work)
-    if as_json:
-        show(found, "", as_json=True)
-        return
     members = found["card"]
-    click.echo(
-        f"Model {found['version']} ({found['state']}), made from {members['rows']:,} closed alerts, of which "
+    words = (
+        f"made from {members['rows']:,} closed alerts, of which "
         f"{members['frauds']:,} were confirmed.\nAverage precision on the newest {members['comparedFrauds']} "
         f"confirmed ones: {members['averagePrecision']:.3f}; the order before had "
         f"{members['averagePrecisionBefore']:.3f}."
     )
-    show_table("Calibration", members["calibration"], as_json=False)
-    show_table("Values that tell most", members["gain"][:_SHOWN], as_json=False)
+    show_card(found, words, "Values that tell most", as_json=as_json)
 
 
 @alerts.command("promote")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +12,7 @@ from vettance.commands import counted, data_option, fail, json_option, show, sho
 from vettance.learning.alert_cli import alerts
 from vettance.learning.drift import WARNED_MIN, WEIGHED_ROWS_MIN
 from vettance.learning.steering_cli import add_steering_commands, described, said_of, work_on
+from vettance.learning.training_cli import request, show_card, show_models
 from vettance.rules.version_cli import tenant_option
 from vettance.wire.payload import encode, timestamp
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from vettance.db.engine import Store
     from vettance.models.sql import ModelSetting
 
-_WAIT_S = 1_800.0
-_LOOK_S = 0.5
 _WEEKS_SHOWN = 26
 _SHOWN = 12
 
@@ -50,18 +47,9 @@ def train(tenant_id: str, wait: bool, as_json: bool, data: str | None) -> None:
     """
     from vettance.learning.change_models import find_setting, request_training
 
-    async def work(store: Store) -> ModelSetting:
-        await request_training(store, tenant_id)
-        until_s = time.monotonic() + _WAIT_S
-        while True:
-            setting = await find_setting(store, tenant_id)
-            if not wait or not setting.wanted or time.monotonic() > until_s:
-                return setting
-            await asyncio.sleep(_LOOK_S)
-
-    setting = work_on(data, tenant_id, work)
-    if wait and (setting.failure is not None or setting.wanted):
-        fail(setting.failure or "no server trained within half an hour; does one run?")
+    setting = request(
+        data, tenant_id, lambda store: request_training(store, tenant_id), find_setting, wait=wait
+    )
     said = (
         said_of(setting) if wait else "A training is asked for; `vettance model list` shows when it is done."
     )
@@ -85,13 +73,7 @@ def list_models(tenant_id: str, as_json: bool, data: str | None) -> None:
 
     setting, rows = work_on(data, tenant_id, work)
     found = [_row(setting, *row) for row in rows]
-    if as_json:
-        show(found, "", as_json=True)
-        return
-    click.echo(said_of(setting))
-    if setting.failure is not None:
-        click.echo(f"The last training gave no model: {setting.failure}.")
-    show_table("Models", found, as_json=False)
+    show_models(found, said_of(setting), setting, as_json=as_json)
 
 
 def _row(setting: ModelSetting, version: int, card: str, created_at_ms: int) -> dict[str, Any]:
@@ -139,18 +121,14 @@ def card(version: int | None, tenant_id: str, as_json: bool, data: str | None) -
         return model_answer(setting, stored.version, stored.card, stored.created_at_ms, whole=True)
 
     found = msgspec.json.decode(encode(work_on(data, tenant_id, work)))
-    if as_json:
-        show(found, "", as_json=True)
-        return
     members = found["card"]
-    click.echo(
-        f"Model {found['version']} ({found['state']}), made from {members['rows']:,} rows and "
+    words = (
+        f"made from {members['rows']:,} rows and "
         f"{members['frauds']:,} frauds of {members['from']} to {members['to']}.\n"
         f"Average precision on the newest {members['comparedFrauds']} frauds: "
         f"{members['averagePrecision']:.3f}; what served before had {members['averagePrecisionBefore']:.3f}."
     )
-    show_table("Calibration", members["calibration"], as_json=False)
-    show_table("Features that tell most", members["gain"][:_SHOWN], as_json=False)
+    show_card(found, words, "Features that tell most", as_json=as_json)
 
 
 async def _find(store: Store, tenant: str, version: int | None) -> Any:
