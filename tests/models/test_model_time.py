@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import cast
 
+import pytest
+
 from vettance.models.feature_set import read_feature_set
 from vettance.models.serving_model import TIME_NS_MAX, ModelMode, ServingModel
 from vettance.models.trees import TreeModel
@@ -28,6 +30,15 @@ def said_after(work: Callable[[], object]) -> str | None:
 
 def test_an_answer_that_had_to_wait_for_the_processor_counts() -> None:
     assert said_after(lambda: time.sleep(3 * TIME_NS_MAX / 1e9)) is None
+
+
+def test_processor_time_is_looked_at_only_once_the_time_has_gone_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    monkeypatch.setattr("time.thread_time_ns", lambda: looks.append(1) or 0)
+    assert said_after(lambda: None) is None
+    assert not looks
+    assert said_after(lambda: time.sleep(3 * TIME_NS_MAX / 1e9)) is None
+    assert len(looks) == 2
 
 
 def test_a_model_that_computes_too_long_leaves_the_answer_to_the_rules() -> None:

@@ -10,6 +10,7 @@ from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
 from vettance.events import sql as events_sql
 from vettance.events.event import Event, read_taken_event, with_session_signals
+from vettance.models.model_score import MODEL_PROBABILITY, MODEL_SCORE
 from vettance.rules.compiled_features import CompiledFeatures
 from vettance.rules.compiler import CompiledRules, Facts
 from vettance.rules.list_effect import effects_of
@@ -56,6 +57,7 @@ class ActiveRules(msgspec.Struct, frozen=True):
     quiet: Decision  # What is decided when no rule fires and no list entry matches: most of all decisions.
     features: CompiledFeatures | None = None  # What a model is made of, where the tenant has one.
     feature_set: str = ""  # Its digest.
+    model_places: tuple[tuple[int, str], ...] = ()  # Of the facts by which rules ask what the model says.
 
     @property
     def asked(self) -> CompiledRules:
@@ -67,7 +69,10 @@ def active_rules(version: int, digest: str, ruleset: RuleSet, compiled: Compiled
     """Return a version of a rule set, ready to run."""
     quiet = decide(ruleset, version, (), ())
     running = ruleset.running
-    return ActiveRules(version, digest, ruleset, compiled, stages_of(running), effects_of(running), quiet)
+    stages, effects = stages_of(running), effects_of(running)
+    asked = (MODEL_SCORE, MODEL_PROBABILITY)
+    places = tuple((place, name) for place, name in enumerate(compiled.fact_names) if name in asked)
+    return ActiveRules(version, digest, ruleset, compiled, stages, effects, quiet, model_places=places)
 
 
 class RuleInputs(NamedTuple):

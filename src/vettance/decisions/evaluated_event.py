@@ -16,7 +16,7 @@ from vettance.events import sql as events_sql
 from vettance.events.event import Event, EventSource
 from vettance.lists.entry import ListEntry, ListType
 from vettance.lists.rule_additions import NOTHING_ADDED, ListAdditions, RuleAdditions
-from vettance.models.model_score import ModelResult
+from vettance.models.model_score import MODEL_SCORE, ModelResult
 from vettance.models.serving_model import ModelMode, ServingModel
 from vettance.rules.compiler import Facts
 from vettance.rules.rollout import WithheldRules, acting, is_let_through, withhold
@@ -24,9 +24,6 @@ from vettance.rules.rule import RuleSet
 from vettance.snoozes.snooze import SnoozeBook
 from vettance.velocity.port import EVERYTHING
 
-#: The names by which rules ask what the model says.
-MODEL_SCORE: Final = "model.score"
-MODEL_PROBABILITY: Final = "model.probability"
 _NOTHING_WITHHELD: Final[WithheldRules] = []
 
 
@@ -65,7 +62,8 @@ def conclude(question: EvaluationInput, now_ms: int) -> tuple[EvaluatedEvent, De
         unknown += failures
         if question.model is not None:
             model = question.model.say(active.feature_set, values)
-            facts = with_model(active.asked.fact_names, facts, model)
+            if active.model_places:
+                facts = with_model(active.model_places, facts, model)
     fired, failed = active.asked.run(facts, answer.values)
     decision, withheld, held_out = active.quiet, _NOTHING_WITHHELD, False
     if fired or entries or (model is not None and model.mode == ModelMode.ACTIVE):
@@ -106,13 +104,12 @@ def conclude(question: EvaluationInput, now_ms: int) -> tuple[EvaluatedEvent, De
     return evaluated, record
 
 
-def with_model(names: Sequence[str], facts: Facts, model: ModelResult) -> Facts:
-    """Return facts with what the model says, for rules that ask for it."""
-    for name, value in ((MODEL_SCORE, model.score), (MODEL_PROBABILITY, model.probability)):
-        if name in names:
-            place = names.index(name)
-            facts = (*facts[:place], value, *facts[place + 1 :])
-    return facts
+def with_model(places: Sequence[tuple[int, str]], facts: Facts, model: ModelResult) -> Facts:
+    """Return facts with what the model says at the places of its names, for rules that ask for it."""
+    known = list(facts)
+    for place, name in places:
+        known[place] = model.score if name == MODEL_SCORE else model.probability
+    return tuple(known)
 
 
 def add_listed(

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from vettance.decisions.evaluated_event import MODEL_PROBABILITY, MODEL_SCORE
 from vettance.decisions.features import fraud_schema
 from vettance.events.event import read_event
-from vettance.models.model_score import score_of
+from vettance.models.model_score import MODEL_PROBABILITY, MODEL_SCORE, score_of
 from vettance.models.trees import log_odds_of
 from vettance.rules.gate import Context
 from vettance.rules.packs import default_pack

@@ -1,5 +1,6 @@
 """What a model says of an event, on the scale of scores, and in words."""
 
+import bisect
 import itertools
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -9,6 +10,9 @@ from vettance.models.trees import log_odds_of, probability_of
 
 #: Probability and score: between them the score is linear in the log-odds, beyond them it goes on so.
 TABLE: Final = ((0.01, 20), (0.05, 45), (0.10, 60), (0.30, 75), (0.50, 85), (0.90, 95))
+#: The names by which rules ask what the model says.
+MODEL_SCORE: Final = "model.score"
+MODEL_PROBABILITY: Final = "model.probability"
 #: From this score on, reasons are computed.
 REASONED_MIN: Final = 30
 REASONS_MAX: Final = 3
@@ -16,12 +20,14 @@ _SCORE_MAX: Final = 100
 _EFFECT_MIN: Final = 0.01
 
 _POINTS: Final = [(log_odds_of(p), score) for p, score in TABLE]
+_SEGMENTS: Final = tuple(itertools.pairwise(_POINTS))
+#: Where one segment ends and the next begins.
+_ENDS: Final = [high for _, (high, _) in _SEGMENTS[:-1]]
 
 
 def score_of(log_odds: float) -> int:
     """Return the score (0 to 100) of log-odds."""
-    pairs = list(itertools.pairwise(_POINTS))
-    (low, low_score), (high, high_score) = next((pair for pair in pairs if log_odds <= pair[1][0]), pairs[-1])
+    (low, low_score), (high, high_score) = _SEGMENTS[bisect.bisect_left(_ENDS, log_odds)]
     score = low_score + (log_odds - low) * (high_score - low_score) / (high - low)
     return round(min(max(score, 0.0), float(_SCORE_MAX)))
 

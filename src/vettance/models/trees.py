@@ -74,7 +74,7 @@ class TreeModel:
 
     def log_odds(self, row: Row) -> float:
         """Return the log-odds of fraud of an event by the values of its features; None is unknown."""
-        x = [math.nan if value is None else value for value in row]
+        x = [math.nan if value is None else value for value in row] if None in row else row
         return calibrated(self._points, sum((one(x) for one in self._sums), self._base))
 
     def contributions(self, row: Row) -> list[float]:
@@ -132,7 +132,7 @@ def _events(node: Node) -> float:
     return max(float(node[-1]), 1e-9)
 
 
-def _compile(trees: Sequence[Node]) -> Callable[[list[float]], float]:
+def _compile(trees: Sequence[Node]) -> Callable[[Sequence[Any]], float]:
     used = sorted({feature for tree in trees for feature in _features_of(tree)})
     lines = [
         "def score(x):",
@@ -142,7 +142,7 @@ def _compile(trees: Sequence[Node]) -> Callable[[list[float]], float]:
     scope: dict[str, Any] = {"__builtins__": {}}
     # Nothing gets into the source but numbers, whose types were checked.
     exec(compile("\n".join(lines), "<model>", "exec"), scope)  # noqa: S102
-    score: Callable[[list[float]], float] = scope["score"]
+    score: Callable[[Sequence[Any]], float] = scope["score"]
     return score
 
 
