@@ -98,10 +98,31 @@ def labels_of(
 
 
 class ScoredEvent(NamedTuple):
-    """What was said of an event: the model's probability, None without a model, and the risk score."""
+    """What was said of an event: the model's probability, None without a model, and the risk score.
+
+    `held` says whether the rules alone hold it up; None where that is not known.
+    """
 
     probability: float | None
     score: int
+    held: bool | None = None
+
+
+class CaughtAtLoad(NamedTuple):
+    """Frauds among the events that rules alone hold up, and among as many with the highest scores of both."""
+
+    held: int
+    frauds: int
+    alone: int
+    both: int
+
+    def line(self) -> str:
+        """Say it in one line."""
+        missed = max(self.frauds - self.alone, 1)
+        return (
+            f"; rules hold {self.held:,} with {self.alone} frauds, as many by both scores have {self.both}: "
+            f"{(self.both - self.alone) / missed:.0%} of what rules miss"
+        )
 
 
 class StreamFigures(NamedTuple):
@@ -113,6 +134,7 @@ class StreamFigures(NamedTuple):
     score: float
     calibration_error: float
     without: int
+    load: CaughtAtLoad | None = None
 
     def line(self) -> str:
         """Say it in one line."""
@@ -120,7 +142,7 @@ class StreamFigures(NamedTuple):
             f"{self.events:,} events, {self.frauds} frauds: average precision {self.probability:.3f} of the "
             f"probability, {self.score:.3f} of the score; calibration error {self.calibration_error:.4f}; "
             f"{self.without:,} before the first model"
-        )
+        ) + (self.load.line() if self.load is not None else "")
 
 
 def measure(
@@ -141,4 +163,15 @@ def measure(
         average_precision(fraud, points, weight),
         sum(one["events"] * abs(one["predicted"] - one["true"]) for one in bins) / len(places),
         sum(scored[place].probability is None for place in places),
+        _caught([(events[place].fraud, scored[place]) for place in places]),
+    )
+
+
+def _caught(known: Sequence[tuple[bool, ScoredEvent]]) -> CaughtAtLoad | None:
+    if any(one.held is None for _, one in known):
+        return None
+    held = [fraud for fraud, one in known if one.held]
+    highest = sorted(known, key=lambda pair: (-pair[1].score, -(pair[1].probability or 0.0)))[: len(held)]
+    return CaughtAtLoad(
+        len(held), sum(fraud for fraud, _ in known), sum(held), sum(fraud for fraud, _ in highest)
     )

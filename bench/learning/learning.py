@@ -1,7 +1,9 @@
 """How well the model that a tenant gets from its labels scores a stream, and what training takes.
 
     python bench learning offline [--data FILE] [--last 28] [--seeds 3] [--missing .5] [--wrong .01]
-    python bench learning http    the same through a service: events with `occurredAt`, labels by feedback
+    python bench learning http [--seeds 3] [--minutes 15]
+                                  the same through a service: events with `occurredAt`, labels by feedback; it
+                                  waits for trainings, and ends after so many minutes a seed
     python bench learning cost    what features and trees add to a decision
     python bench learning rows [--rows 1000000]   a training from so many decisions, its time and its memory
     python bench learning alerts [--customers 3000] [--days 120] [--cases 6]
@@ -20,7 +22,7 @@ import time
 from pathlib import Path
 
 from bench.learning.alert_order import measure_alerts
-from bench.learning.http_stream import run_http
+from bench.learning.http_stream import StreamOrder, run_http
 from bench.learning.labelled_stream import (
     LabelledEvent,
     generated,
@@ -65,11 +67,14 @@ def http(options: argparse.Namespace) -> None:
     """Print what a service says of the stream."""
     events = events_of(options)
     labels = labels_of(events, options.delay, options.missing, options.wrong, options.seed)
-    with tempfile.TemporaryDirectory() as folder:
-        began_s = time.monotonic()
-        scored = run_http(Path(folder), events, labels, options.pause)
-        took_s = time.monotonic() - began_s
-        print(f"{measure(events, scored, options.last).line()}; streamed in {took_s:.0f} s")
+    for seed in range(1, options.seeds + 1):
+        with tempfile.TemporaryDirectory() as folder:
+            began_s = time.monotonic()
+            order = StreamOrder(seed, options.pause, 60 * options.minutes)
+            scored = run_http(Path(folder) / "service", events, labels, order)
+            figures = measure(events[: len(scored)], scored, options.last)
+            took_s = time.monotonic() - began_s
+            print(f"seed {seed}: {figures.line()}; streamed in {took_s:.0f} s", flush=True)
 
 
 def main() -> None:
@@ -88,6 +93,7 @@ def main() -> None:
     parser.add_argument("--customers", type=int, default=600)
     parser.add_argument("--days", type=int, default=70)
     parser.add_argument("--pause", type=float, default=0, help="milliseconds between events over HTTP")
+    parser.add_argument("--minutes", type=float, default=15, help="after which a stream over HTTP is cut off")
     parser.add_argument("--cases", type=int, default=6, help="planted cases of each typology, for `alerts`")
     parser.add_argument("--rows", type=int, default=1_000_000)
     options = parser.parse_args()

@@ -12,7 +12,7 @@ import msgspec
 from bench.learning.labelled_stream import GivenLabel, LabelledEvent, ScoredEvent
 from vettance import clock
 from vettance.decisions.active_rulesets import RuleCache, consider
-from vettance.decisions.decision import DecisionRecordData, decide
+from vettance.decisions.decision import DecisionRecordData, Outcome, decide
 from vettance.decisions.evaluated_event import EvaluationInput, conclude
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.label_memory import record_label
@@ -132,7 +132,8 @@ class OfflineStream:
         score = self._active_score(record)
         self._rows.append(decided_row(name, event.at_ms, record))
         said = record.model
-        return ScoredEvent(None if said is None else said.probability, score)
+        held = record.outcome is not Outcome.ALLOW
+        return ScoredEvent(None if said is None else said.probability, score, held)
 
     def _active_score(self, record: DecisionRecordData) -> int:
         """Return the score as an active model makes it; reasons, which take longest, are left out."""

@@ -42,7 +42,7 @@ def measure_rows(count: int) -> None:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "vettance.learning.training_process", folder],
             input=order,
-            capture_output=True,
+            stdout=subprocess.PIPE,
             check=True,
         )
         took_s = time.monotonic() - began_s

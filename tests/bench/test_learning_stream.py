@@ -1,9 +1,11 @@
 """The learning benchmark: labels that are late, missing or wrong, what is measured, and a stream in small."""
 
 import itertools
+from pathlib import Path
 
 import pytest
 
+from bench.learning.http_stream import StreamOrder, run_http
 from bench.learning.labelled_stream import (
     LabelledEvent,
     ScoredEvent,
@@ -13,6 +15,7 @@ from bench.learning.labelled_stream import (
     moved_to,
 )
 from bench.learning.offline_stream import OfflineStream
+from vettance import clock
 from vettance.clock import DAY_MS
 
 EVENTS = [
@@ -62,3 +65,30 @@ def test_a_stream_is_decided_with_features_from_its_first_label_on() -> None:
     assert len(scored) == len(events)
     assert run.width > 20
     assert not run.trained  # So few frauds train no model.
+
+
+def test_what_is_caught_at_the_load_of_the_rules_is_counted_by_both_scores() -> None:
+    # The rules hold 20 events with 2 of 20 frauds; the model puts half of the frauds before all others.
+    last = EVENTS[-200:]
+    frauds = [place for place, one in enumerate(last) if one.fraud]
+    held = {*frauds[:2], *[place for place, one in enumerate(last) if not one.fraud][:18]}
+    scored = [
+        ScoredEvent(0.9 if place in frauds[10:] else 0.1, 80 if place in frauds[10:] else 10, place in held)
+        for place in range(200)
+    ]
+    load = measure(last, scored, 10).load
+    assert load is not None
+    assert load[:3] == (20, 20, 2)
+    assert load.both >= 10
+    assert measure(last, [one._replace(held=None) for one in scored], 10).load is None
+
+
+def test_a_stream_over_http_is_cut_off_and_says_how_far_it_came(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = moved_to(generated(customers=6, days=4, seed=3), clock.now_ms() - DAY_MS)
+    scored = run_http(tmp_path / "whole", events[:12], [], StreamOrder())
+    assert [one.probability for one in scored] == [None] * 12
+    assert not capsys.readouterr().err
+    assert len(run_http(tmp_path / "cut", events, [], StreamOrder(seed=2, seconds_max=0))) == 1
+    assert "cut off after 1 of" in capsys.readouterr().err

@@ -21,7 +21,11 @@ Facts = Callable[[str, bytes | None], Mapping[str, float]]
 
 
 async def train_alerts(
-    store: Store, tenant: str, champion: int | None, countries: Jurisdictions | None = None
+    store: Store,
+    tenant: str,
+    champion: int | None,
+    countries: Jurisdictions | None = None,
+    seed: int = 1,
 ) -> TrainedModel:
     """Train on the alerts that were closed. Raises `TooFewLabels`."""
     reader = AlertFacts(store, aml_schema(countries))
@@ -32,7 +36,7 @@ async def train_alerts(
         for alert in map(OrderedAlert._make, rows):
             table.take(alert, await reader.read(tenant, alert.record))
         after = rows[-1][0]
-    return train_on(table, champion)
+    return train_on(table, champion, seed)
 
 
 def train_on(table: AlertTable, champion: int | None, seed: int = 1) -> TrainedModel:

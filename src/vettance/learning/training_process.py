@@ -37,18 +37,20 @@ class TrainingOrder(msgspec.Struct, frozen=True):
     kind: str = EVENTS
 
 
-async def work(store: Store, order: TrainingOrder, countries: Jurisdictions | None = None) -> JSON:
+async def work(
+    store: Store, order: TrainingOrder, countries: Jurisdictions | None = None, seed: int = 1
+) -> JSON:
     """Train, and return the model with its card, or why there is none."""
     from vettance.learning.train import TooFewLabels, train
 
     if order.kind == ALERTS:
-        return await _work_on_alerts(store, order, countries)
+        return await _work_on_alerts(store, order, countries, seed)
     began_s = time.monotonic()
     features = read_feature_set(order.features)
     names = tuple(one.name for one in features.features)
     collector = await _collect(store, order.tenant, features.digest)
     try:
-        made = train(collector.rows(), names, order.champion)
+        made = train(collector.rows(), names, order.champion, seed)
     except TooFewLabels as few:
         return {"error": str(few)}
     text = write_trees(made.trees)
@@ -58,18 +60,21 @@ async def work(store: Store, order: TrainingOrder, countries: Jurisdictions | No
         "labelDelaySeconds": collector.delay_ms // 1000,
         "maturitySeconds": collector.maturity_ms // 1000,
         "promoted": made.is_better,
+        "seed": seed,
         "seconds": round(time.monotonic() - began_s, 2),
     }
     return {"body": text, "digest": text_digest(text), "card": card, "isBetter": made.is_better}
 
 
-async def _work_on_alerts(store: Store, order: TrainingOrder, countries: Jurisdictions | None) -> JSON:
+async def _work_on_alerts(
+    store: Store, order: TrainingOrder, countries: Jurisdictions | None, seed: int
+) -> JSON:
     from vettance.learning.train import TooFewLabels
     from vettance.learning.train_alerts import train_alerts
 
     began_s = time.monotonic()
     try:
-        made = await train_alerts(store, order.tenant, order.champion, countries)
+        made = await train_alerts(store, order.tenant, order.champion, countries, seed)
     except TooFewLabels as few:
         return {"error": str(few)}
     text = write_trees(made.trees)
@@ -112,7 +117,7 @@ async def main(data: str) -> None:
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=TrainingOrder)
     async with open_store(data) as (store, settings):
         try:
-            said = await work(store, order, settings.jurisdictions)
+            said = await work(store, order, settings.jurisdictions, settings.training_seed)
         except Exception as error:
             said = {"error": f"The training could not be done ({type(error).__name__})."}
             raise

@@ -55,6 +55,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     geoip_asn: Path | None = None
     keep: Policy = Policy()
     log_level: str = "info"
+    training_seed: int = 1
     redis: str | None = None
     metrics: tuple[str, int] | None = None
     traces: str | None = None
@@ -199,6 +200,13 @@ SETTINGS = (
         "each takes 25 to 90 MB beside what all share, by how many names it has met. With 0, threads of the "
         "answering process search, and slow down its other answers.",
     ),
+    SettingRow(
+        "VETTANCE_TRAINING_SEED",
+        "1 to 1000000",
+        "1",
+        "The seed by which models are trained. The same log and seed give the same model; another seed shows "
+        "how much of a figure is chance.",
+    ),
     *AML_ROWS,
 )
 
@@ -241,6 +249,7 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
         unsafe_webhooks=unsafe == "1",
         name_servers=_name_servers(environ),
         searchers=_read_searchers(environ),
+        training_seed=_read_count(environ, "VETTANCE_TRAINING_SEED", 1, 1_000_000),
         jurisdictions=_jurisdictions(environ),
     )
 
