@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from vettance.redis_link.redis_connection import RedisConnection
+from vettance.deployment.shared import count_in
 from vettance.velocity.port import Observation, Plan, VelocityAnswer
-from vettance.velocity.redis.redis_velocity import RedisVelocity
 
 SECRET = b"a secret of tests".ljust(32, b".")
 Result = TypeVar("Result")
@@ -74,22 +73,21 @@ class PrivateRedis:
             caller.sendall(f"{' '.join(words)}\r\n".encode())
             assert caller.recv(64) == b"+OK\r\n"
 
+    def empty(self) -> None:
+        """Forget everything."""
+        self.command("FLUSHALL")
+
     def close(self) -> None:
         self.stop()
         self._folder.cleanup()
 
 
 class Shared:
-    """A `RedisVelocity` for tests that do not await, beside the memory engine."""
+    """A memory in Redis, or in a cluster, for tests that do not await, beside the memory engine."""
 
     def __init__(self, url: str) -> None:
         self.loop = asyncio.new_event_loop()
-        self.line = RedisConnection(url, PATIENCE_S)
-        self.velocity = RedisVelocity(self.line, SECRET)
-
-    def emptied(self) -> "Shared":
-        self.wait(self.line.call(b"FLUSHALL"))
-        return self
+        self.line, self.velocity = count_in(url, SECRET, PATIENCE_S)
 
     def wait(self, work: Awaitable[Result]) -> Result:
         async def bound() -> Result:

@@ -29,6 +29,12 @@ REFUSED = {
         "redis://user:canary@h:canary/0",
         "redis://user:canary℀@h/0",
         "unix://",
+        "redis+cluster://",
+        "redis+cluster://h:1,:2",
+        "redis+cluster://user:canary@h:1,g:canary",
+        "redis+cluster://h:1/2",
+        "redis+cluster://h:1?parts=0",
+        "redis+cluster://h:1?parts=canary",
     ),
     DATABASE: (
         "mysql://h/x",
@@ -58,6 +64,8 @@ TAKEN = {
         "rediss://user:pass%2F%40@[::1]:6380/15?ssl_cert_reqs=none",
         "redis://:pass@h:1",
         "unix:///run/redis.sock?db=3",
+        "redis+cluster://h",
+        "rediss+cluster://user:pass%2F%40@[::1]:6380,h:1/0?parts=12&ssl_cert_reqs=none",
     ),
     DATABASE: (
         "postgresql://vettance@db.internal/vettance",

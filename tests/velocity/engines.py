@@ -3,16 +3,21 @@
 import atexit
 from functools import cache
 
+from tests.redis_link.redis_cluster import PrivateCluster
 from tests.redis_link.redis_server import PrivateRedis, Shared
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.velocity.port import Observation, VelocityAnswer
 
-ENGINES = ("memory", "redis")
+ENGINES = ("memory", "redis", "cluster")
 
 
 def make_velocity(engine: str) -> MemoryVelocity | Shared:
-    """Return an engine without any memory; the tests share one server."""
-    return MemoryVelocity() if engine == "memory" else _shared().emptied()
+    """Return an engine without any memory; the tests share one server, and one cluster."""
+    if engine == "memory":
+        return MemoryVelocity()
+    server = private_redis() if engine == "redis" else _private_cluster()
+    server.empty()
+    return _shared(server.url)
 
 
 def observe_all(
@@ -34,7 +39,14 @@ def private_redis() -> PrivateRedis:
 
 
 @cache
-def _shared() -> Shared:
-    shared = Shared(private_redis().url)
+def _private_cluster() -> PrivateCluster:
+    cluster = PrivateCluster()
+    atexit.register(cluster.close)
+    return cluster
+
+
+@cache
+def _shared(url: str) -> Shared:
+    shared = Shared(url)
     atexit.register(shared.close)
     return shared

@@ -18,15 +18,14 @@ from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.evaluated_event import EvaluatedEvent
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.shared_velocity import SharedMemory
+from vettance.deployment.shared import count_in
 from vettance.errors import Unavailable
 from vettance.events.event import EventSource, read_taken_event
 from vettance.ids import IdSource
 from vettance.limits.redis_limits import SharedLimits
-from vettance.redis_link.redis_connection import RedisConnection
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.redis.redis_velocity import RedisVelocity
 from vettance.websdk.session_sync import SessionSync
 from vettance.wire.payload import encode
 
@@ -82,8 +81,7 @@ class Process:
 
     def __init__(self, store: FailingStore, url: str) -> None:
         self.store = store
-        self.line = RedisConnection(url, PATIENCE_S)
-        self.velocity = RedisVelocity(self.line, SECRET)
+        self.line, self.velocity = count_in(url, SECRET, PATIENCE_S)
         schema = fraud_schema()
         cache = RuleCache(lambda text: compile_document(text, schema))
         self.memory = SharedMemory(store, self.velocity, cache)

@@ -67,7 +67,7 @@ def span_s(aggregate):
 
 @pytest.mark.parametrize("pace_ms", [300, 4000, 60_000])
 @pytest.mark.parametrize("late_ms", [0, 20_000])
-@pytest.mark.parametrize(("engine", "seed"), [("memory", 0), ("memory", 1), ("redis", 2)])
+@pytest.mark.parametrize(("engine", "seed"), [("memory", 0), ("memory", 1), ("redis", 2), ("cluster", 3)])
 def test_beyond_the_raw_entries_a_window_is_off_by_one_sub_bucket_at_most(pace_ms, late_ms, engine, seed):
     draw = random.Random(seed)
     velocity, oracle = make_velocity(engine), Oracle(PLAN)

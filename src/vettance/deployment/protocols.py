@@ -21,6 +21,7 @@ from vettance.velocity.port import WorkClaims
 if TYPE_CHECKING:
     from vettance.db.membership import Membership
     from vettance.limits.redis_limits import SharedLimits
+    from vettance.velocity.redis.cluster_velocity import ClusterVelocity
     from vettance.velocity.redis.redis_velocity import RedisVelocity
 
 #: Says why this process must not answer; None when it may.
@@ -70,7 +71,7 @@ class Counters(Protocol):
         """What knows which process is at work on a request; None where there is only one."""
 
     @property
-    def shared_velocity(self) -> "RedisVelocity | None":
+    def shared_velocity(self) -> "RedisVelocity | ClusterVelocity | None":
         """The memory of events that processes share; None where each has its own."""
 
     @property

@@ -18,16 +18,20 @@ from vettance.deployment.protocols import Fault
 from vettance.limits.quota_usage import SharedQuotaUsage
 from vettance.redis_link.down import StateDown
 from vettance.settings.settings import SettingsError
+from vettance.settings.urls import is_cluster
 from vettance.telemetry.meters import Meters
 from vettance.telemetry.outages import Outage
 
 if TYPE_CHECKING:
     from vettance.db.membership import Membership
     from vettance.limits.redis_limits import SharedLimits
+    from vettance.redis_link.redis_connection import RedisLine
+    from vettance.velocity.redis.cluster_velocity import ClusterVelocity
+    from vettance.velocity.redis.redis_velocity import RedisVelocity
 
 #: The pause between two tries of a child of a server to reach a database that is down.
 _CHILD_PAUSE_S: Final = 0.5
-_READY_KEY: Final = b"vettance:ready"
+_READY_KEY: Final = "vettance:ready"
 
 
 class DatabaseStores:
@@ -92,8 +96,24 @@ class DatabaseStores:
         await leader.keep_duty(self._url, work)
 
 
+def count_in(
+    url: str, secret: bytes, patience_s: float | None = None
+) -> tuple["RedisLine", "RedisVelocity | ClusterVelocity"]:
+    """Return the line to a Redis, or to a cluster, and the memory of events there. Raises `ValueError`."""
+    from vettance.redis_link.cluster_connection import ClusterConnection
+    from vettance.redis_link.redis_connection import PATIENCE_S, RedisConnection
+    from vettance.velocity.redis.cluster_velocity import ClusterVelocity
+    from vettance.velocity.redis.redis_velocity import RedisVelocity
+
+    if not is_cluster(url):
+        line = RedisConnection(url, patience_s or PATIENCE_S)
+        return line, RedisVelocity(line, secret)
+    cluster = ClusterConnection(url, patience_s or PATIENCE_S)
+    return cluster, ClusterVelocity(cluster, secret)
+
+
 class RedisCounters:
-    """Implements `Counters` in Redis. The connection is opened when it is first needed.
+    """Implements `Counters` in Redis, or in a cluster. Connections are opened when they are first needed.
 
     Raises `SettingsError` for a URL that cannot be used.
     """
@@ -101,15 +121,12 @@ class RedisCounters:
     def __init__(self, url: str, secret: bytes) -> None:
         from vettance.limits.redis_limits import SharedLimits
         from vettance.redis_link.redis_claims import SharedClaims
-        from vettance.redis_link.redis_connection import RedisConnection
-        from vettance.velocity.redis.redis_velocity import RedisVelocity
 
         try:
-            self._connection = RedisConnection(url)
+            self._connection, self.shared_velocity = count_in(url, secret)
         except ValueError as error:
             raise SettingsError(f"VETTANCE_REDIS_URL cannot be used: {error}") from None
         self.claims = SharedClaims(self._connection, secret)
-        self.shared_velocity = RedisVelocity(self._connection, secret)
         self.marks = SharedLimits(self._connection)
 
     def limits(self) -> "SharedLimits":
@@ -124,7 +141,8 @@ class RedisCounters:
         """Say why Redis cannot serve; None when it can."""
         try:
             # One that is full, or follows another, answers but takes nothing.
-            await self._connection.call(b"SET", _READY_KEY, b"1", b"PX", b"1000")
+            for key in self._connection.spread(_READY_KEY):
+                await self._connection.call(b"SET", key, b"1", b"PX", b"1000")
         except StateDown:
             return "cannot be reached, or refuses"  # `vettance doctor` says which.
         return None

@@ -7,7 +7,7 @@ from typing import Any, Final
 from vettance.clock import DAY_MS
 from vettance.limits.quota import QUOTA_WINDOW_S
 from vettance.limits.verdict import Charge, Verdict
-from vettance.redis_link.redis_connection import LuaScript, RedisConnection
+from vettance.redis_link.redis_connection import LuaScript, RedisLine
 
 PREFIX: Final = "vettance"
 
@@ -25,7 +25,7 @@ class SharedLimits:
     The clock is that of the Redis server, so that processes whose clocks differ count alike.
     """
 
-    def __init__(self, line: RedisConnection) -> None:
+    def __init__(self, line: RedisLine) -> None:
         self._line = line
         #: By tenant: how often `announce` was called anywhere, as the newest charge told it.
         self.marks: dict[str, int] = {}

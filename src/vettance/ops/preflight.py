@@ -5,6 +5,7 @@ import asyncio
 from vettance.decisions.network import FileUnreadable, open_records
 from vettance.ops.metrics_server import try_address
 from vettance.settings.settings import Settings, SettingsError
+from vettance.settings.urls import is_cluster
 
 
 def probe_addresses(settings: Settings) -> None:
@@ -41,12 +42,16 @@ def probe_redis(settings: Settings) -> None:
     """Check that a Redis which answers can serve; wait for one that does not. Raises `SettingsError`."""
     if settings.redis is None:
         return
+    from vettance.redis_link.cluster_connection import try_cluster
     from vettance.redis_link.redis_connection import (  # redis-py is loaded only for those who ask for it.
         Unfit,
         try_line,
     )
 
     try:
-        asyncio.run(try_line(settings.redis))
+        if is_cluster(settings.redis):
+            asyncio.run(try_cluster(settings.redis))
+        else:
+            asyncio.run(try_line(settings.redis))
     except Unfit as unfit:
         raise SettingsError(f"VETTANCE_REDIS_URL: {unfit}. {unfit.mend}") from None

@@ -4,7 +4,7 @@ import hashlib
 import secrets
 from typing import Final
 
-from vettance.redis_link.redis_connection import LuaScript, RedisConnection
+from vettance.redis_link.redis_connection import LuaScript, RedisLine
 
 PREFIX: Final = "vettance"
 #: How long a claim lasts that nobody gives up: longer than a request takes, and no longer than its caller
@@ -19,7 +19,7 @@ _NAME_BYTES: Final = 16  # As many as a key: names of different requests never m
 class SharedClaims:
     """Implements `port.Claims` for all processes with the same secret on one server."""
 
-    def __init__(self, line: RedisConnection, secret: bytes) -> None:
+    def __init__(self, line: RedisLine, secret: bytes) -> None:
         self._line = line
         self._secret = secret
 

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
 from redis.asyncio.connection import AbstractConnection, ConnectionPool
 from redis.exceptions import ClusterDownError, NoScriptError, ReadOnlyError, RedisError, ResponseError
@@ -30,10 +30,6 @@ _NUMBER_MEND: Final = "End the URL with a number below its setting `databases`, 
 _TELL_S: Final = 60.0
 _CODES_MAX: Final = 32
 _CODE: Final = re.compile(r"[A-Z]{2,20}\b")
-
-# What a server says that serves no longer: another one may answer at the same address by now. The second is
-# MASTERDOWN too.
-_DEMOTED: Final = (ReadOnlyError, ClusterDownError)
 
 _log = logger()
 
@@ -66,8 +62,31 @@ def pack(parts: Iterable[bytes]) -> bytes:
     return b"*%d\r\n" % len(sent) + b"".join(sent)
 
 
+class RedisLine(Protocol):
+    """What leads to the server of a key: one connection, or those to a cluster."""
+
+    def at(self, key: bytes) -> "RedisConnection":
+        """Return the connection to the server that a key is on. Raises `StateDown`."""
+
+    def spread(self, name: str) -> list[bytes]:
+        """Return keys of a name that are on as many servers as the keys of a tenant."""
+
+    async def call(self, *parts: bytes) -> Any:
+        """Send one command. Raises as `RedisConnection.call`."""
+
+    async def run(self, script: LuaScript, keys: Sequence[bytes], args: Sequence[bytes]) -> Any:
+        """Run a script whose keys are on one server."""
+
+    async def close(self) -> None:
+        """Let go of what is connected; calls that wait fail."""
+
+
 class RedisConnection:
     """A pipelined connection, opened at the first call and again after it broke."""
+
+    #: What a server says that serves no longer: another one may answer at the same address by now. The second
+    #: is MASTERDOWN too.
+    _ending: ClassVar[tuple[type[RedisError], ...]] = (ReadOnlyError, ClusterDownError)
 
     def __init__(self, url: str, patience_s: float = PATIENCE_S) -> None:
         """Name the server by a URL such as `redis://host:port/number`. Raises `ValueError` for another."""
@@ -82,12 +101,27 @@ class RedisConnection:
         self._reader: asyncio.Task[None] | None = None
         self._watch: asyncio.TimerHandle | None = None
         self._answered_s = 0.0
+        #: When the connection that there is was opened.
+        self.opened_s = 0.0
         self._is_overdue = False
         self._breaking: asyncio.Task[None] | None = None
         self._is_closed = False
         self._server_id: bytes | None = None
         self._told: dict[str, float] = {}
         self._outage = Outage("redis")
+
+    def at(self, _key: bytes) -> "RedisConnection":
+        """Return this connection: every key is on its server."""
+        return self
+
+    def spread(self, name: str) -> list[bytes]:
+        """Return a key of a name: there is one server."""
+        return [name.encode()]
+
+    @property
+    def known_server(self) -> bytes | None:
+        """What `server` returns, while there is a connection."""
+        return self._server_id if self._connection is not None else None
 
     async def server(self) -> bytes:
         """Return what tells this run of the server from every other: 8 bytes. Raises `StateDown`."""
@@ -102,13 +136,24 @@ class RedisConnection:
         Raises `StateDown` when there is none (then the command may or may not have been carried out) or Redis
         refuses, whatever the reason, and `NoScriptError` when it does not know a script.
         """
+        return await self.answer(self.post(*parts), parts[0])
+
+    def post(self, *parts: bytes) -> asyncio.Future[Any]:
+        """Send one command with those of this turn of the loop; `answer` is to be awaited with the result.
+
+        Raises `StateDown` when nothing can be sent.
+        """
         if self._is_closed or len(self._waiting) + len(self._under_way) >= WAITING_MAX:
             raise StateDown("the line to Redis is closed or overfull")
-        answer = asyncio.get_running_loop().create_future()
-        self._waiting.append((time.monotonic(), pack(parts), answer))
+        posted = asyncio.get_running_loop().create_future()
+        self._waiting.append((time.monotonic(), pack(parts), posted))
         self._start()
+        return posted
+
+    async def answer(self, posted: asyncio.Future[Any], command: bytes) -> Any:
+        """Return the answer to a command that was posted. Raises as `call` does."""
         try:
-            found = await answer
+            found = await posted
         except StateDown as error:
             if not self._is_closed:
                 self._outage.down(str(error))
@@ -117,7 +162,7 @@ class RedisConnection:
         if isinstance(found, NoScriptError):
             raise found
         if isinstance(found, ResponseError):
-            raise StateDown(self._tell(found, parts[0]))
+            raise self._refusal(found, command)
         return found
 
     async def run(self, script: LuaScript, keys: Sequence[bytes], args: Sequence[bytes]) -> Any:
@@ -132,6 +177,9 @@ class RedisConnection:
         """Let go of the connection; calls that wait fail."""
         self._is_closed = True
         await self._break("the line was closed")
+
+    def _refusal(self, refusal: ResponseError, command: bytes) -> StateDown:
+        return StateDown(self._tell(refusal, command))
 
     def _tell(self, refusal: ResponseError, command: bytes) -> str:
         """Say by its code word what Redis refuses; the rest may hold values. Logged once in a while."""
@@ -179,7 +227,7 @@ class RedisConnection:
         self._server_id = server_id
         self._connection = connection
         self._reader = asyncio.create_task(self._read(connection))
-        self._answered_s = time.monotonic()
+        self._answered_s = self.opened_s = time.monotonic()
         return connection
 
     async def _read(self, connection: AbstractConnection) -> None:
@@ -196,7 +244,7 @@ class RedisConnection:
                 self._answered_s = time.monotonic()
                 if not answer.done():
                     answer.set_result(found)
-                if isinstance(found, _DEMOTED):
+                if isinstance(found, self._ending):
                     raise found
         except Exception as error:  # noqa: BLE001  Whatever it is, those who wait learn of it at once.
             if connection is self._connection:

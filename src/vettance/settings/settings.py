@@ -96,10 +96,10 @@ SETTINGS = (
     ),
     SettingRow(
         "VETTANCE_REDIS_URL",
-        "a URL such as redis://127.0.0.1:6379/0",
+        "a URL such as redis://127.0.0.1:6379/0 or redis+cluster://one:6379,two:6379",
         "none",
-        "The Redis (7.0 or newer) in which several processes share the memory between events, throttle and "
-        "quota (docs/redis.md); without it each process counts alone.",
+        "The Redis (7.0 or newer), or Redis Cluster, in which several processes share the memory between "
+        "events, throttle and quota (docs/redis.md); without it each process counts alone.",
     ),
     SettingRow("VETTANCE_GEOIP_COUNTRY", "a MaxMind-format file", "none", "The country of an IP, for rules."),
     SettingRow(

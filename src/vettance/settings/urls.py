@@ -7,13 +7,19 @@ that go on from the name of the setting. They repeat nothing of the URL, which m
 import re
 import urllib.parse
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, NamedTuple
 
 from vettance.wire.numbers import read_whole
 
 _PORT_MAX: Final = 65535
 #: A path that is no number would be taken for database 0. Redis counts them in 32 bits.
 _REDIS_NUMBER_MAX: Final = 2**31 - 1
+_REDIS_PORT: Final = 6379
+#: What names a cluster, and what each of its nodes is named by.
+_CLUSTERS: Final = {"redis+cluster": "redis", "rediss+cluster": "rediss"}
+#: Parts of a tenant's keys where the URL does not say: they fall evenly on 2, 3 or 6 shards.
+_PARTS: Final = 6
+_PARTS_MAX: Final = 64
 #: An address with a port, that of IPv6 in brackets.
 _NAME_SERVER: Final = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+))(?::([0-9]{1,5}))?", re.ASCII)
 _ESCAPES: Final = "in user and password write / as %2F, ? as %3F, # as %23 and @ as %40"
@@ -65,8 +71,11 @@ def host_of(url: str) -> str:
 def read_redis_url(text: str) -> str:
     """Read the URL of a Redis: its host, or the path of its socket, and the number of a database."""
     parts = _parts(text)
+    if is_cluster(text):
+        read_cluster_url(text)
+        return text
     if parts.scheme not in ("redis", "rediss", "unix"):
-        raise ValueError("must be a URL that begins with redis://, rediss:// or unix://")
+        raise ValueError("must be a URL that begins with redis://, rediss://, redis+cluster:// or unix://")
     number = dict(urllib.parse.parse_qsl(parts.query)).get("db", "")
     if parts.scheme == "unix":
         if not parts.path.strip("/"):
@@ -80,6 +89,45 @@ def read_redis_url(text: str) -> str:
     if number.strip("/") and read_whole(number.removeprefix("/"), 0, _REDIS_NUMBER_MAX) is None:
         raise ValueError(f"must end with the number of a database, as in /0 ({_ESCAPES})")
     return text
+
+
+class ClusterAddress(NamedTuple):
+    """What the URL of a Redis Cluster says."""
+
+    seeds: tuple[tuple[str, int], ...]  # nodes that are asked for the others
+    before: str  # of the URL of any node: what is in front of its host
+    behind: str  # and behind its port
+    parts: int  # over how many parts the keys of one tenant are spread
+
+    def url(self, host: str, port: int) -> str:
+        """Return the URL of one node."""
+        named = f"[{host}]" if ":" in host else host
+        return f"{self.before}{named}:{port}{self.behind}"
+
+
+def is_cluster(redis_url: str) -> bool:
+    """Tell whether a URL names a cluster."""
+    return redis_url.partition("://")[0] in _CLUSTERS
+
+
+def read_cluster_url(text: str) -> ClusterAddress:
+    """Read the URL of a Redis Cluster, `redis+cluster://user:password@host:port,host:port?parts=6`."""
+    split = _parts(text)
+    login, at, named = split.netloc.rpartition("@")
+    hosts = named.split(",")
+    _check_ports([_port_of(host) for host in hosts])
+    nodes = [urllib.parse.urlsplit(f"//{host}") for host in hosts]
+    if not all(node.hostname for node in nodes):
+        raise ValueError("must name hosts, as in redis+cluster://redis-1:6379,redis-2:6379")
+    if split.path.strip("/") not in ("", "0"):
+        raise ValueError("must not end with the number of a database: a cluster has one")
+    options = dict(urllib.parse.parse_qsl(split.query))
+    parts = read_whole(options.pop("parts", str(_PARTS)), 1, _PARTS_MAX)
+    if parts is None:
+        raise ValueError(f"must say from 1 to {_PARTS_MAX} parts, as in ?parts={_PARTS}")
+    seeds = tuple((node.hostname or "", node.port or _REDIS_PORT) for node in nodes)
+    behind = f"/0?{urllib.parse.urlencode(options)}" if options else "/0"
+    return ClusterAddress(seeds, f"{_CLUSTERS[split.scheme]}://{login}{at}", behind, parts)
 
 
 def read_collector_url(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from vettance import clock
 from vettance.db.engine import StoreDown
 from vettance.ops.doctor.check import DoctorContext, DoctorFinding, fault, ok, warning
+from vettance.settings.urls import is_cluster
 
 POSTGRES_MIN: Final = 150_000
 REDIS_MIN: Final = 7
@@ -87,6 +88,28 @@ def check_redis(patient: DoctorContext) -> Iterator[DoctorFinding]:
     url = patient.environ.get("VETTANCE_REDIS_URL")
     if not url:
         return
+    from vettance.redis_link.cluster_connection import try_cluster
+    from vettance.redis_link.redis_connection import Unfit
+
+    if not is_cluster(url):
+        yield from _check_server(url)
+        return
+    try:
+        masters = asyncio.run(try_cluster(url))
+    except Unfit as unfit:
+        yield fault(_REDIS, str(unfit), unfit.mend)
+        return
+    if not masters:
+        mend = (
+            "See that its nodes run, that `redis-cli --cluster check` finds no fault, and what the URL names."
+        )
+        yield fault(_REDIS, "no node of the cluster says who serves its slots", mend)
+    for master in masters:
+        yield from _check_server(master)
+
+
+def _check_server(url: str) -> Iterator[DoctorFinding]:
+    """Ask one server."""
     import redis
 
     from vettance.redis_link.redis_connection import Unfit, try_line

@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 from vettance.velocity.aggregates import Questions, Summary, WindowTotals, questions_of
 from vettance.velocity.answer_codegen import Scan, summarize_of
-from vettance.velocity.plan_layout import SERIES_BITS
-from vettance.velocity.port import Value
+from vettance.velocity.plan_layout import LATE_MS_MIN, SERIES_BITS, Group, PlanLayout
+from vettance.velocity.port import EVERYTHING, Value, VelocityAnswer
 from vettance.velocity.redis.redis_layout import PlacedGroup, PlacedLane
 from vettance.velocity.redis.script_constants import WINDOW
 
@@ -18,6 +18,7 @@ _LANE: Final = struct.Struct("<Bddd8sI")
 _NUMBER: Final = struct.Struct("<d")
 _ORDINARY: Final = 0
 
+_DEGRADED: Final = 1
 Word = int | float
 
 
@@ -41,6 +42,50 @@ def read_reply(reply: bytes) -> ScriptReply:
         parts.append((kind, reply[place : place + size]))
         place += size
     return ScriptReply(flags, high_ms, reach_ms, int(at_ms), parts)
+
+
+def answer_event(
+    layout: PlanLayout,
+    placed: Sequence[PlacedGroup],
+    replies: Sequence[tuple[ScriptReply, Sequence[PlacedGroup]]],
+    words: Sequence[Word | None],
+) -> VelocityAnswer:
+    """Return the answer from replies, each with the groups that were asked for it; `placed`: all of them."""
+    answers = list(layout.defaults)
+    flags = inexact = 0
+    present = set()
+    for reply, groups in replies:
+        at_ms = reply.at_ms
+        flags |= reply.flags
+        # Beyond its longest window a series is kept for LATE_MS_MIN at least.
+        is_behind = at_ms < max(reply.high_ms, reply.reach_ms) - LATE_MS_MIN
+        for group, (kind, part) in zip(groups, reply.parts, strict=True):
+            present.add(group.group.key)
+            inexact |= answer_group(group, kind, part, at_ms, words, answers)
+            if is_behind:
+                inexact |= _beyond(group.group, at_ms, reply)
+    for group in placed:
+        if group.group.key not in present:
+            for index, _ in group.group.aggregates:
+                answers[index] = None
+    if None in words:
+        for word, slot in zip(words, layout.slots, strict=True):
+            if word is None:
+                for index in slot.asked:
+                    answers[index] = None
+    if flags & _DEGRADED:
+        inexact = EVERYTHING
+    return VelocityAnswer(tuple(answers), inexact)
+
+
+def _beyond(group: Group, at_ms: int, reply: ScriptReply) -> int:
+    """Return the bits of the aggregates whose window, for a late event, reaches what may be forgotten."""
+    inexact = 0
+    forgotten_ms = max(reply.high_ms, reply.reach_ms) - group.kept_ms
+    for index, span_ms in group.aggregates:
+        if at_ms - span_ms < forgotten_ms:
+            inexact |= 1 << index
+    return inexact
 
 
 def answer_group(

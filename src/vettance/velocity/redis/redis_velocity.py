@@ -1,16 +1,17 @@
 """The Redis engine of the velocity port: one memory for any number of processes, asked by one script call."""
 
 import secrets
+from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from vettance.redis_link.down import StateDown
 from vettance.redis_link.redis_claims import LEASE
-from vettance.redis_link.redis_connection import LuaScript, RedisConnection
+from vettance.redis_link.redis_connection import LuaScript, RedisLine
 from vettance.velocity.fingerprint import fingerprinter
 from vettance.velocity.memory.plan_codegen import Read, write
-from vettance.velocity.plan_layout import LATE_MS_MIN, MOMENT_MAX, Group, PlanLayout
-from vettance.velocity.port import EVERYTHING, Condition, Observation, Plan, Unready, Value, VelocityAnswer
-from vettance.velocity.redis.redis_answers import ScriptReply, answer_group, read_reply
+from vettance.velocity.plan_layout import MOMENT_MAX, PlanLayout
+from vettance.velocity.port import Condition, Observation, Plan, Unready, Value, VelocityAnswer
+from vettance.velocity.redis.redis_answers import answer_event, read_reply
 from vettance.velocity.redis.redis_layout import (
     PlacedGroup,
     key_and_entry,
@@ -23,9 +24,10 @@ from vettance.velocity.redis.script_constants import CONSTANTS, MEMORY
 PREFIX: Final = b"vettance"
 
 _OBSERVE_FILES: Final = ("observe.lua", "window_totals.lua", "busy_key.lua", "answer_groups.lua")
-_OBSERVE: Final = LuaScript(__package__, *_OBSERVE_FILES, constants=CONSTANTS)
+OBSERVE: Final = LuaScript(__package__, *_OBSERVE_FILES, constants=CONSTANTS)
 _EXCHANGE: Final = LuaScript(__package__, "exchange.lua", constants=CONSTANTS)
-_SETTLE: Final = LuaScript(__package__, "settle.lua", constants=CONSTANTS)
+HANDOVER: Final = LuaScript(__package__, "handover.lua", constants=CONSTANTS)
+SETTLE: Final = LuaScript(__package__, "settle.lua", constants=CONSTANTS)
 _GENERATION: Final = CONSTANTS["GENERATION_END"]  # hexadecimal digits
 _DEGRADED: Final = 1
 _TEXTS_MAX: Final = 4096
@@ -33,10 +35,10 @@ _PLANS_MAX: Final = 256
 _SETTLED_AT_ONCE: Final = 500  # Lua hands on some thousand arguments at most.
 _MASKS_MAX: Final = 1024  # Events of one rule set seldom show more than a few dozen.
 _SWEEP_KEYS: Final = 500  # looked at in one go; other calls get their turn between
-_UNREADY: Final = {b"L": "lost", b"S": "stale", b"P": "paused"}
+UNREADY: Final = {b"L": "lost", b"S": "stale", b"P": "paused"}
 
 
-class _Placed(NamedTuple):
+class PlacedPlan(NamedTuple):
     """A plan, ready to be asked of Redis."""
 
     plan: Plan
@@ -58,12 +60,12 @@ class RedisVelocity:
     lease, and then adopted. The token is its generation, so no process can fill the memory of another.
     """
 
-    def __init__(self, line: RedisConnection, secret: bytes, space: str = "v") -> None:
+    def __init__(self, line: RedisLine, secret: bytes, space: str = "v") -> None:
         """Share what every engine on this server with the same secret and `space` remembers."""
         self._line = line
         self._space = space.encode()
         self._plans: dict[bytes, Plan] = {}  # by key of a memory
-        self._placed: dict[int, _Placed] = {}
+        self._placed: dict[int, PlacedPlan] = {}
         self._settled: dict[str, list[bytes]] = {}
         self._known: dict[Value, int] = {}
         self._plain = fingerprinter(shared_modulus(secret))
@@ -74,21 +76,24 @@ class RedisVelocity:
         Answers whose windows may reach what lies before `lacking_before_ms` are inexact.
         Raises `ValueError` when the plan asks what cannot be answered, `StateDown`.
         """
-        names = self._names(tenant)
+        names = self.names(tenant)
         self._plans[names[0]] = plan
-        meta = self._empty(plan, await self._line.server(), 0, _generation(tenant), lacking_before_ms)
-        await self._line.run(_EXCHANGE, names, (meta, b""))
+        line = self._line.at(names[0])
+        meta = self._empty(plan, await line.server(), 0, generation_of(tenant), lacking_before_ms)
+        await line.run(_EXCHANGE, names, (meta, b""))
 
     async def found(self, tenant: str, plan: Plan) -> None:
         """Give a tenant that has no memory an empty one that answers nothing as exact. Raises `StateDown`."""
-        meta = self._empty(plan, await self._line.server(), _DEGRADED)
-        await self._line.run(_EXCHANGE, self._names(tenant), (meta, b"unless"))
+        names = self.names(tenant)
+        line = self._line.at(names[0])
+        meta = self._empty(plan, await line.server(), _DEGRADED)
+        await line.run(_EXCHANGE, names, (meta, b"unless"))
 
     async def uninstall(self, tenant: str) -> None:
         """Drop everything remembered for a tenant. Raises `StateDown`."""
-        names = self._names(tenant)
+        names = self.names(tenant)
         self._plans.pop(names[0], None)
-        await self._line.run(_EXCHANGE, names, (b"", b""))
+        await self._line.at(names[0]).run(_EXCHANGE, names, (b"", b""))
 
     async def adopt(self, tenant: str, coming: str, *, held: bool = False) -> None:
         """Give a tenant the memory that was filled under the name `coming`; its old memory is dropped.
@@ -96,17 +101,20 @@ class RedisVelocity:
         Raises `Unready` when the coming memory is lost or, with `held`, events are no longer held back or the
         lease is another's, and `StateDown`.
         """
-        here, base = self._names(tenant)
-        there = self._names(coming)[0]
-        self._plans[here] = self._plans.pop(there)
-        how = (_generation(coming), b"held" if held else b"")
-        if not await self._line.run(_EXCHANGE, (here, base, there), how):
+        here, base = self.names(tenant)
+        there = self.names(coming)[0]
+        if plan := self._plans.pop(there, None):
+            self._plans[here] = plan
+        how = (generation_of(coming), b"held" if held else b"")
+        if not await self._line.at(here).run(_EXCHANGE, (here, base, there), how):
             raise Unready("lost")
 
     async def condition(self, tenant: str, plan: Plan) -> Condition:
         """Return the condition of the memory of a tenant for a plan. Raises `StateDown`."""
-        server = await self._line.server()
-        meta = await self._line.call(b"GET", self._names(tenant)[0])
+        here = self.names(tenant)[0]
+        line = self._line.at(here)
+        server = await line.server()
+        meta = await line.call(b"GET", here)
         if meta is None:
             return Condition.LOST
         _, digest, filled_on, flags, *_ = MEMORY.unpack(meta)
@@ -135,45 +143,50 @@ class RedisVelocity:
         and records nothing. Raises `Unready` when the memory is lost, of another plan or being exchanged,
         `StateDown` when Redis does not answer.
         """
-        placed = self._place(plan or self._plans[self._names(tenant)[0]])
-        asked, words = self._ask(placed, at_ms, seen)
+        placed = self.placed_of(tenant, plan)
+        asked, words = self.ask(placed, at_ms, seen)
         try:
-            found = await self._send(tenant, placed, event_id, at_ms, asked, received=received)
+            found = await self.send(tenant, placed, event_id, at_ms, asked, received=received)
         except StateDown:
             # Whether it took effect is not known; by its id it will not do so twice.
-            found = await self._send(tenant, placed, event_id, at_ms, asked, received=received)
-        return _answer(placed, read_reply(found), [group for group, _ in asked], words)
+            found = await self.send(tenant, placed, event_id, at_ms, asked, received=received)
+        replies = ((read_reply(found), [group for group, _ in asked]),)
+        return answer_event(placed.layout, placed.groups, replies, words)
 
     async def reached(self, tenant: str) -> int | None:
         """Return the newest event time of a memory; None before there was an event. Raises `StateDown`."""
-        meta = await self._line.call(b"GET", self._names(tenant)[0])
+        here = self.names(tenant)[0]
+        meta = await self._line.at(here).call(b"GET", here)
         high_ms = float("-inf") if meta is None else MEMORY.unpack(meta)[4]
         return int(high_ms) if high_ms > -MOMENT_MAX else None
 
     async def record(self, tenant: str, at_ms: int, seen: Observation, plan: Plan) -> None:
         """Record an event of the log and ask nothing. Raises `Unready`, `StateDown`."""
         placed = self._place(plan)
-        asked, _ = self._ask(placed, at_ms, seen)
-        await self._send(tenant, placed, "", at_ms, asked)
+        asked, _ = self.ask(placed, at_ms, seen)
+        await self.send(tenant, placed, "", at_ms, asked)
 
-    async def _send(
+    def placed_of(self, tenant: str, plan: Plan | None) -> PlacedPlan:
+        """Return a plan, or else that of the memory of a tenant, ready to be asked. Raises `ValueError`."""
+        return self._place(plan or self._plans[self.names(tenant)[0]])
+
+    async def send(
         self,
         tenant: str,
-        placed: _Placed,
+        placed: PlacedPlan,
         event_id: str,
         at_ms: int,
         asked: list[tuple[PlacedGroup, bytes]],
         *,
         received: bool = False,
     ) -> bytes:
-        server = await self._line.server()
-        expected = placed.digest + server + _generation(tenant)
-        sent = [expected, event_id.encode(), b"%d" % at_ms, b"1" if received else b"0"]
-        for group, entry in asked:
-            sent += entry, group.known
-        found: bytes = await self._line.run(_OBSERVE, self._names(tenant), sent)
+        """Have the script answer and record an event; returns its reply. Raises `Unready`, `StateDown`."""
+        names = self.names(tenant)
+        line = self._line.at(names[0])
+        expected = placed.digest + await line.server() + generation_of(tenant)
+        found: bytes = await line.run(OBSERVE, names, sent_words(expected, event_id, at_ms, asked, received))
         if len(found) == 1:
-            raise Unready(_UNREADY[found])
+            raise Unready(UNREADY[found])
         return found
 
     def settle(self, tenant: str, event_id: str) -> None:
@@ -186,17 +199,23 @@ class RedisVelocity:
         That is so where the memory that observed the event was lost while it was being stored. Raises
         `StateDown`.
         """
-        lacking = set()
-        for tenant in tuple(self._settled):
-            while settled := self._take_settled(tenant):
-                try:
-                    unknown = await self._line.run(_SETTLE, self._names(tenant), settled)
-                except BaseException:
-                    self._settled.setdefault(tenant, []).extend(settled)
-                    raise
-                if unknown:
-                    lacking.add(tenant)
-        return lacking
+        return {tenant for tenant in self.settled() if await self.settle_of(tenant)}
+
+    def settled(self) -> tuple[str, ...]:
+        """Return the tenants of whom Redis was not told yet which events are settled."""
+        return tuple(self._settled)
+
+    async def settle_of(self, tenant: str) -> bool:
+        """Tell Redis of the settled events of a tenant; returns whether its memory may lack one of them."""
+        names, is_lacking = self.names(tenant), False
+        while settled := self._take_settled(tenant):
+            try:
+                unknown = await self._line.at(names[0]).run(SETTLE, names, settled)
+            except BaseException:
+                self._settled.setdefault(tenant, []).extend(settled)
+                raise
+            is_lacking |= unknown > 0
+        return is_lacking
 
     def _take_settled(self, tenant: str) -> list[bytes]:
         settled = self._settled.pop(tenant, [])
@@ -210,45 +229,58 @@ class RedisVelocity:
 
         With `again` only if none are taken at the moment; answers whether that is so.
         """
-        pause = self._names(tenant)[1] + b"pause"
+        pause = self.names(tenant)[1] + b"pause"
         words = (b"SET", pause, b"1", b"PX", b"%d" % (hold_s * 1000))
-        return bool(await self._line.call(*words, *((b"XX",) if again else ())))
+        return bool(await self._line.at(pause).call(*words, *((b"XX",) if again else ())))
 
     async def let_go(self, tenant: str) -> None:
         """Take events of a tenant again. Raises `StateDown`."""
-        await self._line.call(b"DEL", self._names(tenant)[1] + b"pause")
+        pause = self.names(tenant)[1] + b"pause"
+        await self._line.at(pause).call(b"DEL", pause)
 
     async def pending(self, tenant: str) -> list[str]:
         """Return the ids of events that were observed and are not settled. Raises `StateDown`."""
-        here, base = self._names(tenant)
-        meta = await self._line.call(b"GETRANGE", here, b"0", b"%d" % (_GENERATION - 1))
-        return [key.decode() for key in await self._line.call(b"HKEYS", base + meta + b"p")] if meta else []
+        here, base = self.names(tenant)
+        line = self._line.at(here)
+        meta = await line.call(b"GETRANGE", here, b"0", b"%d" % (_GENERATION - 1))
+        return [key.decode() for key in await line.call(b"HKEYS", base + meta + b"p")] if meta else []
 
     async def lease(self, tenant: str, lease_s: float) -> bytes | None:
         """Take the lease of filling a tenant's next memory; None while another has it. Raises `StateDown`."""
         holder = _new_generation()
-        key = self._names(tenant)[1] + b"lease"
-        taken = await self._line.call(b"SET", key, holder, b"NX", b"PX", b"%d" % (lease_s * 1000))
+        key = self.names(tenant)[1] + b"lease"
+        taken = await self._line.at(key).call(b"SET", key, holder, b"NX", b"PX", b"%d" % (lease_s * 1000))
         return holder if taken else None
 
     async def keep(self, tenant: str, holder: bytes, lease_s: float) -> bool:
         """Keep a lease, or give it up with 0; answer whether it was still ours. Raises `StateDown`."""
-        key = self._names(tenant)[1] + b"lease"
-        return bool(await self._line.run(LEASE, (key,), (holder, b"%d" % (lease_s * 1000))))
+        key = self.names(tenant)[1] + b"lease"
+        return bool(await self._line.at(key).run(LEASE, (key,), (holder, b"%d" % (lease_s * 1000))))
 
     async def sweep(self, tenant: str) -> int:
         """Delete what is not asked any more; return how many keys. Raises `StateDown`."""
-        base, swept = self._names(tenant)[1], 0
-        # What was being filled by a process that has died.
-        await self._line.run(_EXCHANGE, self._names(tenant + "#"), (b"", b"left"))
-        for generation in await self._line.call(b"SMEMBERS", base + b"gone"):
+        base, swept = self.names(tenant)[1], 0
+        for generation in await self.left(tenant):
             swept += await self._unlink(base + generation)
-            await self._line.call(b"SREM", base + b"gone", generation)
+            await self._forget_left(tenant, generation)
         return swept
+
+    async def left(self, tenant: str) -> list[bytes]:
+        """Return the generations of a memory that are not asked any more. Raises `StateDown`."""
+        names = self.names(tenant + "#")
+        line = self._line.at(names[0])
+        # What was being filled by a process that has died.
+        await line.run(_EXCHANGE, names, (b"", b"left"))
+        generations: list[bytes] = await line.call(b"SMEMBERS", names[1] + b"gone")
+        return generations
+
+    async def _forget_left(self, tenant: str, *generations: bytes) -> None:
+        gone = self.names(tenant)[1] + b"gone"
+        await self._line.at(gone).call(b"SREM", gone, *generations)
 
     async def abandon(self, coming: str) -> int:
         """Delete what was filled of a coming memory; return how many keys. Raises `StateDown`."""
-        return await self._unlink(self._names(coming)[1] + _generation(coming))
+        return await self._unlink(self.names(coming)[1] + generation_of(coming))
 
     async def forget(self, tenant: str) -> int:
         """Delete everything of a tenant, its limits and claims too; return how many keys."""
@@ -264,13 +296,13 @@ class RedisVelocity:
             if cursor == b"0":
                 return gone
 
-    def _place(self, plan: Plan) -> _Placed:
+    def _place(self, plan: Plan) -> PlacedPlan:
         """Return a plan ready to be asked. Raises `ValueError` when it asks what cannot be answered."""
         placed = self._placed.get(id(plan))
         if placed is None:
             programme = write(plan)
             layout = programme.layout
-            placed = _Placed(plan, plan_digest(plan), layout, place(layout), programme.read, {})
+            placed = PlacedPlan(plan, plan_digest(plan), layout, place(layout), programme.read, {})
             while len(self._placed) >= _PLANS_MAX:
                 del self._placed[next(iter(self._placed))]
             self._placed[id(plan)] = placed
@@ -302,8 +334,8 @@ class RedisVelocity:
             self._known[value] = made
         return made
 
-    def _ask(
-        self, placed: _Placed, at_ms: int, seen: Observation
+    def ask(
+        self, placed: PlacedPlan, at_ms: int, seen: Observation
     ) -> tuple[list[tuple[PlacedGroup, bytes]], list[Any]]:
         """Return the groups that are asked, with what is sent of each, and the words of the observation."""
         if not -MOMENT_MAX <= at_ms <= MOMENT_MAX:
@@ -326,58 +358,27 @@ class RedisVelocity:
             asked.append((group, entry))
         return asked, words
 
-    def _names(self, memory: str) -> tuple[bytes, bytes]:
+    def names(self, memory: str) -> tuple[bytes, bytes]:
         """Return the key of a memory, and what all its other keys begin with."""
         tenant, coming, _ = memory.partition("#")
         base = b"%b:{%b}:%b:" % (PREFIX, tenant.encode(), self._space)
         return base + (b"mnext" if coming else b"m"), base
 
 
-def _generation(memory: str) -> bytes:
+def sent_words(
+    expected: bytes, event_id: str, at_ms: int, asked: Iterable[tuple[PlacedGroup, bytes]], received: bool
+) -> list[bytes]:
+    """Return the arguments of the script."""
+    sent = [expected, event_id.encode(), b"%d" % at_ms, b"1" if received else b"0"]
+    for group, entry in asked:
+        sent += entry, group.known
+    return sent
+
+
+def generation_of(memory: str) -> bytes:
     """Return the generation that a coming memory is of by its name; nothing for the one in use."""
     return memory.partition("#")[2].encode()
 
 
 def _new_generation() -> bytes:
     return secrets.token_hex(_GENERATION // 2).encode()
-
-
-def _answer(
-    placed: _Placed,
-    reply: ScriptReply,
-    groups: list[PlacedGroup],
-    words: list[Any],
-) -> VelocityAnswer:
-    at_ms = reply.at_ms
-    answers = list(placed.layout.defaults)
-    inexact = 0
-    present = set()
-    # Beyond its longest window a series is kept for LATE_MS_MIN at least.
-    is_behind = at_ms < max(reply.high_ms, reply.reach_ms) - LATE_MS_MIN
-    for group, (kind, part) in zip(groups, reply.parts, strict=True):
-        present.add(group.group.key)
-        inexact |= answer_group(group, kind, part, at_ms, words, answers)
-        if is_behind:
-            inexact |= _beyond(group.group, at_ms, reply)
-    for group in placed.groups:
-        if group.group.key not in present:
-            for index, _ in group.group.aggregates:
-                answers[index] = None
-    if None in words:
-        for word, slot in zip(words, placed.layout.slots, strict=True):
-            if word is None:
-                for index in slot.asked:
-                    answers[index] = None
-    if reply.flags & _DEGRADED:
-        inexact = EVERYTHING
-    return VelocityAnswer(tuple(answers), inexact)
-
-
-def _beyond(group: Group, at_ms: int, reply: ScriptReply) -> int:
-    """Return the bits of the aggregates whose window, for a late event, reaches what may be forgotten."""
-    inexact = 0
-    forgotten_ms = max(reply.high_ms, reply.reach_ms) - group.kept_ms
-    for index, span_ms in group.aggregates:
-        if at_ms - span_ms < forgotten_ms:
-            inexact |= 1 << index
-    return inexact
