@@ -3,14 +3,15 @@
 Thirty days of a thousand customers are observed in order; the newest part is measured, one call at a time
 and then sixteen at a time, as a busy process has them. The memory engine is measured with the same events.
 
-    python bench velocity_in_redis [--url redis://127.0.0.1:6379/15] [--json]
+    python bench velocity_in_redis [--url redis://127.0.0.1:6379/15] [--shards 3 --parts 6] [--json]
 
-Without --url a private redis-server is started from the PATH and stopped at the end.
+Without --url a private redis-server is started from the PATH and stopped at the end, or a cluster of so many.
 """
 
 import argparse
 import asyncio
 import json
+import re
 import secrets
 import socket
 import statistics
@@ -25,13 +26,14 @@ from pathlib import Path
 import uvloop
 
 from vettance.decisions.features import fraud_schema
+from vettance.deployment.shared import count_in
 from vettance.events.event import read_taken_event
-from vettance.redis_link.redis_connection import RedisConnection
+from vettance.redis_link.cluster_connection import ClusterConnection
+from vettance.redis_link.redis_connection import RedisConnection, RedisLine
 from vettance.rules.packs import load_pack_text
 from vettance.rules.ruleset import compile_document
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
-from vettance.velocity.port import Observation, Plan
-from vettance.velocity.redis.redis_velocity import RedisVelocity
+from vettance.velocity.port import Observation, Plan, SharedVelocity
 from vettance.wire.payload import parse_object
 
 CUSTOMERS, DAYS = 1_000, 30
@@ -60,7 +62,7 @@ def traffic() -> tuple[Plan, list[Seen]]:
     return compiled.plan, seen
 
 
-async def _together(velocity: RedisVelocity, tenant: str, seen: Sequence[Seen]) -> float:
+async def _together(velocity: SharedVelocity, tenant: str, seen: Sequence[Seen]) -> float:
     """Observe with several calls under way; return microseconds for each."""
     left = iter(seen)
 
@@ -74,11 +76,22 @@ async def _together(velocity: RedisVelocity, tenant: str, seen: Sequence[Seen]) 
     return (time.perf_counter() - began) / len(seen) * 1e6
 
 
+async def servers_of(line: RedisLine) -> Sequence[RedisConnection]:
+    """Return the connections to all servers."""
+    return await line.masters() if isinstance(line, ClusterConnection) else [line.at(b"")]
+
+
+async def processor_s(servers: Sequence[RedisConnection]) -> list[float]:
+    """Return the processor time that each server has used."""
+    told = [(await server.call(b"INFO", b"cpu")).decode() for server in servers]
+    names = r"^used_cpu_(?:user|sys):([0-9.]+)"
+    return [sum(float(spent) for spent in re.findall(names, one, re.MULTILINE)) for one in told]
+
+
 async def measure(url: str, plan: Plan, seen: Sequence[Seen]) -> dict[str, float]:
     """Return milliseconds and microseconds by name."""
-    line = RedisConnection(url)
+    line, velocity = count_in(url, bytes(32))
     tenant = f"bench_{secrets.token_hex(6)}"
-    velocity = RedisVelocity(line, bytes(32))
     await velocity.install(tenant, plan)
     warm, together, alone = (
         seen[: -ALONE - TOGETHER],
@@ -86,8 +99,16 @@ async def measure(url: str, plan: Plan, seen: Sequence[Seen]) -> dict[str, float
         seen[-ALONE:],
     )
     await _together(velocity, tenant, warm)
-    await line.call(b"CONFIG", b"RESETSTAT")
+    servers = await servers_of(line)
+    for server in servers:
+        await server.call(b"CONFIG", b"RESETSTAT")
+    before, began_s = await processor_s(servers), time.process_time()
     found = {"sixteen at once, us per call": await _together(velocity, tenant, together)}
+    ours_s, after = time.process_time() - began_s, await processor_s(servers)
+    theirs = [(now - then) / len(together) * 1e6 for then, now in zip(before, after, strict=True)]
+    found["processor of the process, us per call"] = ours_s / len(together) * 1e6
+    found["processor of Redis, us per call"] = sum(theirs)
+    found["of that the busiest server"] = max(theirs)
     spent = []
     for event_id, at_ms, observation in alone:
         began = time.perf_counter_ns()
@@ -97,16 +118,16 @@ async def measure(url: str, plan: Plan, seen: Sequence[Seen]) -> dict[str, float
     spent.sort()
     found["alone, p50 ms"] = statistics.median(spent)
     found["alone, p99 ms"] = spent[len(spent) * 99 // 100]
-    stats = (await line.call(b"INFO", b"commandstats")).decode()
-    usec = next(row for row in stats.splitlines() if row.startswith("cmdstat_evalsha:"))
-    found["inside Redis, us per call"] = float(usec.split("usec_per_call=")[1].split(",")[0])
-    found["bytes in Redis per event"] = float(
-        next(
-            row
-            for row in (await line.call(b"INFO", b"memory")).decode().splitlines()
-            if row.startswith("used_memory_dataset:")
-        ).split(":")[1]
-    ) / len(seen)
+    calls = usec = stored = 0.0
+    for server in servers:
+        stats = (await server.call(b"INFO", b"everything")).decode()
+        row = next(row for row in stats.splitlines() if row.startswith("cmdstat_evalsha:"))
+        calls += float(row.split("calls=")[1].split(",")[0])
+        usec += float(row.split("usec=")[1].split(",")[0])
+        stored += float(stats.split("used_memory_dataset:")[1].split()[0])
+    found["scripts per event"] = calls / (len(together) + len(alone))
+    found["inside Redis, us per event"] = usec / (len(together) + len(alone))
+    found["bytes in Redis per event"] = stored / len(seen)
     await line.close()
     return found
 
@@ -144,16 +165,33 @@ def private_redis() -> Iterator[str]:
             server.wait()
 
 
+@contextmanager
+def private_cluster(shards: int, parts: int) -> Iterator[str]:
+    """Start a cluster that keeps nothing on disk."""
+    from tests.redis_link.redis_cluster import PrivateCluster
+
+    cluster = PrivateCluster(shards)
+    try:
+        yield f"{cluster.url}?parts={parts}"
+    finally:
+        cluster.close()
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--url", help="a server that is running")
+    parser.add_argument("--shards", type=int, default=1, help="servers of a private cluster")
+    parser.add_argument("--parts", type=int, default=6, help="over how many parts it spreads a tenant's keys")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     plan, seen = traffic()
-    if arguments.url:
+    if arguments.shards > 1:
+        with private_cluster(arguments.shards, arguments.parts) as url:
+            found = uvloop.run(measure(url, plan, seen))
+    elif arguments.url:
         found = uvloop.run(measure(arguments.url, plan, seen))
     else:
         with private_redis() as url:
