@@ -67,6 +67,14 @@ def test_a_span_that_ends_before_it_begins_is_refused(judged: Caller) -> None:
     assert judged.get(f"{ROOT}?from=1700000000&to=1600000000").status == 400
 
 
+def test_conditions_are_not_timed_anew_for_each_who_asks(judged: Caller) -> None:
+    costs = [
+        [(one["ruleId"], one["costUs"]) for one in judged.get(ROOT).json["rules"] if one["costUs"]]
+        for _ in range(3)
+    ]
+    assert costs[0] == costs[1] == costs[2] != []
+
+
 def test_another_tenant_sees_nothing_of_it(service: Service, judged: Caller, tmp_path: Path) -> None:
     other = steering(Caller(service, *service.new_tenant("Other")))
     answer = other.get(ROOT).json
