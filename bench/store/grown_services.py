@@ -67,7 +67,7 @@ def grown(folder: Path, rows: int, engine: str, hook: str) -> Iterator[Grown]:
         command(folder, "tenant", "set", asked, "--throttle", str(THROTTLE), "--quota", str(QUOTA))
         key = command(folder, "key", "create", "--tenant", asked)["apiKey"]
         command(folder, "watchlist", "import", "--source", "sample")
-        settings = asyncio.run(_settings_of(folder, tenants, hook))
+        settings = asyncio.run(settings_of(folder, tenants, hook))
         each = rows // TENANTS
         if postgres is None:
             fill_sqlite(store_path(folder), settings, each)
@@ -121,7 +121,7 @@ async def _opened(folder: Path) -> AsyncIterator[Store]:
         await store.close()
 
 
-async def _settings_of(folder: Path, tenants: list[str], hook: str) -> list[Setting]:
+async def settings_of(folder: Path, tenants: list[str], hook: str) -> list[Setting]:
     """Say what the rows of each tenant refer to: a subscription, and an entity of the list in force."""
     subscriptions = [(await subscribe(folder, tenant, [hook]))[0] for tenant in tenants]
     async with _opened(folder) as store:

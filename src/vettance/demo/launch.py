@@ -78,20 +78,21 @@ def launched(folder: Path, port: int = 0, workers: int = 1) -> Iterator[RunningS
 
 @contextlib.contextmanager
 def serving(
-    folder: Path, tenant_id: str, api_key: str, port: int = 0, workers: int = 1
+    folder: Path, tenant_id: str, api_key: str, port: int = 0, workers: int = 1, patience: int = 1
 ) -> Iterator[RunningService]:
     """Run the service on a folder that is set up, until the block ends. Raises `LaunchFault`.
 
-    The child stays in our process group: whatever ends a terminal session ends both.
+    The child stays in our process group: whatever ends a terminal session ends both. `patience` is how many
+    times as long its start and its end may take: a large store is read whole at the first start.
     """
     with (folder / LOG_FILE).open("wb") as log:
         process = _spawn(folder, port, log, workers)
         try:
-            host, taken = _wait_listening(process, folder / LOG_FILE)
-            _wait_ready(process, host, taken)
+            host, taken = _wait_listening(process, folder / LOG_FILE, patience)
+            _wait_ready(process, host, taken, patience)
             yield RunningService(DemoTarget(host, taken, api_key), tenant_id, process)
         finally:
-            stop(process)
+            stop(process, patience)
 
 
 def _spawn(folder: Path, port: int, log: IO[bytes], workers: int) -> subprocess.Popen[bytes]:
@@ -106,19 +107,19 @@ def _spawn(folder: Path, port: int, log: IO[bytes], workers: int) -> subprocess.
     )
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
+def stop(process: subprocess.Popen[bytes], patience: int = 1) -> None:
     """End the service as an operator would, and for good when it does not."""
     if process.poll() is None:
         process.terminate()
     try:
-        process.wait(STOP_S_MAX)
+        process.wait(STOP_S_MAX * patience)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait(STOP_S_MAX)
 
 
-def _wait_listening(process: subprocess.Popen[bytes], log: Path) -> tuple[str, int]:
-    until = time.monotonic() + READY_S_MAX
+def _wait_listening(process: subprocess.Popen[bytes], log: Path, patience: int) -> tuple[str, int]:
+    until = time.monotonic() + READY_S_MAX * patience
     while time.monotonic() < until:
         found = _LISTENS.search(log.read_text("utf-8", "replace"))
         if found:
@@ -129,8 +130,8 @@ def _wait_listening(process: subprocess.Popen[bytes], log: Path) -> tuple[str, i
     raise LaunchFault(f"the service did not start:\n{log.read_text('utf-8', 'replace').strip()}")
 
 
-def _wait_ready(process: subprocess.Popen[bytes], host: str, port: int) -> None:
-    until = time.monotonic() + READY_S_MAX
+def _wait_ready(process: subprocess.Popen[bytes], host: str, port: int, patience: int) -> None:
+    until = time.monotonic() + READY_S_MAX * patience
     while time.monotonic() < until and process.poll() is None:
         line = http.client.HTTPConnection(host, port, timeout=5)
         try:
