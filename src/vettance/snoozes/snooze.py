@@ -68,13 +68,15 @@ class SnoozeBook:
     """The snoozes of one tenant and kind, by their rules."""
 
     def __init__(self, snoozes: Iterable[Snooze] = ()) -> None:
-        self._spans: dict[str, dict[tuple[SnoozeType, str], list[tuple[int, int]]]] = {}
+        #: By rule, type and value: from when to when.
+        self._spans: dict[str, dict[SnoozeType, dict[str, list[tuple[int, int]]]]] = {}
         for one in snoozes:
-            by_value = self._spans.setdefault(one.rule, {})
-            by_value.setdefault((one.type, one.value), []).append((one.created_at_ms, one.over_ms))
+            by_value = self._spans.setdefault(one.rule, {}).setdefault(one.type, {})
+            by_value.setdefault(one.value, []).append((one.created_at_ms, one.over_ms))
 
     def __len__(self) -> int:
-        return sum(len(spans) for by_value in self._spans.values() for spans in by_value.values())
+        books = (by_value for by_type in self._spans.values() for by_value in by_type.values())
+        return sum(len(spans) for by_value in books for spans in by_value.values())
 
     def withhold(
         self, running: Sequence[Rule], fired: Sequence[int], event: Any, withheld: WithheldRules
@@ -83,17 +85,18 @@ class SnoozeBook:
         out = {place for place, _ in withheld}
         found = list(withheld)
         for place in fired:
-            by_value = self._spans.get(running[place].id)
-            if by_value is not None and place not in out and self._is_snoozed(by_value, event):
+            by_type = self._spans.get(running[place].id)
+            if by_type is not None and place not in out and self._is_snoozed(by_type, event):
                 found.append((place, Withheld.SNOOZED.value))
         return found
 
-    def _is_snoozed(self, by_value: dict[tuple[SnoozeType, str], list[tuple[int, int]]], event: Any) -> bool:
-        for (kind, value), spans in by_value.items():
-            if value in _VALUES_OF[kind](event) and any(
-                start <= event.received_at_ms < end for start, end in spans
-            ):
-                return True
+    def _is_snoozed(self, by_type: dict[SnoozeType, dict[str, list[tuple[int, int]]]], event: Any) -> bool:
+        # The values of an event are few; the snoozes of a rule may be a thousand.
+        for kind, by_value in by_type.items():
+            for value in _VALUES_OF[kind](event):
+                spans = by_value.get(value, ()) if value is not None else ()
+                if any(start <= event.received_at_ms < end for start, end in spans):
+                    return True
         return False
 
 
