@@ -60,7 +60,6 @@ def _fill_rest(folder: Path, tenant: str) -> None:
     command(folder, "watchlist", "import", "--source", "sample")
     setting = asyncio.run(settings_of(folder, [tenant], "http://127.0.0.1:9/hook"))[0]
     rules = asyncio.run(_rules(folder, tenant))
-    _make_user(folder, tenant)
     with closing(sqlite3.connect(store_path(folder))) as file:
         for table in _TABLES:
             _insert(file, table, rows_of(table, [setting], _ROWS_OF_EACH))
@@ -71,7 +70,7 @@ def _fill_rest(folder: Path, tenant: str) -> None:
         ).fetchall()
         for row in held[:OPEN_REVIEWS]:
             one = reviews_sql.insert_review(_review(tenant, *row))
-            file.execute(one.sql, one.args)
+            file.execute(_unless_there(one.sql), one.args)
         _insert(file, "feedback", _feedback(tenant, held))
         say("counting what rules did")
         _insert(file, "rule_count", _counts(tenant, rules, clock.now_ms()))
@@ -79,16 +78,24 @@ def _fill_rest(folder: Path, tenant: str) -> None:
         file.execute(
             "INSERT OR REPLACE INTO rule_counted VALUES (?, ?, 0, ?)", (tenant, last, clock.now_ms() // 1000)
         )
+        file.execute("PRAGMA analysis_limit = 1000")
         file.execute("ANALYZE")
         file.commit()
+    _make_user(folder, tenant)
 
 
 def _insert(file: sqlite3.Connection, table: str, rows: Iterator[dict[str, Any]]) -> None:
     first = next(rows)
     text = f"INSERT INTO {table} ({', '.join(first)}) VALUES ({', '.join('?' * len(first))})"
+    text = _unless_there(text)
     file.execute(text, list(first.values()))
     file.executemany(text, (list(row.values()) for row in rows))
     file.commit()
+
+
+def _unless_there(text: str) -> str:
+    """A filling that was broken off is gone through again."""
+    return text.replace("INSERT INTO", "INSERT OR IGNORE INTO", 1)
 
 
 async def _rules(folder: Path, tenant: str) -> list[str]:
