@@ -18,7 +18,8 @@ from vettance.decisions.features import fraud_schema
 from vettance.decisions.label_memory import record_label
 from vettance.events.event import Event, read_taken_event
 from vettance.feedback.label_change import LabelChange
-from vettance.learning.keep_learning import EVENTS_LOOKED_THROUGH, is_training_due
+from vettance.learning.change_features import EVENTS_LOOKED_THROUGH
+from vettance.learning.keep_learning import is_training_due
 from vettance.learning.train import TooFewLabels, TrainedModel, train
 from vettance.learning.training_rows import DecidedRow, RowCollector, StandingLabel, decided_row
 from vettance.models.discovery import discover, features_of

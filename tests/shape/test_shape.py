@@ -80,6 +80,7 @@ VERBS = {
     "import_rows.py",
     "job_results.py",
     "keep_snoozes.py",
+    "change_features.py",
     "change_models.py",
     "change_alert_models.py",
     "keep_alert_order.py",

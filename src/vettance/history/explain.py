@@ -195,9 +195,10 @@ class Explainer:
         if record.model is None or record.model.log_odds is None:
             return [], None
         model = await self._models.find(tenant, record.model.version)
-        if model is None or model.trees is None or model.features.digest != record.feature_set:
+        if model is None or model.trees is None:
             return [], None
-        return model.explain(record.features), model.trees.base
+        values = model.values_of(record.feature_set, record.features)
+        return ([], None) if values is None else (model.explain(values), model.trees.base)
 
     def _counterfactuals(
         self, tenant: str, stored: sql.StoredDecision, active: ActiveRules

@@ -11,6 +11,7 @@ from vettance.ids import IdSource
 from vettance.learning import model_change_sql
 from vettance.learning.model_change import ChangeState, ModelChange, ProposedChange
 from vettance.models import sql
+from vettance.models.own_features import are_among
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, StoredModel
 from vettance.rules.sql import DECIDING
@@ -29,14 +30,36 @@ async def find_setting(store: Store, tenant: str) -> ModelSetting:
 
 
 async def save_features(store: Store, tenant: str, document: str, now_ms: int) -> None:
-    """Have the features of a document be recorded from now on; the model before them ends to serve."""
-    setting = await find_setting(store, tenant)
-    changed = msgspec.structs.replace(setting, features=document, champion=None, previous=None)
-    await store.write(
+    """Have the features of a document be recorded from now on.
+
+    A model serves on while all it was made from is among them. Raises `Conflict`.
+    """
+    for _ in range(TRIES):
+        setting = await find_setting(store, tenant)
+        champion, previous = [
+            version if await _is_served_by(store, tenant, version, document) else None
+            for version in (setting.champion, setting.previous)
+        ]
+        changed = msgspec.structs.replace(setting, features=document, champion=champion, previous=previous)
+        with contextlib.suppress(Lost):
+            await store.write(*sql.demand_setting(setting), *_features_statements(changed, now_ms))
+            return
+    raise changed_meanwhile()
+
+
+async def _is_served_by(store: Store, tenant: str, version: int | None, document: str) -> bool:
+    """Tell whether a document has all features of a model."""
+    rows = [] if version is None else await store.read(sql.select_model(tenant, version))
+    return bool(rows) and are_among(StoredModel(*rows[0]).features, document)
+
+
+def _features_statements(changed: ModelSetting, now_ms: int) -> list[Statement]:
+    tenant = changed.tenant
+    return [
         sql.save_setting(changed),
         note_change(sql.AREA, tenant, "features", now_ms),
         note_change(DECIDING.area, tenant, "features", now_ms),
-    )
+    ]
 
 
 async def save_failure(store: Store, setting: ModelSetting, failure: str) -> None:

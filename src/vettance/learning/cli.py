@@ -11,6 +11,7 @@ from vettance import clock
 from vettance.commands import counted, data_option, fail, json_option, show, show_table
 from vettance.learning.alert_cli import alerts
 from vettance.learning.drift import WARNED_MIN, WEIGHED_ROWS_MIN
+from vettance.learning.feature_cli import features
 from vettance.learning.steering_cli import add_steering_commands, described, said_of, work_on
 from vettance.learning.training_cli import request, show_card, show_models
 from vettance.rules.version_cli import tenant_option
@@ -195,3 +196,4 @@ def _week(measured_at_ms: int, version: int, rows: int, largest: float, values: 
 
 add_steering_commands(model)
 model.add_command(alerts)
+model.add_command(features)

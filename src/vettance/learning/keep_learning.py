@@ -14,20 +14,17 @@ from vettance.db.engine import Clash, Lost, Store, StoreDown
 from vettance.fairness.isolation import Isolation
 from vettance.ids import IdSource
 from vettance.learning import sql
+from vettance.learning.change_features import find_features
 from vettance.learning.change_models import enter_model, find_setting, save_failure, save_features
 from vettance.learning.run_training import is_due, run_training
 from vettance.learning.watch_drift import DriftWatcher
-from vettance.models.discovery import discover, features_of
 from vettance.models.feature_set import write_feature_set
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, select_states, setting_of
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
-from vettance.wire.payload import decode
 
 LOOK_S: Final = 1.0
-#: Events that are looked through for keys and numbers.
-EVENTS_LOOKED_THROUGH: Final = 2_000
 
 _log = logger()
 
@@ -98,14 +95,8 @@ class ModelKeeper:
 
     async def _begin(self, setting: ModelSetting) -> None:
         """Find a tenant's keys and numbers, and have their features recorded from now on."""
-        rows = await self._store.read(sql.select_recent_bodies(setting.tenant, EVENTS_LOOKED_THROUGH))
-        bodies = []
-        for _, sent in rows:
-            with contextlib.suppress(Exception):
-                bodies.append(decode(sent))
-        found = discover(bodies)
-        if bodies:
-            document = write_feature_set(features_of(found))
+        if found := await find_features(self._store, setting.tenant):
+            document = write_feature_set(found)
             await save_features(self._store, setting.tenant, document, self._now_ms())
 
     async def _train(self, setting: ModelSetting) -> None:

@@ -25,6 +25,7 @@ from vettance.learning.model_change import (
     check_other,
 )
 from vettance.models import sql
+from vettance.models.own_features import are_among
 from vettance.models.sql import ModelSetting, StoredModel
 from vettance.rules.versioning import BROKE_GLASS
 from vettance.tenants.sql import note_change
@@ -118,7 +119,7 @@ class ModelSteering:
         rows = await self._store.read(sql.select_model(self._tenant, wanted.champion))
         if not rows:
             raise NotFound
-        if StoredModel(*rows[0]).features != setting.features:
+        if not are_among(StoredModel(*rows[0]).features, setting.features):
             raise Conflict("This model was made from other features than those in use.", "other_features")
 
     async def _propose(self, wanted: ModelChange, note: str, demand: Statement) -> ProposedChange:

@@ -4,8 +4,10 @@ import asyncio
 from typing import Final
 
 from vettance.db.engine import Store
+from vettance.errors import Invalid
 from vettance.models import sql
 from vettance.models.feature_set import FeatureSet, read_feature_set
+from vettance.models.own_features import places_in
 from vettance.models.serving_model import ModelMode, ServingModel, ServingModels
 from vettance.models.sql import ModelSetting, StoredModel
 from vettance.models.trees import TreeModel
@@ -25,6 +27,8 @@ class ModelMirror:
         self._store = store
         self.models = models
         self._ready: dict[tuple[str, int], ServingModel] = {}
+        #: By tenant, the features that are recorded.
+        self._recorded: dict[str, FeatureSet] = {}
 
     async def load(self) -> None:
         """Read those of all tenants, at start."""
@@ -42,6 +46,7 @@ class ModelMirror:
     def forget(self, tenant: str) -> None:
         """Drop what is held of a tenant."""
         self.models.pop(tenant, None)
+        self._recorded.pop(tenant, None)
         for key in [key for key in self._ready if key[0] == tenant]:
             del self._ready[key]
 
@@ -56,12 +61,21 @@ class ModelMirror:
         self._ready[tenant, version] = known
         while len(self._ready) > _READY_MAX:
             del self._ready[next(iter(self._ready))]
-        return known
+        return self._with_places(tenant, known)
+
+    def _with_places(self, tenant: str, model: ServingModel) -> ServingModel:
+        """Return a model that finds its features in the set that is recorded, where that has all of them."""
+        recorded = self._recorded.get(tenant)
+        if recorded is None or recorded.digest == model.features.digest:
+            return model
+        places = places_in(model.features, recorded)
+        return model if places is None else model._replace(picked=(recorded.digest, places))
 
     async def _put(self, setting: ModelSetting) -> None:
         if setting.mode is ModelMode.OFF or setting.champion is None:
             self.models.pop(setting.tenant, None)
             return
+        self._recorded[setting.tenant] = _features_of(setting.features)
         found = await self.find(setting.tenant, setting.champion)
         if found is None:
             fault = "the model is gone"
@@ -81,6 +95,13 @@ class ModelMirror:
             fault = str(error)
             _log.exception("model_not_in_service", tenant=tenant, version=stored.version)
         return _shadow(stored.version, features, trees, fault)
+
+
+def _features_of(document: str) -> FeatureSet:
+    try:
+        return read_feature_set(document)
+    except Invalid:
+        return _NO_FEATURES
 
 
 def _shadow(version: int, features: FeatureSet, trees: TreeModel | None, fault: str | None) -> ServingModel:

@@ -30,7 +30,10 @@ class ModelMode(enum.StrEnum):
 
 
 class ServingModel(NamedTuple):
-    """The champion of a tenant with its features and what it may do; `fault` where it cannot be served."""
+    """The champion of a tenant with its features and what it may do; `fault` where it cannot be served.
+
+    `picked` names a larger set of features, and where among them those stand that the model was made from.
+    """
 
     version: int
     mode: ModelMode
@@ -38,23 +41,32 @@ class ServingModel(NamedTuple):
     features: FeatureSet
     trees: TreeModel | None
     fault: str | None = None
+    picked: tuple[str, tuple[int, ...]] = ("", ())
+
+    def values_of(self, features: str, values: Sequence[float | None]) -> Sequence[float | None] | None:
+        """Return the model's own among the values of a set of some digest; None where they are not there."""
+        if features == self.features.digest:
+            return values
+        digest, places = self.picked
+        return [values[place] for place in places] if places and features == digest else None
 
     def say(self, features: str, values: Sequence[float | None]) -> ModelResult:
         """Score the values of a feature set of some digest. It does not raise."""
         if self.trees is None:
             return self._fail(self.fault or "there is no model")
-        if features != self.features.digest:
-            return self._fail("the model was made from other features")
         try:
+            own = self.values_of(features, values)
+            if own is None:
+                return self._fail("the model was made from other features")
             began_ns = time.perf_counter_ns()
-            log_odds = self.trees.log_odds(values)
-            if time.perf_counter_ns() - began_ns > TIME_NS_MAX and _is_slow(self.trees, values):
+            log_odds = self.trees.log_odds(own)
+            if time.perf_counter_ns() - began_ns > TIME_NS_MAX and _is_slow(self.trees, own):
                 return self._fail("the model took too long")
             if not -1e6 < log_odds < 1e6:
                 return self._fail("the model gave no number")
             reasons: tuple[tuple[str, str], ...] = ()
             if self.mode is ModelMode.ACTIVE and score_of(log_odds) >= REASONED_MIN:
-                reasons = reasons_of(self.features.features, self.explain(values))
+                reasons = reasons_of(self.features.features, self.explain(own))
         except Exception as error:  # noqa: BLE001  The rules answer alone then.
             return self._fail(message_of(error))
         return ModelResult(self.version, self.mode, self.may_block, log_odds, reasons)
