@@ -36,6 +36,8 @@ from vettance.telemetry.meters import Meters
 _ORDER_S: Final = 1.0
 _TRAIN_S: Final = 5.0
 _ROWS: Final = 200
+#: So many rows of one tenant are ordered anew before the next tenant has its turn.
+_PIECES_MAX: Final = 5
 _MODELS_MAX: Final = 32
 
 _log = logger()
@@ -61,6 +63,8 @@ class AlertOrderKeeper:
         self._now_ms = now_ms
         self._training, self._ordering = Isolation("learning"), Isolation("learning")
         self._models: dict[tuple[str, int], TreeModel] = {}
+        #: How far the open alerts of a tenant are ordered anew: by which version, and the last alert.
+        self._anew: dict[str, tuple[int, str]] = {}
 
     async def run(self) -> None:
         """Train and order until cancelled; a training does not hold up the order."""
@@ -127,14 +131,20 @@ class AlertOrderKeeper:
                     await self._order(tenant, setting.serving, rows)
 
     async def _order_anew(self, tenant: str, setting: AlertModelSetting) -> None:
-        after = ""
-        while rows := await self._store.read(alert_sql.select_open_seen(tenant, after, _ROWS)):
+        """Order some more of all open alerts by the version in service; the next round goes on from there."""
+        version, after = self._anew.pop(tenant, (setting.serving, ""))
+        if version != setting.serving:
+            after = ""
+        for _ in range(_PIECES_MAX):
+            rows = await self._store.read(alert_sql.select_open_seen(tenant, after, _ROWS))
+            if not rows:
+                ordered = msgspec.structs.replace(setting, ordered_by=setting.serving)
+                demand = alert_sql.demand_alert_setting(setting)
+                await self._store.write(*demand, alert_sql.save_alert_setting(ordered))
+                return
             await self._order(tenant, setting.serving, rows)
             after = rows[-1][0]
-        ordered = msgspec.structs.replace(setting, ordered_by=setting.serving)
-        await self._store.write(
-            *alert_sql.demand_alert_setting(setting), alert_sql.save_alert_setting(ordered)
-        )
+        self._anew[tenant] = setting.serving, after
 
     async def _order(self, tenant: str, version: int, rows: Sequence[Row]) -> None:
         alerts = [OrderedAlert._make(row) for row in rows]

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
@@ -54,7 +54,7 @@ class ModelKeeper:
         self._store = store
         self._data = data
         self._now_ms = now_ms
-        self._isolation = Isolation("learning")
+        self._isolation, self._training = Isolation("learning"), Isolation("learning")
         self._ids = IdSource()
         self._drift = DriftWatcher(store)
         self._meters = meters or Meters()
@@ -62,23 +62,26 @@ class ModelKeeper:
         self._frauds: dict[str, int] = {}
 
     async def run(self) -> None:
-        """Watch until cancelled; without the extra, only trainings that were asked for are answered."""
+        """Watch until cancelled; a training of one tenant, which takes minutes, keeps no other from being
+        watched. Without the extra, only trainings that were asked for are answered.
+        """
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._repeat(self.look))
+            group.create_task(self._repeat(self.train_due))
+
+    async def _repeat(self, step: Callable[[], Awaitable[None]]) -> None:
         while True:
             with contextlib.suppress(StoreDown):
-                await self.look()
+                await step()
             await asyncio.sleep(LOOK_S)
 
     async def look(self) -> None:
-        """Do what is due for each tenant."""
-        fresh = set()
+        """Do what is due for each tenant, but for trainings."""
         for tenant, last, frauds in await self._store.read(sql.select_new_labels(self._after)):
             self._after = max(self._after, last)
             self._frauds[tenant] = self._frauds.get(tenant, 0) + frauds
-            fresh.add(tenant)
-        settings = {row[0]: setting_of(row) for row in await self._store.read(select_states())}
-        for tenant in sorted(self._frauds.keys() | settings.keys()):
-            setting = settings.get(tenant) or ModelSetting(tenant)
-            if not self._isolation.is_due(tenant) or (setting.mode is ModelMode.OFF and not setting.wanted):
+        for tenant, setting in (await self._watched()).items():
+            if not self._isolation.is_due(tenant):
                 continue
             # Of two processes that lead for a moment one is first; the other looks again in a second.
             with self._isolation.of(tenant), contextlib.suppress(Clash, Lost):
@@ -90,8 +93,27 @@ class ModelKeeper:
                         await save_failure(self._store, known, "vettance[learning] is not installed")
                 elif not setting.features:
                     await self._begin(setting)
-                elif is_training_due(setting, self._frauds.get(tenant, 0), self._now_ms()):
+
+    async def train_due(self) -> None:
+        """Have models trained for the tenants for which that is due, one after the other."""
+        if not can_train():
+            return
+        for tenant, setting in (await self._watched()).items():
+            due = is_training_due(setting, self._frauds.get(tenant, 0), self._now_ms())
+            if setting.features and due and self._training.is_due(tenant):
+                with self._training.of(tenant), contextlib.suppress(Clash, Lost):
                     await self._train(setting)
+
+    async def _watched(self) -> dict[str, ModelSetting]:
+        """Return how models of the tenants are set that have labels or a setting and want models."""
+        settings = {row[0]: setting_of(row) for row in await self._store.read(select_states())}
+        found = {
+            tenant: settings.get(tenant) or ModelSetting(tenant)
+            for tenant in sorted(self._frauds.keys() | settings.keys())
+        }
+        return {
+            one: set_so for one, set_so in found.items() if set_so.mode is not ModelMode.OFF or set_so.wanted
+        }
 
     async def _begin(self, setting: ModelSetting) -> None:
         """Find a tenant's keys and numbers, and have their features recorded from now on."""
