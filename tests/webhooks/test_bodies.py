@@ -1,5 +1,6 @@
 """A message is stored once, what waits for a tenant is bounded, and nothing is given up silently."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from vettance.db.tables import DELIVERY, MESSAGE
 from vettance.retention import sql as retention_sql
 from vettance.retention.stored_texts import REWRITTEN
 from vettance.telemetry.meters import Meters
-from vettance.webhooks import deliver, delivery_queue, sql
+from vettance.webhooks import backlog_limit, deliver, delivery_queue, sql
 from vettance.webhooks.retry_policy import RetryPolicy
 
 BIG = b'{"id":"x","notes":"' + b"n" * 20_000 + b'"}'
@@ -161,7 +162,12 @@ async def test_what_waits_beyond_the_bound_is_given_up_oldest_first_and_said(
     meters = Meters(memoryview(bytearray(16 * 1024)).cast("Q"), "webhooks")
     with structlog.testing.capture_logs() as said:
         office.begin(RetryPolicy(delays_ms=(60_000,)), meters=meters)
-        await office.until(*[("exhausted", 0)] * 6, *[("pending", 1)] * 4, seconds=5)
+        async with asyncio.timeout(10):
+            left = ["exhausted"] * 6 + ["pending"] * 4
+            while [state for state, _ in await office.states()] != left:  # noqa: ASYNC110 - short
+                await asyncio.sleep(0.01)
+            while "webhook_backlog_bounded" not in [one["event"] for one in said]:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
         await office.end()
     assert [state for state, _ in await office.states(OTHER)] == ["pending"] * 3
     told = [one for one in said if one["event"] == "webhook_backlog_bounded"]
@@ -172,6 +178,28 @@ async def test_what_waits_beyond_the_bound_is_given_up_oldest_first_and_said(
     assert shown.overflowed_at_ms is not None
     other = sql.subscription_of((await office.store.read(sql.select_subscription(OTHER, others.id)))[0])
     assert (other.overflowed, other.overflowed_at_ms) == (0, None)
+
+
+async def test_giving_up_a_large_backlog_keeps_nobodys_deliveries_waiting(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery_queue, "BACKLOG_BYTES_MAX", 21_000)
+    monkeypatch.setattr(backlog_limit, "_GIVEN_UP_ROWS", 1)
+    monkeypatch.setattr(backlog_limit, "_PAUSE_S", 1.0)
+    await office.subscribe("http://127.0.0.1:9/")
+    for _ in range(10):
+        await office.tell(BIG)
+    async with receiving(lambda _n, _r: 200) as receiver:
+        await office.subscribe(receiver.url, tenant=OTHER)
+        office.begin(RetryPolicy(delays_ms=(60_000,)))
+        async with asyncio.timeout(10):
+            while "exhausted" not in dict(await office.states()):  # noqa: ASYNC110 - short and bounded
+                await asyncio.sleep(0.01)
+        # Eight more are given up, one a second.
+        await office.tell(tenant=OTHER)
+        await receiver.wait_for(1)
+        assert [state for state, _ in await office.states()].count("exhausted") < 5
+        await office.end()
 
 
 @pytest.fixture(scope="module")

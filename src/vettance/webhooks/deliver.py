@@ -89,6 +89,7 @@ class Deliverer:
         self._changes_work = Isolation("webhook_change", _loop_s)
         self._rows_work = Isolation("webhook_row", _loop_s)
         self._backlog_work = Isolation("webhook_backlog", _loop_s)
+        self._bounding: asyncio.Task[None] | None = None
         self._next_feed = self._next_changes = self._next_sweep = 0.0
 
     def stop(self) -> None:
@@ -106,6 +107,7 @@ class Deliverer:
                 await self._pause(took=took)
             await self._drain(settling)
         finally:
+            beside += [self._bounding] if self._bounding is not None else []
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
@@ -239,7 +241,10 @@ class Deliverer:
         overdue = delivery_queue.select_overdue_lanes(now_ms, _OVERDUE_MS, self._policy.ahead_ms_max)
         for tenant, subscription in await self._store.read(overdue):
             self._lanes.lane(tenant, subscription).more = True
-        await bound_backlogs(self._store, self._backlog_work, self._meters, now_ms)
+        if self._bounding is None or self._bounding.done():
+            # Nobody's deliveries wait while too many of one tenant are given up.
+            bounding = bound_backlogs(self._store, self._backlog_work, self._meters, now_ms)
+            self._bounding = asyncio.create_task(bounding)
         if self._keep_ms is None:
             return
         first = (await self._store.read(delivery_queue.select_first_delivery()))[0][0]

@@ -272,27 +272,38 @@ def select_overfull() -> Statement:
     )
 
 
-def select_beyond(tenant: str, limit: int) -> Statement:
-    """(seq, subscription) of the oldest that waits for a tenant beyond what may, and has no lease."""
+def select_last_beyond(tenant: str) -> Statement:
+    """(seq,) of the newest of the oldest that waits for a tenant beyond what may; NULL where all may."""
     return scoped(
         DELIVERY,
         tenant,
-        "SELECT seq, subscription FROM delivery WHERE seq IN (SELECT seq FROM (SELECT seq, "
-        f"SUM(body_bytes + {_ROW_BYTES}) OVER (ORDER BY seq DESC) AS waiting FROM delivery "
-        "WHERE tenant = ? AND state = 'pending') AS queue WHERE waiting > ?) AND lease IS NULL "
-        "ORDER BY seq LIMIT ?",
-        (BACKLOG_BYTES_MAX, limit),
+        f"SELECT MAX(seq) FROM (SELECT seq, SUM(body_bytes + {_ROW_BYTES}) OVER (ORDER BY seq DESC) "
+        "AS waiting FROM delivery WHERE tenant = ? AND state = 'pending') AS queue WHERE waiting > ?",
+        (BACKLOG_BYTES_MAX,),
+    )
+
+
+def select_waiting_through(tenant: str, last: int, limit: int) -> Statement:
+    """(seq, subscription) of the oldest that waits for a tenant, up to a number, and has no lease."""
+    return scoped(
+        DELIVERY,
+        tenant,
+        "SELECT seq, subscription FROM delivery WHERE tenant = ? AND state = 'pending' AND seq <= ? "
+        "AND lease IS NULL ORDER BY seq LIMIT ?",
+        (last, limit),
     )
 
 
 def give_up(numbers: Sequence[int], now_ms: int) -> Statement:
-    """Exhaust deliveries that wait and are not being sent; they can be replayed."""
+    """Exhaust deliveries that wait and are not being sent; they can be replayed. `Lost` when one of them is
+    being sent after all."""
     places, args = in_list(numbers)
     return everyone(
         DELIVERY,
         "UPDATE delivery SET state = 'exhausted', settled_at_ms = ? "
         f"WHERE seq IN ({places}) AND state = 'pending' AND lease IS NULL",
         (now_ms, *args),
+        rows=len(numbers),
     )
 
 
