@@ -13,7 +13,7 @@ from vettance.cli import main as command_line
 from vettance.decisions.features import fraud_schema
 from vettance.rules.manual import aggregate_entries, manual_table, word_entries
 from vettance.rules.schema import Schema
-from vettance.telemetry.meters import METERS
+from vettance.telemetry.meter_table import METERS
 from website.api_pages import api_pages
 
 #: Name of the page → what writes it. Settings and webhooks have pages by hand, held to their tables by tests.

@@ -15,7 +15,7 @@ from vettance.cli import COMMANDS
 from vettance.ops.gauges import GAUGES
 from vettance.server.cli import serve
 from vettance.settings.settings import SETTINGS
-from vettance.telemetry.meters import METERS
+from vettance.telemetry.meter_table import METERS
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"

@@ -16,7 +16,7 @@ from tests.redis_link.redis_server import PrivateRedis
 from tests.telemetry.exposed import figures, read_exposition
 from tests.webhooks.receivers import receiving
 from vettance.ops.gauges import GAUGES
-from vettance.telemetry.meters import METERS
+from vettance.telemetry.meter_table import METERS
 
 LOGIN = {"eventName": "user.login", "eventCategory": "AUTHENTICATION", "customer": {"externalId": "c-1"}}
 

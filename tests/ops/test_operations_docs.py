@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from vettance.ops.gauges import GAUGES
-from vettance.telemetry.meters import METERS
+from vettance.telemetry.meter_table import METERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8")
 

@@ -19,6 +19,8 @@ VERBS = {
     "cluster_connection.py",
     "cluster_velocity.py",
     "part_calls.py",
+    "readiness.py",
+    "redis_positions.py",
     "calibrate_rules.py",
     "find_rules.py",
     "logged_values.py",

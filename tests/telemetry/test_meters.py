@@ -10,7 +10,8 @@ from tests.telemetry.exposed import figures, read_exposition
 from vettance.decisions.decision import Outcome
 from vettance.events.event import EventSource
 from vettance.telemetry.exposition import Family, exposition
-from vettance.telemetry.meters import METERS, RESULTS, SEARCH_RESULTS, Meters, Process, processes
+from vettance.telemetry.meter_table import METERS, RESULTS, SEARCH_RESULTS
+from vettance.telemetry.meters import Meters, Process, processes
 from vettance.telemetry.shared_counters import SEARCHERS_MAX, SLOTS, SharedBoard, attach
 from vettance.webhooks.webhook import AttemptFailure
 

@@ -9,7 +9,7 @@ from vettance.clock import HOUR_MS
 from vettance.db.engine import Statement, Store
 from vettance.events.browser_session import WAITING_MAX, SessionIndex, counts_since, merge
 from vettance.fairness.skipped_rows import Skipped
-from vettance.telemetry.meters import Rows
+from vettance.telemetry.meter_table import Rows
 from vettance.websdk import sql
 from vettance.websdk.session_sync import SessionSync
 from vettance.wire.payload import decode, encode

@@ -16,7 +16,7 @@ from vettance.decisions.active_rulesets import ask
 from vettance.fairness.skipped_rows import Skipped
 from vettance.rules.compiler import CompiledRules, Facts
 from vettance.rules.unknowns import Failure, failures_of, message_of
-from vettance.telemetry.meters import Rows
+from vettance.telemetry.meter_table import Rows
 from vettance.velocity import port
 from vettance.velocity.port import Observation, Plan, VelocityAnswer
 from vettance.wire.payload import decode

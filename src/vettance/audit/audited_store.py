@@ -1,6 +1,6 @@
 """A store that adds the entry of the current act to the commit of its first change."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from vettance import clock
@@ -13,7 +13,8 @@ from vettance.ids import IdSource
 class AuditedStore:
     """Implements `Store` on another one. Outside of an act it adds nothing.
 
-    `act` is what everything that is written by it belongs to, for a command.
+    `act` is what everything that is written by it belongs to, for a command. `on_change` is called with the
+    tenant after each write within an act, before that returns.
     """
 
     def __init__(
@@ -22,8 +23,10 @@ class AuditedStore:
         ids: IdSource,
         act: Act | None = None,
         now_ms: Callable[[], int] = clock.now_ms,
+        on_change: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._store = store
+        self._on_change = on_change
         self._ids = ids
         self.act = act
         self._now_ms = now_ms
@@ -42,7 +45,15 @@ class AuditedStore:
     async def write(self, *statements: Statement) -> list[int]:
         """Apply the statements in one commit, with the entry of the act when this is its first change."""
         act = current_act() or self.act
-        if act is None or act.is_recorded:
+        if act is None:
+            return await self._store.write(*statements)
+        counts = await self._write_within(act, statements)
+        if self._on_change is not None:
+            await self._on_change(act.tenant or _tenant_of(statements))
+        return counts
+
+    async def _write_within(self, act: Act, statements: tuple[Statement, ...]) -> list[int]:
+        if act.is_recorded:
             return await self._store.write(*statements)
         added = []
         if not any(map(is_entry, statements)):

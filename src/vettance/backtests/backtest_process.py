@@ -20,7 +20,7 @@ from vettance.commands import open_store
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import active_rules
 from vettance.decisions.features import fraud_schema
-from vettance.deployment.connect import connect_velocity
+from vettance.deployment.connect import connect_velocity, long_reads
 from vettance.history.backtest import Backtest, ChangedDecision
 from vettance.history.backtest_result import backtest_result
 from vettance.history.sql import count_after
@@ -104,7 +104,8 @@ async def main(data: str) -> None:
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=BacktestRequest)
     async with open_store(data) as (store, settings):
         try:
-            say({"result": await work(store, request, settings.jurisdictions)})
+            async with long_reads(settings, store, request.tenant) as reading:
+                say({"result": await work(reading, request, settings.jurisdictions)})
         except Exception as error:
             say({"error": f"The backtest could not be done ({type(error).__name__})."})
             raise

@@ -12,11 +12,10 @@ from vettance.db import write_batcher
 from vettance.db.engine import ANSWER_S_MAX, EVERYBODY, Clash, Lost, Misuse, Row, Statement, StoreDown, Turn
 from vettance.db.postgres_analyze import LOOK_S, count, select_grown
 from vettance.db.postgres_batch import BatchCommitter, CommitBatch, Reply, WrongRowCount
-from vettance.db.postgres_link import ERRORS, ReadOnly, RolledBack, StatementRefused, connect, failure, part
-from vettance.db.postgres_read import ReadConnection
+from vettance.db.postgres_link import ERRORS, ReadOnly, StatementRefused, connect, failure, part
+from vettance.db.postgres_readers import CLOSED, PostgresReaders
 from vettance.db.postgres_schema import lacking, migrate, prepare, tend
 from vettance.db.postgres_turn import PostgresTurns
-from vettance.db.reader_pool import READERS, WAITING_MAX
 from vettance.telemetry.meters import Meters
 
 #: How long a batch may take, the wait for those of other processes included.
@@ -28,8 +27,6 @@ _REVIVE_S_MIN: Final = 0.05
 _REVIVE_S_MAX: Final = 1.0
 #: How often the partitions of months to come are looked after.
 TEND_S: Final = 3_600.0
-
-_CLOSED: Final = "the store is closed"
 
 
 class _WaitingWrite(NamedTuple):
@@ -48,7 +45,6 @@ class PostgresStore:
     def __init__(self, url: str, read_s_max: float, meters: Meters | None = None) -> None:
         self._meters = meters or Meters()
         self._url = url
-        self._read_s_max = read_s_max
         self._loop = asyncio.get_running_loop()
         self._batcher = BatchCommitter()
         self._turns = PostgresTurns(url, self._batcher, self._meters, self._note_refusal)
@@ -56,9 +52,7 @@ class PostgresStore:
         self._waiting: deque[_WaitingWrite] = deque()
         self._in_flight: list[_WaitingWrite] = []
         self._awake = asyncio.Event()
-        self._idle: list[ReadConnection] = []
-        self._reading = asyncio.Semaphore(READERS)
-        self._reads = 0
+        self._readers = PostgresReaders(url, read_s_max)
         self._refused: Sequence[Statement] | None = None
         self._try_at_s = 0.0
         self._closed = False
@@ -100,52 +94,14 @@ class PostgresStore:
 
     async def read(self, statement: Statement) -> list[Row]:
         """Return the rows of a query, seeing every write that has returned before."""
-        if self._reads >= WAITING_MAX:
-            raise StoreDown("the store is overloaded with reads")
-        self._reads += 1
-        try:
-            async with asyncio.timeout(self._read_s_max + 1), self._reading:
-                with contextlib.suppress(RolledBack):
-                    return await self._read(statement)
-                return await self._read(statement)
-        except TimeoutError:
-            raise StoreDown(f"a read took longer than {self._read_s_max:g} s") from None
-        finally:
-            self._reads -= 1
-
-    async def _read(self, statement: Statement) -> list[Row]:
-        if self._closed:
-            raise StoreDown(_CLOSED)
-        reader = self._idle.pop() if self._idle else None
-        if reader is None or reader.raw.is_closed():
-            reader = ReadConnection(await connect(self._url, statement_s_max=self._read_s_max, writes=False))
-        whole = False
-        try:
-            rows = await reader.fetch(statement)
-            whole = True
-        except ERRORS as error:
-            reason = failure(error)
-            whole = isinstance(reason, Misuse | Clash | StatementRefused) and not reader.raw.is_closed()
-            if isinstance(error, TimeoutError):
-                raise
-            if getattr(error, "sqlstate", None) == "57014":
-                whole = not reader.raw.is_closed()
-                reason = StoreDown(f"a read took longer than {self._read_s_max:g} s")
-            raise (Misuse(str(reason)) if isinstance(reason, Clash) else reason) from None
-        finally:
-            if whole and not self._closed and not reader.raw.is_closed():
-                self._idle.append(reader)
-            else:
-                # Nobody waits for its answer; the server notices the closed connection.
-                reader.raw.terminate()
-        return rows
+        return await self._readers.read(statement)
 
     async def write(self, *statements: Statement) -> list[int]:
         """Apply the statements in one commit and return how many rows each changed; see `Store.write`."""
         if not statements:
             return []
         if self._closed:
-            raise StoreDown(_CLOSED)
+            raise StoreDown(CLOSED)
         if self._writer is None:
             raise StoreDown(self.trouble or "PostgreSQL cannot be reached")
         if len(self._waiting) >= write_batcher.WAITING_MAX:
@@ -184,10 +140,9 @@ class PostgresStore:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, self._turns.close(), return_exceptions=True)
-        self._fail_all(StoreDown(_CLOSED))
-        open_ones = [*[one.raw for one in self._idle], *([self._writer] if self._writer is not None else [])]
-        self._idle, self._writer = [], None
-        await asyncio.gather(*(part(connection) for connection in open_ones))
+        self._fail_all(StoreDown(CLOSED))
+        writer, self._writer = self._writer, None
+        await asyncio.gather(self._readers.close(), *([part(writer)] if writer is not None else []))
 
     async def _write_for_ever(self) -> None:
         while True:

@@ -2,12 +2,14 @@
 
 import asyncio
 import datetime
+import functools
 from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import ANSWER_S_MAX, Row, Statement, StoreDown
 from vettance.db.postgres_link import ERRORS, connect, failure, part
 from vettance.db.postgres_read import ReadConnection
 from vettance.db.postgres_schema import AHEAD, PARTITIONED, lacking, month_of, owning
+from vettance.db.replica_link import ReplicaLink
 
 #: What decides whether a commit that was acknowledged can be lost, and what each must say
 #: (postgresql.org/docs/15/runtime-config-wal.html).
@@ -58,6 +60,22 @@ async def examine(url: str) -> DatabaseHealth:
             partless=await _partless(connection),
             lacking=await _lacking(url),
         )
+
+
+async def lag_of(url: str, replica_url: str) -> float | None:
+    """Return how many seconds a replica is behind; None where the primary does not say how far it is.
+
+    Raises `StoreDown`.
+    """
+    link = ReplicaLink(replica_url, functools.partial(ask, url), lag_s_max=0.0, read_s_max=ANSWER_S_MAX)
+    try:
+        async with asyncio.timeout(ANSWER_S_MAX):
+            return await link.measure()
+    except ERRORS as error:
+        reason = failure(error)
+        raise reason if isinstance(reason, StoreDown) else StoreDown(str(reason)) from None
+    finally:
+        await link.close()
 
 
 async def _lacking(url: str) -> str | None:

@@ -81,6 +81,9 @@ class ReadOnly(StoreDown):
         super().__init__("PostgreSQL takes no writes: it is a standby, or set read-only")
 
 
+#: Why a server that takes writes is not read as a replica: it goes its own way.
+NO_REPLICA: Final = "it is no replica: it takes writes itself"
+
 _UNDONE: Final = {"40001", "40P01"}
 _READ_ONLY: Final = "25006"
 _NO_RIGHT: Final = "42501"
@@ -173,12 +176,14 @@ ERRORS: Final = (
 )
 
 
-async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool = False) -> Any:
+async def connect(
+    url: str, *, statement_s_max: float, writes: bool, plain: bool = False, standby: bool = False
+) -> Any:
     """Open a connection. Raises `StoreDown`. With `plain` it keeps the rights of its user, for the schema.
 
     Commits return when the log is on the disk, whatever the default of the database is. A database that takes
     no writes is refused (`ReadOnly`) to who `writes`, and to everybody where the URL names several hosts: a
-    standby does not know yet what was written last.
+    standby does not know yet what was written last. With `standby`, only one that follows another is taken.
     """
     settings = {
         **_SILENCE,
@@ -196,7 +201,7 @@ async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool
     if not writes:
         settings["default_transaction_read_only"] = "on"
     hosts = hosts_apart(url)
-    wanted = "read-write" if writes else "primary" if len(hosts) > 1 else "any"
+    wanted = "read-write" if writes else "standby" if standby else "primary" if len(hosts) > 1 else "any"
     try:
         connection = await _log_in(hosts, wanted, settings)
         try:
@@ -209,6 +214,8 @@ async def connect(url: str, *, statement_s_max: float, writes: bool, plain: bool
             raise
     except ERRORS as error:
         reason = failure(error)
+        if standby and isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+            reason = StoreDown(NO_REPLICA)
         said = str(reason)
         detail = f"{', '.join(map(host_of, hosts))}: {_said(error)}" if isinstance(error, OSError) else ""
         raise reason if isinstance(reason, StoreDown) and not detail else StoreDown(said, detail) from None

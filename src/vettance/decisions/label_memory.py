@@ -10,7 +10,7 @@ from vettance.events.event import Event, read_taken_event, with_session_signals
 from vettance.fairness.skipped_rows import Skipped
 from vettance.feedback import label_sql
 from vettance.feedback.label_change import LabelChange
-from vettance.telemetry.meters import Rows
+from vettance.telemetry.meter_table import Rows
 from vettance.velocity.port import LabelledVelocity, Observation, Velocity
 from vettance.velocity.sync.event_log import EventLog
 from vettance.velocity.sync.log_by_time import TimedLog

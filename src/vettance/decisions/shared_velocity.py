@@ -25,7 +25,7 @@ from vettance.feedback.label_change import LabelChange
 from vettance.redis_link.down import StateDown
 from vettance.rules.sql import DECIDING
 from vettance.rules.unknowns import failures_of, message_of
-from vettance.telemetry.meters import Rows
+from vettance.telemetry.meter_table import Rows
 from vettance.velocity.port import EVERYTHING, Observation, Plan, SharedVelocity, Unready, nothing_known
 from vettance.velocity.sync.shared_sync import SharedVelocitySync
 

@@ -10,7 +10,7 @@ from vettance.decisions.label_memory import LabelReplayer
 from vettance.decisions.load_ruleset import RuleLoader
 from vettance.fairness.skipped_rows import Skipped
 from vettance.rules.sql import DECIDING
-from vettance.telemetry.meters import Rows
+from vettance.telemetry.meter_table import Rows
 from vettance.velocity.port import LabelledVelocity
 from vettance.velocity.sync.log_replay import LogReplay, Progress, Restore
 

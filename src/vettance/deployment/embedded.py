@@ -12,6 +12,7 @@ from vettance.db.engine import Store
 from vettance.db.exclusive_file import Tell, unserved
 from vettance.db.observed import WatchedStore
 from vettance.db.sqlite import Seat, SqliteStore, store_path
+from vettance.db.write_positions import OwnPositions, WritePositions
 from vettance.db.write_relay import RelayedStore
 from vettance.deployment.protocols import Fault
 from vettance.limits.own_limits import OwnLimits
@@ -58,6 +59,9 @@ class EmbeddedStores:
                 pass
         yield lambda: None
 
+    def replica(self, _store: Store, _positions: WritePositions, _meters: Meters | None = None) -> None:
+        """A file has no replica."""
+
     def turns(self, _store: Store) -> None:
         """One process needs no turns."""
 
@@ -85,6 +89,7 @@ class OwnCounters:
     def __init__(self, data: Path) -> None:
         self._data = data
         self._quota = Quota()
+        self.positions = OwnPositions()
 
     def limits(self) -> OwnLimits:
         """Return the limits, with what the throttle admitted in the minute before a restart."""

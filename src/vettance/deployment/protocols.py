@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from vettance.db.engine import Store, Turns
 from vettance.db.exclusive_file import Tell
 from vettance.db.sqlite import Seat
+from vettance.db.write_positions import WritePositions
 from vettance.limits.quota_usage import QuotaUsage
 from vettance.limits.verdict import LimitCounters
 from vettance.telemetry.meters import Meters
@@ -20,6 +21,7 @@ from vettance.velocity.port import WorkClaims
 
 if TYPE_CHECKING:
     from vettance.db.membership import Membership
+    from vettance.db.replica_store import ReplicaStore
     from vettance.limits.redis_limits import SharedLimits
     from vettance.velocity.redis.cluster_velocity import ClusterVelocity
     from vettance.velocity.redis.redis_velocity import RedisVelocity
@@ -53,6 +55,11 @@ class Stores(Protocol):
         Waits for those that are there to stop, and reports that at once. Raises `StoreDown` when they do not.
         """
 
+    def replica(
+        self, store: Store, positions: WritePositions, meters: Meters | None = None
+    ) -> "ReplicaStore | None":
+        """Return what reads from the replica of a store; None where there is none. Its link is to be run."""
+
     def turns(self, store: Store) -> Turns | None:
         """Return how processes take turns on a store; None where one process has it alone."""
 
@@ -77,6 +84,10 @@ class Counters(Protocol):
     @property
     def marks(self) -> "SharedLimits | None":
         """By which processes hear of new signals of browsers; None where there is only one."""
+
+    @property
+    def positions(self) -> WritePositions:
+        """What knows which writes the reads of a tenant must see."""
 
     @property
     def check(self) -> Callable[[], Awaitable[str | None]] | None:

@@ -9,10 +9,11 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Final, cast
 
-from vettance.db.engine import Store, StoreDown, Turns
+from vettance.db.engine import ANSWER_S_MAX, Store, StoreDown, Turns
 from vettance.db.exclusive_file import Tell
 from vettance.db.observed import WatchedStore
 from vettance.db.sqlite import Seat
+from vettance.db.write_positions import WritePositions
 from vettance.db.write_relay import watch
 from vettance.deployment.protocols import Fault
 from vettance.limits.quota_usage import SharedQuotaUsage
@@ -24,6 +25,7 @@ from vettance.telemetry.outages import Outage
 
 if TYPE_CHECKING:
     from vettance.db.membership import Membership
+    from vettance.db.replica_store import ReplicaStore
     from vettance.limits.redis_limits import SharedLimits
     from vettance.redis_link.redis_connection import RedisLine
     from vettance.velocity.redis.cluster_velocity import ClusterVelocity
@@ -35,12 +37,19 @@ _READY_KEY: Final = "vettance:ready"
 
 
 class DatabaseStores:
-    """Implements `Stores` on a PostgreSQL database. `counts_alone`: this process shares no counters."""
+    """Implements `Stores` on a PostgreSQL database. `counts_alone`: this process shares no counters.
+
+    `read_url` names its replica, which is read while it is at most `read_lag_s` seconds behind.
+    """
 
     is_shared = True
 
-    def __init__(self, url: str, *, counts_alone: bool) -> None:
+    def __init__(
+        self, url: str, *, counts_alone: bool, read_url: str | None = None, read_lag_s: float = 0.0
+    ) -> None:
         self._url = url
+        self._read_url = read_url
+        self._read_lag_s = read_lag_s
         self._counts_alone = counts_alone
 
     def exists(self) -> bool:
@@ -78,6 +87,24 @@ class DatabaseStores:
             keeping.cancel()
             await asyncio.gather(keeping, return_exceptions=True)
             await use.leave()
+
+    def replica(
+        self, store: Store, positions: WritePositions, meters: Meters | None = None
+    ) -> "ReplicaStore | None":
+        """Return what reads from the replica, where one is set. Only a server, which has meters, logs."""
+        if self._read_url is None:
+            return None
+        from vettance.db.replica_link import ReplicaLink
+        from vettance.db.replica_store import ReplicaStore
+
+        link = ReplicaLink(
+            self._read_url,
+            store.read,
+            lag_s_max=self._read_lag_s,
+            read_s_max=ANSWER_S_MAX,
+            outage=None if meters is None else Outage("replica"),
+        )
+        return ReplicaStore(store, link, positions, meters)
 
     def turns(self, store: Store) -> Turns:
         """Return the store itself, which gives turns."""
@@ -121,6 +148,7 @@ class RedisCounters:
     def __init__(self, url: str, secret: bytes) -> None:
         from vettance.limits.redis_limits import SharedLimits
         from vettance.redis_link.redis_claims import SharedClaims
+        from vettance.redis_link.redis_positions import RedisPositions
 
         try:
             self._connection, self.shared_velocity = count_in(url, secret)
@@ -128,6 +156,7 @@ class RedisCounters:
             raise SettingsError(f"VETTANCE_REDIS_URL cannot be used: {error}") from None
         self.claims = SharedClaims(self._connection, secret)
         self.marks = SharedLimits(self._connection)
+        self.positions = RedisPositions(self._connection)
 
     def limits(self) -> "SharedLimits":
         """Return the limits that all processes count together."""

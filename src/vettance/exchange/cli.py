@@ -87,6 +87,7 @@ def export(
 
     Example: vettance export decisions --tenant ten_0190… --from 2026-01-01 --output january.csv
     """
+    from vettance.deployment.connect import long_reads
     from vettance.exchange.row_files import FormatFault, format_of
 
     if as_json and out is None:
@@ -96,13 +97,14 @@ def export(
         raise click.BadParameter("must not be later than --to", param_hint="--from")
 
     async def work(chosen: str) -> int:
-        async with open_store(data) as (store, _settings):
+        async with open_store(data) as (store, settings):
             await find_tenant(store, tenant)
             columns, moment = TABLES[what]
             await store.record()  # Before anything leaves: an export that is interrupted was one too.
-            with ExitStack() as stack:
-                file: IO[bytes] = stack.enter_context(whole_file(out)) if out else sys.stdout.buffer
-                return await _export(store, tenant, columns, moment, (from_ms, to_ms), chosen, file)
+            async with long_reads(settings, store, tenant) as reading:
+                with ExitStack() as stack:
+                    file: IO[bytes] = stack.enter_context(whole_file(out)) if out else sys.stdout.buffer
+                    return await _export(reading, tenant, columns, moment, (from_ms, to_ms), chosen, file)
 
     try:
         chosen = file_format or (format_of(out) if out else "ndjson")

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from vettance.db.engine import StoreDown
 from vettance.telemetry.logs import logger
-from vettance.telemetry.meters import WORKS
+from vettance.telemetry.meter_table import WORKS
 
 #: The pause after the first failure; each further one doubles it. What failed by chance is done soon after.
 RETRY_S_MIN: Final = 1.0

@@ -9,7 +9,8 @@ from typing import Final, TypeVar
 
 from vettance.db.engine import Row
 from vettance.telemetry.logs import logger
-from vettance.telemetry.meters import Meters, Rows
+from vettance.telemetry.meter_table import Rows
+from vettance.telemetry.meters import Meters
 
 #: Rows of one kind that a process logs one by one: enough to find the cause, too few to fill a disk.
 LOGGED_MAX: Final = 200

@@ -58,7 +58,11 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 class Explainer:
-    """Finds decisions of a tenant and explains them with the rule set version that made them."""
+    """Finds decisions of a tenant and explains them with the rule set version that made them.
+
+    Lists are read from `reading`, which may be a replica; one decision by its id, and those of reviews, are
+    asked for right after they were made.
+    """
 
     def __init__(
         self,
@@ -68,8 +72,11 @@ class Explainer:
         linker: EntityLinker,
         conditions: ConditionReader,
         models: ModelMirror | None = None,
+        *,
+        reading: Store | None = None,
     ) -> None:
         self._store = store
+        self._reading = reading or store
         self._evaluator = evaluator
         self._cache = cache
         self._linker = linker
@@ -88,10 +95,15 @@ class Explainer:
 
     async def find_all(self, tenant: str, seqs: Sequence[int]) -> list[tuple[sql.ListedDecision, Decision]]:
         """Return the decisions at some places of the log, in the order of `seqs`, without what was sent."""
+        return await self._find_all(self._reading, tenant, seqs)
+
+    async def _find_all(
+        self, store: Store, tenant: str, seqs: Sequence[int]
+    ) -> list[tuple[sql.ListedDecision, Decision]]:
         found: list[sql.ListedDecision] = []
         asked = seqs
         while asked:
-            rows = await self._store.read(sql.select_listed_decisions(tenant, asked, bodies=False))
+            rows = await store.read(sql.select_listed_decisions(tenant, asked, bodies=False))
             found += map(sql.listed_decision_of, rows)
             asked = still_asked(asked, rows)
         return await self._in_order(tenant, seqs, found)
@@ -101,7 +113,7 @@ class Explainer:
         if not ids:
             return []
         places: dict[str, int] = dict(await self._store.read(sql.select_places(tenant, ids)))
-        return await self.find_all(tenant, [places[one] for one in ids if one in places])
+        return await self._find_all(self._store, tenant, [places[one] for one in ids if one in places])
 
     async def find_all_bodies(
         self, tenant: str, seqs: Sequence[int], bytes_max: int = PIECE_BYTES
@@ -109,7 +121,7 @@ class Explainer:
         """Return the same with what was sent, or None when that is larger than `bytes_max`."""
         if not seqs:
             return []
-        rows = await self._store.read(
+        rows = await self._reading.read(
             in_pieces(sql.select_listed_decisions(tenant, seqs, bodies=True), bytes_max)
         )
         if still_asked(seqs, rows, bytes_max):

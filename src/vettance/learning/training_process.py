@@ -11,6 +11,7 @@ import msgspec
 from vettance.commands import open_store
 from vettance.db.engine import Store
 from vettance.decisions.sql import record_of
+from vettance.deployment.connect import long_reads
 from vettance.learning import sql
 from vettance.learning.training_rows import RowCollector, decided_row, standing_labels
 from vettance.models.feature_set import read_feature_set
@@ -117,7 +118,8 @@ async def main(data: str) -> None:
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=TrainingOrder)
     async with open_store(data) as (store, settings):
         try:
-            said = await work(store, order, settings.jurisdictions, settings.training_seed)
+            async with long_reads(settings, store, order.tenant) as reading:
+                said = await work(reading, order, settings.jurisdictions, settings.training_seed)
         except Exception as error:
             said = {"error": f"The training could not be done ({type(error).__name__})."}
             raise

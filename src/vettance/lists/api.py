@@ -30,7 +30,7 @@ from vettance.lists.entry_bodies import (
     read_value,
 )
 from vettance.outbox import MessageType, enqueue
-from vettance.telemetry.meters import Rows
+from vettance.telemetry.meter_table import Rows
 from vettance.tenants.sql import note_change
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Route, RouteReply

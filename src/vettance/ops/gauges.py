@@ -41,6 +41,8 @@ GAUGES: Final = {
         Gauge("vettance_build_info", "Always 1; the label is the version that runs.", "version"),
         Gauge("vettance_store_up", "1 when the store answered these very questions and takes writes."),
         Gauge("vettance_redis_up", "1 when Redis takes writes; not there without Redis."),
+        Gauge("vettance_replica_used", "1 while reads go to the replica; not there without one."),
+        Gauge("vettance_replica_lag_seconds", "How far the replica is behind, while that can be measured."),
         Gauge("vettance_store_pending_writes", "Writes that wait for their commit."),
         Gauge("vettance_store_bytes", "Size of the embedded store: its file and its log.", "part"),
         Gauge("vettance_disk_free_bytes", "Free space where the data folder lies."),
@@ -93,15 +95,15 @@ Figures = list[tuple[str, float]]
 
 class Measurer:
     """Gathers every figure of one server. `levels` are figures that the process has at hand, by their names
-    in `GAUGES`; `writer_pid` is the writer process of the embedded store, if there is one. `check_redis` says
-    why Redis cannot serve, where there is one."""
+    in `GAUGES`, None where there is none now; `writer_pid` is the writer process of the embedded store, if
+    there is one. `check_redis` says why Redis cannot serve, where there is one."""
 
     def __init__(
         self,
         board: SharedBoard,
         store: Store,
         data: Path,
-        levels: Mapping[str, Callable[[], float]],
+        levels: Mapping[str, Callable[[], float | None]],
         writer_pid: Callable[[], int | None] = lambda: None,
         check_redis: Callable[[], Awaitable[str | None]] | None = None,
         now_ms: Callable[[], int] = clock.now_ms,
@@ -121,7 +123,8 @@ class Measurer:
         async with self._asking:
             found: dict[str, Figures] = {"build_info": [(__version__, 1)]}
             for name, level in self._levels.items():
-                found[name] = [("", float(level()))]
+                if (figure := level()) is not None:
+                    found[name] = [("", float(figure))]
             found.update(await self._ask_store())
             found.update(await self._ask_redis())
             found.update(self._files())

@@ -55,6 +55,7 @@ from vettance.server.change_feed import ChangeFeed, Reload, report_broken_glass
 from vettance.server.fraud_memory import fraud_memory
 from vettance.server.key_mirror import KeyMirror
 from vettance.server.network_schema import network_schema
+from vettance.server.readiness import checks_of, notices_of
 from vettance.server.rule_measures import RuleMeasures
 from vettance.server.stop_times import SNAPSHOT_S_MAX
 from vettance.server.tenant_tasks import TenantTasks
@@ -105,8 +106,7 @@ class Service:
         self.settings = settings
         self.store = store
         self.place = place or take_place()
-        self.meters = self.place.meters
-        self.ids = IdSource()
+        self.meters, self.ids = self.place.meters, IdSource()
         self.secret = secret = load_secret(settings)
         vault = Vault(secret)
         self.keys, self.tokens = KeyRing(secret), TokenIssuer(secret)
@@ -129,7 +129,8 @@ class Service:
             store, counters, velocity, self.evaluator, cache, settings.data / "memory", skipped
         )
         self.tally = counters.quota_usage(store)
-        acts = self.acts = AuditedStore(store, self.ids)
+        replica = self.replica = self.stores.replica(store, counters.positions, self.meters)
+        acts = self.acts = AuditedStore(store, self.ids, on_change=replica.note_change if replica else None)
         self.lists = ListDoors(acts, self.ids, self.evaluator.lists, skipped=skipped)
         self.watchlists = IndexKeeper(store, settings.data)
         self.searchers = Searchers(settings.searchers, SHOWN_MIN, self.meters)
@@ -144,14 +145,14 @@ class Service:
         webhooks = WebhookDoors(
             acts, self.ids, vault, self.postman, self._subscribed, unsafe=settings.unsafe_webhooks
         )
-        self.finder = DecisionFinder(store)
+        self.finder = DecisionFinder(self.reading)
         self.attendants = self._attendants()
         self.refresher = ChangeFeed(store, self._reloads())
         self.replays = StoredReplays(store, vault, claims=counters.claims)
-        self.linker = EntityLinker(store, self.finder)
+        self.linker = EntityLinker(self.reading, self.finder)
         conditions = ConditionReader(schema)
         explainer = self.explainer = Explainer(
-            store, self.evaluator, cache, self.linker, conditions, models.mirror
+            store, self.evaluator, cache, self.linker, conditions, models.mirror, reading=self.reading
         )
         take_label = LabelTaker(acts, self.evaluator).take
         self.reviews = assemble_reviews(acts, self.ids, self.evaluator, take_label, self.keys.tenant)
@@ -165,7 +166,7 @@ class Service:
             *reached_by(webhooks.routes(), KeyScope.DECIDE, KeyScope.MANAGE),
             *BrowserDoors(store, self.ids, self.tokens, self.evaluator, self.follower).routes(),
             *sdk_routes(),
-            *HistoryDoors(self.finder, DecisionCounter(store, self.finder), explainer).routes(),
+            *HistoryDoors(self.finder, DecisionCounter(self.reading, self.finder), explainer).routes(),
             *FeedbackDoors(acts, self.ids, take_label).routes(),
             *reached_by(self.reviews.doors.routes(), KeyScope.REVIEW, KeyScope.DECIDE),
             *(*self.governance.routes(), *self.measures.routes(), *models.doors.routes()),
@@ -176,6 +177,11 @@ class Service:
         self.routes = with_pages(audited(routes, acts), self._checks(), __version__, self._notices())
         self.app = self.edge = self._edge(settings, Gate(self.keys, counters.limits(), self.tokens))
         self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def reading(self) -> Store:
+        """What is read from that may lag behind: the replica, where there is one."""
+        return self.replica or self.store
 
     def _edge(self, settings: Settings, gate: Gate) -> Edge:
         """Return what every request goes through first."""
@@ -208,13 +214,15 @@ class Service:
         )
 
     def _checks(self) -> dict[str, Check]:
-        """Return what must be so for this process to decide."""
-        checks: dict[str, Check] = {"store": self._check_store, "configuration": self._check_refresh}
-        return checks if self.counters.check is None else {**checks, "redis": self.counters.check}
+        def faults() -> Iterable[str | None]:
+            yield self.misplaced and self.misplaced()
+            yield from (one.fault for one in (self.refresher, *self.attendants))
+
+        return checks_of(self.store, faults, self.counters.check)
 
     def _notices(self) -> dict[str, Check]:
-        """Return what readiness says in addition, because somebody should mend it."""
-        return {"watchlists": self.screening.notice, "tenants": self._notice_impaired}
+        deciding = self.evaluator, self.aml.monitor
+        return notices_of(self.screening.notice, deciding, self.replica.notice if self.replica else None)
 
     def _reloads(self) -> dict[str, Reload]:
         return {
@@ -287,6 +295,8 @@ class Service:
             asyncio.create_task(keep_noting(self.store)),
             asyncio.create_task(record_when_proven(self.store, self.secret, self.keys)),
         ]
+        if self.replica is not None:
+            self._tasks.append(asyncio.create_task(self.replica.link.run()))
         if self.settings.role is not ProcessRole.WEB:
             self._tasks.append(asyncio.create_task(self.stores.keep_leading(self._do_duties)))
 
@@ -320,6 +330,7 @@ class Service:
         with contextlib.suppress(StoreDown, OSError, TimeoutError):
             await asyncio.wait_for(self._save_memories(), SNAPSHOT_S_MAX)
         await self.counters.close()
+        await self.reading.close()
         await self.store.close()
 
     async def _reload_rules_of_new(self, tenant: str) -> None:
@@ -373,6 +384,7 @@ class Service:
         levels = {
             "store_pending_writes": lambda: getattr(self.store, "pending", 0),
             "draining": lambda: self.edge.draining,
+            **({} if self.replica is None else self.replica.levels),
         }
         return Measurer(
             self.place.board,
@@ -382,18 +394,6 @@ class Service:
             lambda: getattr(self.store, "writer_pid", None),
             self.counters.check,
         )
-
-    async def _check_store(self) -> str | None:
-        await self.store.read(tenants_sql.select_last_change())
-        return None if self.store.healthy() else "takes no writes"
-
-    async def _check_refresh(self) -> str | None:
-        faults = (one.fault for one in (self.refresher, *self.attendants))
-        return (self.misplaced and self.misplaced()) or next(filter(None, faults), None)
-
-    async def _notice_impaired(self) -> str | None:
-        impaired = len(self.evaluator.impaired.keys() | self.aml.monitor.impaired.keys())
-        return f"{impaired} not by what the store says: see `vettance doctor`" if impaired else None
 
 
 def _log_error(request_id: str, error: BaseException) -> None:

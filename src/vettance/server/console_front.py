@@ -41,7 +41,7 @@ def with_console(service: Service, behind: Asgi) -> Asgi:
             lambda tenant: service.keys.tenant(tenant) is not None,
         )
     parts = ConsoleParts(
-        store=service.store,
+        store=service.reading,
         acts=service.acts,
         ids=service.ids,
         keys=service.keys,
@@ -53,11 +53,11 @@ def with_console(service: Service, behind: Asgi) -> Asgi:
         tokens=ValueTokens(service.secret),
         secret=service.secret,
         explainer=service.explainer,
-        counter=DecisionCounter(service.store, service.finder),
+        counter=DecisionCounter(service.reading, service.finder),
         reviews=service.reviews.desk,
         bulk=service.reviews.bulk,
         linker=service.linker,
-        neighbours=EntityNeighbours(service.store, service.finder),
+        neighbours=EntityNeighbours(service.reading, service.finder),
         names_read=service.explainer.conditions.names,
         quality=dict(
             zip((FRAUD.kind, AML.kind), (one.desk for one in service.measures.quality), strict=True)

@@ -2,7 +2,7 @@
 
 from vettance.db.engine import Store
 from vettance.fairness.skipped_rows import Skipped
-from vettance.telemetry.meters import Rows
+from vettance.telemetry.meter_table import Rows
 from vettance.tenants.browser_token import TokenIssuer
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.new_keys import load_keys

@@ -13,7 +13,13 @@ from vettance.settings.aml_settings import AML_ROWS, read_jurisdictions
 from vettance.settings.oidc_settings import ROLE_CLAIM, SCOPES, OidcSettings, read_oidc
 from vettance.settings.retention_policy import Policy
 from vettance.settings.setting_row import SettingRow
-from vettance.settings.urls import read_collector_url, read_database_url, read_name_servers, read_redis_url
+from vettance.settings.urls import (
+    read_collector_url,
+    read_database_url,
+    read_name_servers,
+    read_redis_url,
+    read_replica_url,
+)
 from vettance.telemetry.shared_counters import SEARCHERS_MAX
 from vettance.wire.numbers import read_whole
 
@@ -48,6 +54,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     data: Path = Path("vettance-data")
     database_url: str | None = None
+    database_read_url: str | None = None
+    database_read_lag_s: int = 10
     role: ProcessRole = ProcessRole.ALL
     environment: Environment = Environment.DEVELOPMENT
     secret: bytes | None = None
@@ -79,6 +87,19 @@ SETTINGS = (
         "none",
         "The PostgreSQL database that holds the store in place of a file in the data folder "
         "([more](postgresql.md)).",
+    ),
+    SettingRow(
+        "VETTANCE_DATABASE_READ_URL",
+        "a URL such as postgresql://vettance@replica.internal/vettance",
+        "none",
+        "A streaming replica of that database, from which history, statistics, pages of the console, "
+        "exports, backtests and trainings are read ([more](postgresql.md#reading-from-a-replica)).",
+    ),
+    SettingRow(
+        "VETTANCE_DATABASE_READ_LAG",
+        "1 to 3600 seconds",
+        "10",
+        "How far the replica may be behind; beyond it, the primary is read.",
     ),
     SettingRow(
         "VETTANCE_ENV",
@@ -231,6 +252,8 @@ def read_settings(environ: Mapping[str, str] = os.environ, data: str | None = No
     return Settings(
         data=Path(data or environ.get("VETTANCE_DATA") or "vettance-data"),
         database_url=_read_url(environ, "VETTANCE_DATABASE_URL", read_database_url),
+        database_read_url=_read_replica_url(environ),
+        database_read_lag_s=_read_count(environ, "VETTANCE_DATABASE_READ_LAG", 10, 3_600),
         environment=Environment(named),
         secret=_read_secret(environ.get("VETTANCE_SECRET")),
         geoip_country=_read_file(environ, "VETTANCE_GEOIP_COUNTRY"),
@@ -341,6 +364,13 @@ def _read_url(environ: Mapping[str, str], variable: str, read: Callable[[str], s
         return read(text)
     except ValueError as error:
         raise SettingsError(f"{variable} {error}") from None
+
+
+def _read_replica_url(environ: Mapping[str, str]) -> str | None:
+    url = _read_url(environ, "VETTANCE_DATABASE_READ_URL", read_replica_url)
+    if url is not None and not environ.get("VETTANCE_DATABASE_URL"):
+        raise SettingsError("VETTANCE_DATABASE_READ_URL needs VETTANCE_DATABASE_URL, the primary")
+    return url
 
 
 def _read_secret(text: str | None) -> bytes | None:

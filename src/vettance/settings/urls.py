@@ -43,6 +43,13 @@ def read_database_url(text: str) -> str:
     return text
 
 
+def read_replica_url(text: str) -> str:
+    """Read the URL of a replica, which is one: how far it is behind is known of that one only."""
+    if len(hosts_apart(read_database_url(text))) > 1:
+        raise ValueError("must name one host; several connections to several replicas would not agree")
+    return text
+
+
 def hosts_apart(url: str) -> list[str]:
     """Return the URLs of the hosts that the URL of a database names, each of which names one of them."""
     parts = urllib.parse.urlsplit(url)

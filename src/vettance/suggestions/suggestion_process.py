@@ -10,6 +10,7 @@ import msgspec
 
 from vettance.backtests.backtest_process import say
 from vettance.commands import open_store
+from vettance.deployment.connect import long_reads
 from vettance.suggestions.suggest import NoSuggestion, suggest
 from vettance.suggestions.suggestion_order import SuggestionOrder
 
@@ -40,9 +41,11 @@ class _ProgressLines:
 async def main(data: str) -> None:
     """Read the order, do it, and say what came of it."""
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=SuggestionRequest)
-    async with open_store(data) as (store, _):
+    async with open_store(data) as (store, settings):
         try:
-            say({"result": await suggest(store, request.tenant, request.order, _ProgressLines().advance)})
+            async with long_reads(settings, store, request.tenant) as reading:
+                advance = _ProgressLines().advance
+                say({"result": await suggest(reading, request.tenant, request.order, advance)})
         except NoSuggestion as reason:
             say({"error": str(reason)})
         except Exception as error:

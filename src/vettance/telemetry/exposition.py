@@ -6,7 +6,8 @@ Version 0.0.4 of the text format (prometheus.io/docs/instrumenting/exposition_fo
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from vettance.telemetry.meters import METERS, Meter, reading
+from vettance.telemetry.meter_table import METERS, Meter
+from vettance.telemetry.meters import reading
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from vettance.db.engine import Store, StoreDown
 from vettance.fairness.skipped_rows import Skipped
-from vettance.telemetry.meters import Rows
+from vettance.telemetry.meter_table import Rows
 from vettance.tenants import sql
 from vettance.tenants.keyring import KeyRing
 from vettance.tenants.tenant import is_key, key_digest

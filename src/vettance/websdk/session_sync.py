@@ -13,7 +13,7 @@ from vettance.events.browser_session import BATCH_MS, SessionIndex, counts_since
 from vettance.fairness.isolation import Isolation
 from vettance.fairness.skipped_rows import Skipped
 from vettance.redis_link.down import StateDown
-from vettance.telemetry.meters import Rows
+from vettance.telemetry.meter_table import Rows
 from vettance.websdk import sql
 from vettance.wire.payload import JSON, decode
 

@@ -21,6 +21,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     machine_checks.check_disk,
     store_checks.check_store,
     shared_stores.check_database,
+    shared_stores.check_replica,
     store_checks.check_sealed,
     store_checks.check_clock,
     shared_stores.check_redis,

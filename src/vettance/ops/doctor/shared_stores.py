@@ -16,6 +16,7 @@ REDIS_MIN: Final = 7
 CONNECTIONS_EACH: Final = 10
 _ASK_S_MAX: Final = 3.0
 _DATABASE: Final = "PostgreSQL"
+_REPLICA: Final = "replica"
 _REDIS: Final = "Redis"
 
 
@@ -52,6 +53,29 @@ def check_database(patient: DoctorContext) -> Iterator[DoctorFinding]:
         )
         found.append(warning(_DATABASE, f"no partition yet for {', '.join(health.partless)}", mend))
     yield from found or [ok(_DATABASE, "commits are durable, its clock agrees")]
+
+
+def check_replica(patient: DoctorContext) -> Iterator[DoctorFinding]:
+    """Ask the replica how far it is behind, where one is set."""
+    settings = patient.settings
+    if settings.database_url is None or settings.database_read_url is None:
+        return
+    from vettance.db.postgres_examine import lag_of
+
+    within = f"within VETTANCE_DATABASE_READ_LAG ({settings.database_read_lag_s} s)"
+    try:
+        lag_s = asyncio.run(lag_of(settings.database_url, settings.database_read_url))
+    except StoreDown as error:
+        mend = "See that it runs, follows the database and takes the service; the primary is read meanwhile."
+        yield warning(_REPLICA, error.full, mend)
+        return
+    if lag_s is None:
+        return  # The check of the database tells.
+    if lag_s > settings.database_read_lag_s:
+        mend = "See what holds its replay up; the primary is read until it is " + within + "."
+        yield warning(_REPLICA, f"it is {lag_s:.1f} s behind", mend)
+    else:
+        yield ok(_REPLICA, f"it is {lag_s:.1f} s behind, {within}")
 
 
 def judge_settings(settings: Mapping[str, str]) -> Iterator[DoctorFinding]:
