@@ -17,6 +17,7 @@ from vettance.db.write_relay import RelayedStore
 from vettance.deployment.protocols import Fault
 from vettance.limits.own_limits import OwnLimits
 from vettance.limits.quota import Quota
+from vettance.limits.quota_journal import QuotaJournal
 from vettance.limits.quota_usage import OwnQuotaUsage
 from vettance.limits.throttle import THROTTLE_WINDOW_S, Throttle
 from vettance.limits.throttle_journal import ThrottleJournal
@@ -88,7 +89,7 @@ class OwnCounters:
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._quota = Quota()
+        self._quota = self._make_quota()
         self.positions = OwnPositions()
 
     def limits(self) -> OwnLimits:
@@ -104,6 +105,14 @@ class OwnCounters:
 
     async def close(self) -> None:
         """There is no connection."""
+
+    def _make_quota(self) -> Quota:
+        """Where its file cannot be kept, a crash gives back what was used since the last save."""
+        try:
+            return Quota(QuotaJournal(self._data / "used"))
+        except OSError as error:
+            _log.warning("quota_not_kept", reason=str(error))
+            return Quota()
 
     def _throttle(self) -> Throttle:
         """Where its file cannot be kept, for lack of room say, the throttle begins anew and logs that."""

@@ -5,9 +5,10 @@ Two limits are agreed with tenants, and a request that is refused by them costs 
 - the *throttle* (`throttle`) bounds the requests of one caller (a key, or a browser session) in any minute;
 - the *quota* (`quota`) bounds those of a tenant in each hour of the clock.
 
-`web/gate.py` asks both with one call. One process counts by itself (`own_limits`), and a file keeps its last
-minute through a restart (`throttle_journal`); several processes count in Redis (`redis_limits`). The use of a
-quota is written to the store every few seconds (`quota_usage`), so that no restart gives it back.
+`web/gate.py` asks both with one call. One process counts by itself (`own_limits`), and files keep its last
+minute and its hour through a crash (`throttle_journal`, `quota_journal`); several processes count in Redis
+(`redis_limits`). The use of a quota is written to the store every few seconds (`quota_usage`), so that no
+restart gives it back.
 
 Everything else is divided, not sold, and only matters when it is scarce (`shares`):
 

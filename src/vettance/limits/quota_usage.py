@@ -11,7 +11,8 @@ from vettance.limits import sql
 from vettance.redis_link.down import StateDown
 from vettance.tenants import sql as tenants_sql
 
-#: So much of the quota is lost at the most when a process is killed.
+#: So much of the quota is lost at the most when a machine fails, or Redis loses its memory. A process that is
+#: killed loses nothing (`quota_journal`).
 SAVE_S: Final = 5.0
 #: What the counts of all tenants are known by among them.
 _ALL: Final = ""

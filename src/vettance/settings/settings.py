@@ -92,14 +92,10 @@ SETTINGS = (
         "VETTANCE_DATABASE_READ_URL",
         "a URL such as postgresql://vettance@replica.internal/vettance",
         "none",
-        "A streaming replica of that database, from which history, statistics, pages of the console, "
-        "exports, backtests and trainings are read ([more](postgresql.md#reading-from-a-replica)).",
+        "A streaming replica of it for reads that may lag ([more](postgresql.md#reading-from-a-replica)).",
     ),
     SettingRow(
-        "VETTANCE_DATABASE_READ_LAG",
-        "1 to 3600 seconds",
-        "10",
-        "How far the replica may be behind; beyond it, the primary is read.",
+        "VETTANCE_DATABASE_READ_LAG", "1 to 3600 seconds", "10", "How far behind the replica is still read."
     ),
     SettingRow(
         "VETTANCE_ENV",

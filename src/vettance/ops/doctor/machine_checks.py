@@ -30,7 +30,7 @@ _FILES_MIN: Final = 1024
 _SQLITE_MIN: Final = (3, 34, 0)
 _ASK_S_MAX: Final = 3.0
 #: What a server writes in its data folder. Whatever else is there is not ours (`lost+found` of a volume).
-_WRITTEN: Final = (f"{STORE_FILE}*", "admitted*", "watchlists", "memory", f"{SERVER_FILE}*")
+_WRITTEN: Final = (f"{STORE_FILE}*", "admitted*", "used*", "watchlists", "memory", f"{SERVER_FILE}*")
 _ANSWER_BYTES_MAX: Final = 1024 * 1024
 
 
