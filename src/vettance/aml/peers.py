@@ -1,4 +1,4 @@
-"""The peers of a customer: how much money comes to customers of the same kind and declared income in a month.
+"""The peers of a customer: how much money customers of the same kind and declared income receive in a month.
 
 Each group counts the turnover of its customers in steps of half a power of two. A customer counts once a
 day, so that the busy ones do not speak for all; counts are halved as they grow, so that old ones fade.
