@@ -384,7 +384,7 @@ async def _watch(one: Grown, number: int) -> None:
     await one.post(path, sent("busy", BUSY, **risky))
     await one.get(f"{path}/plain-{number}")
     young = {"accountOpenedAt": time.time() - 432_000}
-    for giver, amount in (("x", 700), ("y", 800)):
+    for giver, amount in (("x", 400), ("z", 300), ("y", 800)):
         begun = sent(f"begun-{giver}", f"young-{number}", **young, amount=amount, counterpartyId=giver)
         begun["metadata"]["direction"] = "in"
         low = await one.post(path, begun)
