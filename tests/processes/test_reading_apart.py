@@ -125,7 +125,8 @@ def test_a_lag_beyond_its_bound_is_said_and_the_primary_read(deployed: Deployed)
     one, other = deployed.one, deployed.other
     with paused(deployed.servers):
         evaluate(one)
-        other.wait_for(lambda: "behind" in str(notice(other)), 15)
+        for service in (one, other):  # Each looks for itself.
+            service.wait_for(lambda service=service: "behind" in str(notice(service)), 15)  # type: ignore[misc]
         before = total(one)
         evaluate(one)
         assert total(one) == before + 1
