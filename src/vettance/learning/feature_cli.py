@@ -69,7 +69,7 @@ def check_features(file: Path, tenant_id: str, as_json: bool, data: str | None) 
 @json_option
 @data_option
 def push_features(file: Path, tenant_id: str, as_json: bool, data: str | None) -> None:
-    """Have the features of FILE recorded from now on, beside those that come along.
+    """Have the features of FILE recorded from now on, in addition to those that come along.
 
     A file stands for all of a tenant's own features: those of the file before end. The model in service
     serves on while all that it was made from is still recorded; models are trained from decisions that have

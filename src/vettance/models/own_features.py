@@ -1,4 +1,4 @@
-"""Features that a tenant writes itself, beside or instead of those that come along."""
+"""Features that a tenant writes itself, in addition to or instead of those that come along."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def _read_own(document: str) -> JSON:
 
 
 def places_in(of: FeatureSet, among: FeatureSet) -> tuple[int, ...] | None:
-    """Return where the features of one set stand among those of another; None where one is not among them."""
+    """Return the places of the features of one set in another; None where one is not in it."""
     places = {(one.name, one.value): place for place, one in enumerate(among.features)}
     found = [places.get((one.name, one.value)) for one in of.features]
     return None if None in found else tuple(place for place in found if place is not None)

@@ -32,7 +32,7 @@ class ModelMode(enum.StrEnum):
 class ServingModel(NamedTuple):
     """The champion of a tenant with its features and what it may do; `fault` where it cannot be served.
 
-    `picked` names a larger set of features, and where among them those stand that the model was made from.
+    `picked` names a larger set of features, and the places in it of those that the model was made from.
     """
 
     version: int

@@ -63,7 +63,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     geoip_asn: Path | None = None
     keep: Policy = Policy()
     log_level: str = "info"
-    training_seed: int = 1
     redis: str | None = None
     metrics: tuple[str, int] | None = None
     traces: str | None = None
@@ -76,6 +75,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     unsafe_webhooks: bool = False
     name_servers: tuple[str, ...] = ()
     searchers: int = 1
+    training_seed: int = 1
     jurisdictions: Jurisdictions = Jurisdictions()
 
 
