@@ -137,6 +137,7 @@ COLD: Final = {
     "people/session_sql.py:*": _PEOPLE,
     "people/sql.py:*": _PEOPLE,
     "replays/sql.py:forget_expired": _REMOVING,
+    "quality/sql.py:select_newest_records": "Forty rows by their place, once in ten minutes for a tenant.",
     "retention/deletion_sql.py:*": _REMOVING,
     "retention/sql.py:*": _REMOVING,
     "reviews/sql.py:remove_reviews": _REMOVING,

@@ -385,7 +385,9 @@ async def _watch(one: Grown, number: int) -> None:
     await one.get(f"{path}/plain-{number}")
     young = {"accountOpenedAt": time.time() - 432_000}
     for giver, amount in (("x", 400), ("z", 300), ("y", 800)):
-        begun = sent(f"begun-{giver}", f"young-{number}", **young, amount=amount, counterpartyId=giver)
+        begun = sent(
+            f"begun-{giver}", f"young-{number}", **young, amount=amount, counterpartyId=f"{giver}-{number}"
+        )
         begun["metadata"]["direction"] = "in"
         low = await one.post(path, begun)
     raised = await one.post(path, sent("raised", f"young-{number}", **young, amount=1400, channel="atm"))
