@@ -56,7 +56,8 @@ def test_every_request_is_answered_or_refused_whatever_fails(part: str) -> None:
         assert len(run.latencies) + run.refused == pytest.approx(120 * 40, rel=0.05)
         assert all(took <= PATIENCE_S for _, took in run.latencies)
         assert (run.refused > 0) == (part != "web" and lasts_s > PATIENCE_S)
-        assert not run.quantile_ms(0.99, 10, 11) <= calm.quantile_ms(0.99, 10, 11)  # It may have no answers.
+        if not run.refused:
+            assert run.quantile_ms(0.99, 10, 11) > calm.quantile_ms(0.99, 10, 11)
 
 
 def test_a_plan_has_enough_of_each_part_and_says_what_is_first_beyond_its_bound() -> None:
