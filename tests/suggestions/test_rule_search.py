@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from vettance.decisions.features import fraud_schema
+from vettance.events.event import read_event
 from vettance.rules.language import check
 from vettance.rules.schema import Type
 from vettance.suggestions.candidate_conditions import CandidateCondition, condition_table
+from vettance.suggestions.logged_values import facts_reader
 from vettance.suggestions.rule_search import LENGTH_MAX, search_rules
 from vettance.suggestions.threshold_curve import (
     CurveBase,
@@ -18,6 +20,7 @@ from vettance.suggestions.threshold_curve import (
 )
 from vettance.suggestions.value_columns import ColumnCollector, ValueSource
 from vettance.suggestions.weight_fit import FiredGroups, fit_scores
+from vettance.wire.payload import encode
 
 AMOUNT, CHANNEL, NOISE = (
     ValueSource("metadata.amount", Type.NUMBER),
@@ -57,6 +60,13 @@ def test_nothing_is_found_where_fraud_looks_like_the_rest() -> None:
     collector, _ = planted()
     frauds = np.random.default_rng(9).random(6_000) < 0.02
     assert search_rules(condition_table(collector.columns(), frauds, frauds), 1.0) == []
+
+
+def test_as_many_names_as_an_event_may_have_are_read_at_once() -> None:
+    names = [f"metadata.{'long_' * 6}{number}" for number in range(150)]
+    read = facts_reader([*names, "ip"], fraud_schema())
+    sent = {"eventName": "x", "ip": "203.0.113.9", "metadata": {names[149][9:]: 7}}
+    assert read(read_event(sent, encode(sent), 1_000)) == (*[None] * 149, 7, "203.0.113.9")
 
 
 @pytest.mark.parametrize(

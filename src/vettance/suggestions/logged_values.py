@@ -20,6 +20,8 @@ from vettance.suggestions.labelled_log import Numbers
 
 #: Decisions that are read at a time.
 _CHUNK: Final = 512
+#: Names that are read by one text; that of a rule has a greatest length.
+_NAMES_AT_ONCE: Final = 20
 
 FactsReader = Callable[[Event], Facts]
 
@@ -108,10 +110,11 @@ class LogReader:
                 asked = [place for place in asked if place > rows[-1][0]]
 
 
-def _facts_reader(names: Sequence[str], schema: Schema) -> FactsReader:
-    """Return what reads some names of an event at once."""
-    text = " or ".join(f"present({name})" for name in names)
-    compiled = compile_rules([("names", check(text, schema))], schema)
+def facts_reader(names: Sequence[str], schema: Schema) -> FactsReader:
+    """Return what reads some names of an event at once. There may be more of them than a rule can be long."""
+    parts = (names[start : start + _NAMES_AT_ONCE] for start in range(0, len(names), _NAMES_AT_ONCE))
+    texts = (" or ".join(f"present({name})" for name in part) for part in parts)
+    compiled = compile_rules([("names", check(text, schema)) for text in texts], schema)
     assert compiled.fact_names == tuple(names), "each name is read once, in order"
     return compiled.facts
 
@@ -128,7 +131,7 @@ def _layout(active: ActiveRules | None, wanted: WantedValues, schema: Schema) ->
     places += [answer_of.get(name, 0) for name in wanted.aggregates]
     places += [first + len(counted) + place for place in wanted.features]
     pick = operator.itemgetter(*places, 0, 0)  # Of one place, a getter gives no tuple.
-    return _LogShape(_facts_reader(lacking, schema) if lacking else None, pick, (len(recorded), len(counted)))
+    return _LogShape(facts_reader(lacking, schema) if lacking else None, pick, (len(recorded), len(counted)))
 
 
 def _values(row: Row, record: DecisionRecordData, layout: _LogShape, wanted: WantedValues) -> tuple[Any, ...]:
