@@ -176,10 +176,14 @@ def show(store: str, plans: list[tuple[Plan, dict[str, Any]]]) -> None:
         ):
             if name in run:
                 print(
-                    f"{'':13}{told}: p99 {run[name]['p99Ms']:,.0f} ms, as usual"
+                    f"{'':13}{told}: p99 {_milliseconds(run[name]['p99Ms'])}, as usual"
                     f" {run[name]['usualAgainS']:.0f} s after it began"
                 )
         print()
+
+
+def _milliseconds(took: float) -> str:
+    return "none, nothing is answered" if math.isnan(took) else f"{took:,.0f} ms"
 
 
 def main() -> None:

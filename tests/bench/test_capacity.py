@@ -6,7 +6,6 @@ import pytest
 
 from bench.scaling.capacity import Plan, parts_of, plan
 from bench.scaling.queue_simulation import PATIENCE_S, Failure, Parts, simulate
-from bench.scaling.request_costs import fitted
 
 RNG = random.Random(7)
 #: Service times of a mean of 10 ms that have no memory, so that one process is a queue M/M/1.
@@ -76,10 +75,3 @@ def test_a_plan_without_a_shared_store_has_one_process_in_each_cell() -> None:
     assert made.cells == 8  # One process decides 1,250 a second at half.
     assert {part.name: part.number for part in made.parts}["web"] == 1
     assert parts_of(own, made, {}).shards == 0
-
-
-def test_what_a_commit_takes_is_told_from_what_its_writes_take() -> None:
-    fixed, write = fitted([(1, 5.1), (10, 6.0), (30, 8.0)])
-    assert fixed == pytest.approx(5.0)
-    assert write == pytest.approx(0.1)
-    assert fitted([(3, 2.0), (3, 2.0)]) == (2.0, 0.0)
