@@ -22,8 +22,8 @@ from bench.scaling.request_costs import COSTS
 
 RATES: Final = (1_000.0, 10_000.0, 100_000.0)
 DAY_S: Final = 86_400
-#: Beside every decision: how many of the other requests. A shop's day; `--mix` takes another.
-BESIDE: Final = {"mint": 0.1, "collect": 0.2, "feedback": 0.01, "look": 0.02, "find": 0.01}
+#: How many other requests come with each decision. A shop's day; `--mix` takes another.
+OTHERS: Final = {"mint": 0.1, "collect": 0.2, "feedback": 0.01, "look": 0.02, "find": 0.01}
 #: Of a day's mean rate, the busiest minute. Payments by the hour of the day are about as uneven.
 PEAK: Final = 2.5
 #: Bytes that one event takes in Redis (docs/benchmarks.md, "Velocity in Redis"), while its keys remember it.
@@ -61,26 +61,26 @@ class Plan(NamedTuple):
     breaks_first: str
 
 
-def cost_us(costs: Mapping[str, Any], part: str, beside: Mapping[str, float]) -> float:
-    """Return the processor microseconds of a part for one decision with the requests beside it."""
+def cost_us(costs: Mapping[str, Any], part: str, others: Mapping[str, float]) -> float:
+    """Return the processor microseconds of a part for one decision with the requests that come with it."""
     kinds = costs["kinds"]
     own = kinds["evaluate"].get(part, 0.0)
-    return float(own + sum(share * kinds[kind].get(part, 0.0) for kind, share in beside.items()))
+    return float(own + sum(share * kinds[kind].get(part, 0.0) for kind, share in others.items()))
 
 
 def plan(
-    costs: Mapping[str, Any], rate: float, busy: float, days: float, beside: Mapping[str, float]
+    costs: Mapping[str, Any], rate: float, busy: float, days: float, others: Mapping[str, float]
 ) -> Plan:
     """Compute what a peak of `rate` decisions a second takes, with each part busy that share of its time."""
     commit = costs["commit"]
     database_bears = 1000 / commit["writeMs"] * busy if commit["writeMs"] else math.inf
     # An embedded store belongs to one process; with shared stores any number of processes share a database.
-    own_bears = math.inf if "postgres" in costs["kinds"]["evaluate"] else 1e6 / cost_us(costs, "web", beside)
+    own_bears = math.inf if "postgres" in costs["kinds"]["evaluate"] else 1e6 / cost_us(costs, "web", others)
     cells = max(1, math.ceil(rate / min(database_bears, own_bears * busy)))
     each = rate / cells
     parts = []
     for name in ("web", "webhooks", "redis", "writer", "postgres"):
-        us = cost_us(costs, name, beside)
+        us = cost_us(costs, name, others)
         if us:
             bears = 1e6 / us * busy
             parts.append(Part(name, bears, math.ceil(each / bears)))
@@ -102,17 +102,17 @@ def plan(
     )
 
 
-def parts_of(costs: Mapping[str, Any], made: Plan, beside: Mapping[str, float]) -> Parts:
+def parts_of(costs: Mapping[str, Any], made: Plan, others: Mapping[str, float]) -> Parts:
     """Return one cell of a plan as the simulation takes it: service times spread as latencies alone were."""
     counts = {part.name: part.number for part in made.parts}
     alone = costs["evaluateAloneMs"]
     mean = sum(alone) / len(alone)
-    web_s = cost_us(costs, "web", beside) / 1e6
+    web_s = cost_us(costs, "web", others) / 1e6
     return Parts(
         webs=counts["web"],
         shards=counts.get("redis", 0),
         web_s=[web_s * each / mean for each in alone],
-        redis_s=cost_us(costs, "redis", beside) / 1e6,
+        redis_s=cost_us(costs, "redis", others) / 1e6,
         commit_fixed_s=costs["commit"]["fixedMs"] / 1000,
         commit_write_s=costs["commit"]["writeMs"] / 1000,
     )
@@ -193,7 +193,9 @@ def main() -> None:
     parser.add_argument("--rate", type=float, action="append", help="decisions a second at the peak")
     parser.add_argument("--busy", type=float, default=0.6, help="the share of its time that a part is busy")
     parser.add_argument("--days", type=float, default=30.0, help="days that velocity remembers")
-    parser.add_argument("--mix", type=json.loads, default=BESIDE, help="requests beside one decision, JSON")
+    parser.add_argument(
+        "--mix", type=json.loads, default=OTHERS, help="requests that come with one decision, JSON"
+    )
     parser.add_argument("--costs", type=Path, default=COSTS)
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()

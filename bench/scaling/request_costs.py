@@ -47,7 +47,7 @@ _REST_S: Final = 5.0
 _LOOK_S: Final = 0.5
 _CALM_S_MAX: Final = 6.0
 _CALM_US: Final = 5_000.0
-#: The kind of a decision that one subscriber is told of by webhook.
+#: The kind of a decision of which one subscriber gets a webhook.
 TOLD: Final = "evaluate, one webhook"
 _KNOWN_S: Final = 3.0  # Until every process knows a new subscription.
 _EMBEDDED: Final = {"VETTANCE_DATABASE_URL": "", "VETTANCE_REDIS_URL": ""}

@@ -60,13 +60,13 @@ def test_every_request_is_answered_or_refused_whatever_fails(part: str) -> None:
 
 
 def test_a_plan_has_enough_of_each_part_and_says_what_is_first_beyond_its_bound() -> None:
-    beside = {"look": 0.1}
-    made = plan(COSTS, 5_000, 0.5, 30, beside)
+    others = {"look": 0.1}
+    made = plan(COSTS, 5_000, 0.5, 30, others)
     numbers = {part.name: part.number for part in made.parts}
     assert (made.cells, made.breaks_first) == (1, "commits")
     assert numbers == {"web": 3, "redis": 1, "postgres": 1, "commits": 1}  # 5,000 × 300 µs at half: 3.
     assert made.stored_gb_day == pytest.approx(2_000 * 86_400 * 2_000 / 1e9)
-    assert plan(COSTS, 50_000, 0.5, 30, beside).cells == 10  # One database commits 5,000 a second at half.
+    assert plan(COSTS, 50_000, 0.5, 30, others).cells == 10  # One database commits 5,000 a second at half.
 
 
 def test_a_plan_without_a_shared_store_has_one_process_in_each_cell() -> None:

@@ -46,7 +46,7 @@ class Statement(NamedTuple):
 
 #: How a text for PostgreSQL ends that changes several things at once; it counts the rows of one, named so.
 COUNTED: Final = "SELECT count(*) FROM changed"
-#: What stands for a statement that PostgreSQL does not need, since the next one does its work as well.
+#: In place of a statement that PostgreSQL does not need, since the next one does its work as well.
 NOTHING: Final = Statement("", tables=CATALOG)
 
 

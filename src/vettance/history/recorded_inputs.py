@@ -8,12 +8,13 @@ as fast, and takes no memory. Decisions on fraud and watched events of AML keep 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from vettance.db.engine import Statement, Store
 from vettance.decisions import sql
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.decisions.load_ruleset import PACK_VERSION, find_version
+from vettance.quality.rule_timing import RuleInputRecord
 from vettance.rules.compiler import Answers, CompiledRules, Facts
 from vettance.rules.sql import DECIDING, RuleSets
 
@@ -25,22 +26,6 @@ _VERSIONS_MAX: Final = 50
 _STEP: Final = 20_000
 
 _Take = Callable[[Sequence[Any]], tuple[Any, ...]]
-
-
-class InputRecord(Protocol):
-    """What a record of fraud or of AML says of its inputs."""
-
-    @property
-    def ruleset_version(self) -> int:
-        """The version of the rules that decided."""
-
-    @property
-    def facts(self) -> Sequence[Any]:
-        """The facts that these rules read."""
-
-    @property
-    def answers(self) -> Sequence[Any]:
-        """What the memory answered them."""
 
 
 class RecordLog(NamedTuple):
@@ -74,12 +59,12 @@ class RecordedInputs:
     def __init__(self, places: Mapping[int, InputPlaces]) -> None:
         self._places = places
 
-    def of(self, record: InputRecord) -> tuple[Facts, Answers]:
+    def of(self, record: RuleInputRecord) -> tuple[Facts, Answers]:
         """Return the facts and answers of a record. Raises `LookupError` when it does not hold them."""
         places = self._places[record.ruleset_version]
         return places.facts(record.facts), places.answers(record.answers)
 
-    def further(self, record: InputRecord) -> tuple[Any, ...]:
+    def further(self, record: RuleInputRecord) -> tuple[Any, ...]:
         """Return the facts that the log names. Raises as `of` does."""
         return self._places[record.ruleset_version].further(record.facts)
 

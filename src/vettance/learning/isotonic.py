@@ -1,4 +1,4 @@
-"""Isotonic calibration: which log-odds stand for what a model says, learned from rows it did not see."""
+"""Isotonic calibration: which log-odds a score of a model means, learned from rows it did not see."""
 
 import math
 from typing import Final, NamedTuple
@@ -83,7 +83,7 @@ def _pool(steps: list[_Step]) -> list[_Step]:
 
 
 def find_calibration(rows: ScoredRows) -> tuple[Calibration, ScoredRows]:
-    """Return a calibration, if one helps, and rows by which the model is measured, with what they stand for.
+    """Return a calibration, if one helps, and rows by which the model is measured, with their meaning.
 
     Learned from the rows with the first half of the frauds, it has to tell the later ones better, which are
     then those that are shown; what serves is learned from all.
@@ -107,7 +107,7 @@ def _helps(found: Calibration, later: ScoredRows) -> bool:
 
 
 def apply(found: Calibration, log_odds: Numbers) -> Numbers:
-    """Return what the log-odds of many rows stand for."""
+    """Return the log-odds that the scores of many rows mean."""
     return np.array([calibrated(found, one) for one in log_odds.tolist()], dtype=np.float64)
 
 
@@ -118,6 +118,6 @@ def losses(log_odds: Numbers, fraud: Numbers) -> Numbers:
 
 
 def chances(log_odds: Numbers) -> Numbers:
-    """Return the probabilities that log-odds stand for."""
+    """Return the probabilities of log-odds."""
     found: Numbers = 1 / (1 + np.exp(-np.clip(log_odds, -_SURE, _SURE)))
     return found

@@ -1,4 +1,4 @@
-"""What the log-odds that trees add up to stand for: the points of a rising line."""
+"""The log-odds that the sum of the trees means: the points of a rising line."""
 
 import bisect
 import itertools

@@ -28,7 +28,7 @@ Node = list[Any]
 class TreeText(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is stored of a model: the names of its features in their order, a constant, and its trees.
 
-    `calibration` says which log-odds those stand for that they add up to.
+    `calibration` says which log-odds their sum means.
     """
 
     features: tuple[str, ...]

@@ -1,5 +1,6 @@
 """Write positions in Redis: every process knows what a tenant's reads have to see."""
 
+import contextlib
 from typing import Final
 
 from vettance.redis_link.down import StateDown
@@ -18,18 +19,19 @@ class RedisPositions:
 
     def __init__(self, line: RedisLine) -> None:
         self._line = line
-        # What Redis did not take: until it does, this process at least reads what it wrote.
+        # What Redis has not taken yet: until it does, this process at least reads what it wrote.
         self._unsaved: dict[str, int] = {}
 
     async def note(self, tenant: str, position: int) -> None:
         """Note a position; of two the later one is kept."""
-        position = max(position, self._unsaved.pop(tenant, 0))
+        # Until Redis has it, reads of this process go to the primary.
+        position = self._unsaved[tenant] = max(position, self._unsaved.get(tenant, 0))
         key = _key(tenant)
-        try:
+        with contextlib.suppress(StateDown):
             await self._line.call(b"ZADD", key, b"GT", b"%d" % position, _MEMBER)
             await self._line.call(b"EXPIRE", key, b"%d" % _KEPT_S)
-        except StateDown:
-            self._unsaved[tenant] = position
+            if self._unsaved.get(tenant) == position:
+                del self._unsaved[tenant]
 
     async def newest(self, tenant: str) -> int | None:
         """Return the position that a tenant's reads must see; 0 for any, None where that cannot be known."""
