@@ -158,10 +158,10 @@ def _watch_money(
 
 def _run(
     console: Console, feed: Feed, to: RunningService, connections: int, folder: Path, seed: int
-) -> tuple[DemoRun, ModelComparison | None, Sequence[JudgedDecision]]:
+) -> tuple[DemoRun, ModelComparison | str | None, Sequence[JudgedDecision]]:
     """Send the feed; where a model can be trained on the way, with labels, and measured at the end.
 
-    Returns the run, what the model adds, and the decisions of which nobody has said yet what they were.
+    Returns the run, what the model adds or why there is none, and the decisions nobody has judged yet.
     """
     import uvloop
 
@@ -182,7 +182,7 @@ def _run_with_model(
     folder: Path,
     seed: int,
     advance: Callable[[int], None],
-) -> tuple[DemoRun, ModelComparison | None, Sequence[JudgedDecision]]:
+) -> tuple[DemoRun, ModelComparison | str | None, Sequence[JudgedDecision]]:
     import uvloop
 
     from vettance.demo import model_trial
@@ -202,14 +202,18 @@ def _run_with_model(
 
     runs = [send(begin_ms)]
     model_trial.wait_for_features(folder, to.tenant_id)
-    runs.append(send(measured_ms))
-    failure = model_trial.train(folder, to.tenant_id)
+    for at_ms in measured_ms:
+        runs.append(send(at_ms))
+        if (failure := model_trial.train(folder, to.tenant_id)) is None:
+            break
     before = card.decided
     runs.append(send(math.inf))
     frauds = {one.event_id for one in runs[-1].judged if one.fraud}
-    compared = None
+    compared: ModelComparison | str
     if failure is None:
         compared = uvloop.run(model_trial.compare(to.target, card.decided - before, frauds))
+    else:
+        compared = failure
     example = max((run.example for run in runs if run.example), key=lambda one: one.reasons, default=None)
     refusal = next((run.refusal for run in runs if run.refusal), None)
     judged = [one for run in runs for one in run.judged]

@@ -13,9 +13,11 @@ from vettance.demo.demo_client import ClientFault, Connection, DemoTarget, reque
 from vettance.demo.feed import Sample
 from vettance.demo.launch import LaunchFault, command
 
-#: Days of the stream: until the first labels, and those of the end in which the model says what it thinks.
+#: Days of the stream: until the first labels, and those of the end in which the model says what it thinks:
+#: fewer where a stream has too little labelled fraud to train on until then.
 FIRST_DAYS: Final = 5
 LAST_DAYS: Final = 9
+_LAST_DAYS_MIN: Final = 4
 DAYS_MIN: Final = 20
 _FEATURES_S_MAX: Final = 15.0
 _PAUSE_S: Final = 0.3
@@ -53,9 +55,10 @@ class StreamParts:
         return sample if sample is not None else next(self._samples, None)
 
 
-def bounds_of(first_ms: int, days: int) -> tuple[int, int]:
-    """Return when the first labels are given, and from when on the model is measured."""
-    return first_ms + FIRST_DAYS * DAY_MS, first_ms + (days - LAST_DAYS) * DAY_MS
+def bounds_of(first_ms: int, days: int) -> tuple[int, list[int]]:
+    """Return when the first labels are given, and the moments to try a training at, one after the other."""
+    tries = [first_ms + (days - last) * DAY_MS for last in range(LAST_DAYS, _LAST_DAYS_MIN - 1, -1)]
+    return first_ms + FIRST_DAYS * DAY_MS, tries
 
 
 def wait_for_features(folder: Path, tenant: str) -> None:

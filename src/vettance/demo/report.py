@@ -81,9 +81,9 @@ def show_run(console: Console, run: DemoRun) -> None:
         show_example(console, run.example)
 
 
-def comparison_record(compared: ModelComparison | None) -> JSON:
+def comparison_record(compared: ModelComparison | str | None) -> JSON:
     """Tell a script what `show_comparison` tells a person; nothing where no model was trained."""
-    if compared is None:
+    if not isinstance(compared, ModelComparison):
         return {"model": None}
     orders = {
         one.name: {"fraudsCaught": one.caught, "averagePrecision": round(one.average_precision, 4)}
@@ -93,8 +93,11 @@ def comparison_record(compared: ModelComparison | None) -> JSON:
     return {"model": {**counts, "held": compared.held, "orders": orders}}
 
 
-def show_comparison(console: Console, compared: ModelComparison) -> None:
-    """Print what the model adds to the rules over the last part of the stream."""
+def show_comparison(console: Console, compared: ModelComparison | str) -> None:
+    """Print what the model adds to the rules over the last part of the stream, or why none was trained."""
+    if isinstance(compared, str):
+        console.print(f"No model was trained: {compared.removeprefix('Error: ')}")
+        return
     table = Table(title="Rules alone, and with the model", title_justify="left")
     table.add_column("ordered by")
     for name in (f"frauds among the {compared.held:,} highest", "of all fraud", "average precision"):
