@@ -1,7 +1,7 @@
 """The doors of backtests: order one, look how far it is, cancel it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
@@ -21,13 +21,15 @@ from vettance.db.engine import Store
 from vettance.errors import Invalid, NotFound
 from vettance.ids import IdSource
 from vettance.rules.changed_document import with_changes
-from vettance.rules.gate import Context, examine
 from vettance.rules.packs import load_pack_text
-from vettance.rules.ruleset import write_ruleset
 from vettance.rules.sql import DECIDING, RuleSets
+from vettance.rules.versioning import NewRules
 from vettance.tenants.key_scope import KeyScope
 from vettance.web.routing import Call, Route, RouteReply, reached_by
 from vettance.wire.payload import JSON, Wire
+
+#: Passes a document of a tenant through the gate; returns what would be saved of it, and what was found.
+Admit = Callable[[str, RuleSets, str], Awaitable[tuple[NewRules, object]]]
 
 
 class BacktestKind(NamedTuple):
@@ -69,19 +71,19 @@ class BacktestAnswer(Wire, frozen=True):
 
 
 class BacktestDoors:
-    """Takes orders of backtests; `context` is what rules are checked with."""
+    """Takes orders of backtests; `admit` checks what is to be tried as rules in force are checked."""
 
     def __init__(
         self,
         store: Store,
         ids: IdSource,
-        context: Context,
+        admit: Admit,
         kind: BacktestKind = FRAUD_BACKTESTS,
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._store = store
         self._ids = ids
-        self._context = context
+        self._admit = admit
         self._kind = kind
         self._now_ms = now_ms
 
@@ -146,9 +148,8 @@ class BacktestDoors:
         if said.rule is not None:
             text = await self._with_rule(tenant, said.rule)
         assert text is not None, "one of the three is given"
-        found = examine(text, self._context)
-        found.passed()
-        return 0, write_ruleset(found.ruleset)
+        rules, _ = await self._admit(tenant, self._kind.sets, text)
+        return 0, rules.document
 
     async def _with_rule(self, tenant: str, rule: JSON) -> str:
         """Return the rules in force with the members of one rule replaced, or with one more rule."""

@@ -1,13 +1,12 @@
 """What people set for themselves: name, theme, time zone, password, second factor, sessions."""
 
-import zoneinfo
 from typing import Any, Final
 
 from vettance.console.guard import write_cookie
 from vettance.console.page import READERS, SIGN_IN, ConsolePage, PageAnswer, Redirect, View, Visit, url_of
 from vettance.console.words import Words
 from vettance.errors import Unprocessable
-from vettance.people.credentials import THEMES
+from vettance.people.credentials import THEMES, time_zones
 
 PATH: Final = "/console/profile"
 _THEME_WORDS: Final = {"auto": Words("As the system has it"), "light": Words("Light"), "dark": Words("Dark")}
@@ -52,7 +51,7 @@ async def _page(visit: Visit, faults: Any = None, typed: dict[str, str] | None =
         "faults": faults or {},
         "typed": typed or {"name": signed.name, "theme": signed.theme, "timeZone": signed.time_zone},
         "themes": [(one, _THEME_WORDS[one]) for one in THEMES],
-        "zones": sorted(zoneinfo.available_timezones()),
+        "zones": await time_zones(),
         "sessions": await parts.sessions.sessions(signed),
         "codes_left": await parts.credentials.recovery_codes_left(signed),
     }

@@ -22,6 +22,9 @@ _ZIPPED_BYTES_MIN: Final = 1_024
 _INLINE_BYTES_MAX: Final = 32 * 1024
 _LEVEL: Final = 5
 
+#: Languages and templates that are compiled, with all that they need.
+_compiled: set[tuple[str, str]] = set()
+
 
 @functools.cache
 def environment(language: str = ENGLISH, folder: Path = FOLDER) -> "Environment":
@@ -52,7 +55,14 @@ def translating(say: Callable[[str, int], str]) -> "Environment":
 
 
 async def render(template: str, values: Mapping[str, Any], language: str = ENGLISH) -> bytes:
-    """Fill a template, leaving the event loop to others every millisecond."""
+    """Fill a template, leaving the event loop to others every millisecond.
+
+    A template is compiled when it is first needed, in a thread: one takes up to 50 ms.
+    """
+    for name in (template, values.get("layout")):
+        if name is not None and (language, name) not in _compiled:
+            await asyncio.to_thread(_compile, environment(language), name)
+            _compiled.add((language, name))
     pieces: list[str] = []
     began_s = time.perf_counter()
     for piece in environment(language).get_template(template).generate(values):
@@ -61,6 +71,18 @@ async def render(template: str, values: Mapping[str, Any], language: str = ENGLI
             await asyncio.sleep(0)
             began_s = time.perf_counter()
     return "".join(pieces).encode()
+
+
+def _compile(templates: "Environment", name: str) -> None:
+    """Have a template compiled, and those that it builds on, includes or imports from."""
+    from jinja2.meta import find_referenced_templates
+
+    assert templates.loader is not None
+    source, _, _ = templates.loader.get_source(templates, name)
+    for other in find_referenced_templates(templates.parse(source)):
+        if other is not None:
+            _compile(templates, other)
+    templates.get_template(name)
 
 
 async def zipped(content: bytes) -> bytes | None:

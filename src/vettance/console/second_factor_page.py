@@ -1,5 +1,6 @@
 """The second factor: its code at sign-in, setting it up, taking it away."""
 
+import asyncio
 from typing import Final
 
 from vettance.audit.act import Act, acting
@@ -92,7 +93,7 @@ def _code_form(
 async def _set_up_form(visit: Visit, fault: str = "") -> View:
     secret = await visit.parts.credentials.begin_factor(visit.signed)
     values = {
-        "picture": qr_picture(enrolment_uri(secret, visit.signed.email)),
+        "picture": await asyncio.to_thread(qr_picture, enrolment_uri(secret, visit.signed.email)),
         "secret": secret_text(secret),
         "fault": fault,
         "is_needed": visit.signed.stage is Stage.ENROLMENT,

@@ -102,12 +102,23 @@ class RuleCache:
     def active(self, version: int, document: str) -> ActiveRules:
         """Return a version ready to run. Raises `RuleSetRefused` when this code no longer accepts it."""
         digest = document_digest(document)
-        ready = self._ready.pop(digest, None)
-        if ready is None:
-            ready = self._compile(document)
-            if doubtful := ready[1].doubtful:
-                # They were saved before the gate knew better; `vettance rules check` says which they are.
-                _log.warning("rules_that_never_fire", version=version, rules=len(doubtful))
+        return self.keep(version, digest, self.find(digest) or self.compile(version, document))
+
+    def find(self, digest: str) -> tuple[RuleSet, CompiledRules] | None:
+        """Return what was compiled of a document, unless it has been dropped."""
+        return self._ready.get(digest)
+
+    def compile(self, version: int, document: str) -> tuple[RuleSet, CompiledRules]:
+        """Compile a document; this may be done in any thread. Raises `RuleSetRefused`."""
+        ready = self._compile(document)
+        if doubtful := ready[1].doubtful:
+            # They were saved before the gate knew better; `vettance rules check` says which they are.
+            _log.warning("rules_that_never_fire", version=version, rules=len(doubtful))
+        return ready
+
+    def keep(self, version: int, digest: str, ready: tuple[RuleSet, CompiledRules]) -> ActiveRules:
+        """Keep what was compiled as what was used last, and return it ready to run."""
+        self._ready.pop(digest, None)
         self._ready[digest] = ready
         while len(self._ready) > self._size:
             del self._ready[next(iter(self._ready))]

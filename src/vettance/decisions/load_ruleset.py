@@ -1,5 +1,6 @@
 """Loads the rule set of a tenant that is in force, or the last one before it that can be compiled."""
 
+import asyncio
 from typing import Final
 
 import msgspec
@@ -10,7 +11,7 @@ from vettance.models.feature_set import compile_with_rules, read_feature_set
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import select_features
 from vettance.rules.packs import load_pack_text
-from vettance.rules.sql import DECIDING, RuleSets
+from vettance.rules.sql import DECIDING, RuleSets, document_digest
 from vettance.telemetry.logs import logger
 
 #: The version of a tenant none of whose rule sets can be compiled: the default pack decides for it.
@@ -40,7 +41,7 @@ class RuleLoader:
         it. Without any that compiles, the default pack takes over. Raises `StoreDown`.
         """
         try:
-            active = self._cache.active(version, document)
+            active = await prepare(self._cache, version, document)
         except Exception as error:  # noqa: BLE001  One tenant's rules must not keep a process from its start.
             active = await self._load_older(tenant, version)
             self._impaired[tenant] = type(error).__name__
@@ -58,7 +59,8 @@ class RuleLoader:
             return active
         try:
             features = read_feature_set(rows[0][0])
-            compiled = compile_with_rules(active.ruleset, features, self._cache.schema)
+            schema = self._cache.schema
+            compiled = await asyncio.to_thread(compile_with_rules, active.ruleset, features, schema)
         except Exception:  # noqa: BLE001  What a model would need must not keep the rules from deciding.
             _log.exception("features_not_in_force", tenant=tenant)
             return active
@@ -69,10 +71,22 @@ class RuleLoader:
         for version in [one for one in versions if one != newest][:_TRIES]:
             rows = await self._store.read(self._sets.select_version(tenant, version))
             try:
-                return self._cache.active(version, rows[0][0])
+                return await prepare(self._cache, version, rows[0][0])
             except Exception:  # noqa: BLE001, S112  The one before it is tried.
                 continue
-        return pack_rules(self._cache, self._sets)
+        return await pack_rules(self._cache, self._sets)
+
+
+async def prepare(cache: RuleCache, version: int, document: str) -> ActiveRules:
+    """Return a version ready to run, compiled in a thread: a large one takes a third of a second.
+
+    Events of others are decided meanwhile. Raises `RuleSetRefused` when this code no longer accepts it.
+    """
+    digest = document_digest(document)
+    ready = cache.find(digest)
+    if ready is None:
+        ready = await asyncio.to_thread(cache.compile, version, document)
+    return cache.keep(version, digest, ready)
 
 
 async def find_version(
@@ -80,11 +94,11 @@ async def find_version(
 ) -> ActiveRules:
     """Return a version of a tenant's rules, by default those of fraud. Raises `LookupError` without one."""
     if version == PACK_VERSION:
-        return pack_rules(cache, sets)
+        return await pack_rules(cache, sets)
     rows = await store.read(sets.select_version(tenant, version))
     if not rows:
         raise LookupError(f"rule set version {version} is referred to by a decision and gone")
-    return cache.active(version, rows[0][0])
+    return await prepare(cache, version, rows[0][0])
 
 
 async def load_active(store: Store, cache: RuleCache, tenant: str, sets: RuleSets = DECIDING) -> ActiveRules:
@@ -93,9 +107,11 @@ async def load_active(store: Store, cache: RuleCache, tenant: str, sets: RuleSet
     Where it has none, the default pack.
     """
     rows = await store.read(sets.select_active(tenant))
-    return cache.active(rows[0][0], rows[0][1]) if rows else pack_rules(cache, sets)
+    if not rows:
+        return await pack_rules(cache, sets)
+    return await prepare(cache, rows[0][0], rows[0][1])
 
 
-def pack_rules(cache: RuleCache, sets: RuleSets) -> ActiveRules:
+async def pack_rules(cache: RuleCache, sets: RuleSets) -> ActiveRules:
     """Return the default pack, ready to run."""
-    return cache.active(PACK_VERSION, load_pack_text(sets.pack))
+    return await prepare(cache, PACK_VERSION, load_pack_text(sets.pack))

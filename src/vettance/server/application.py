@@ -157,9 +157,8 @@ class Service:
         take_label = LabelTaker(acts, self.evaluator).take
         self.reviews = assemble_reviews(acts, self.ids, self.evaluator, take_label, self.keys.tenant)
         self.governance = Governance(acts, self.ids, settings.jurisdictions, self.evaluator, self.aml.monitor)
-        self.measures = RuleMeasures(
-            settings, store, acts, self.ids, self.evaluator, self.aml.monitor, cache, schema
-        )
+        measured = (self.evaluator, self.aml.monitor, cache, schema, self.governance.checker.admit)
+        self.measures = RuleMeasures(settings, store, acts, self.ids, *measured)
         routes = (
             *DecisionDoors(self.evaluator).routes(),
             *reached_by(self.lists.routes(), KeyScope.DECIDE, KeyScope.MANAGE),

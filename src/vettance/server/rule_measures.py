@@ -2,18 +2,15 @@
 
 from typing import Final
 
-from vettance.aml.aml_rule_context import aml_context
 from vettance.aml.features import aml_schema
 from vettance.aml.monitor import Monitor
 from vettance.aml.quality.assemble_aml_quality import assemble_aml_quality
-from vettance.backtests.api import AML_BACKTESTS, BacktestDoors
+from vettance.backtests.api import AML_BACKTESTS, FRAUD_BACKTESTS, Admit, BacktestDoors
 from vettance.backtests.backtest_job import BACKTEST_PREFIX
 from vettance.backtests.run_backtests import BACKTEST_PROCESS, BacktestRunner
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.evaluate import Evaluator
-from vettance.decisions.rule_context import fraud_context
-from vettance.deployment.connect import connect_velocity
 from vettance.ids import IdSource
 from vettance.quality.count_rules import RuleCounter
 from vettance.quality.quality_parts import assemble_quality
@@ -41,15 +38,14 @@ class RuleMeasures:
         monitor: Monitor,
         cache: RuleCache,
         schema: Schema,
+        admit: Admit,
     ) -> None:
         self.quality = (
             assemble_quality(store, cache, ConditionReader(schema), evaluator.tenants),
             assemble_aml_quality(store, aml_schema(settings.jurisdictions), lambda: tuple(monitor.rules)),
         )
-        aml_rules = aml_context(settings.jurisdictions, connect_velocity())
-        self._backtests = (
-            BacktestDoors(acts, ids, fraud_context(connect_velocity, schema)),
-            BacktestDoors(acts, ids, aml_rules, AML_BACKTESTS),
+        self._backtests = tuple(
+            BacktestDoors(acts, ids, admit, kind) for kind in (FRAUD_BACKTESTS, AML_BACKTESTS)
         )
         self._runner = BacktestRunner(store, settings.data, _JOB_PROCESSES)
         self._suggestions = SuggestionDoors(acts, ids)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -29,6 +30,8 @@ from vettance.web.server import EdgeProtocol
 
 _STOP_LOOK_S = 0.1
 BACKLOG = 2048
+#: How long a thread that computes may keep the event loop waiting each time; by default it is 5 ms.
+_THREAD_TURN_S = 0.0005
 
 #: What keeps a server from starting, or from going on.
 REFUSALS = (StoreDown, StateDown, SettingsError, FileUnreadable, OSError)
@@ -101,6 +104,7 @@ async def serve_until_stopped(
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, remember)
+    sys.setswitchinterval(_THREAD_TURN_S)
     if link is not None:
         # The parent is gone, however it went.
         await watch(link, lambda: os.kill(os.getpid(), signal.SIGTERM))
