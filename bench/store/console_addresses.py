@@ -3,11 +3,11 @@
 import json
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
-from bench.client.page_visitor import PageVisitor
 from vettance.console.page import ANYBODY
 from vettance.console.page_table import PageTable
+from vettance.demo.demo_client import HttpAnswer
 from vettance.wire.payload import timestamp
 
 #: Pages that are for those who are not signed in, or have no second factor: they look at nothing that grows.
@@ -15,7 +15,14 @@ _SMALL = {"/console/sign-in", "/console/second-factor"}
 _TRIED_S_MAX = 600.0
 
 
-def addresses(visitor: PageVisitor) -> dict[str, str]:
+class ApiCaller(Protocol):
+    """Asks the API with a key."""
+
+    def ask(self, method: str, path: str, body: Any = None) -> HttpAnswer:
+        """Return what it answers."""
+
+
+def addresses(visitor: ApiCaller) -> dict[str, str]:
     """Return the address of every page by its name; makes what a page needs that is not there.
 
     Raises `LookupError` when a page of the table has no address here.
@@ -99,17 +106,17 @@ def _insist_on_all(paths: Iterable[str]) -> None:
 _RARE = {"/console/models/{version}", "/console/queue/bulk/{id}"}
 
 
-def _json(visitor: PageVisitor, path: str) -> Any:
+def _json(visitor: ApiCaller, path: str) -> Any:
     return json.loads(visitor.ask("GET", path).body)
 
 
-def first_rule(visitor: PageVisitor, kind: str) -> str:
+def first_rule(visitor: ApiCaller, kind: str) -> str:
     """Name a rule in force, of fraud or of AML."""
     path = "/api/v1/rules/quality" if kind == "fraud" else "/api/v1/aml/rules/quality"
     return str(_json(visitor, path)["rules"][0]["ruleId"])
 
 
-def _money(visitor: PageVisitor) -> tuple[str, str, str]:
+def _money(visitor: ApiCaller) -> tuple[str, str, str]:
     """Send a transfer that alerts and screen a listed name; returns the case, the event, the screening."""
     money = {"amount": 12_000, "currency": "EUR", "direction": "out", "counterpartyCountry": "KP"}
     name = f"walked-{time.time_ns()}"
@@ -121,7 +128,7 @@ def _money(visitor: PageVisitor) -> tuple[str, str, str]:
     return alert["caseId"], name, json.loads(screened.body)["id"]
 
 
-def _backtest(visitor: PageVisitor, api: str, rule: str, now_s: int) -> str:
+def _backtest(visitor: ApiCaller, api: str, rule: str, now_s: int) -> str:
     """Try a rule with another score on the events of two hours, and wait for the end."""
     begins_ms = (now_s - 20 * 86_400) * 1000
     span = {"from": timestamp(begins_ms), "to": timestamp(begins_ms + 7_200_000)}

@@ -361,6 +361,8 @@ async def _quality(one: Grown) -> None:
     for quality in one.service.measures.quality:
         await quality.counter.catch_up(tenant)
         await quality.desk.report(tenant, None, None)
+        await quality.desk.report_rule(tenant, "new-device")
+        await quality.desk.outline(tenant)
         await quality.desk.days(tenant, ("hits", "shadow"), 0, 86_400_000)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import time
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vettance.console.catalogue import ENGLISH, FOLDER, catalogue_of
 from vettance.console.words import Words
+from vettance.fairness.time_slice import TimeSlice
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
-#: A page is rendered for so long at a time. A large one takes 20 ms, and decisions should not wait for it.
-_SLICE_S: Final = 0.001
 #: Smaller answers are sent as they are; larger ones than the second are compressed in a thread.
 _ZIPPED_BYTES_MIN: Final = 1_024
 _INLINE_BYTES_MAX: Final = 32 * 1024
@@ -64,12 +62,10 @@ async def render(template: str, values: Mapping[str, Any], language: str = ENGLI
             await asyncio.to_thread(_compile, environment(language), name)
             _compiled.add((language, name))
     pieces: list[str] = []
-    began_s = time.perf_counter()
+    turn = TimeSlice()
     for piece in environment(language).get_template(template).generate(values):
         pieces.append(piece)
-        if time.perf_counter() - began_s > _SLICE_S:
-            await asyncio.sleep(0)
-            began_s = time.perf_counter()
+        await turn.pause_when_over()
     return "".join(pieces).encode()
 
 

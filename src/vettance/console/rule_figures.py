@@ -1,5 +1,6 @@
 """What rules are worth, for their pages: the figures of the endpoint, and a line of their days."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -10,8 +11,11 @@ from vettance.console.page import Visit
 from vettance.console.rule_place import RulePlace
 from vettance.console.svg_charts import ChartPoint, sparkline, time_series
 from vettance.console.words import Words
+from vettance.fairness.time_slice import TimeSlice
+from vettance.quality.quality_desk import QualityDesk, SpanReport
 from vettance.quality.rule_counts import DAY_S, HITS, SHADOW
 from vettance.rules.rule import RuleSetRefused
+from vettance.wire.payload import decode, encode
 
 #: As long as the span of the endpoint.
 _DAYS: Final = 30
@@ -60,20 +64,48 @@ class SpanFigures(NamedTuple):
 
 
 async def figures_of(visit: Visit, place: RulePlace) -> SpanFigures:
-    """Return what the rules of a kind did in the last 30 days."""
-    end_s = visit.now_ms // 1000 // DAY_S * DAY_S + DAY_S
-    begin_s = end_s - _DAYS * DAY_S
-    desk, span = visit.parts.quality[place.kind], (begin_s * 1000, end_s * 1000)
+    """Return what the rules of a kind did in the last 30 days; nothing of the others that each one met."""
+    desk = visit.parts.quality[place.kind]
     try:
-        answer = await visit.ask("GET", f"{place.rules}/quality")
+        report = await desk.outline(visit.tenant.id)
     except RuleSetRefused:
         return SpanFigures({"complete": True}, {}, ())  # This version cannot read the rules in force.
-    days = await desk.days(visit.tenant.id, (HITS, SHADOW), *span)
+    return await _span_figures(visit, place, report, await _days(visit, desk))
+
+
+async def figures_of_rule(visit: Visit, place: RulePlace, rule_id: str) -> SpanFigures:
+    """Return what one rule did in the last 30 days."""
+    desk = visit.parts.quality[place.kind]
+    try:
+        report = await desk.report_rule(visit.tenant.id, rule_id)
+    except RuleSetRefused:
+        return SpanFigures({"complete": True}, {}, ())
+    return await _span_figures(visit, place, report, await _days(visit, desk, rule_id))
+
+
+async def _days(visit: Visit, desk: QualityDesk, rule_id: str | None = None) -> Mapping[str, RuleDays]:
+    end_s = visit.now_ms // 1000 // DAY_S * DAY_S + DAY_S
+    begin_s = end_s - _DAYS * DAY_S
+    span = begin_s * 1000, end_s * 1000
+    counted = await desk.days(visit.tenant.id, (HITS, SHADOW), *span, rule_id)
+    none = RuleDays(begin_s, [0] * _DAYS)
+    days = {
+        rule: RuleDays(begin_s, [found.get(day, 0) for day in range(begin_s, end_s, DAY_S)])
+        for rule, found in counted.items()
+    }
+    return defaultdict(lambda: none, days)
+
+
+async def _span_figures(
+    visit: Visit, place: RulePlace, report: SpanReport, days: Mapping[str, RuleDays]
+) -> SpanFigures:
+    """Write a report as the endpoint does, so that no number can differ, and what pages add to it."""
+    turn = TimeSlice()
+    answer = decode(encode(place.quality.answer(report)))
     rules = {}
     for one in answer["rules"]:
-        counted = days.get(one["ruleId"], {})
-        counts = [counted.get(day, 0) for day in range(begin_s, end_s, DAY_S)]
-        rules[one["ruleId"]] = _figures(visit, place, one, RuleDays(begin_s, counts))
+        rules[one["ruleId"]] = _figures(visit, place, one, days[one["ruleId"]])
+        await turn.pause_when_over()
     gone = [one["ruleId"] for one in answer["rules"] if one["mode"] == "gone"]
     return SpanFigures(answer, rules, gone)
 

@@ -7,7 +7,7 @@ from vettance.clock import DAY_MS
 from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, url_of
 from vettance.console.refusal_words import refusal_words
 from vettance.console.review_forms import names_of
-from vettance.console.rule_figures import days_chart, figures_of
+from vettance.console.rule_figures import days_chart, figures_of_rule
 from vettance.console.rule_history import history_of
 from vettance.console.rule_hits import newest_alerts, newest_hits
 from vettance.console.rule_place import AML, EDITORS, FRAUD, RULE_READERS, RulePlace
@@ -67,7 +67,7 @@ class RulePage:
         rule = known.get(rule_id) or history.last
         if rule is None:
             raise NotFound
-        figures = await figures_of(visit, place)
+        figures = await figures_of_rule(visit, place, rule_id)
         own = figures.rules.get(rule_id)
         is_there = rule_id in known
         values: dict[str, Any] = {

@@ -2,9 +2,11 @@
 
 from typing import Final, NamedTuple
 
+from vettance.aml.quality.answers import AML_QUALITY
 from vettance.console.page import segment
 from vettance.console.words import Words
 from vettance.people.role import Role
+from vettance.quality.quality_kind import FRAUD_QUALITY, QualityKind
 
 #: Who reads rules: everybody who works with what they say.
 RULE_READERS: Final = frozenset(Role) - {Role.VIEWER}
@@ -31,6 +33,7 @@ class RulePlace(NamedTuple):
     rules: str
     backtests: str
     noun: str
+    quality: QualityKind
 
     @property
     def is_fraud(self) -> bool:
@@ -45,7 +48,13 @@ class RulePlace(NamedTuple):
 
 
 FRAUD: Final = RulePlace(
-    "fraud", "/console/rules", "/api/v1/rulesets", "/api/v1/rules", "/api/v1/backtests", Words("Rules")
+    "fraud",
+    "/console/rules",
+    "/api/v1/rulesets",
+    "/api/v1/rules",
+    "/api/v1/backtests",
+    Words("Rules"),
+    FRAUD_QUALITY,
 )
 AML: Final = RulePlace(
     "aml",
@@ -54,4 +63,5 @@ AML: Final = RulePlace(
     "/api/v1/aml/rules",
     "/api/v1/aml/backtests",
     "AML rules",
+    AML_QUALITY,
 )

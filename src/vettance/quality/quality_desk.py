@@ -9,9 +9,17 @@ from vettance.clock import DAY_MS, MINUTE_MS
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.quality.count_rules import CountedLogs, RuleCounter
-from vettance.quality.rule_counts import DAY_S, HITS, HOUR_S, HOURS_KEPT_S
-from vettance.quality.rule_quality import SpanQuality, by_rule, quality_of
+from vettance.quality.rule_counts import DAY_S, EVERY, HITS, HOUR_S, HOURS_KEPT_S
+from vettance.quality.rule_quality import (
+    OUTLINED,
+    OVERLAPS_SHOWN,
+    SpanQuality,
+    by_rule,
+    maybe_covered,
+    quality_of,
+)
 from vettance.quality.rule_timing import time_rules
+from vettance.quality.sql import CountedPart
 from vettance.rules.rule_reads import ConditionReader
 
 #: The span of a report when none is given.
@@ -64,31 +72,67 @@ class QualityDesk:
         now_ms = self._now_ms()
         to_ms = now_ms if to_ms is None else to_ms
         from_ms = to_ms - SPAN_MS if from_ms is None else from_ms
+        return await self._report(tenant, _bounds(from_ms, to_ms, now_ms))
+
+    async def report_rule(self, tenant: str, rule: str) -> SpanReport:
+        """Return the quality of one rule over the last 30 days."""
+        now_ms = self._now_ms()
+        return await self._report(tenant, _bounds(now_ms - SPAN_MS, now_ms, now_ms), (rule,))
+
+    async def outline(self, tenant: str) -> SpanReport:
+        """Return the hits, the labels, the alerts and the remarks of the rules over the last 30 days.
+
+        The rest of a report is left at nothing: it is most of what is counted.
+        """
+        now_ms = self._now_ms()
         complete = await self._counter.catch_up(tenant, _CATCH_UP_STEPS)
-        begin_s, end_s = _bounds(from_ms, to_ms, now_ms)
+        span = _bounds(now_ms - SPAN_MS, now_ms, now_ms)
+        active, parts = await self._rules_of(tenant), _parts(*span)
+        now = by_rule(await self._store.read(self._tables.select_counts(tenant, parts, OUTLINED)))
+        if covered := maybe_covered(now):
+            await self._add_overlaps(tenant, parts, covered, now)
+        quality = quality_of(active.ruleset.rules, now, {}, {}, {})
+        return SpanReport(span[0] * 1000, span[1] * 1000, complete, quality)
+
+    async def _report(self, tenant: str, span: tuple[int, int], only: Sequence[str] = ()) -> SpanReport:
+        """Return the quality of the rules, or of some of them, over whole hours or days (in seconds)."""
+        complete = await self._counter.catch_up(tenant, _CATCH_UP_STEPS)
+        begin_s, end_s = span
         active = await self._rules_of(tenant)
-        now = await self._store.read(self._tables.select_counts(tenant, _parts(begin_s, end_s)))
+        parts, asked = _parts(begin_s, end_s), (EVERY, *only) if only else ()
+        now = by_rule(await self._store.read(self._tables.select_counts(tenant, parts, rules=asked)))
+        await self._add_overlaps(tenant, parts, only, now)
         earlier_s = begin_s - (end_s - begin_s)
-        before = await self._store.read(
-            self._tables.select_counts(
-                tenant, _parts(*_bounds(earlier_s * 1000, begin_s * 1000, now_ms)), [HITS]
-            )
-        )
+        earlier = _parts(*_bounds(earlier_s * 1000, begin_s * 1000, self._now_ms()))
+        before = await self._store.read(self._tables.select_counts(tenant, earlier, [HITS], asked))
         last: dict[str, int] = dict(await self._store.read(self._tables.select_last_hits(tenant)))
-        quality = quality_of(
-            active.ruleset.rules, by_rule(now), by_rule(before), last, await self._costs(tenant, active)
-        )
+        rules = [one for one in active.ruleset.rules if not only or one.id in only]
+        quality = quality_of(rules, now, by_rule(before), last, await self._costs(tenant, active))
         return SpanReport(begin_s * 1000, end_s * 1000, complete, quality)
 
+    async def _add_overlaps(
+        self,
+        tenant: str,
+        parts: Sequence[CountedPart],
+        rules: Sequence[str],
+        counts: dict[str, dict[str, float]],
+    ) -> None:
+        """Add how often some rules, or all, met those that they met most."""
+        asked = self._tables.select_overlaps(tenant, parts, rules, limit=OVERLAPS_SHOWN)
+        for rule, measure, amount in await self._store.read(asked):
+            counts.setdefault(rule, {})[measure] = amount
+
     async def days(
-        self, tenant: str, measures: Sequence[str], from_ms: int, to_ms: int
+        self, tenant: str, measures: Sequence[str], from_ms: int, to_ms: int, rule: str | None = None
     ) -> dict[str, dict[int, int]]:
-        """Return how often each rule did any of some things on each day: rule → start (s) → times."""
+        """Return how often each rule did any of some things on each day: rule → start (s) → times.
+
+        With `rule` of that one only.
+        """
+        asked = (from_ms // 1000, to_ms // 1000, () if rule is None else (rule,))
         found: dict[str, dict[int, int]] = {}
-        for rule, day, amount in await self._store.read(
-            self._tables.select_days(tenant, measures, from_ms // 1000, to_ms // 1000)
-        ):
-            days = found.setdefault(rule, {})
+        for one, day, amount in await self._store.read(self._tables.select_days(tenant, measures, *asked)):
+            days = found.setdefault(one, {})
             days[day] = days.get(day, 0) + int(amount)
         return found
 
@@ -118,7 +162,7 @@ def _bounds(from_ms: int, to_ms: int, now_ms: int) -> tuple[int, int]:
     return begin_s, end_s + -end_s % width_s
 
 
-def _parts(begin_s: int, end_s: int) -> list[tuple[int, int, int]]:
+def _parts(begin_s: int, end_s: int) -> list[CountedPart]:
     """Return the parts of the counts that make a span: hours at its ends, days between."""
     first, last = begin_s + -begin_s % DAY_S, end_s - end_s % DAY_S
     if first >= last:

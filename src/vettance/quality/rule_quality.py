@@ -27,8 +27,15 @@ OVERLAPS_SHOWN: Final = 5
 _COVERED_HITS_MIN: Final = 20
 _ALWAYS: Final = 0.99
 
+#: The measures that lists of rules show, and those by which they remark on them.
+OUTLINED: Final = (
+    *(HITS, SHADOW, FAILURES, ALONE, ALERTS),
+    *(f"{label}:{measure}" for label in (FRAUD, LEGIT) for measure in (HITS, ALERTS)),
+)
+
 #: rule → measure → how often.
 ByRule = Mapping[str, Mapping[str, float]]
+RuleMeasures = dict[str, dict[str, float]]
 
 
 class Overlap(NamedTuple):
@@ -97,12 +104,21 @@ class SpanQuality(NamedTuple):
     alerts_labelled: LabelledHits = LabelledHits(0, 0)
 
 
-def by_rule(rows: Iterable[tuple[str, str, float]]) -> dict[str, dict[str, float]]:
+def by_rule(rows: Iterable[tuple[str, str, float]]) -> RuleMeasures:
     """Arrange rows of counts."""
-    found: dict[str, dict[str, float]] = {}
+    found: RuleMeasures = {}
     for rule, measure, amount in rows:
         found.setdefault(rule, {})[measure] = amount
     return found
+
+
+def maybe_covered(now: ByRule) -> list[str]:
+    """Return the rules of which it takes what they met to tell whether others cover them."""
+    return [rule for rule, counts in now.items() if rule != EVERY and _never_alone(counts)]
+
+
+def _never_alone(counts: Mapping[str, float]) -> bool:
+    return counts.get(HITS, 0) >= _COVERED_HITS_MIN and not counts.get(ALONE, 0)
 
 
 def quality_of(

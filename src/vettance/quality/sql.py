@@ -5,7 +5,7 @@ from typing import Final
 
 from vettance.db.engine import Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import DECISION, EVENT, LABEL, RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT, Insert, Table
-from vettance.quality.rule_counts import HOUR_S, HOURS_KEPT_S, Counts
+from vettance.quality.rule_counts import DAY_S, HOUR_S, HOURS_KEPT_S, OVERLAP, Counts
 
 _ROWS: Final = 500  # Of one insert.
 _DECIDED: Final = (
@@ -13,6 +13,33 @@ _DECIDED: Final = (
     "CASE WHEN decision.decision <> 'ALLOW' THEN event.sent END "
     "FROM decision JOIN event ON event.id = decision.id WHERE "
 )
+#: A part of the counts: the width of its rows, its first start and its end (exclusive), all in seconds.
+CountedPart = tuple[int, int, int]
+#: What the measures of pairs begin with, and the first text behind all that do.
+_PAIRS: Final = (OVERLAP, OVERLAP[:-1] + chr(ord(OVERLAP[-1]) + 1))
+_PAIR: Final = " AND measure >= ? AND measure < ?"
+_NO_PAIR: Final = " AND (measure < ? OR measure >= ?)"
+
+
+def _either(column: str, values: Sequence[str]) -> tuple[str, list[str]]:
+    """Return a condition that a column has one of some values, with its arguments; none of no values."""
+    places, wanted = in_list(values)
+    return (f" AND {column} IN ({places})" if values else ""), wanted
+
+
+def _started(width_s: int, first_s: int, end_s: int, rules: Sequence[str]) -> tuple[str, list[str | int]]:
+    """Return the condition that counts are of a span, with its arguments; with `rules`, of those only.
+
+    The key has a rule behind its start: with every start named, those of one rule are found without passing
+    those of all others.
+    """
+    if not rules:
+        return "AND start_s >= ? AND start_s < ?", [first_s, end_s]
+    (starts, span), (names, wanted) = (
+        in_list(range(first_s + -first_s % width_s, end_s, width_s)),
+        in_list(rules),
+    )
+    return f"AND start_s IN ({starts}) AND rule IN ({names})", [*span, *wanted]
 
 
 class RuleCountTables:
@@ -96,41 +123,69 @@ class RuleCountTables:
         )
 
     def select_counts(
-        self, tenant: str, parts: Sequence[tuple[int, int, int]], measures: Sequence[str] = ()
+        self,
+        tenant: str,
+        parts: Sequence[CountedPart],
+        measures: Sequence[str] = (),
+        rules: Sequence[str] = (),
     ) -> Statement:
-        """(rule, measure, amount) added up over parts of time: (width, first start, end before), seconds.
+        """(rule, measure, amount) added up over parts of time, but not how often rules met.
 
-        With `measures` of those only. Most of the counts are of pairs of rules, and adding these up is most
-        of the time.
+        With `measures` or `rules` of those only.
         """
-        places, wanted = in_list(measures)
-        one = (
-            f"SELECT rule, measure, amount FROM {self._counts} "
-            "WHERE tenant = ? AND width_s = ? AND start_s >= ? AND start_s < ?"
-            + (f" AND measure IN ({places})" if measures else "")
-        )
+        where, wanted = _either("measure", measures) if measures else (_NO_PAIR, list(_PAIRS))
+        return self._added_up(tenant, parts, rules, where, wanted)
+
+    def select_overlaps(
+        self, tenant: str, parts: Sequence[CountedPart], rules: Sequence[str] = (), *, limit: int
+    ) -> Statement:
+        """(rule, measure, amount) of the rules that each one met most often, so many for each.
+
+        With `rules` of those only. Most counts are of pairs of rules; those that nobody is shown stay in the
+        store.
+        """
+        ranked = "ROW_NUMBER() OVER (PARTITION BY rule ORDER BY SUM(amount) DESC, measure)"
+        found = self._added_up(tenant, parts, rules, _PAIR, _PAIRS, f", {ranked} AS place")
+        text = f"SELECT rule, measure, amount FROM ({found.sql}) AS ranked WHERE place <= ?"
+        return found._replace(sql=text, args=(*found.args, limit))
+
+    def _added_up(
+        self,
+        tenant: str,
+        parts: Sequence[CountedPart],
+        rules: Sequence[str],
+        where: str,
+        wanted: Sequence[str],
+        column: str = "",
+    ) -> Statement:
+        one = f"SELECT rule, measure, amount FROM {self._counts} WHERE tenant = ? AND width_s = ? "
+        each: list[str] = []
         args: list[str | int] = []
-        for part in parts:
-            args += (tenant, *part, *wanted)
+        for width_s, first_s, end_s in parts:
+            when, span = _started(width_s, first_s, end_s, rules)
+            each.append(one + when + where)
+            args += (tenant, width_s, *span, *wanted)
         return Statement(
-            "SELECT rule, measure, SUM(amount) FROM ("
-            + " UNION ALL ".join([one] * len(parts))
+            f"SELECT rule, measure, SUM(amount) AS amount{column} FROM ("
+            + " UNION ALL ".join(each)
             + ") AS part GROUP BY rule, measure",
             args,
             tenant=tenant,
             tables=self._counts,
         )
 
-    def select_days(self, tenant: str, measures: Sequence[str], from_s: int, to_s: int) -> Statement:
-        """(rule, day, amount) of some measures."""
-        places, args = in_list(measures)
+    def select_days(
+        self, tenant: str, measures: Sequence[str], from_s: int, to_s: int, rules: Sequence[str] = ()
+    ) -> Statement:
+        """(rule, day, amount) of some measures; with `rules` of those only."""
+        when, span = _started(DAY_S, from_s, to_s, rules)
+        where, wanted = _either("measure", measures)
         return scoped(
             self._counts,
             tenant,
             f"SELECT rule, start_s, amount FROM {self._counts} "
-            "WHERE tenant = ? AND width_s = 86400 AND start_s >= ? AND start_s < ? "
-            f"AND measure IN ({places})",
-            (from_s, to_s, *args),
+            f"WHERE tenant = ? AND width_s = {DAY_S} {when}{where}",
+            (*span, *wanted),
         )
 
     def select_last_hits(self, tenant: str) -> Statement:

@@ -1,0 +1,146 @@
+"""What is read of the counts of rules: all of them, those of one rule, and what lists show."""
+
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.databases import absence, database, run_beside
+from vettance import clock
+from vettance.db import postgres_schema
+from vettance.db.engine import Store
+from vettance.db.migrate import migrate
+from vettance.db.postgres import PostgresStore
+from vettance.db.sqlite import SqliteStore, store_path
+from vettance.decisions.active_rulesets import RuleCache
+from vettance.decisions.features import fraud_schema
+from vettance.quality.quality_desk import QualityDesk
+from vettance.quality.quality_parts import assemble_quality
+from vettance.quality.rule_counts import DAY_S, EVERY, HOUR_S, CountKey, Counts
+from vettance.quality.rule_quality import OVERLAPS_SHOWN, RuleQuality
+from vettance.quality.sql import DECIDED_COUNTS
+from vettance.rules.packs import load_pack_text
+from vettance.rules.rule_reads import ConditionReader
+from vettance.rules.ruleset import compile_document, read_ruleset
+
+TENANT = "ten_1"
+GONE = "no_longer_there"
+IN_FORCE = [rule.id for rule in read_ruleset(load_pack_text("fraud")).rules]
+RULES = [*IN_FORCE[:12], GONE]
+COVERED = RULES[0]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    if (reason := absence()) is not None:
+        pytest.skip(reason)
+    with database() as made:
+        run_beside(lambda: postgres_schema.migrate(made))
+        yield made
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    if request.param == "postgres":
+        async with await PostgresStore.open(request.getfixturevalue("url")) as opened:
+            yield opened
+        return
+    migrate(store_path(tmp_path))
+    async with await SqliteStore.open(store_path(tmp_path), writer="thread") as embedded:
+        yield embedded
+
+
+def counts_of_a_month() -> Counts:
+    """Counts of every rule with most others in the days of a month and the hours at its end."""
+    rng, counts = random.Random(11), Counts()
+    now_s = clock.now_ms() // 1000
+    for width_s, back in ((DAY_S, 28), (HOUR_S, 30)):
+        first_s = now_s - now_s % width_s
+        for start_s in range(first_s - back * width_s, first_s + width_s, width_s):
+            counts[CountKey(width_s, start_s, EVERY, "hits")] = 500
+            counts[CountKey(width_s, start_s, EVERY, "fraud:hits")] = 9
+            for rule in RULES:
+                hits = rng.randrange(1, 60)
+                counts[CountKey(width_s, start_s, rule, "hits")] = hits
+                counts[CountKey(width_s, start_s, rule, "fraud:hits")] = rng.randrange(9)
+                counts[CountKey(width_s, start_s, rule, "legit:hits")] = rng.randrange(9)
+                counts[CountKey(width_s, start_s, rule, "amount:EUR")] = hits * 2.5
+                if rule == COVERED:
+                    counts[CountKey(width_s, start_s, rule, f"overlap:{GONE}")] = hits
+                    continue
+                counts[CountKey(width_s, start_s, rule, "alone")] = 1
+                for other in rng.sample(RULES, 9):
+                    if other != rule:
+                        counts[CountKey(width_s, start_s, rule, f"overlap:{other}")] = rng.randrange(1, 4)
+    return counts
+
+
+@pytest.fixture
+async def desk(store: Store) -> QualityDesk:
+    """What answers, over a store with the counts of a month."""
+    schema = fraud_schema()
+    cache = RuleCache(lambda document: compile_document(document, schema))
+    return assemble_quality(store, cache, ConditionReader(schema), lambda: (TENANT,)).desk
+
+
+def untimed(one: RuleQuality) -> RuleQuality:
+    return one._replace(cost_us=None)
+
+
+async def test_a_report_has_the_rules_that_each_met_most(store: Store, desk: QualityDesk) -> None:
+    counts = counts_of_a_month()
+    await store.write(*DECIDED_COUNTS.add(f"{TENANT}_a", counts))
+    report = await desk.report(f"{TENANT}_a", None, None)
+    begin_s, end_s = report.from_ms // 1000, report.to_ms // 1000
+    first_day, last_day = begin_s + -begin_s % DAY_S, end_s - end_s % DAY_S
+    met: dict[str, Counter[str]] = {rule: Counter() for rule in RULES}
+    hits: Counter[str] = Counter()
+    for key, amount in counts.items():
+        is_in_days = first_day <= key.start_s < last_day
+        if key.start_s < begin_s or is_in_days != (key.width_s == DAY_S):
+            continue
+        if key.measure.startswith("overlap:"):
+            met[key.rule][key.measure.removeprefix("overlap:")] += int(amount)
+        if key.measure == "hits" and key.rule != EVERY:
+            hits[key.rule] += int(amount)
+    found = {one.rule: one for one in report.quality.rules if one.hits}
+    assert {rule: one.hits for rule, one in found.items()} == hits
+    for rule, one in found.items():
+        most = sorted(met[rule].items(), key=lambda item: (-item[1], item[0]))[:OVERLAPS_SHOWN]
+        assert [(other.rule, other.hits) for other in one.overlaps] == most
+
+
+async def test_one_rule_is_reported_as_among_all(store: Store, desk: QualityDesk) -> None:
+    await store.write(*DECIDED_COUNTS.add(f"{TENANT}_b", counts_of_a_month()))
+    whole = {one.rule: one for one in (await desk.report(f"{TENANT}_b", None, None)).quality.rules}
+    for rule in (*RULES, "never_heard_of"):
+        alone = (await desk.report_rule(f"{TENANT}_b", rule)).quality.rules
+        assert [untimed(one) for one in alone] == ([untimed(whole[rule])] if rule in whole else [])
+    assert whole[GONE].mode == "gone"
+
+
+async def test_an_outline_says_of_all_rules_what_a_report_does(store: Store, desk: QualityDesk) -> None:
+    await store.write(*DECIDED_COUNTS.add(f"{TENANT}_c", counts_of_a_month()))
+    whole, outlined = await desk.report(f"{TENANT}_c", None, None), await desk.outline(f"{TENANT}_c")
+    assert outlined[:3] == whole[:3]
+    for one, brief in zip(whole.quality.rules, outlined.quality.rules, strict=True):
+        assert (brief.rule, brief.hits, brief.share, brief.alone) == (
+            one.rule,
+            one.hits,
+            one.share,
+            one.alone,
+        )
+        assert (brief.labelled, brief.shadow_hits) == (one.labelled, one.shadow_hits)
+        assert brief.remarks == one.remarks
+    assert "covered_by_others" in next(one for one in outlined.quality.rules if one.rule == COVERED).remarks
+
+
+async def test_days_of_one_rule_are_those_among_all(store: Store, desk: QualityDesk) -> None:
+    await store.write(*DECIDED_COUNTS.add(f"{TENANT}_d", counts_of_a_month()))
+    span = clock.now_ms() - 20 * DAY_S * 1000, clock.now_ms()
+    whole = await desk.days(f"{TENANT}_d", ("hits", "shadow"), *span)
+    assert set(whole) == {EVERY, *RULES}
+    for rule in RULES:
+        assert await desk.days(f"{TENANT}_d", ("hits", "shadow"), *span, rule) == {rule: whole[rule]}
