@@ -213,6 +213,7 @@ COLD: Final = {
     "terms/sql.py:select_terms_by_number": _LAID_OUT,
     "terms/sql.py:widen_term": "Texts are rarely seen in another field; they are found by number.",
     "watchlists/sql.py:*": _KEPT,
+    "outbox.py:fan_out": "Of a message to more than fifty subscriptions; a piece looks by keys.",
     "webhooks/delivery_queue.py:cancel_all_orphans": _START,
     "webhooks/delivery_queue.py:give_up": _REMOVING,
     "webhooks/delivery_queue.py:note_overflow": _REMOVING,

@@ -46,6 +46,7 @@ VERBS = {
     "velocity_backfill.py",
     "audited_store.py",
     "backlog_limit.py",
+    "fan_out.py",
     "backtest.py",
     "aml_backtest.py",
     "backtest_process.py",

@@ -20,6 +20,7 @@ from vettance.db import postgres_schema
 from vettance.db.engine import StoreDown
 from vettance.db.membership import Membership
 from vettance.db.postgres import PostgresStore
+from vettance.outbox import FAN_OUT_MAX
 from vettance.tenants.vault import Vault
 from vettance.webhooks.retry_policy import LEASE_MS
 
@@ -134,6 +135,29 @@ async def test_a_retry_of_a_killed_deliverer_keeps_its_second(office: Office, de
         await receiver.wait_for(4, seconds=9)
         (gap_ms,) = receiver.gaps_ms(receiver.received[0].id)[2:]
         assert 4000 <= gap_ms < 6000
+
+
+async def test_deliverers_killed_between_two_pieces_leave_no_subscription_out_and_tell_none_twice(
+    office: Office, deliverers: Deliverers
+) -> None:
+    count = "SELECT count(*) FROM delivery"
+    async with receiving() as receiver:
+        for _ in range(5 * FAN_OUT_MAX):
+            await office.subscribe(receiver.url)
+        for _ in range(4):
+            await office.tell()
+        for already in (4 * FAN_OUT_MAX, 8 * FAN_OUT_MAX, 12 * FAN_OUT_MAX):
+            process = await deliverers.start()
+            while ask(deliverers.url, count)[0][0] <= already:  # noqa: ASYNC110 - bounded
+                await asyncio.sleep(0.001)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        await deliverers.start()
+        while ask(deliverers.url, count)[0][0] < 20 * FAN_OUT_MAX:  # noqa: ASYNC110 - bounded
+            await asyncio.sleep(0.05)
+        told = "SELECT substr(id, 1, 32), count(DISTINCT subscription), count(*) FROM delivery GROUP BY 1"
+        assert {row[1:] for row in ask(deliverers.url, told)} == {(5 * FAN_OUT_MAX, 5 * FAN_OUT_MAX)}
+        assert not ask(deliverers.url, "SELECT id FROM message WHERE next_subscription IS NOT NULL")
 
 
 async def test_a_deliverer_that_is_alive_is_never_taken_over_from(

@@ -97,9 +97,9 @@ class RateShares:
         self._saved_max: Final = saved_max
         self._saved: dict[str, tuple[float, int]] = {}
 
-    def fits(self, holder: str, now_ms: int) -> bool:
-        """Tell whether a holder may have one more now."""
-        return self._left(holder, now_ms) >= 1
+    def fits(self, holder: str, now_ms: int, size: int = 1) -> bool:
+        """Tell whether a holder may have so many more now."""
+        return self._left(holder, now_ms) >= size
 
     def count(self, holder: str, now_ms: int) -> None:
         """Count one for a holder."""

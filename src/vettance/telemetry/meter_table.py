@@ -8,7 +8,7 @@ WORKS: Final = (
     *("configuration", "memory", "aml_memory", "snapshot", "history", "sessions", "quota"),
     *("jobs", "replays", "rescreening", "retention", "metrics", "key_use", "import", "doctor"),
     *("webhook_lane", "webhook_change", "webhook_row", "webhook_settlement", "webhook_succession"),
-    *("webhook_backlog", "reviews", "quality", "backtests", "learning"),
+    *("webhook_backlog", "webhook_fan_out", "reviews", "quality", "backtests", "learning"),
 )
 
 _NS: Final = 1e-9

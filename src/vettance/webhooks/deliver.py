@@ -10,6 +10,7 @@ from typing import Final
 from vettance import clock
 from vettance.db.engine import Statement, Store, StoreDown
 from vettance.fairness.isolation import Isolation
+from vettance.outbox import FAN_OUT_MAX
 from vettance.telemetry.logs import logger
 from vettance.telemetry.meters import Meters
 from vettance.tenants import sql as tenants_sql
@@ -18,6 +19,7 @@ from vettance.webhooks import delivery_queue
 from vettance.webhooks.attempt_results import ROUND_S, STORE_PAUSE_S, AttemptRecorder, AttemptResult
 from vettance.webhooks.backlog_limit import bound_backlogs
 from vettance.webhooks.delivery_queue import ClaimedDelivery
+from vettance.webhooks.fan_out import FanOut
 from vettance.webhooks.http_client import WebhookClient
 from vettance.webhooks.retry_policy import DRAIN_S_MAX, LEASE_MS, SETTLE_S_MAX, RetryPolicy
 from vettance.webhooks.sql import AREA, unseal
@@ -75,6 +77,7 @@ class Deliverer:
         self._now_ms = now_ms
         self._lanes = SubscriptionQueues(ahead_ms_max=self._policy.ahead_ms_max)
         self._settler = AttemptRecorder(store, self._policy, self._meters, self._settled)
+        self._fan_out = FanOut(store, self._succession)
         self._fed_through = 0
         self._changes_seen = 0
         #: Subscriptions that somebody changed and that are still to be looked at, with their tenants.
@@ -100,7 +103,8 @@ class Deliverer:
         """Deliver until `stop` is called and everything under way has ended or run out of time."""
         settling = asyncio.create_task(self._settler.run())
         succession = self._succession
-        beside = [settling] + ([asyncio.create_task(succession.keep())] if succession is not None else [])
+        beside = [settling, asyncio.create_task(self._fan_out.run())]
+        beside += [asyncio.create_task(succession.keep())] if succession is not None else []
         try:
             while not self._stopping.is_set():
                 took = await self._turn()
@@ -185,6 +189,7 @@ class Deliverer:
 
     async def _feed(self) -> None:
         """Take in what was queued since the last look."""
+        fed = 0
         while True:
             rows = await self._store.read(delivery_queue.select_feed(self._fed_through, _FEED_ROWS))
             now_ms = self._now_ms()
@@ -194,8 +199,11 @@ class Deliverer:
                         self._lanes.add(self._lanes.lane(tenant, subscription), seq, due_at_ms, now_ms)
             if rows:
                 self._fed_through = rows[-1][0]
+            fed += len(rows)
             if len(rows) < _FEED_ROWS:
-                return
+                break
+        if fed >= FAN_OUT_MAX:
+            self._fan_out.wake()  # No message with fewer has more.
 
     async def _refill(self, lane: SubscriptionQueue) -> None:
         """Take in what the store has waiting for a lane, as far as there is room."""
@@ -237,6 +245,7 @@ class Deliverer:
 
     async def _sweep(self) -> None:
         """Find what no worker has in mind, and forget what is old."""
+        self._fan_out.wake()
         now_ms = self._now_ms()
         overdue = delivery_queue.select_overdue_lanes(now_ms, _OVERDUE_MS, self._policy.ahead_ms_max)
         for tenant, subscription in await self._store.read(overdue):

@@ -21,6 +21,9 @@ _SLOW_SHARE: Final = 0.5
 #: What is beyond waits; a receiver that answers again has its usual place with its first success.
 FAILING_PER_S: Final = 200.0
 FAILING_BURST: Final = 1000.0
+#: A tenant that has used these up waits until it may make so many again, and makes them together: one at a
+#: time they are claimed in a hundred commits a second, each with a wait for the disk that everybody shares.
+FAILING_ROUND: Final = 50
 #: What a lane keeps in memory. Beyond this the store remembers, and the lane is filled again from there.
 READY_MAX: Final = 1000
 READY_LOW: Final = 250
@@ -131,6 +134,8 @@ class SubscriptionQueues:
         self._shares = DynamicShares(in_flight_max)
         self._slow_max = max(1, int(in_flight_max * _SLOW_SHARE))
         self._failing = RateShares(FAILING_PER_S, FAILING_BURST)
+        #: Tenants that wait until they may make a round of attempts at failing receivers.
+        self._resting: set[str] = set()
         self._lanes: dict[str, SubscriptionQueue] = {}
         # Tenants whose lanes have something in them, and these; who was served goes to the end.
         self._waiting: OrderedDict[str, OrderedDict[str, SubscriptionQueue]] = OrderedDict()
@@ -188,7 +193,7 @@ class SubscriptionQueues:
         if not self._shares.fits(1, tenant):
             return None
         lanes = self._waiting[tenant]
-        may_fail = self._failing.fits(tenant, now_ms)
+        may_fail = self._may_fail(tenant, now_ms)
         for _ in range(len(lanes)):
             subscription, lane = next(iter(lanes.items()))
             if not lane.fresh and not lane.retries:
@@ -202,6 +207,12 @@ class SubscriptionQueues:
             ):
                 return lane
         return None
+
+    def _may_fail(self, tenant: str, now_ms: int) -> bool:
+        """Tell whether a tenant may have an attempt at a receiver whose last one failed."""
+        fits = self._failing.fits(tenant, now_ms, FAILING_ROUND if tenant in self._resting else 1)
+        (self._resting.discard if fits else self._resting.add)(tenant)
+        return fits
 
     def done(self, lane: SubscriptionQueue, seq: int) -> None:
         """Note that a delivery that was taken is under way no more; saying so twice does no harm."""

@@ -38,6 +38,11 @@ class DelivererTakeover:
         #: Whether somebody went since this was last set to False: nobody has their retries in mind.
         self.is_open = False
 
+    @property
+    def leads(self) -> bool:
+        """Whether this process does what one of them is enough for. Two may think so for a moment."""
+        return self._members.number <= min(self._known, default=self._members.number)
+
     async def look(self) -> None:
         """See who is there, and free what others had claimed who are not. Raises `StoreDown`."""
         present = await self._members.look()
