@@ -8,6 +8,7 @@ import pytest
 
 from tests.console.visitor import Visitor, visitor_of
 from tests.live import Caller, Service
+from tests.reviews.conftest import decided, holding_tenant
 
 CASES = "/console/aml/cases"
 
@@ -187,6 +188,26 @@ def test_reports_are_shown_and_exported(service: Service, bank: Caller) -> None:
     assert lead.submit("/console/reports", "/console/reports/none").status == 404
     viewer = person(service, bank.id, "viewer")
     assert "Money laundering" not in viewer.get("/console/reports").words
+
+
+def test_reports_and_the_overview_count_every_label_by_what_was_decided(
+    service: Service, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    caller = holding_tenant(service, tmp_path_factory.mktemp("rules"), "Labelled")
+    events = [str(decided(caller, amount)["correlationIds"]["eventId"]) for amount in (5, 150, 150, 5000)]  # type: ignore[index]
+    said = (0, "LEGIT"), (1, "CHARGEBACK"), (1, "FRAUD"), (2, "FALSE_POSITIVE"), (2, "REFUND"), (3, "FRAUD")
+    for place, label in said:
+        assert caller.post(f"/api/v1/feedback/event/{events[place]}", {"label": label}).status == 201
+    lead = person(service, caller.id, "lead", "viewer")
+    exported = lead.submit("/console/reports", "/console/reports/labels", span="24h").text
+    rows = [line.split(",") for line in exported.splitlines()[1:]]
+    # Decision, fraud, legitimate and chargebacks.
+    assert [[row[0], *row[2:5]] for row in rows] == [
+        ["approve", "0", "1", "0"],
+        ["review", "2", "1", "1"],
+        ["deny", "1", "0", "0"],
+    ]
+    assert "25.0 %" in lead.get("/console/?span=1h").words  # Of those that were stopped.
 
 
 def test_the_overview_shows_what_needs_a_person(service: Service, bank: Caller) -> None:

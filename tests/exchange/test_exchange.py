@@ -166,6 +166,11 @@ def test_history_is_imported_in_order_with_its_labels(service: Service, tmp_path
     assert [[said["label"] for said in one["feedback"]] for one in data] == [["FRAUD"], [], ["LEGIT"]]
     stats = caller.get(f"/api/v1/decisions/stats?from={NOW - 86_400 * 31}&to={NOW - 86_400 * 29}").json
     assert stats["totals"]["evaluated"] == 3
+    asked = (
+        f"SELECT code, SUM(evaluated) FROM rollup WHERE tenant = '{caller.id}' AND width_s = 60 GROUP BY code"
+    )
+    counted = dict(ask_store(service.data, service.env, asked))
+    assert {name: counted.get(f"label:{name}") for name in ("FRAUD", "LEGIT")} == {"FRAUD": 1, "LEGIT": 1}
 
 
 def test_importing_a_file_again_takes_nothing_twice(service: Service, tmp_path: Path) -> None:

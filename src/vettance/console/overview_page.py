@@ -21,7 +21,6 @@ from vettance.console.review_forms import BULK
 from vettance.console.spans import TimeSpan, choices, span_of
 from vettance.console.words import Words
 from vettance.feedback.label import MEANS_FRAUD, Label
-from vettance.feedback.sql import count_labels
 from vettance.history.answers import decision_stats
 from vettance.history.rollup import SpanCounts
 from vettance.reviews.sql import AGES_COUNTED
@@ -84,12 +83,8 @@ async def _queue(visit: Visit) -> dict[str, Any] | None:
 
 async def _labels(visit: Visit, span: TimeSpan) -> dict[str, str] | None:
     """Return how often what was stopped turned out legitimate, as far as labels say; None without any."""
-    counted = await visit.parts.store.read(
-        count_labels(visit.tenant.id, span.start_s * 1000, span.end_s * 1000)
-    )
-    stopped = [
-        (MEANS_FRAUD.get(Label(label)), count) for outcome, label, count in counted if outcome != "ALLOW"
-    ]
+    counted = await visit.parts.counter.labels(visit.tenant.id, span.start_s * 1000, span.end_s * 1000)
+    stopped = [(MEANS_FRAUD.get(Label(one.label)), one.review + one.block) for one in counted]
     legit = sum(count for meaning, count in stopped if meaning is False)
     whole = legit + sum(count for meaning, count in stopped if meaning is True)
     if not whole:

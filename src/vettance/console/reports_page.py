@@ -22,12 +22,12 @@ from vettance.console.svg_charts import ChartPoint, time_series
 from vettance.console.words import Words
 from vettance.errors import NotFound
 from vettance.feedback.label import MEANS_FRAUD, Label
-from vettance.feedback.sql import count_labels
+from vettance.history.statistics import LabelCount
 from vettance.reviews.agreement import agreement_of
 from vettance.reviews.sql import count_work
 
 PATH: Final = "/console/reports"
-_WORDS: Final = {"ALLOW": "approve", "REVIEW": "review", "BLOCK": "deny"}
+_WORDS: Final = ("approve", "review", "deny")
 _HOUR_MS: Final = 3_600_000
 
 
@@ -82,7 +82,7 @@ async def _reports(visit: Visit, span: TimeSpan, stats: Any) -> list[Report]:
     store, tenant = visit.parts.store, visit.tenant.id
     from_ms, to_ms = span.start_s * 1000, span.end_s * 1000
     labels, work, checked = await asyncio.gather(
-        store.read(count_labels(tenant, from_ms, to_ms)),
+        visit.parts.counter.labels(tenant, from_ms, to_ms),
         store.read(count_work(tenant, from_ms, to_ms)),
         visit.parts.reviews.agreement(tenant, from_ms, to_ms),
     )
@@ -107,14 +107,15 @@ def _rates(stats: Any) -> Report:
     return Report("rates", "Decisions over time", columns, rows)
 
 
-def _labels(visit: Visit, counted: Sequence[Any], stats: Any) -> Report:
-    fraud = dict.fromkeys(_WORDS.values(), 0)
+def _labels(visit: Visit, counted: Sequence[LabelCount], stats: Any) -> Report:
+    fraud = dict.fromkeys(_WORDS, 0)
     legit, charged = dict(fraud), dict(fraud)
-    for outcome, label, count in counted:
-        word, meaning = _WORDS[outcome], MEANS_FRAUD.get(Label(label))
-        charged[word] += count if label == Label.CHARGEBACK else 0
-        if meaning is not None:
-            (fraud if meaning else legit)[word] += count
+    for label, *counts in counted:
+        meaning = MEANS_FRAUD.get(Label(label))
+        for word, count in zip(_WORDS, counts, strict=True):
+            charged[word] += count if label == Label.CHARGEBACK else 0
+            if meaning is not None:
+                (fraud if meaning else legit)[word] += count
     rows = [
         (
             word,
@@ -124,7 +125,7 @@ def _labels(visit: Visit, counted: Sequence[Any], stats: Any) -> Report:
             charged[word],
             visit.show.interval(legit[word], fraud[word] + legit[word]),
         )
-        for word in _WORDS.values()
+        for word in _WORDS
     ]
     columns = ("Decision", "Decisions", "Fraud", "Legitimate", "Chargebacks", "Legitimate among the labelled")
     about = (

@@ -14,6 +14,8 @@ from vettance.events.event import Event
 MINUTE_S: Final = 60
 DAY_S: Final = 86_400
 EVENTS: Final = ""  # The code whose row counts all decisions.
+#: What the code of a row begins with that counts feedback, with the label behind it; reasons have no colon.
+LABELLED: Final = "label:"
 #: The entities that events are looked through for; see `coverage`.
 COVERED: Final = ("customer", "device", "ip", "session")
 
@@ -201,6 +203,12 @@ def select_outcome(tenant: str, event_id: str) -> Statement:
     return scoped(DECISION, tenant, text, (event_id,))
 
 
+def select_counted(tenant: str, event_id: str) -> Statement:
+    """(moment of the event, decision) by which one decision is counted."""
+    text = "SELECT occurred_at_ms, decision FROM decision WHERE tenant = ? AND id = ?"
+    return scoped(DECISION, tenant, text, (event_id,))
+
+
 def _readable(stored: bytes) -> DecisionRecordData:
     try:
         return _decode_record(stored)
@@ -262,4 +270,13 @@ def count_decision(tenant: str, occurred_at_ms: int, decision: Decision) -> Stat
     for reason in decision.reasons:
         args += (tenant, MINUTE_S, minute, reason.code, 1, review, block, score)
         args += (tenant, DAY_S, day, reason.code, 1, review, block, score)
+    return insert(_COUNT, tenant, args)
+
+
+def count_label(tenant: str, occurred_at_ms: int, outcome: Outcome, label: str) -> Statement:
+    """Count a piece of feedback in the minute and the day of the event that it is on, by its outcome."""
+    at_s, code = occurred_at_ms // 1000, f"{LABELLED}{label}"
+    counts = 1, int(outcome is Outcome.REVIEW), int(outcome is Outcome.BLOCK), 0
+    args: list[str | int] = [MINUTE_S, at_s - at_s % MINUTE_S, code, *counts]
+    args += (tenant, DAY_S, at_s - at_s % DAY_S, code, *counts)
     return insert(_COUNT, tenant, args)

@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from vettance import clock
 from vettance.db.engine import Statement, Store
 from vettance.decisions.active_rulesets import legible_event
+from vettance.decisions.decision import Outcome
 from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.sql import count_label, select_counted
 from vettance.events.sql import select_event
 from vettance.feedback import label_sql
 from vettance.feedback import sql as feedback_sql
@@ -39,8 +41,13 @@ class LabelTaker:
             labels = [*(Label(row[4]) for row in said), feedback.label]
             at_ms = await self._evaluator.reached(tenant, self._now_ms())
             changes = changes_of(event_id, known, labels, at_ms)
+            decided = await self._store.read(select_counted(tenant, event_id))
             kept = [
                 feedback_sql.insert_feedback(feedback),
+                *(
+                    count_label(tenant, occurred_at_ms, Outcome(outcome), feedback.label.value)
+                    for occurred_at_ms, outcome in decided
+                ),
                 *(label_sql.insert_label(tenant, change, feedback.created_at_ms) for change in changes),
                 *statements,
             ]

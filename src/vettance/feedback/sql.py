@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from vettance.db.engine import Row, Statement, in_list, insert, scoped
-from vettance.db.tables import DECISION, FEEDBACK, Insert
+from vettance.db.tables import FEEDBACK, Insert
 from vettance.feedback.label import Feedback, FeedbackTarget, Label
 
 _COLUMNS: Final = "id, tenant, target, type, label, notes, external_case_id, created_at_ms, updated_at_ms"
@@ -41,19 +41,6 @@ def select_feedback(tenant: str, targets: Sequence[str]) -> Statement:
         tenant,
         f"SELECT {_COLUMNS} FROM feedback WHERE tenant = ? AND target IN ({places}) ORDER BY target, id",
         args,
-    )
-
-
-def count_labels(tenant: str, from_ms: int, to_ms: int) -> Statement:
-    """(decision, label, how many) of the feedback on events that came within [from, to)."""
-    return scoped(
-        FEEDBACK.reading(DECISION),
-        tenant,
-        "SELECT decision.decision, feedback.label, COUNT(*) FROM feedback "
-        "JOIN decision ON decision.id = feedback.target AND decision.tenant = feedback.tenant "
-        "WHERE feedback.tenant = ? AND feedback.target >= ? AND feedback.target < ? "
-        "GROUP BY decision.decision, feedback.label",
-        (f"evt_{from_ms:012x}", f"evt_{to_ms:012x}"),
     )
 
 

@@ -1,15 +1,15 @@
 """How a span of time is counted from whole days, whole minutes and the edges around them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 import numpy as np
 
 from vettance.decisions.decision import Outcome
-from vettance.decisions.sql import DAY_S, EVENTS, MINUTE_S
+from vettance.decisions.sql import DAY_S, MINUTE_S
 from vettance.history.segment import OUTCOME_MASK, OUTCOMES, REASONS, Array
-from vettance.history.sql import Part, RollupRow
+from vettance.history.sql import Part
 
 HOUR_S: Final = 3_600
 END_MS: Final = 253_402_300_800_000  # The year 10000, at midnight: later than any event.
@@ -45,18 +45,20 @@ class SpanCounts(msgspec.Struct):
     buckets: dict[int, Count] = msgspec.field(default_factory=dict)
     codes: dict[str, int] = msgspec.field(default_factory=dict)
 
-    def add(self, row: RollupRow) -> None:
-        """Add a row of the rollup."""
-        if row.code != EVENTS:
-            self.codes[row.code] = self.codes.get(row.code, 0) + row.evaluated
-            return
-        self._add(row.bucket_s, *row[2:])
+    def add(self, bucket_s: int, evaluated: int, review: int, block: int, score_sum: int) -> None:
+        """Add what was counted of a bucket."""
+        self.totals.add(evaluated, review, block, score_sum)
+        self.buckets.setdefault(bucket_s, Count()).add(evaluated, review, block, score_sum)
+
+    def add_codes(self, counts: Iterable[tuple[str, int]]) -> None:
+        """Add how often each of some codes was a reason."""
+        for code, count in counts:
+            self.codes[code] = self.codes.get(code, 0) + count
 
     def add_like(self, bucket_s: int, codes: Sequence[str], counts: Sequence[int]) -> None:
         """Add decisions that have a bucket and their reason codes in common; `counts` as in `Count.add`."""
-        self._add(bucket_s, *counts)
-        for code in codes:
-            self.codes[code] = self.codes.get(code, 0) + counts[0]
+        self.add(bucket_s, *counts)
+        self.add_codes((code, counts[0]) for code in codes)
 
     def add_columns(self, columns: Mapping[str, Array], edge: Edge) -> dict[int, int]:
         """Add those decisions of a chunk that lie in an edge; return how often each term was a reason."""
@@ -71,14 +73,10 @@ class SpanCounts(msgspec.Struct):
         for bucket in np.unique(buckets):
             here = buckets == bucket
             review, block = ((outcomes[here] == code).sum() for code in (_REVIEW, _BLOCK))
-            self._add(int(bucket), int(here.sum()), int(review), int(block), int(scores[here].sum()))
+            self.add(int(bucket), int(here.sum()), int(review), int(block), int(scores[here].sum()))
         pairs = columns[REASONS]
         terms, counts = np.unique(pairs["term"][inside[pairs["place"]]], return_counts=True)
         return dict(zip(terms.tolist(), counts.tolist(), strict=True))
-
-    def _add(self, bucket_s: int, evaluated: int, review: int, block: int, score_sum: int) -> None:
-        self.totals.add(evaluated, review, block, score_sum)
-        self.buckets.setdefault(bucket_s, Count()).add(evaluated, review, block, score_sum)
 
 
 class Split(NamedTuple):
@@ -106,6 +104,12 @@ def split(first_ms: int, end_ms: int, bucket_s: int) -> Split:
         if first_day < end_day:
             parts = [(MINUTE_S, low, first_day), (DAY_S, first_day, end_day), (MINUTE_S, end_day, high)]
     return Split([part for part in parts if part[1] < part[2]], edges)
+
+
+def split_minutes(first_ms: int, end_ms: int) -> list[Part]:
+    """Cut the whole minutes that a span touches into rows of the rollup."""
+    width_ms = MINUTE_S * 1000
+    return split(first_ms - first_ms % width_ms, end_ms + -end_ms % width_ms, DAY_S).parts
 
 
 def split_days(first_ms: int, end_ms: int) -> tuple[int, int, list[Edge]]:

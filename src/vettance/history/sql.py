@@ -1,13 +1,13 @@
 """What the store remembers for the history: counts written with each decision, columns laid out behind."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from vettance.db.engine import Statement, in_list, insert, scoped
 from vettance.db.tables import CHUNK, CHUNK_COLUMN, DECISION, ROLLUP, ROSTER, Insert
 from vettance.decisions.decision import Outcome
 from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, entity_sql
-from vettance.decisions.sql import DAY_S, EVENTS
+from vettance.decisions.sql import DAY_S, EVENTS, LABELLED
 from vettance.history.result_page import Order
 from vettance.history.search_criteria import FieldCondition, SearchCriteria
 from vettance.history.segment import COUNTED_ENTITIES, OUTCOMES, ROW_COLUMNS, TERM, Array, Chunk
@@ -16,37 +16,56 @@ from vettance.history.segment import COUNTED_ENTITIES, OUTCOMES, ROW_COLUMNS, TE
 END: Final = 2**62
 
 
-class RollupRow(NamedTuple):
-    """A row of the rollup, summed over a part of time."""
-
-    bucket_s: int
-    code: str
-    evaluated: int
-    review: int
-    block: int
-    score_sum: int
+#: What the codes of feedback begin with, and the first text behind all that do.
+_LABELLED: Final = (LABELLED, LABELLED[:-1] + chr(ord(LABELLED[-1]) + 1))
 
 
 #: A part of the rollup: the width of its rows, its first start and its end (exclusive), all in seconds.
 Part = tuple[int, int, int]
 
 
-def select_counts(tenant: str, parts: Sequence[Part], bucket_s: int, *, with_codes: bool = True) -> Statement:
-    """(bucket, code, evaluated, review, block, score sum) over parts of the rollup, by buckets of a width.
-
-    Without codes, of the rows that count all decisions alone.
-    """
+def select_counts(tenant: str, parts: Sequence[Part], bucket_s: int) -> Statement:
+    """(bucket, evaluated, review, block, score sum) over parts of the rollup, by buckets of a width."""
     one = (
-        "SELECT start_s - start_s % ? AS bucket_s, code, evaluated, review, block, score_sum "
-        "FROM rollup WHERE tenant = ? AND width_s = ? AND start_s >= ? AND start_s < ?"
-    ) + ("" if with_codes else f" AND code = '{EVENTS}'")
+        "SELECT start_s - start_s % ? AS bucket_s, evaluated, review, block, score_sum FROM rollup "
+        "WHERE tenant = ? AND width_s = ? AND start_s >= ? AND start_s < ? AND code = ?"
+    )
     args: list[Any] = []
-    for width_s, first_s, end_s in parts:
-        args += (bucket_s, tenant, width_s, first_s, end_s)
+    for part in parts:
+        args += (bucket_s, tenant, *part, EVENTS)
     return Statement(
-        "SELECT bucket_s, code, SUM(evaluated), SUM(review), SUM(block), SUM(score_sum) FROM ("
+        "SELECT bucket_s, SUM(evaluated), SUM(review), SUM(block), SUM(score_sum) FROM ("
         + " UNION ALL ".join([one] * len(parts))
-        + ") AS part GROUP BY bucket_s, code ORDER BY bucket_s",
+        + ") AS part GROUP BY bucket_s ORDER BY bucket_s",
+        args,
+        tenant=tenant,
+        tables=ROLLUP,
+    )
+
+
+def select_codes(tenant: str, parts: Sequence[Part]) -> Statement:
+    """(code, evaluated) over parts of the rollup."""
+    return _by_code(
+        tenant, parts, "SUM(evaluated)", "code > ? AND (code < ? OR code >= ?)", (EVENTS, *_LABELLED)
+    )
+
+
+def select_labels(tenant: str, parts: Sequence[Part]) -> Statement:
+    """(code, all, review, block) of the feedback that is counted in parts of the rollup."""
+    counts = "SUM(evaluated), SUM(review), SUM(block)"
+    return _by_code(tenant, parts, counts, "code >= ? AND code < ?", _LABELLED)
+
+
+def _by_code(tenant: str, parts: Sequence[Part], counts: str, where: str, wanted: Sequence[str]) -> Statement:
+    one = (
+        "SELECT code, evaluated, review, block FROM rollup "
+        f"WHERE tenant = ? AND width_s = ? AND start_s >= ? AND start_s < ? AND {where}"
+    )
+    args: list[Any] = []
+    for part in parts:
+        args += (tenant, *part, *wanted)
+    return Statement(
+        f"SELECT code, {counts} FROM (" + " UNION ALL ".join([one] * len(parts)) + ") AS part GROUP BY code",
         args,
         tenant=tenant,
         tables=ROLLUP,

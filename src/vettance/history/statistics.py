@@ -10,11 +10,19 @@ import numpy as np
 from vettance import clock
 from vettance.db.engine import Store
 from vettance.decisions.coverage import BODY_BYTES_MAX, NEWEST, Coverage, NewestEvent, cover
-from vettance.decisions.sql import select_newest_sent
+from vettance.decisions.sql import DAY_S, LABELLED, select_newest_sent
 from vettance.history import sql
 from vettance.history.column_cache import SegmentOffsets
 from vettance.history.decision_search import ChunksChanged, DecisionFinder, retry_on_change
-from vettance.history.rollup import END_MS, Edge, SpanCounts, bucket_width, split, split_days
+from vettance.history.rollup import (
+    END_MS,
+    Edge,
+    SpanCounts,
+    bucket_width,
+    split,
+    split_days,
+    split_minutes,
+)
 from vettance.history.segment import COUNTED_COLUMNS, COUNTED_ENTITIES, TERM, TYPES, Array, keys_of
 from vettance.terms import sql as terms_sql
 
@@ -34,6 +42,15 @@ class Uniques(NamedTuple):
 
     customers: int
     devices: int
+
+
+class LabelCount(NamedTuple):
+    """How many pieces of feedback have a label, by the outcome of the decisions that they are on."""
+
+    label: str
+    allow: int
+    review: int
+    block: int
 
 
 class _RecentTerms(NamedTuple):
@@ -85,7 +102,8 @@ class DecisionCounter:
         """Do so. Raises `ChunksChanged`.
 
         `layout` is the tenant's, when it has been asked for already. Codes are a dozen times as many rows as
-        decisions; they may be missing where nobody asks for them.
+        decisions; they may be missing where nobody asks for them. They are counted for the span alone, by
+        days where that can be.
         """
         start_ms = from_ms
         if start_ms is None:
@@ -97,9 +115,11 @@ class DecisionCounter:
         if layout is None:
             layout = await self._finder.layout(tenant) if edges else SegmentOffsets([])
         if parts:
-            counts = sql.select_counts(tenant, parts, span.bucket_s, with_codes=with_codes)
-            for row in await self._store.read(counts):
-                span.add(sql.RollupRow._make(row))
+            for row in await self._store.read(sql.select_counts(tenant, parts, span.bucket_s)):
+                span.add(*row)
+            if with_codes:
+                by_days = split(from_ms or 0, END_MS if to_ms is None else to_ms, DAY_S).parts
+                span.add_codes(await self._store.read(sql.select_codes(tenant, by_days)))
         for edge in edges:
             await self._add_edge(tenant, layout, edge, span, with_codes=with_codes)
         return span
@@ -134,6 +154,16 @@ class DecisionCounter:
         if any(len(columns) < len(names) for columns in found.values()):
             raise ChunksChanged
         return list(found.values())
+
+    async def labels(self, tenant: str, from_ms: int, to_ms: int) -> list[LabelCount]:
+        """Count the feedback on events of the whole minutes that [from, to) touches."""
+        parts = split_minutes(from_ms, to_ms)
+        if not parts:
+            return []
+        return [
+            LabelCount(code.removeprefix(LABELLED), counted - review - block, review, block)
+            for code, counted, review, block in await self._store.read(sql.select_labels(tenant, parts))
+        ]
 
     @retry_on_change
     async def both(self, tenant: str, from_ms: int | None, to_ms: int | None) -> tuple[SpanCounts, Uniques]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from vettance.db.engine import Statement
 from vettance.decisions.evaluated_event import EvaluatedEvent
+from vettance.decisions.sql import count_label
 from vettance.feedback import sql as feedback_sql
 from vettance.feedback.label import Feedback, FeedbackTarget, Label
 from vettance.ids import IdSource
@@ -27,3 +28,5 @@ def settle(ids: IdSource, job: sql.AcceptedJob, evaluated: EvaluatedEvent) -> It
             updated_at_ms=now_ms,
         )
         yield feedback_sql.insert_feedback(feedback)
+        event, outcome = evaluated.event, evaluated.decision.outcome
+        yield count_label(job.tenant, event.occurred_at_ms, outcome, feedback.label.value)
