@@ -237,5 +237,8 @@ class Caller:
     def post(self, path: str, body: Any = None, **options: Any) -> Answer:
         return self.service.call("POST", path, body, key=self.key, **options)
 
+    def put(self, path: str, body: Any = None, **options: Any) -> Answer:
+        return self.service.call("PUT", path, body, key=self.key, **options)
+
     def delete(self, path: str, **options: Any) -> Answer:
         return self.service.call("DELETE", path, key=self.key, **options)

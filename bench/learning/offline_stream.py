@@ -88,7 +88,7 @@ class OfflineStream:
         newest = self._events[max(len(self._taken) - EVENTS_LOOKED_THROUGH, 0) : len(self._taken)]
         features = read_feature_set(write_feature_set(features_of(discover(one.body for one in newest))))
         compiled = compile_with_rules(self._active.ruleset, features, self._schema)
-        self._active = msgspec.structs.replace(self._active, features=compiled, feature_set=features.digest)
+        self._active = msgspec.structs.replace(self._active, features=compiled, recorded=features)
         self._features = features
         self._velocity.install(_TENANT, self._active.asked.plan)
         for place, event in enumerate(self._taken):

@@ -220,6 +220,19 @@ def walk_snoozes(walk: Walk, prefix: str, rule: str) -> None:
     walk(f"delete_{prefix}rule_snooze", made)
 
 
+def walk_features(walk: Walk) -> None:
+    before = walk("get_model_features")
+    body = {"document": "twice: hour * 2\n", "note": "É ✓", "over": before["version"]}
+    assert walk("replace_model_features", body={**body, "dryRun": True})["version"] == before["version"]
+    made = walk("replace_model_features", body=body)
+    assert made["version"] > before["version"]
+    versions = walk("list_model_feature_versions", rows=True)
+    assert versions[0]["note"] == "É ✓"
+    earlier = walk("get_model_feature_version", str(versions[1]["version"]))
+    back = walk("create_model_feature_rollback", body={"to": earlier["version"]})
+    assert (back["featureSet"], back["rollbackOf"]) == (before["featureSet"], earlier["version"])
+
+
 def walk_aml_rules(walk: Walk) -> None:
     walk("get_aml_rule_quality")
     order = {"rule": {"id": "structuring", "score": 50}}

@@ -23,6 +23,7 @@ from tests.clients.contract_walks import (
     rule_key,
     walk_aml,
     walk_aml_rules,
+    walk_features,
     walk_fraud,
     walk_jobs_of_rules,
     walk_lists,
@@ -272,4 +273,5 @@ def test_every_endpoint_succeeds(
     version = model("list_models")["data"][0]["version"]
     assert model("list_models", rows=True)
     assert model("get_model", str(version))["version"] == version
+    walk_features(model)
     assert walk.done == ENDPOINTS.keys()

@@ -76,7 +76,14 @@ def test_options_of_one_name_are_explained_alike() -> None:
     others = {
         "--json": {"webhooks listen", "consume"},
         "--from": {"copy", "consume"},
-        "--to": {"copy", "consume", "rules diff", "rules rollback", "aml rollback"},
+        "--to": {
+            "copy",
+            "consume",
+            "rules diff",
+            "rules rollback",
+            "aml rollback",
+            "model features rollback",
+        },
     }
     for name in ("--data", "--json", "--force", "--from", "--to"):
         texts = {text for text, words in helps[name].items() if not set(words) & others.get(name, set())}

@@ -174,6 +174,7 @@ KEYS: Final = {
     "sign_in_failure.subject",
     "alert_model.tenant",
     "alert_model_setting.tenant",
+    "feature_version.tenant",
     "model.tenant",
     "model_change.id",
     "model_change.tenant",

@@ -148,6 +148,7 @@ COLD: Final = {
     "rules/sql.py:*": _KEPT,
     "backtests/sql.py:*": "A backtest reads the whole log anyway; a tenant has fifty of them at most.",
     "models/sql.py:*": "A tenant has one setting and a handful of models.",
+    "models/feature_version_sql.py:*": "Only people put features; a tenant has a hundred versions at most.",
     "learning/sql.py:select_decided": "A training reads the whole log, in a process of its own.",
     "learning/sql.py:select_labels": "A training reads all labels, in a process of its own.",
     "learning/sql.py:select_label_moments": "A training asks once.",

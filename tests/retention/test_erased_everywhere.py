@@ -74,6 +74,7 @@ NAMELESS = {
     "known_address": "user_id address_digest",
     "label": "id event",
     "list_entry": "id type list_type",
+    "feature_version": "digest",
     "model": "digest features body card average_precision",
     "model_change": "id change state author decided_by",
     "model_drift": "drift largest",

@@ -85,6 +85,7 @@ VERBS = {
     "job_results.py",
     "keep_snoozes.py",
     "change_features.py",
+    "find_recorded.py",
     "change_models.py",
     "change_alert_models.py",
     "keep_alert_order.py",

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.live import Caller, Service
+from tests.reviews.conftest import steering
 
 _CASE = "/api/v1/aml/cases/{id}"
 # A proposed resolution is needed to turn one down, which a tenant without four eyes never has.
@@ -25,6 +26,18 @@ def examples(service: Service) -> dict[str, Any]:
     }
     assert [path for path, media in bodies.items() if "example" not in media] == []
     return {path: media["example"] for path, media in bodies.items()}
+
+
+def test_the_example_of_features_is_taken(service: Service) -> None:
+    document = service.get("/openapi.json", key=None).json
+    body = document["paths"]["/api/v1/models/features"]["put"]["requestBody"]
+    example = body["content"]["application/json"]["example"]
+    tenant = steering(Caller(service, *service.new_tenant("Learner")))
+    metadata = {"amount": 12.5, "items": 2}
+    assert tenant.post("/api/v1/events", {"eventName": "page.view", "metadata": metadata}).status == 201
+    answer = tenant.put("/api/v1/models/features", example)
+    assert answer.status == 200, answer.body
+    assert "cents_per_item" in {one["name"] for one in answer.json["features"]}
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +78,9 @@ def test_every_example_is_taken(reader: Caller, examples: dict[str, Any]) -> Non
         body = {**example, "sentAt": time.time_ns() // 1_000_000} if "sentAt" in example else example
         if path.endswith(("/signals", "/collect")):
             answer = reader.service.call("POST", url, body, key=None, headers=bearer)
-        elif any(part in path for part in ("/rulesets", "/backtests", "/snoozes", "/suggestions")):
+        elif any(
+            part in path for part in ("/rulesets", "/backtests", "/snoozes", "/suggestions", "/features")
+        ):
             answer = ruler.post(url, body)
             assert answer.status == 409 if path.endswith(_STEPS) else answer.status < 300, (path, answer.json)
             if answer.status == 202:  # A tenant has one job at a time.

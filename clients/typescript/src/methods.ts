@@ -37,6 +37,11 @@ import type {
   EventPage,
   EventSchema,
   EventStats,
+  FeatureRollbackBody,
+  FeatureSetAnswer,
+  FeatureSetBody,
+  FeatureVersionAnswer,
+  FeatureVersionPage,
   FeedbackAnswer,
   FeedbackBody,
   Health,
@@ -46,6 +51,7 @@ import type {
   ModelAnswer,
   ModelPage,
   NoteBody,
+  PutFeaturesAnswer,
   QualityAnswer,
   Readiness,
   RejectBody,
@@ -161,6 +167,11 @@ const GET_RULE_SUGGESTION: Endpoint = { name: "getRuleSuggestion", method: "GET"
 const DELETE_RULE_SUGGESTION: Endpoint = { name: "deleteRuleSuggestion", method: "DELETE", path: "/api/v1/rules/suggestions/{suggestionId}", repeat: "always" };
 const LIST_MODELS: Endpoint = { name: "listModels", method: "GET", path: "/api/v1/models", repeat: "always" };
 const GET_MODEL: Endpoint = { name: "getModel", method: "GET", path: "/api/v1/models/{version}", repeat: "always" };
+const GET_MODEL_FEATURES: Endpoint = { name: "getModelFeatures", method: "GET", path: "/api/v1/models/features", repeat: "always" };
+const REPLACE_MODEL_FEATURES: Endpoint = { name: "replaceModelFeatures", method: "PUT", path: "/api/v1/models/features", repeat: "always" };
+const LIST_MODEL_FEATURE_VERSIONS: Endpoint = { name: "listModelFeatureVersions", method: "GET", path: "/api/v1/models/features/versions", repeat: "always" };
+const GET_MODEL_FEATURE_VERSION: Endpoint = { name: "getModelFeatureVersion", method: "GET", path: "/api/v1/models/features/versions/{version}", repeat: "always" };
+const CREATE_MODEL_FEATURE_ROLLBACK: Endpoint = { name: "createModelFeatureRollback", method: "POST", path: "/api/v1/models/features/rollback", repeat: "with_key" };
 const QUEUE_EVENT: Endpoint = { name: "queueEvent", method: "POST", path: "/api/v1/events/async", repeat: "with_key" };
 const GET_JOB: Endpoint = { name: "getJob", method: "GET", path: "/api/v1/events/jobs/{jobId}", repeat: "always" };
 const CREATE_AML_EVENT: Endpoint = { name: "createAmlEvent", method: "POST", path: "/api/v1/aml/events", repeat: "always" };
@@ -938,6 +949,60 @@ export class Methods extends Caller {
    */
   getModel(version: string, options: Options = {}): Promise<ModelAnswer> {
     return this.call(GET_MODEL, [version], undefined, undefined, options);
+  }
+
+  /**
+   * The feature set in force.
+   *
+   * `GET /api/v1/models/features`
+   */
+  getModelFeatures(options: Options = {}): Promise<FeatureSetAnswer> {
+    return this.call(GET_MODEL_FEATURES, [], undefined, undefined, options);
+  }
+
+  /**
+   * Check features of your own, and have them recorded.
+   *
+   * `PUT /api/v1/models/features`
+   */
+  replaceModelFeatures(body: FeatureSetBody, options: Options = {}): Promise<PutFeaturesAnswer> {
+    return this.call(REPLACE_MODEL_FEATURES, [], undefined, body, options);
+  }
+
+  /**
+   * Versions of the feature set.
+   *
+   * `GET /api/v1/models/features/versions`
+   */
+  listModelFeatureVersions(query: { page?: number | undefined; limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; cursor?: string | undefined } = {}, options: Options = {}): Promise<FeatureVersionPage> {
+    return this.call(LIST_MODEL_FEATURE_VERSIONS, [], query, undefined, options);
+  }
+
+  /**
+   * All pages, row by row: Versions of the feature set.
+   *
+   * `GET /api/v1/models/features/versions`
+   */
+  iterateModelFeatureVersions(query: { limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined } = {}, options: Options = {}): AsyncIterableIterator<FeatureVersionAnswer> {
+    return this.rows(LIST_MODEL_FEATURE_VERSIONS, [], query, options);
+  }
+
+  /**
+   * One version of the feature set.
+   *
+   * `GET /api/v1/models/features/versions/{version}`
+   */
+  getModelFeatureVersion(version: string, options: Options = {}): Promise<FeatureSetAnswer> {
+    return this.call(GET_MODEL_FEATURE_VERSION, [version], undefined, undefined, options);
+  }
+
+  /**
+   * Go back to an earlier version of the feature set.
+   *
+   * `POST /api/v1/models/features/rollback`
+   */
+  createModelFeatureRollback(body?: FeatureRollbackBody, options: Options = {}): Promise<FeatureSetAnswer> {
+    return this.call(CREATE_MODEL_FEATURE_ROLLBACK, [], undefined, body ?? {}, options);
   }
 
   /**

@@ -1073,6 +1073,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/models/features": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The feature set in force */
+        get: operations["get_models_features"];
+        /** Check features of your own, and have them recorded */
+        put: operations["put_models_features"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/features/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Versions of the feature set */
+        get: operations["get_models_features_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/features/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One version of the feature set */
+        get: operations["get_models_features_versions_version"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/models/features/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Go back to an earlier version of the feature set */
+        post: operations["post_models_features_rollback"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/events/async": {
         parameters: {
             query?: never;
@@ -2319,6 +2388,123 @@ export interface components {
             newest: components["schemas"]["Coverage"];
         };
         /**
+         * FeatureAnswer
+         * @description One feature: an expression of the rule language, what it is about, and what people read of it.
+         */
+        FeatureAnswer: {
+            name: string;
+            value: string;
+            family: string;
+            text: string;
+        };
+        /**
+         * FeatureChangeAnswer
+         * @description A feature that is `added`, `changed` or `removed`: as it was, and as it is.
+         */
+        FeatureChangeAnswer: {
+            kind: string;
+            name: string;
+            before: components["schemas"]["FeatureAnswer"] | null;
+            after: components["schemas"]["FeatureAnswer"] | null;
+        };
+        /**
+         * FeatureFaultAnswer
+         * @description One thing that is wrong, with its place in the document. A warning refuses nothing.
+         */
+        FeatureFaultAnswer: {
+            severity: string;
+            /** @description The name of the feature, or `document`. */
+            path: string;
+            line: number | null;
+            column: number | null;
+            message: string;
+            hint: string | null;
+        };
+        /**
+         * FeatureRollbackBody
+         * @description Which version to go back to; the one before the version in force when left out.
+         */
+        FeatureRollbackBody: {
+            /** @default null */
+            to?: number | null;
+            /**
+             * @description What changed, or why.
+             * @default
+             */
+            note?: string;
+            /**
+             * @description The version that was in force when this was written; 409 when another is.
+             * @default null
+             */
+            over?: number | null;
+        };
+        /**
+         * FeatureSetAnswer
+         * @description A version with its document, and the whole set that it made.
+         */
+        FeatureSetAnswer: {
+            version: number;
+            /** @description The digest of the whole set, as records and cards of models name it. */
+            featureSet: string;
+            note: string;
+            author: string | null;
+            createdAt: string | null;
+            rollbackOf: number | null;
+            changes: components["schemas"]["FeatureChangeAnswer"][];
+            document: string;
+            features: components["schemas"]["ListedFeatureAnswer"][];
+        };
+        /**
+         * FeatureSetBody
+         * @description A document of features of the tenant's own. It has all of them: those of the document before end.
+         */
+        FeatureSetBody: {
+            /** @description YAML: `name: expression` of the rule language for each feature that is added or takes the place of one that comes along, `name: null` for each that is left out. */
+            document: string;
+            /**
+             * @description What changed, or why.
+             * @default
+             */
+            note?: string;
+            /**
+             * @description The version that was in force when this was written; 409 when another is.
+             * @default null
+             */
+            over?: number | null;
+            /**
+             * @description Only check it and say what it would change.
+             * @default false
+             */
+            dryRun?: boolean;
+        };
+        /**
+         * FeatureVersionAnswer
+         * @description A version of the feature set: who made it, and what it changed.
+         */
+        FeatureVersionAnswer: {
+            version: number;
+            /** @description The digest of the whole set, as records and cards of models name it. */
+            featureSet: string;
+            note: string;
+            author: string | null;
+            createdAt: string | null;
+            rollbackOf: number | null;
+            changes: components["schemas"]["FeatureChangeAnswer"][];
+        };
+        /**
+         * FeatureVersionPage
+         * @description A page of versions, newest first.
+         */
+        FeatureVersionPage: {
+            data: components["schemas"]["FeatureVersionAnswer"][];
+            total: number;
+            page: number;
+            limit: number;
+            hasMore: boolean;
+            /** @default null */
+            nextCursor?: string | null;
+        };
+        /**
          * FeedbackAnswer
          * @description A piece of feedback. `notes` and `externalCaseId` are there when they were given.
          */
@@ -2481,6 +2667,17 @@ export interface components {
          * @enum {unknown}
          */
         ListType: "allow" | "block";
+        /**
+         * ListedFeatureAnswer
+         * @description A feature of a set. `own` is one of the tenant's document; the others come along.
+         */
+        ListedFeatureAnswer: {
+            name: string;
+            value: string;
+            family: string;
+            text: string;
+            own: boolean;
+        };
         /**
          * MatchGroupSchema
          * @description The entries of several lists about one subject.
@@ -2671,6 +2868,26 @@ export interface components {
          * @enum {unknown}
          */
         Profile: "BALANCED" | "CONSERVATIVE" | "LIBERAL";
+        /**
+         * PutFeaturesAnswer
+         * @description What is in force now, or what would be after a dry run, with what is doubtful about it.
+         *
+         *         After a dry run `version` is the one that is in force still.
+         */
+        PutFeaturesAnswer: {
+            version: number;
+            /** @description The digest of the whole set, as records and cards of models name it. */
+            featureSet: string;
+            note: string;
+            author: string | null;
+            createdAt: string | null;
+            rollbackOf: number | null;
+            changes: components["schemas"]["FeatureChangeAnswer"][];
+            document: string;
+            features: components["schemas"]["ListedFeatureAnswer"][];
+            dryRun: boolean;
+            faults: components["schemas"]["FeatureFaultAnswer"][];
+        };
         /**
          * QualityAnswer
          * @description What the rules of a tenant did in a span of event time.
@@ -4003,6 +4220,14 @@ export type EventBody = components['schemas']['EventBody'];
 export type EventPage = components['schemas']['EventPage'];
 export type EventSchema = components['schemas']['EventSchema'];
 export type EventStats = components['schemas']['EventStats'];
+export type FeatureAnswer = components['schemas']['FeatureAnswer'];
+export type FeatureChangeAnswer = components['schemas']['FeatureChangeAnswer'];
+export type FeatureFaultAnswer = components['schemas']['FeatureFaultAnswer'];
+export type FeatureRollbackBody = components['schemas']['FeatureRollbackBody'];
+export type FeatureSetAnswer = components['schemas']['FeatureSetAnswer'];
+export type FeatureSetBody = components['schemas']['FeatureSetBody'];
+export type FeatureVersionAnswer = components['schemas']['FeatureVersionAnswer'];
+export type FeatureVersionPage = components['schemas']['FeatureVersionPage'];
 export type FeedbackAnswer = components['schemas']['FeedbackAnswer'];
 export type FeedbackBody = components['schemas']['FeedbackBody'];
 export type Health = components['schemas']['Health'];
@@ -4017,6 +4242,7 @@ export type LinkedEntity = components['schemas']['LinkedEntity'];
 export type ListAddition = components['schemas']['ListAddition'];
 export type ListMatch = components['schemas']['ListMatch'];
 export type ListType = components['schemas']['ListType'];
+export type ListedFeatureAnswer = components['schemas']['ListedFeatureAnswer'];
 export type MatchGroupSchema = components['schemas']['MatchGroupSchema'];
 export type MatchSchema = components['schemas']['MatchSchema'];
 export type MessageType = components['schemas']['MessageType'];
@@ -4030,6 +4256,7 @@ export type OverallFactSchema = components['schemas']['OverallFactSchema'];
 export type OverlapAnswer = components['schemas']['OverlapAnswer'];
 export type PageBody = components['schemas']['PageBody'];
 export type Profile = components['schemas']['Profile'];
+export type PutFeaturesAnswer = components['schemas']['PutFeaturesAnswer'];
 export type QualityAnswer = components['schemas']['QualityAnswer'];
 export type Rates = components['schemas']['Rates'];
 export type Readiness = components['schemas']['Readiness'];
@@ -7504,6 +7731,214 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_models_features: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeatureSetAnswer"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    put_models_features: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "document": "cents_per_item: metadata.amount / metadata.items\nweekday: null\n",
+                 *       "note": "Cents per item"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FeatureSetBody"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PutFeaturesAnswer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_models_features_versions: {
+        parameters: {
+            query?: {
+                /** @description Which page, from 1. */
+                page?: number;
+                /** @description How many items a page has. */
+                limit?: number;
+                /** @description By creation, or by what `sortBy` names. */
+                sortOrder?: "asc" | "desc";
+                /** @description `nextCursor` of the page before. */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeatureVersionPage"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_models_features_versions_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Part of the path, percent-encoded. */
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeatureSetAnswer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    post_models_features_rollback: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Repeats of a key within 24 hours get the first answer and have no second effect. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "note": "Back to what the model knows"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FeatureRollbackBody"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeatureSetAnswer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["LimitReached"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

@@ -10,6 +10,7 @@ from vettance.db.engine import Row
 from vettance.decisions.decision import Decision, decide
 from vettance.events import sql as events_sql
 from vettance.events.event import Event, read_taken_event, with_session_signals
+from vettance.models.feature_set import FeatureSet
 from vettance.models.model_score import MODEL_PROBABILITY, MODEL_SCORE
 from vettance.rules.compiled_features import CompiledFeatures
 from vettance.rules.compiler import CompiledRules, Facts
@@ -56,8 +57,13 @@ class ActiveRules(msgspec.Struct, frozen=True):
     effects: dict[int, ListEffect]  # What active rules put on lists, by their places.
     quiet: Decision  # What is decided when no rule fires and no list entry matches: most of all decisions.
     features: CompiledFeatures | None = None  # What a model is made of, where the tenant has one.
-    feature_set: str = ""  # Its digest.
+    recorded: FeatureSet | None = None  # These features, which each decision's record names.
     model_places: tuple[tuple[int, str], ...] = ()  # Of the facts by which rules ask what the model says.
+
+    @property
+    def feature_set(self) -> str:
+        """The digest of the features that are recorded; empty where none are."""
+        return "" if self.recorded is None else self.recorded.digest
 
     @property
     def asked(self) -> CompiledRules:

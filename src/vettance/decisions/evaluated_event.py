@@ -61,7 +61,7 @@ def conclude(question: EvaluationInput, now_ms: int) -> tuple[EvaluatedEvent, De
         values, failures = active.features.compute(facts, answer.values)
         unknown += failures
         if question.model is not None:
-            model = question.model.say(active.feature_set, values)
+            model = question.model.say(active.feature_set, values, active.recorded)
             if active.model_places:
                 facts = with_model(active.model_places, facts, model)
     fired, failed = active.asked.run(facts, answer.values)

@@ -57,14 +57,19 @@ class RuleLoader:
         rows = await self._store.read(select_features(tenant))
         if not rows or not rows[0][0] or rows[0][1] == ModelMode.OFF:
             return active
-        try:
-            features = read_feature_set(rows[0][0])
-            schema = self._cache.schema
-            compiled = await asyncio.to_thread(compile_with_rules, active.ruleset, features, schema)
-        except Exception:  # noqa: BLE001  What a model would need must not keep the rules from deciding.
-            _log.exception("features_not_in_force", tenant=tenant)
-            return active
-        return msgspec.structs.replace(active, features=compiled, feature_set=features.digest)
+        for serving in dict.fromkeys((rows[0][2], None)):
+            try:
+                features = read_feature_set(rows[0][0])
+                if serving:
+                    # The model in service is scored by what it was made from, also once that has changed.
+                    features = features.with_those_of(read_feature_set(serving))
+                schema = self._cache.schema
+                compiled = await asyncio.to_thread(compile_with_rules, active.ruleset, features, schema)
+            except Exception:  # noqa: BLE001  What a model would need must not keep the rules from deciding.
+                _log.exception("features_not_in_force", tenant=tenant)
+                continue
+            return msgspec.structs.replace(active, features=compiled, recorded=features)
+        return active
 
     async def _load_older(self, tenant: str, newest: int) -> ActiveRules:
         versions = [row[0] for row in await self._store.read(self._sets.select_once_active(tenant))]

@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import sys
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from vettance.errors import Unavailable
 from vettance.governance.check_process import DocumentCall
 from vettance.governance.checked_document import CheckedDocument
+from vettance.governance.checked_features import CheckedFeatures, FeatureCall
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.rule import RuleSetRefused
 from vettance.rules.sql import RuleSets
@@ -25,7 +26,7 @@ _WAITING_OF_TENANT_MAX: Final = 3
 #: A process that nobody has asked for so long is ended; starting one takes half a second.
 _IDLE_S: Final = 120.0
 
-_decode = msgspec.msgpack.Decoder(CheckedDocument).decode
+_Answer = TypeVar("_Answer")
 
 
 class DocumentChecker:
@@ -40,13 +41,20 @@ class DocumentChecker:
 
     async def check(self, tenant: str, sets: RuleSets, document: str) -> CheckedDocument:
         """Return what the gate finds. Raises `Unavailable` when too many ask or the check does not end."""
+        return await self._check(tenant, DocumentCall(sets.pack, document, self._countries), CheckedDocument)
+
+    async def check_features(self, tenant: str, call: FeatureCall) -> CheckedFeatures:
+        """Return what is wrong with a document of features. Raises as `check`."""
+        return await self._check(tenant, call, CheckedFeatures)
+
+    async def _check(self, tenant: str, call: DocumentCall | FeatureCall, answer: type[_Answer]) -> _Answer:
         mine = self._waiting.get(tenant, 0)
         if mine >= _WAITING_OF_TENANT_MAX or sum(self._waiting.values()) >= _WAITING_MAX:
-            raise Unavailable("Other rule sets are being checked. Try again.", 2)
+            raise Unavailable("Other documents are being checked. Try again.", 2)
         self._waiting[tenant] = mine + 1
         try:
             async with self._turn:
-                return await self._ask(DocumentCall(sets.pack, document, self._countries))
+                return await self._ask(call, answer)
         finally:
             self._waiting[tenant] -= 1
             if not self._waiting[tenant]:
@@ -69,7 +77,7 @@ class DocumentChecker:
                 process.kill()
             await process.wait()
 
-    async def _ask(self, call: DocumentCall) -> CheckedDocument:
+    async def _ask(self, call: DocumentCall | FeatureCall, answer: type[_Answer]) -> _Answer:
         if self._idle is not None:
             self._idle.cancel()
         try:
@@ -79,14 +87,14 @@ class DocumentChecker:
                 assert process.stdout is not None
                 process.stdin.write(framed(msgspec.msgpack.encode(call)))
                 length = int.from_bytes(await process.stdout.readexactly(LENGTH_BYTES))
-                found = _decode(await process.stdout.readexactly(length))
+                found = msgspec.msgpack.decode(await process.stdout.readexactly(length), type=answer)
         except asyncio.CancelledError:
             # Its answer would be taken for that of the next document.
             await self.close()
             raise
         except (TimeoutError, OSError, asyncio.IncompleteReadError):
             await self.close()
-            raise Unavailable("The rule set could not be checked. Try again.") from None
+            raise Unavailable("The document could not be checked. Try again.") from None
         self._idle = asyncio.get_running_loop().call_later(_IDLE_S, self._end)
         return found
 

@@ -2,8 +2,9 @@
 
     python -m vettance.governance.check_process
 
-A message is its length in four bytes, big end first, and that many bytes of MessagePack: a `DocumentCall` on
-standard input, a `CheckedDocument` on standard output. It ends with its standard input.
+A message is its length in four bytes, big end first, and that many bytes of MessagePack: a `DocumentCall` or
+`FeatureCall` on standard input, a `CheckedDocument` or `CheckedFeatures` on standard output. It ends with its
+standard input.
 """
 
 import contextlib
@@ -17,7 +18,8 @@ from vettance.aml.aml_rule_context import aml_context
 from vettance.aml.sql import RULE_SETS
 from vettance.decisions.rule_context import fraud_context
 from vettance.deployment.connect import connect_velocity
-from vettance.governance.checked_document import check_document
+from vettance.governance.checked_document import CheckedDocument, check_document
+from vettance.governance.checked_features import CheckedFeatures, FeatureCall, check_feature_document
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.gate import Context
 from vettance.watchlists.search_protocol import LENGTH_BYTES, framed
@@ -26,7 +28,7 @@ from vettance.watchlists.search_protocol import LENGTH_BYTES, framed
 _NICENESS: Final = 10
 
 
-class DocumentCall(msgspec.Struct, frozen=True):
+class DocumentCall(msgspec.Struct, frozen=True, tag="rules"):
     """A document to check: of which pack's kind it is, and which countries AML rules speak of."""
 
     pack: str
@@ -40,9 +42,15 @@ def main() -> None:
         os.nice(_NICENESS)
     take, give = sys.stdin.buffer, sys.stdout.buffer
     while (body := _message(take)) is not None:
-        call = msgspec.msgpack.decode(body, type=DocumentCall)
-        give.write(framed(msgspec.msgpack.encode(check_document(call.document, _context(call)))))
+        call = msgspec.msgpack.decode(body, type=DocumentCall | FeatureCall)
+        give.write(framed(msgspec.msgpack.encode(_check(call))))
         give.flush()
+
+
+def _check(call: DocumentCall | FeatureCall) -> CheckedDocument | CheckedFeatures:
+    if isinstance(call, FeatureCall):
+        return check_feature_document(call)
+    return check_document(call.document, _context(call))
 
 
 def _message(take: BinaryIO) -> bytes | None:

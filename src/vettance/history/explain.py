@@ -209,7 +209,7 @@ class Explainer:
         model = await self._models.find(tenant, record.model.version)
         if model is None or model.trees is None:
             return [], None
-        values = model.values_of(record.feature_set, record.features)
+        values = await self._models.values_of(tenant, model, record.feature_set, record.features)
         return ([], None) if values is None else (model.explain(values), model.trees.base)
 
     def _counterfactuals(

@@ -1,6 +1,7 @@
 """The steps that change a tenant's models: each in one commit, seen by every process within seconds."""
 
 import contextlib
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -11,7 +12,7 @@ from vettance.ids import IdSource
 from vettance.learning import model_change_sql
 from vettance.learning.model_change import ChangeState, ModelChange, ProposedChange
 from vettance.models import sql
-from vettance.models.own_features import are_among
+from vettance.models.feature_set import has_features
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, StoredModel
 from vettance.rules.sql import DECIDING
@@ -29,49 +30,29 @@ async def find_setting(store: Store, tenant: str) -> ModelSetting:
     return sql.setting_of(rows[0]) if rows else ModelSetting(tenant)
 
 
-async def save_features(store: Store, tenant: str, document: str, now_ms: int) -> None:
-    """Have the features of a document be recorded from now on.
-
-    A model serves on while all it was made from is among them. Raises `Conflict`.
-    """
-    for _ in range(TRIES):
-        setting = await find_setting(store, tenant)
-        champion, previous = [
-            version if await _is_served_by(store, tenant, version, document) else None
-            for version in (setting.champion, setting.previous)
-        ]
-        changed = msgspec.structs.replace(setting, features=document, champion=champion, previous=previous)
-        with contextlib.suppress(Lost):
-            await store.write(*sql.demand_setting(setting), *_features_statements(changed, now_ms))
-            return
-    raise changed_meanwhile()
-
-
-async def _is_served_by(store: Store, tenant: str, version: int | None, document: str) -> bool:
-    """Tell whether a document has all features of a model."""
-    rows = [] if version is None else await store.read(sql.select_model(tenant, version))
-    return bool(rows) and are_among(StoredModel(*rows[0]).features, document)
-
-
-def _features_statements(changed: ModelSetting, now_ms: int) -> list[Statement]:
-    tenant = changed.tenant
-    return [
-        sql.save_setting(changed),
-        note_change(sql.AREA, tenant, "features", now_ms),
-        note_change(DECIDING.area, tenant, "features", now_ms),
-    ]
-
-
 async def save_failure(store: Store, setting: ModelSetting, failure: str) -> None:
-    """Note why a training gave no model."""
-    changed = msgspec.structs.replace(setting, wanted=False, failure=failure)
-    await store.write(sql.save_setting(changed))
+    """Note why a training gave no model, and when it was; what people have set meanwhile stays."""
+    await _save_of_training(store, setting, failure=failure, wanted=False)
+
+
+async def _save_of_training(store: Store, setting: ModelSetting, **changes: Any) -> ModelSetting:
+    for _ in range(TRIES):
+        known = await find_setting(store, setting.tenant)
+        changed = msgspec.structs.replace(
+            known, trained_frauds=setting.trained_frauds, trained_at_ms=setting.trained_at_ms, **changes
+        )
+        with contextlib.suppress(Lost):
+            await store.write(*sql.demand_setting(known), sql.save_setting(changed))
+            return changed
+    raise changed_meanwhile()
 
 
 async def enter_model(
     store: Store, setting: ModelSetting, made: dict[str, Any], ids: IdSource, now_ms: int
 ) -> int:
     """Store a trained model, and put it in service where it is better; returns its version.
+
+    The features of `setting` are those that it was trained with, whatever is in force by now.
 
     Where the tenant's rules need approval, an active model is replaced only once somebody approves: until
     then the new one is proposed. What people have set since `setting` was read stays.
@@ -107,6 +88,7 @@ async def enter_model(
                 *proposed,
                 sql.forget_older(tenant, version - sql.KEPT + 1, after.champion, after.previous),
                 note_change(sql.AREA, tenant, str(version), now_ms),
+                *await recorded_anew(store, known, after, now_ms, {version: setting.features}),
             )
             return version
     raise changed_meanwhile()
@@ -142,9 +124,7 @@ async def find_approval(store: Store, tenant: str) -> tuple[Statement, bool]:
 
 async def request_training(store: Store, tenant: str) -> ModelSetting:
     """Ask for a training; the process that leads begins it within seconds."""
-    setting = msgspec.structs.replace(await find_setting(store, tenant), wanted=True)
-    await store.write(sql.save_setting(setting))
-    return setting
+    return await _save_of_training(store, await find_setting(store, tenant), wanted=True)
 
 
 async def roll_back(store: Store, tenant: str, now_ms: int) -> ModelSetting:
@@ -155,9 +135,32 @@ async def roll_back(store: Store, tenant: str, now_ms: int) -> ModelSetting:
             raise Conflict("No model is in service.", "no_model")
         changed = msgspec.structs.replace(setting, champion=setting.previous, previous=None)
         with contextlib.suppress(Lost):
-            await store.write(*sql.demand_setting(setting), *setting_statements(setting, changed, now_ms))
+            await store.write(
+                *sql.demand_setting(setting),
+                *setting_statements(setting, changed, now_ms),
+                *await recorded_anew(store, setting, changed, now_ms),
+            )
             return changed
     raise changed_meanwhile()
+
+
+async def recorded_anew(
+    store: Store,
+    before: ModelSetting,
+    after: ModelSetting,
+    now_ms: int,
+    made: Mapping[int, str] | None = None,
+) -> list[Statement]:
+    """Return what has other features computed where the model in service changes and needs, or needed, more
+    than the set in force has. `made` are the features of models that are stored with this.
+    """
+    if before.champion == after.champion:
+        return []
+    versions = [one for one in (before.champion, after.champion) if one is not None]
+    texts = {**dict(await store.read(sql.select_features_of(after.tenant, versions))), **(made or {})}
+    if all(has_features(after.features, texts[one]) for one in versions if one in texts):
+        return []
+    return [note_change(DECIDING.area, after.tenant, "features", now_ms)]
 
 
 def setting_statements(before: ModelSetting, after: ModelSetting, now_ms: int) -> list[Statement]:

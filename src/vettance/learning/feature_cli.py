@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from vettance import clock
 from vettance.commands import counted, data_option, fail, json_option, run_for_tenant, show, show_table
-from vettance.errors import Invalid, Refusal
-from vettance.learning.steering_cli import said_of
-from vettance.rules.rule_file import file_argument
-from vettance.rules.version_cli import tenant_option
+from vettance.errors import NotFound, Refusal
+from vettance.rules.rule_file import file_argument, refuse, warn
+from vettance.rules.version_cli import by_option, note_option, tenant_option
+from vettance.wire.payload import timestamp
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from vettance.db.engine import Store
+    from vettance.governance.checked_features import CheckedFeatures
+    from vettance.learning.change_features import FeaturesInForce, FeatureSteps
     from vettance.models.feature_set import FeatureSet
-    from vettance.models.sql import ModelSetting
 
 
 @click.group("features")
@@ -60,65 +62,147 @@ def check_features(file: Path, tenant_id: str, as_json: bool, data: str | None) 
 
     Example: vettance model features check own.yaml --tenant ten_0190…
     """
-    _show(_checked(file, tenant_id, data), "it would record", as_json=as_json)
+    from vettance.models.feature_set import read_feature_set
+
+    _, found = _checked(file, tenant_id, data)
+    _show(read_feature_set(found.features), "it would record", as_json=as_json)
 
 
 @features.command("push")
 @file_argument
 @tenant_option
+@note_option
+@click.option("--over", type=click.IntRange(min=0), help="Only while this version is in force.")
+@by_option
 @json_option
 @data_option
-def push_features(file: Path, tenant_id: str, as_json: bool, data: str | None) -> None:
+def push_features(
+    file: Path, tenant_id: str, note: str, over: int | None, actor: str, as_json: bool, data: str | None
+) -> None:
     """Have the features of FILE recorded from now on, in addition to those that come along.
 
-    A file stands for all of a tenant's own features: those of the file before end. The model in service
-    serves on while all that it was made from is still recorded; models are trained from decisions that have
-    all features of the new set.
+    A file stands for all of a tenant's own features: those of the file before end. The model in service is
+    scored by what it was made from until another one comes into service; models are trained from decisions
+    that have all features of the new set.
 
-    Example: vettance model features push own.yaml --tenant ten_0190…
+    Example: vettance model features push own.yaml --tenant ten_0190… --note "Cents per item"
     """
-    from vettance.learning.change_features import document_of
-    from vettance.learning.change_models import find_setting, save_features
+    text, found = _checked(file, tenant_id, data)
+    made = _steps(tenant_id, actor, data, lambda steps: steps.put(text, found.features, note, over=over))
+    _show_version(made, as_json=as_json)
 
-    found = _checked(file, tenant_id, data)
 
-    async def work(store: Store) -> ModelSetting:
+@features.command("versions")
+@tenant_option
+@json_option
+@data_option
+def list_versions(tenant_id: str, as_json: bool, data: str | None) -> None:
+    """Show the versions of a tenant's features, newest first: who made each, when, and what it changed.
+
+    Example: vettance model features versions --tenant ten_0190…
+    """
+    from vettance.models.feature_version import feature_version_of, version_out
+    from vettance.models.feature_version_sql import VERSIONS_KEPT, select_version_page
+
+    async def work(store: Store) -> Any:
+        return await store.read(select_version_page(tenant_id, None, VERSIONS_KEPT, 0, descending=True))
+
+    versions = [feature_version_of(row) for row in run_for_tenant(data, tenant_id, work)]
+    if as_json:
+        show([version_out(one) for one in versions], "", as_json=True)
+        return
+    rows = [
+        {
+            "version": one.version,
+            "features": one.digest,
+            "made": timestamp(one.created_at_ms),
+            "by": one.author,
+            "changes": counted(len(one.changes), "feature"),
+            "note": one.note,
+        }
+        for one in versions
+    ]
+    show_table("Versions", rows, as_json=False)
+
+
+@features.command("rollback")
+@click.option(
+    "--to", type=click.IntRange(min=1), help="Which version; the one that was in force before when left out."
+)
+@tenant_option
+@note_option
+@by_option
+@json_option
+@data_option
+def roll_back_features(
+    to: int | None, tenant_id: str, note: str, actor: str, as_json: bool, data: str | None
+) -> None:
+    """Have the features of an earlier version recorded again, as a new version.
+
+    Example: vettance model features rollback --tenant ten_0190… --to 2
+    """
+    from vettance.governance.checked_features import check_feature_document
+
+    async def step(steps: FeatureSteps) -> FeaturesInForce:
+        earlier, call = await steps.find_earlier(to)
+        checked = check_feature_document(call)
+        if not checked.is_good:
+            refuse(f"version {earlier.version.version}", checked.faults)
+        return await steps.go_back(earlier, note)
+
+    _show_version(_steps(tenant_id, actor, data, step), as_json=as_json)
+
+
+def _steps(
+    tenant_id: str,
+    actor: str,
+    data: str | None,
+    step: Callable[[FeatureSteps], Awaitable[FeaturesInForce]],
+) -> FeaturesInForce:
+    """Take a step with a tenant's features; what is refused ends the command."""
+    from vettance.learning.change_features import FeatureSteps
+
+    async def work(store: Store) -> FeaturesInForce:
         try:
-            await save_features(store, tenant_id, document_of(found), clock.now_ms())
+            return await step(FeatureSteps(store, tenant_id, actor))
+        except NotFound:
+            fail("there is no such version; `vettance model features versions` shows them")
         except Refusal as refusal:
-            fail(str(refusal))
-        return await find_setting(store, tenant_id)
+            fail(refusal.message, **refusal.details)
 
-    setting: ModelSetting = run_for_tenant(data, tenant_id, work)
-    _show(found, "recorded from now on", as_json=as_json)
-    if not as_json:
-        click.echo(said_of(setting))
+    return run_for_tenant(data, tenant_id, work)
 
 
-def _checked(file: Path, tenant_id: str, data: str | None) -> FeatureSet:
-    """Read a file and check it; what is wrong ends the command, each fault in a line."""
-    from vettance.learning.change_features import check_own
+def _checked(file: Path, tenant_id: str, data: str | None) -> tuple[str, CheckedFeatures]:
+    """Read a file and check it; what is wrong ends the command, each fault with its place."""
+    from vettance.governance.checked_features import check_feature_document
+    from vettance.learning.change_features import feature_call
 
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         fail(f"{file} cannot be read: {error}")
-
-    async def work(store: Store) -> Any:
-        try:
-            return await check_own(store, tenant_id, text)
-        except Invalid as wrong:
-            lines = [f"{name}: {said}" for name, said in wrong.details.items()]
-            fail("\n".join([str(wrong), *lines]))
-
-    found: FeatureSet = run_for_tenant(data, tenant_id, work)
-    return found
+    call = run_for_tenant(data, tenant_id, lambda store: feature_call(store, tenant_id, text))
+    found = check_feature_document(call)
+    if not found.is_good:
+        refuse(file, found.faults)
+    warn(found.faults)
+    return text, found
 
 
-def _show(found: FeatureSet, state: str, *, as_json: bool) -> None:
+def _show_version(made: FeaturesInForce, *, as_json: bool) -> None:
+    if not as_json:
+        click.echo(
+            f"Version {made.version.version}: {counted(len(made.version.changes), 'feature')} changed."
+        )
+    _show(made.features, "recorded from now on", version=made.version.version, as_json=as_json)
+
+
+def _show(found: FeatureSet, state: str, *, as_json: bool, version: int | None = None) -> None:
     rows = [one._asdict() for one in found.features]
     if as_json:
-        show({"featureSet": found.digest, "features": rows}, "", as_json=True)
+        members = {"featureSet": found.digest, "features": rows}
+        show(members if version is None else {"version": version, **members}, "", as_json=True)
         return
     click.echo(f"Feature set {found.digest}, {state}: {counted(len(rows), 'feature')}.")
     show_table("Features", rows, as_json=False)

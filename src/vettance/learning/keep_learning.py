@@ -11,11 +11,12 @@ import msgspec
 
 from vettance import clock
 from vettance.db.engine import Clash, Lost, Store, StoreDown
+from vettance.errors import Conflict
 from vettance.fairness.isolation import Isolation
 from vettance.ids import IdSource
 from vettance.learning import sql
-from vettance.learning.change_features import find_features
-from vettance.learning.change_models import enter_model, find_setting, save_failure, save_features
+from vettance.learning.change_features import begin_features, find_features
+from vettance.learning.change_models import enter_model, find_setting, save_failure
 from vettance.learning.run_training import is_due, run_training
 from vettance.learning.watch_drift import DriftWatcher
 from vettance.models.feature_set import write_feature_set
@@ -118,8 +119,9 @@ class ModelKeeper:
     async def _begin(self, setting: ModelSetting) -> None:
         """Find a tenant's keys and numbers, and have their features recorded from now on."""
         if found := await find_features(self._store, setting.tenant):
-            document = write_feature_set(found)
-            await save_features(self._store, setting.tenant, document, self._now_ms())
+            # Somebody who puts features of their own at the same moment is first.
+            with contextlib.suppress(Conflict):
+                await begin_features(self._store, setting.tenant, write_feature_set(found), self._now_ms)
 
     async def _train(self, setting: ModelSetting) -> None:
         tenant = setting.tenant
@@ -127,9 +129,10 @@ class ModelKeeper:
         order = {"tenant": tenant, "features": setting.features, "champion": setting.champion}
         said = await run_training(self._data, order)
         frauds = self._frauds.get(tenant, 0)
-        # What people have set meanwhile stays.
+        # What people have set meanwhile stays, but the model is made from the features of its training.
         current = msgspec.structs.replace(
             await find_setting(self._store, tenant),
+            features=setting.features,
             wanted=False,
             trained_frauds=frauds,
             trained_at_ms=self._now_ms(),

@@ -3,21 +3,26 @@
 from typing import NamedTuple
 
 from vettance.db.engine import Store
-from vettance.learning.api import ModelDoors
+from vettance.governance.check_documents import DocumentChecker
+from vettance.learning.api import FeatureDoors, ModelDoors
 from vettance.learning.keep_alert_order import AlertOrderKeeper
 from vettance.learning.keep_learning import ModelKeeper, can_train
 from vettance.models.keep_models import ModelMirror
 from vettance.models.serving_model import ServingModels
 from vettance.settings.settings import Settings
 from vettance.telemetry.meters import Meters
+from vettance.web.routing import Route
 
 
 class LearningParts(NamedTuple):
-    """What serves models, what has them trained, and the endpoints."""
+    """What serves models, and what has them trained."""
 
     mirror: ModelMirror
     duties: tuple[ModelKeeper, AlertOrderKeeper]
-    doors: ModelDoors
+
+    def routes(self, store: Store, checker: DocumentChecker) -> tuple[Route, ...]:
+        """The endpoints; `checker` checks features."""
+        return (*ModelDoors(store).routes(), *FeatureDoors(store, checker).routes())
 
 
 def assemble_learning(
@@ -30,5 +35,4 @@ def assemble_learning(
             ModelKeeper(store, settings.data, meters),
             AlertOrderKeeper(store, settings.data, settings.jurisdictions, meters, can_train),
         ),
-        ModelDoors(store),
     )

@@ -14,6 +14,7 @@ from vettance.learning.change_models import (
     changed_meanwhile,
     find_approval,
     find_setting,
+    recorded_anew,
     setting_statements,
 )
 from vettance.learning.model_change import (
@@ -25,8 +26,7 @@ from vettance.learning.model_change import (
     check_other,
 )
 from vettance.models import sql
-from vettance.models.own_features import are_among
-from vettance.models.sql import ModelSetting, StoredModel
+from vettance.models.sql import ModelSetting
 from vettance.rules.versioning import BROKE_GLASS
 from vettance.tenants.sql import note_change
 
@@ -67,7 +67,7 @@ class ModelSteering:
         """
         for _ in range(TRIES):
             setting = await find_setting(self._store, self._tenant)
-            await self._check_version(wanted, setting)
+            await self._check_version(wanted)
             demand, approval = await find_approval(self._store, self._tenant)
             waits = approval and wanted.needs_approval(setting)
             with contextlib.suppress(Clash, Lost):
@@ -89,7 +89,7 @@ class ModelSteering:
             if approval:
                 check_other(one, self._actor)
             setting = await find_setting(self._store, self._tenant)
-            await self._check_version(one.change, setting)
+            await self._check_version(one.change)
             decided = self._decided(one, ChangeState.APPROVED)
             with contextlib.suppress(Clash, Lost):
                 return SteeredModels(await self._apply(one.change, setting, demand, decided))
@@ -112,15 +112,12 @@ class ModelSteering:
             raise NotFound
         return change_of(rows[0])
 
-    async def _check_version(self, wanted: ModelChange, setting: ModelSetting) -> None:
-        """Demand that the version to put in service is there, and is made from the features in use."""
+    async def _check_version(self, wanted: ModelChange) -> None:
+        """Demand that the version to put in service is there."""
         if wanted.champion is None:
             return
-        rows = await self._store.read(sql.select_model(self._tenant, wanted.champion))
-        if not rows:
+        if not await self._store.read(sql.select_features_of(self._tenant, (wanted.champion,))):
             raise NotFound
-        if not are_among(StoredModel(*rows[0]).features, setting.features):
-            raise Conflict("This model was made from other features than those in use.", "other_features")
 
     async def _propose(self, wanted: ModelChange, note: str, demand: Statement) -> ProposedChange:
         open_rows = await self._store.read(model_change_sql.select_open(self._tenant))
@@ -141,6 +138,7 @@ class ModelSteering:
             *with_it,
             *sql.demand_setting(setting),
             *setting_statements(setting, changed, self._now_ms()),
+            *await recorded_anew(self._store, setting, changed, self._now_ms()),
         )
         return changed
 

@@ -14,7 +14,7 @@ from vettance.decisions.sql import record_of
 from vettance.deployment.connect import long_reads
 from vettance.learning import sql
 from vettance.learning.training_rows import RowCollector, decided_row, standing_labels
-from vettance.models.feature_set import read_feature_set
+from vettance.models.feature_set import FeatureSet, read_feature_set, set_in_force
 from vettance.models.trees import text_digest, write_trees
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.wire.payload import JSON, encode
@@ -49,7 +49,7 @@ async def work(
     began_s = time.monotonic()
     features = read_feature_set(order.features)
     names = tuple(one.name for one in features.features)
-    collector = await _collect(store, order.tenant, features.digest)
+    collector = await _collect(store, order.tenant, features)
     try:
         made = train(collector.rows(), names, order.champion, seed)
     except TooFewLabels as few:
@@ -83,7 +83,7 @@ async def _work_on_alerts(
     return {"body": text, "digest": text_digest(text), "card": card, "isBetter": made.is_better}
 
 
-async def _collect(store: Store, tenant: str, feature_set: str) -> RowCollector:
+async def _collect(store: Store, tenant: str, features: FeatureSet) -> RowCollector:
     changes: list[Any] = []
     after = 0
     while rows := await store.read(sql.select_labels(tenant, after, _LABELS)):
@@ -101,8 +101,10 @@ async def _collect(store: Store, tenant: str, feature_set: str) -> RowCollector:
                 record = record_of(stored)
             except Exception:  # noqa: BLE001, S112  One damaged row must not keep the others from being used.
                 continue
-            if record.feature_set == feature_set:
-                collector.take(decided_row(event, occurred_at_ms, record))
+            if set_in_force(record.feature_set) == features.digest:
+                row = decided_row(event, occurred_at_ms, record)
+                # Behind the set there may be what only the model in service needed.
+                collector.take(row._replace(features=row.features[: len(features.features)]))
     return collector
 
 

@@ -13,6 +13,8 @@ from vettance.decisions.sql import record_of
 from vettance.learning import drift_sql
 from vettance.learning.drift import MeasuredDrift, find_drift
 from vettance.models.feature_set import read_feature_set
+from vettance.models.find_recorded import find_places
+from vettance.models.serving_model import Places
 from vettance.models.sql import StoredModel, select_model
 from vettance.telemetry.logs import logger
 
@@ -32,6 +34,7 @@ async def drift_of(
     features = read_feature_set(model.features)
     names = ("probability", *(one.name for one in features.features))
     rows: list[Sequence[float | None]] = []
+    places: Places = {}
     before, left = drift_sql.NEWEST, count
     # In pieces: who decides meanwhile must not wait for thousands of records.
     while left > 0 and (
@@ -42,8 +45,13 @@ async def drift_of(
             with contextlib.suppress(Exception):  # A damaged record tells nothing.
                 record = record_of(stored)
                 said = record.model
-                if said is not None and said.version == model.version and said.probability is not None:
-                    rows.append((said.probability, *record.features))
+                if said is None or said.version != model.version or said.probability is None:
+                    continue
+                recorded = record.feature_set
+                if recorded not in places:
+                    places[recorded] = await find_places(store, tenant, features, recorded)
+                if (at := places[recorded]) is not None:
+                    rows.append((said.probability, *(record.features[place] for place in at)))
     distribution = msgspec.json.decode(model.card)["distribution"]
     values = await asyncio.to_thread(find_drift, distribution, names, rows)
     return MeasuredDrift(model.version, now_ms, len(rows), values)

@@ -15,6 +15,7 @@ from vettance.rules.schema import Schema
 
 FEATURES_MAX: Final = 400
 _DIGITS: Final = 16  # Of the digest; each record names it.
+_AND: Final = "+"  # Between the digests of a set and of the features of the model in service.
 #: What features are about, and the reason code that each family gives.
 FAMILIES: Final[Mapping[str, str]] = {
     "amount": "MODEL_AMOUNT",
@@ -26,7 +27,7 @@ FAMILIES: Final[Mapping[str, str]] = {
     "behaviour": "MODEL_BEHAVIOUR",
 }
 #: Names that only a model gives; a feature that read them would read itself.
-_OWN: Final = "model."
+MODEL_NAMES: Final = "model."
 
 
 class Feature(NamedTuple):
@@ -44,6 +45,33 @@ class FeatureSet(NamedTuple):
     features: tuple[Feature, ...]
     digest: str
 
+    def places_of(self, wanted: "FeatureSet") -> tuple[int, ...] | None:
+        """Return the places here of the features of another set; None where one is not here."""
+        places = {(one.name, one.value): place for place, one in reversed([*enumerate(self.features)])}
+        found = [places.get((one.name, one.value)) for one in wanted.features]
+        return None if None in found else tuple(place for place in found if place is not None)
+
+    def with_those_of(self, model: "FeatureSet") -> "FeatureSet":
+        """Return what is computed while a model serves: this set, and behind it what only the model has.
+
+        The digest names both, this set first, so that training knows the decisions that have this set.
+        """
+        if self.places_of(model) is not None:
+            return self
+        known = {(one.name, one.value) for one in self.features}
+        lacking = [one for one in model.features if (one.name, one.value) not in known]
+        return FeatureSet((*self.features, *lacking), f"{self.digest}{_AND}{model.digest}")
+
+
+def set_in_force(recorded: str) -> str:
+    """Return the digest of the set that was in force, of what a decision's record names."""
+    return recorded.partition(_AND)[0]
+
+
+def serving_model_of(recorded: str) -> str:
+    """Return the digest of the features of the model in service; empty where the set had all of them."""
+    return recorded.partition(_AND)[2]
+
 
 def read_feature_set(document: str) -> FeatureSet:
     """Read a YAML document of features: `name: expression`, or `name: {value, family, text}`.
@@ -60,7 +88,22 @@ def read_feature_set(document: str) -> FeatureSet:
     features = [_read_feature(str(name), said, faults) for name, said in found.items()]
     if faults:
         raise Invalid("The feature set is not well-formed; see details.", faults)
-    return FeatureSet(tuple(features), hashlib.sha256(document.encode()).hexdigest()[:_DIGITS])
+    return FeatureSet(tuple(features), features_digest(document))
+
+
+def features_digest(document: str) -> str:
+    """Name the content of a document of features."""
+    return hashlib.sha256(document.encode()).hexdigest()[:_DIGITS]
+
+
+def has_features(document: str, wanted: str) -> bool:
+    """Tell whether one document of features has all those of another; not where one cannot be read."""
+    try:
+        return document == wanted or (
+            read_feature_set(document).places_of(read_feature_set(wanted)) is not None
+        )
+    except Invalid:
+        return False
 
 
 def _read_feature(name: str, said: Any, faults: dict[str, str]) -> Feature:
@@ -79,6 +122,11 @@ def write_feature_set(features: Sequence[Feature]) -> str:
     return yaml.safe_dump(found, sort_keys=False, allow_unicode=True, width=1_000)
 
 
+def set_of(features: Sequence[Feature]) -> FeatureSet:
+    """Return features as the set that their document is."""
+    return FeatureSet(tuple(features), features_digest(write_feature_set(features)))
+
+
 def check_features(features: FeatureSet, schema: Schema) -> list[tuple[str, CheckedText]]:
     """Check every expression. Raises `Invalid` naming those that are wrong."""
     checked: list[tuple[str, CheckedText]] = []
@@ -89,7 +137,7 @@ def check_features(features: FeatureSet, schema: Schema) -> list[tuple[str, Chec
         except RuleFault as fault:
             faults[one.name] = str(fault)
             continue
-        if any(name.startswith(_OWN) for name in found.names):
+        if any(name.startswith(MODEL_NAMES) for name in found.names):
             faults[one.name] = "a feature does not read what the model says"
         checked.append((one.name, found))
     if faults:

@@ -1,13 +1,13 @@
 """Keeps the models that serve tenants in memory, in line with the store."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from vettance.db.engine import Store
-from vettance.errors import Invalid
 from vettance.models import sql
 from vettance.models.feature_set import FeatureSet, read_feature_set
-from vettance.models.own_features import places_in
+from vettance.models.find_recorded import find_places
 from vettance.models.serving_model import ModelMode, ServingModel, ServingModels
 from vettance.models.sql import ModelSetting, StoredModel
 from vettance.models.trees import TreeModel
@@ -27,8 +27,6 @@ class ModelMirror:
         self._store = store
         self.models = models
         self._ready: dict[tuple[str, int], ServingModel] = {}
-        #: By tenant, the features that are recorded.
-        self._recorded: dict[str, FeatureSet] = {}
 
     async def load(self) -> None:
         """Read those of all tenants, at start."""
@@ -46,7 +44,6 @@ class ModelMirror:
     def forget(self, tenant: str) -> None:
         """Drop what is held of a tenant."""
         self.models.pop(tenant, None)
-        self._recorded.pop(tenant, None)
         for key in [key for key in self._ready if key[0] == tenant]:
             del self._ready[key]
 
@@ -61,21 +58,22 @@ class ModelMirror:
         self._ready[tenant, version] = known
         while len(self._ready) > _READY_MAX:
             del self._ready[next(iter(self._ready))]
-        return self._with_places(tenant, known)
+        return known
 
-    def _with_places(self, tenant: str, model: ServingModel) -> ServingModel:
-        """Return a model that finds its features in the set that is recorded, where that has all of them."""
-        recorded = self._recorded.get(tenant)
-        if recorded is None or recorded.digest == model.features.digest:
-            return model
-        places = places_in(model.features, recorded)
-        return model if places is None else model._replace(picked=(recorded.digest, places))
+    async def values_of(
+        self, tenant: str, model: ServingModel, features: str, values: Sequence[float | None]
+    ) -> Sequence[float | None] | None:
+        """Return a model's own among the values of a decision; None where they are not there any more."""
+        own = model.values_of(features, values)
+        if own is None and model.places is not None and features not in model.places:
+            model.places[features] = await find_places(self._store, tenant, model.features, features)
+            own = model.values_of(features, values)
+        return own
 
     async def _put(self, setting: ModelSetting) -> None:
         if setting.mode is ModelMode.OFF or setting.champion is None:
             self.models.pop(setting.tenant, None)
             return
-        self._recorded[setting.tenant] = _features_of(setting.features)
         found = await self.find(setting.tenant, setting.champion)
         if found is None:
             fault = "the model is gone"
@@ -97,15 +95,8 @@ class ModelMirror:
         return _shadow(stored.version, features, trees, fault)
 
 
-def _features_of(document: str) -> FeatureSet:
-    try:
-        return read_feature_set(document)
-    except Invalid:
-        return _NO_FEATURES
-
-
 def _shadow(version: int, features: FeatureSet, trees: TreeModel | None, fault: str | None) -> ServingModel:
     """Return a model that may do nothing yet."""
     return ServingModel(
-        version, ModelMode.SHADOW, may_block=False, features=features, trees=trees, fault=fault
+        version, ModelMode.SHADOW, may_block=False, features=features, trees=trees, fault=fault, places={}
     )

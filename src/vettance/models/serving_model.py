@@ -21,6 +21,10 @@ from vettance.rules.unknowns import message_of
 TIME_NS_MAX: Final = 2_000_000
 
 
+#: The places of the features of a model in what was recorded, by the digest of that; None without them.
+Places = dict[str, tuple[int, ...] | None]
+
+
 class ModelMode(enum.StrEnum):
     """What a model may do: nothing, be recorded, or raise scores."""
 
@@ -32,7 +36,7 @@ class ModelMode(enum.StrEnum):
 class ServingModel(NamedTuple):
     """The champion of a tenant with its features and what it may do; `fault` where it cannot be served.
 
-    `picked` names a larger set of features, and the places in it of those that the model was made from.
+    `places` has, by the digest of what was recorded, the places of those that the model was made from.
     """
 
     version: int
@@ -41,21 +45,26 @@ class ServingModel(NamedTuple):
     features: FeatureSet
     trees: TreeModel | None
     fault: str | None = None
-    picked: tuple[str, tuple[int, ...]] = ("", ())
+    places: Places | None = None
 
     def values_of(self, features: str, values: Sequence[float | None]) -> Sequence[float | None] | None:
         """Return the model's own among the values of a set of some digest; None where they are not there."""
         if features == self.features.digest:
             return values
-        digest, places = self.picked
-        return [values[place] for place in places] if places and features == digest else None
+        places = None if self.places is None else self.places.get(features)
+        return [values[place] for place in places] if places else None
 
-    def say(self, features: str, values: Sequence[float | None]) -> ModelResult:
-        """Score the values of a feature set of some digest. It does not raise."""
+    def say(
+        self, features: str, values: Sequence[float | None], recorded: FeatureSet | None = None
+    ) -> ModelResult:
+        """Score the values of a feature set of some digest, which is `recorded`. It does not raise."""
         if self.trees is None:
             return self._fail(self.fault or "there is no model")
         try:
             own = self.values_of(features, values)
+            if own is None and recorded is not None and self.places is not None:
+                self.places.setdefault(features, recorded.places_of(self.features))
+                own = self.values_of(features, values)
             if own is None:
                 return self._fail("the model was made from other features")
             began_ns = time.perf_counter_ns()

@@ -1,5 +1,6 @@
 """What the store remembers of models: those that were made, and which one serves a tenant and how."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -77,8 +78,8 @@ def demand_setting(one: ModelSetting) -> list[Statement]:
             MODEL_SETTING,
             one.tenant,
             "UPDATE model_setting SET tenant = ? WHERE tenant = ? AND mode = ? AND may_block = ? "
-            "AND COALESCE(champion, -1) = ? AND COALESCE(previous, -1) = ?",
-            (one.tenant, one.mode, int(one.may_block), champion, previous),
+            "AND COALESCE(champion, -1) = ? AND COALESCE(previous, -1) = ? AND features = ?",
+            (one.tenant, one.mode, int(one.may_block), champion, previous, one.features),
             rows=1,
         )
     ]
@@ -110,8 +111,24 @@ def select_states() -> Statement:
 
 
 def select_features(tenant: str) -> Statement:
-    """(features, mode) of a tenant."""
-    return scoped(MODEL_SETTING, tenant, "SELECT features, mode FROM model_setting WHERE tenant = ?")
+    """(features in force, mode, features of the champion) of a tenant."""
+    return scoped(
+        MODEL_SETTING.reading(MODEL),
+        tenant,
+        "SELECT model_setting.features, mode, model.features FROM model_setting LEFT JOIN model "
+        "ON model.tenant = model_setting.tenant AND model.version = champion WHERE model_setting.tenant = ?",
+    )
+
+
+def select_features_of(tenant: str, versions: Sequence[int]) -> Statement:
+    """(version, features) of some models."""
+    places = ", ".join("?" * len(versions))
+    return scoped(
+        MODEL,
+        tenant,
+        f"SELECT version, features FROM model WHERE tenant = ? AND version IN ({places}) ORDER BY version",
+        tuple(versions),
+    )
 
 
 def insert_model(tenant: str, one: StoredModel, average_precision: float | None = None) -> Statement:

@@ -67,6 +67,7 @@ _LAW: Final = (
 )
 _OWN_WORDS: Final = "it is the tenant's own configuration, which works by these words; change it there"
 
+_TEXTS_OF_FEATURES: Final = ("document", "features", "changes", "note", "author")
 _TEXTS_OF_RULES: Final = ("document", "note", "pushed", "author", "approved_by", "broken_glass")
 
 KEPT: Final = (
@@ -128,6 +129,11 @@ KEPT: Final = (
     RetainedRecords("steps with rule sets", _OWN_WORDS, TextColumns("rule_step", ("id",), ("actor", "note"))),
     RetainedRecords(
         "changes of models", _OWN_WORDS, TextColumns("model_change", ("id",), ("note", "broken_glass"))
+    ),
+    RetainedRecords(
+        "feature sets",
+        _OWN_WORDS,
+        TextColumns("feature_version", ("version",), _TEXTS_OF_FEATURES, has_numbers=True),
     ),
     RetainedRecords("names of streams", _OWN_WORDS, TextColumns("stream_consumer", ("name",), ("name",))),
     RetainedRecords(

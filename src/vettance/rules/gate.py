@@ -101,7 +101,7 @@ def read_extended(document: str, pack: Pack | None) -> RuleSet:
         raise RuleSetRefused([Fault("document", fault.message, fault.line)]) from None
     layout = read_layout(extension.root)
     if faults := [*extension.faults, *layout.faults]:
-        raise RuleSetRefused(_first(faults))
+        raise RuleSetRefused(first_faults(faults))
     return layout.ruleset
 
 
@@ -151,7 +151,7 @@ def _examine(layout: DocumentLayout, document: str, context: Context) -> GateRes
     elif compiled is not None:
         results = _try(good, compiled, context, faults)
     faults.sort(key=lambda fault: (fault.line or 0, fault.column or 0))
-    return GateResult(layout.ruleset, compiled, tuple(_first(faults)), results=tuple(results))
+    return GateResult(layout.ruleset, compiled, tuple(first_faults(faults)), results=tuple(results))
 
 
 def _check(
@@ -167,15 +167,20 @@ def _check(
 
 
 def _placed(fault: RuleFault, rule: Rule, when: Node | None, document: str) -> Fault:
-    """Return a fault of a rule's text as one of the document; a text from elsewhere is shown itself."""
+    """Return a fault of a rule's text as one of the document."""
     where = f"rule {rule.id}" if rule.id else "a rule without an id"
-    if when is None or when.span is None:
+    return place_fault(fault, where, when, document)
+
+
+def place_fault(fault: RuleFault, where: str, node: Node | None, document: str) -> Fault:
+    """Return a fault of an expression as one of the document; a text from elsewhere is shown itself."""
+    if node is None or node.span is None:
         excerpt = pointed(fault.text, fault.line, fault.column, fault.width)
-        line, column = (when.line, when.column) if when is not None else (None, None)
+        line, column = (node.line, node.column) if node is not None else (None, None)
     else:
         lines = fault.text.split("\n")
         at = sum(len(one) + 1 for one in lines[: fault.line - 1]) + fault.column - 1
-        line, column = position_in(document, when, at)
+        line, column = position_in(document, node, at)
         excerpt = pointed(document, line, column, fault.width)
     return Fault(where, fault.message, line, column, fault.hint, fault.warning, tuple(excerpt))
 
@@ -234,7 +239,7 @@ def _try(
     return results
 
 
-def _first(faults: list[Fault]) -> list[Fault]:
+def first_faults(faults: list[Fault]) -> list[Fault]:
     """Return as many faults as anybody reads, errors before warnings when there are more."""
     if len(faults) <= FAULTS_MAX:
         return faults
@@ -254,5 +259,7 @@ __all__ = [
     "compile_document",
     "compile_ruleset",
     "examine",
+    "first_faults",
+    "place_fault",
     "read_extended",
 ]

@@ -168,10 +168,10 @@ class Service:
             *HistoryDoors(self.finder, DecisionCounter(self.reading, self.finder), explainer).routes(),
             *FeedbackDoors(acts, self.ids, take_label).routes(),
             *reached_by(self.reviews.doors.routes(), KeyScope.REVIEW, KeyScope.DECIDE),
-            *(*self.governance.routes(), *self.measures.routes(), *models.doors.routes()),
+            *(*self.governance.routes(), *self.measures.routes()),
+            *models.routes(acts, self.governance.checker),
             *JobDoors(store, self.ids, self.jobs).routes(),
-            *self.aml.doors.routes(),
-            *self.screening.routes(),
+            *(*self.aml.doors.routes(), *self.screening.routes()),
         )
         self.routes = with_pages(audited(routes, acts), self._checks(), __version__, self._notices())
         self.app = self.edge = self._edge(settings, Gate(self.keys, counters.limits(), self.tokens))

@@ -11,6 +11,7 @@ from vettance.decisions.features import fraud_schema
 from vettance.decisions.load_ruleset import find_version
 from vettance.decisions.sql import record_of
 from vettance.events.event import Event
+from vettance.models.feature_set import set_in_force
 from vettance.rules.compiler import Facts, compile_rules
 from vettance.rules.language import check
 from vettance.rules.ruleset import compile_document
@@ -140,7 +141,8 @@ def _values(row: Row, record: DecisionRecordData, layout: _LogShape, wanted: Wan
     read: Facts = ()
     if layout.facts_of is not None:
         read = layout.facts_of(logged_event((row[0], "", *row[1:5])))
-    features = record.features if record.feature_set == wanted.feature_set else ()
+    is_wanted = set_in_force(record.feature_set) == wanted.feature_set
+    features = record.features if is_wanted else ()
     if wanted.features and not features:
         features = (None,) * (max(wanted.features) + 1)
     return layout.pick((None, *read, *record.facts, *record.answers, *features))[:-2]

@@ -148,6 +148,45 @@ class EventBody(TypedDict):
     payload: NotRequired[dict[str, Any] | None]
 
 
+class FeatureRollbackBody(TypedDict):
+    """
+    Which version to go back to; the one before the version in force when left out.
+    """
+
+    to: NotRequired[int | None]
+    note: NotRequired[str]
+    """
+    What changed, or why.
+    """
+    over: NotRequired[int | None]
+    """
+    The version that was in force when this was written; 409 when another is.
+    """
+
+
+class FeatureSetBody(TypedDict):
+    """
+    A document of features of the tenant's own. It has all of them: those of the document before end.
+    """
+
+    document: str
+    """
+    YAML: `name: expression` of the rule language for each feature that is added or takes the place of one that comes along, `name: null` for each that is left out.
+    """
+    note: NotRequired[str]
+    """
+    What changed, or why.
+    """
+    over: NotRequired[int | None]
+    """
+    The version that was in force when this was written; 409 when another is.
+    """
+    dryRun: NotRequired[bool]
+    """
+    Only check it and say what it would change.
+    """
+
+
 class Identity(TypedDict):
     """
     Who uses the page, as the page knows them.

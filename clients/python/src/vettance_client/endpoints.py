@@ -273,6 +273,33 @@ LIST_MODELS: Endpoint[models.ModelPage] = Endpoint(
 GET_MODEL: Endpoint[models.ModelAnswer] = Endpoint(
     "get_model", "GET", "/api/v1/models/{version}", models.ModelAnswer, Repeat.ALWAYS
 )
+GET_MODEL_FEATURES: Endpoint[models.FeatureSetAnswer] = Endpoint(
+    "get_model_features", "GET", "/api/v1/models/features", models.FeatureSetAnswer, Repeat.ALWAYS
+)
+REPLACE_MODEL_FEATURES: Endpoint[models.PutFeaturesAnswer] = Endpoint(
+    "replace_model_features", "PUT", "/api/v1/models/features", models.PutFeaturesAnswer, Repeat.ALWAYS
+)
+LIST_MODEL_FEATURE_VERSIONS: Endpoint[models.FeatureVersionPage] = Endpoint(
+    "list_model_feature_versions",
+    "GET",
+    "/api/v1/models/features/versions",
+    models.FeatureVersionPage,
+    Repeat.ALWAYS,
+)
+GET_MODEL_FEATURE_VERSION: Endpoint[models.FeatureSetAnswer] = Endpoint(
+    "get_model_feature_version",
+    "GET",
+    "/api/v1/models/features/versions/{version}",
+    models.FeatureSetAnswer,
+    Repeat.ALWAYS,
+)
+CREATE_MODEL_FEATURE_ROLLBACK: Endpoint[models.FeatureSetAnswer] = Endpoint(
+    "create_model_feature_rollback",
+    "POST",
+    "/api/v1/models/features/rollback",
+    models.FeatureSetAnswer,
+    Repeat.WITH_KEY,
+)
 QUEUE_EVENT: Endpoint[models.JobAccepted] = Endpoint(
     "queue_event", "POST", "/api/v1/events/async", models.JobAccepted, Repeat.WITH_KEY
 )

@@ -345,6 +345,70 @@ class EventPage(Answer, frozen=True):
     next_cursor: str | None = field(name="nextCursor", default=None)
 
 
+class FeatureAnswer(Answer, frozen=True):
+    """
+    One feature: an expression of the rule language, what it is about, and what people read of it.
+    """
+
+    name: str
+    value: str
+    family: str
+    text: str
+
+
+class FeatureChangeAnswer(Answer, frozen=True):
+    """
+    A feature that is `added`, `changed` or `removed`: as it was, and as it is.
+    """
+
+    kind: str
+    name: str
+    before: FeatureAnswer | None
+    after: FeatureAnswer | None
+
+
+class FeatureFaultAnswer(Answer, frozen=True):
+    """
+    One thing that is wrong, with its place in the document. A warning refuses nothing.
+    """
+
+    severity: str
+    path: Annotated[str, Meta(description="The name of the feature, or `document`.")]
+    line: int | None
+    column: int | None
+    message: str
+    hint: str | None
+
+
+class FeatureVersionAnswer(Answer, frozen=True):
+    """
+    A version of the feature set: who made it, and what it changed.
+    """
+
+    version: int
+    feature_set: Annotated[
+        str, Meta(description="The digest of the whole set, as records and cards of models name it.")
+    ] = field(name="featureSet")
+    note: str
+    author: str | None
+    created_at: str | None = field(name="createdAt")
+    rollback_of: int | None = field(name="rollbackOf")
+    changes: list[FeatureChangeAnswer]
+
+
+class FeatureVersionPage(Answer, frozen=True):
+    """
+    A page of versions, newest first.
+    """
+
+    data: list[FeatureVersionAnswer]
+    total: int
+    page: int
+    limit: int
+    has_more: bool = field(name="hasMore")
+    next_cursor: str | None = field(name="nextCursor", default=None)
+
+
 class FeedbackAnswer(Answer, frozen=True):
     """
     A piece of feedback. `notes` and `externalCaseId` are there when they were given.
@@ -460,6 +524,18 @@ class ListType(Word):
 
     ALLOW = "allow"
     BLOCK = "block"
+
+
+class ListedFeatureAnswer(Answer, frozen=True):
+    """
+    A feature of a set. `own` is one of the tenant's document; the others come along.
+    """
+
+    name: str
+    value: str
+    family: str
+    text: str
+    own: bool
 
 
 class MatchGroupSchema(Answer, frozen=True):
@@ -625,6 +701,28 @@ class Profile(Word):
     BALANCED = "BALANCED"
     CONSERVATIVE = "CONSERVATIVE"
     LIBERAL = "LIBERAL"
+
+
+class PutFeaturesAnswer(Answer, frozen=True):
+    """
+    What is in force now, or what would be after a dry run, with what is doubtful about it.
+
+        After a dry run `version` is the one that is in force still.
+    """
+
+    version: int
+    feature_set: Annotated[
+        str, Meta(description="The digest of the whole set, as records and cards of models name it.")
+    ] = field(name="featureSet")
+    note: str
+    author: str | None
+    created_at: str | None = field(name="createdAt")
+    rollback_of: int | None = field(name="rollbackOf")
+    changes: list[FeatureChangeAnswer]
+    document: str
+    features: list[ListedFeatureAnswer]
+    dry_run: bool = field(name="dryRun")
+    faults: list[FeatureFaultAnswer]
 
 
 class Rates(Answer, frozen=True):
@@ -1398,6 +1496,24 @@ class EventStats(Answer, frozen=True):
     unique_customers: int = field(name="uniqueCustomers")
     unique_devices: int = field(name="uniqueDevices")
     newest: Coverage
+
+
+class FeatureSetAnswer(Answer, frozen=True):
+    """
+    A version with its document, and the whole set that it made.
+    """
+
+    version: int
+    feature_set: Annotated[
+        str, Meta(description="The digest of the whole set, as records and cards of models name it.")
+    ] = field(name="featureSet")
+    note: str
+    author: str | None
+    created_at: str | None = field(name="createdAt")
+    rollback_of: int | None = field(name="rollbackOf")
+    changes: list[FeatureChangeAnswer]
+    document: str
+    features: list[ListedFeatureAnswer]
 
 
 class LinkedEntities(Answer, frozen=True):

@@ -1428,6 +1428,96 @@ class Methods(Caller):
         """
         return self._call(endpoints.GET_MODEL, (version,), timeout_s=timeout_s)
 
+    def get_model_features(self, *, timeout_s: float | None = None) -> models.FeatureSetAnswer:
+        """The feature set in force.
+
+        `GET /api/v1/models/features`
+        """
+        return self._call(endpoints.GET_MODEL_FEATURES, (), timeout_s=timeout_s)
+
+    def replace_model_features(
+        self, body: bodies.FeatureSetBody, *, timeout_s: float | None = None
+    ) -> models.PutFeaturesAnswer:
+        """Check features of your own, and have them recorded.
+
+        `PUT /api/v1/models/features`
+        """
+        return self._call(endpoints.REPLACE_MODEL_FEATURES, (), body=body, timeout_s=timeout_s)
+
+    def list_model_feature_versions(
+        self,
+        *,
+        page: int | None = None,
+        limit: int | None = None,
+        sort_order: Literal["asc", "desc"] | None = None,
+        cursor: str | None = None,
+        timeout_s: float | None = None,
+    ) -> models.FeatureVersionPage:
+        """Versions of the feature set.
+
+        `GET /api/v1/models/features/versions`
+
+        page: Which page, from 1.
+        limit: How many items a page has.
+        sort_order: By creation, or by what `sortBy` names.
+        cursor: `nextCursor` of the page before.
+        """
+        return self._call(
+            endpoints.LIST_MODEL_FEATURE_VERSIONS,
+            (),
+            query={"page": page, "limit": limit, "sortOrder": sort_order, "cursor": cursor},
+            timeout_s=timeout_s,
+        )
+
+    def iterate_model_feature_versions(
+        self,
+        *,
+        limit: int | None = None,
+        sort_order: Literal["asc", "desc"] | None = None,
+        timeout_s: float | None = None,
+    ) -> Iterator[models.FeatureVersionAnswer]:
+        """All pages, row by row: Versions of the feature set.
+
+        `GET /api/v1/models/features/versions`
+
+        limit: How many items a page has.
+        sort_order: By creation, or by what `sortBy` names.
+        """
+        return self._rows(
+            endpoints.LIST_MODEL_FEATURE_VERSIONS,
+            (),
+            query={"limit": limit, "sortOrder": sort_order},
+            timeout_s=timeout_s,
+        )
+
+    def get_model_feature_version(
+        self, version: str, *, timeout_s: float | None = None
+    ) -> models.FeatureSetAnswer:
+        """One version of the feature set.
+
+        `GET /api/v1/models/features/versions/{version}`
+        """
+        return self._call(endpoints.GET_MODEL_FEATURE_VERSION, (version,), timeout_s=timeout_s)
+
+    def create_model_feature_rollback(
+        self,
+        body: bodies.FeatureRollbackBody | None = None,
+        *,
+        idempotency_key: str | None = None,
+        timeout_s: float | None = None,
+    ) -> models.FeatureSetAnswer:
+        """Go back to an earlier version of the feature set.
+
+        `POST /api/v1/models/features/rollback`
+        """
+        return self._call(
+            endpoints.CREATE_MODEL_FEATURE_ROLLBACK,
+            (),
+            body={} if body is None else body,
+            idempotency_key=idempotency_key,
+            timeout_s=timeout_s,
+        )
+
     def queue_event(
         self, body: bodies.EventBody, *, idempotency_key: str | None = None, timeout_s: float | None = None
     ) -> models.JobAccepted:
