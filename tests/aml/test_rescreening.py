@@ -210,3 +210,23 @@ def test_a_running_service_screens_again_also_what_changed_while_it_was_down(
     service.start()
     service.wait_for(lambda: count("perry") == 1, PATIENCE_S)
     service.wait_for(lambda: clerk.get("/api/v1/aml/watchlists").json["rescreening"]["finished"], PATIENCE_S)
+
+
+async def test_tenants_with_many_subjects_take_turns(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vettance.aml.screening.rescreening.CHUNK", 2)
+    await world.put(OTHERS)
+    for tenant in ("ten_a", "ten_b"):
+        for number in range(6):
+            await world.screen("Wilhelmina Oakes", f"oakes-{number}", tenant)
+    await world.store.write(
+        Statement("CREATE TABLE moved (tenant TEXT)"),
+        Statement(
+            "CREATE TRIGGER moving AFTER UPDATE OF list_set ON aml_subject "
+            "BEGIN INSERT INTO moved VALUES (NEW.tenant); END"
+        ),
+    )
+    await world.put(OTHERS + ROSALIND.format(remarks=""))
+    await Rescreener(world.store, world.screener, world.keeper, world.data, turn_s=0).catch_up()
+    moved = await world.store.read(Statement("SELECT tenant FROM moved ORDER BY rowid"))
+    assert [row[0] for row in moved] == ["ten_a", "ten_a", "ten_b", "ten_b"] * 3
+    assert await world.progress("ten_a") == await world.progress("ten_b") == (True, 6, 0)

@@ -1716,6 +1716,8 @@ export interface components {
             state: string;
             progress: number;
             secondsLeft: number | null;
+            /** @description How long it may work, its waits for other jobs left out. */
+            secondsAllowed: number;
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;
@@ -3520,6 +3522,8 @@ export interface components {
             state: string;
             progress: number;
             secondsLeft: number | null;
+            /** @description How long it may work, its waits for other jobs left out. */
+            secondsAllowed: number;
             createdAt: string;
             startedAt: string | null;
             endedAt: string | null;

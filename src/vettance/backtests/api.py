@@ -63,6 +63,9 @@ class BacktestAnswer(Wire, frozen=True):
     ]
     progress: float
     seconds_left: int | None
+    seconds_allowed: Annotated[
+        int, msgspec.Meta(description="How long it may work, its waits for other jobs left out.")
+    ]
     created_at: str
     started_at: str | None
     ended_at: str | None

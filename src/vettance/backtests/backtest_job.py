@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
 
+from vettance.backtests.job_turn import WORK_S_MAX
 from vettance.rules.gate import DOCUMENT_BYTES_MAX
 from vettance.wire.body import how, read_body
 from vettance.wire.payload import JSON, Faults, Wire, decode, read_moment, timestamp
@@ -78,6 +79,7 @@ class BacktestJob(msgspec.Struct, frozen=True):
             "state": self.state.value,
             "progress": round(self.progress, 4),
             "seconds_left": self.left_s(now_ms),
+            "seconds_allowed": WORK_S_MAX,
             "created_at": timestamp(self.created_at_ms),
             "started_at": _timestamp(self.started_at_ms),
             "ended_at": _timestamp(self.ended_at_ms),

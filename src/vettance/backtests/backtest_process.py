@@ -16,6 +16,7 @@ from vettance.backtests.aml_backtest import AmlBacktest, TriedEvent
 from vettance.backtests.aml_backtest_result import aml_backtest_result
 from vettance.backtests.aml_backtest_sql import count_events
 from vettance.backtests.backtest_job import SAMPLES, BacktestOrder, sampler
+from vettance.backtests.job_turn import JobTurn, say
 from vettance.commands import open_store
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import active_rules
@@ -26,7 +27,7 @@ from vettance.history.backtest_result import backtest_result
 from vettance.history.sql import count_after
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.rules.ruleset import compile_document
-from vettance.wire.payload import JSON, encode
+from vettance.wire.payload import JSON
 
 _NICE: Final = 15
 _SAY_S: Final = 0.5
@@ -46,19 +47,15 @@ class _Sayer:
         self._total = max(total, 1)
         self._done = 0
         self._next_s = 0.0
+        self._turn = JobTurn()
 
     def advance(self, count: int) -> None:
-        """Count events that were looked at."""
+        """Count events that were looked at, and let others have their turn when it is time."""
         self._done += count
         if time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + _SAY_S
             say({"progress": min(self._done / self._total, 0.999)})
-
-
-def say(said: JSON) -> None:
-    """Write one line to the parent."""
-    sys.stdout.buffer.write(encode(said) + b"\n")
-    sys.stdout.buffer.flush()
+            self._turn.pause()
 
 
 async def work(store: Store, request: BacktestRequest, countries: Jurisdictions) -> JSON:
@@ -101,7 +98,7 @@ async def _work_aml(store: Store, request: BacktestRequest, countries: Jurisdict
 
 async def main(data: str) -> None:
     """Read the order, do it, and say what came of it."""
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=BacktestRequest)
+    request = msgspec.json.decode(sys.stdin.buffer.readline(), type=BacktestRequest)
     async with open_store(data) as (store, settings):
         try:
             async with long_reads(settings, store, request.tenant) as reading:

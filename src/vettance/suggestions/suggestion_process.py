@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from vettance.backtests.backtest_process import say
+from vettance.backtests.job_turn import JobTurn, say
 from vettance.commands import open_store
 from vettance.deployment.connect import long_reads
 from vettance.suggestions.suggest import NoSuggestion, suggest
@@ -30,17 +30,19 @@ class _ProgressLines:
 
     def __init__(self) -> None:
         self._next_s = 0.0
+        self._turn = JobTurn()
 
     def advance(self, progress: float) -> None:
-        """Say it, unless it was said a moment ago."""
+        """Say it, unless it was said a moment ago; let others have their turn when it is time."""
         if time.monotonic() >= self._next_s:
             self._next_s = time.monotonic() + _SAY_S
             say({"progress": progress})
+            self._turn.pause()
 
 
 async def main(data: str) -> None:
     """Read the order, do it, and say what came of it."""
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=SuggestionRequest)
+    request = msgspec.json.decode(sys.stdin.buffer.readline(), type=SuggestionRequest)
     async with open_store(data) as (store, settings):
         try:
             async with long_reads(settings, store, request.tenant) as reading:

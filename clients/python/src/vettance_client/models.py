@@ -87,6 +87,9 @@ class BacktestAnswer(Answer, frozen=True):
     ]
     progress: float
     seconds_left: int | None = field(name="secondsLeft")
+    seconds_allowed: Annotated[
+        int, Meta(description="How long it may work, its waits for other jobs left out.")
+    ] = field(name="secondsAllowed")
     created_at: str = field(name="createdAt")
     started_at: str | None = field(name="startedAt")
     ended_at: str | None = field(name="endedAt")
@@ -1070,6 +1073,9 @@ class SuggestionAnswer(Answer, frozen=True):
     ]
     progress: float
     seconds_left: int | None = field(name="secondsLeft")
+    seconds_allowed: Annotated[
+        int, Meta(description="How long it may work, its waits for other jobs left out.")
+    ] = field(name="secondsAllowed")
     created_at: str = field(name="createdAt")
     started_at: str | None = field(name="startedAt")
     ended_at: str | None = field(name="endedAt")

@@ -9,6 +9,8 @@ screened twice against one set, however many processes do this.
 import asyncio
 import contextlib
 import itertools
+import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -39,6 +41,8 @@ CHUNK: Final = 200
 LOOK_S: Final = 60.0
 #: Searching for this must not slow down what somebody waits for.
 NICENESS: Final = 10
+#: How long subjects of one tenant are screened while those of others wait; what is left comes behind them.
+TURN_S: Final = 10.0
 _TRIES: Final = 8
 #: What the look at all tenants is known by among them.
 _LOOK: Final = ""
@@ -56,7 +60,9 @@ class Rescreener:
         keeper: IndexKeeper,
         data: Path,
         now_ms: Callable[[], int] = clock.now_ms,
+        turn_s: float = TURN_S,
     ) -> None:
+        self._turn_s = turn_s
         self._store = store
         self._screener = screener
         self._keeper = keeper
@@ -79,15 +85,19 @@ class Rescreener:
             await self._close()
 
     async def catch_up(self) -> None:
-        """Screen again every subject of every tenant that has another set than the current one."""
+        """Screen again every subject of every tenant that has another set than the current one, in turns."""
         try:
-            for row in await self._store.read(select_tenants()):
-                tenant = tenant_of(row)
-                if tenant.aml and self._isolation.is_due(tenant.id):
-                    with self._isolation.of(tenant.id):
-                        await self._tenant(tenant.id)
-                    if not self._isolation.is_due(tenant.id):
-                        await self._close()  # Its process may have failed, and not its tenant.
+            tenants = map(tenant_of, await self._store.read(select_tenants()))
+            waiting = deque(tenant.id for tenant in tenants if tenant.aml)
+            while waiting:
+                tenant_id = waiting.popleft()
+                if not self._isolation.is_due(tenant_id):
+                    continue
+                with self._isolation.of(tenant_id):
+                    if not await self._tenant(tenant_id):
+                        waiting.append(tenant_id)
+                if not self._isolation.is_due(tenant_id):
+                    await self._close()  # Its process may have failed, and not its tenant.
         finally:
             await self._close()
 
@@ -96,22 +106,27 @@ class Rescreener:
         if process is not None:
             await process.close()
 
-    async def _tenant(self, tenant: str) -> None:
+    async def _tenant(self, tenant: str) -> bool:
+        """Screen subjects of a tenant for a turn; tell whether that was all that can be done."""
+        until_s = time.monotonic() + self._turn_s
         moved = 1
         while moved:
             # Taken anew for every chunk: the lists may change in the middle.
             reach = await self._keeper.reach(tenant)
             if reach is None:
-                return
+                return True
             target = list_set_id(reach.versions)
             rows = await self._store.read(sql.select_behind(tenant, target, CHUNK))
             if not rows:
                 await self._store.write(sql.finish_rescreening(tenant, target, self._now_ms()))
-                return
+                return True
             subjects = sorted((sql.StoredSubject._make(row) for row in rows), key=_list_set)
             moved = 0
             for old, group in itertools.groupby(subjects, key=_list_set):
                 moved += await self._group(tenant, old, target, reach, list(group))
+            if moved and time.monotonic() >= until_s:
+                return False
+        return True
 
     async def _group(
         self, tenant: str, old: str, target: str, reach: Reach, subjects: Sequence[sql.StoredSubject]
