@@ -1,8 +1,8 @@
 """Finds, checks and changes the features that are recorded for a tenant, each change as a version."""
 
 import contextlib
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -10,12 +10,13 @@ from vettance import clock
 from vettance.audit.act import describe
 from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Conflict, NotFound
+from vettance.fairness.time_slice import TimeSlice
 from vettance.governance.checked_features import FeatureCall
 from vettance.learning import sql
 from vettance.learning.change_models import TRIES, changed_meanwhile, find_setting
 from vettance.models import feature_version_sql
 from vettance.models import sql as models_sql
-from vettance.models.discovery import discover, features_of
+from vettance.models.discovery import MemberCounts, features_of
 from vettance.models.feature_set import Feature, FeatureSet, read_feature_set, write_feature_set
 from vettance.models.feature_version import (
     FeatureVersion,
@@ -50,11 +51,18 @@ async def find_features(store: Store, tenant: str) -> list[Feature]:
     None where it has no events yet.
     """
     rows = await store.read(sql.select_recent_bodies(tenant, EVENTS_LOOKED_THROUGH))
-    bodies: list[Any] = []
-    for _, sent in rows:
+    counts = await count_members(sent for _, sent in rows)
+    return features_of(counts.members()) if len(counts) else []
+
+
+async def count_members(bodies: Iterable[bytes]) -> MemberCounts:
+    """Look through events, leaving the loop to others in between; those that cannot be read are left out."""
+    counts, turn = MemberCounts(), TimeSlice()
+    for sent in bodies:
         with contextlib.suppress(Exception):
-            bodies.append(decode(sent))
-    return features_of(discover(bodies)) if bodies else []
+            counts.add(decode(sent))
+        await turn.pause_when_over()
+    return counts
 
 
 async def feature_call(store: Store, tenant: str, document: str) -> FeatureCall:

@@ -35,45 +35,63 @@ class EventMembers(NamedTuple):
     has_amount: bool
 
 
-def discover(bodies: Iterable[JSON]) -> EventMembers:
-    """Look through events as they were sent.
+class MemberCounts:
+    """Looks through events as they were sent, one after the other.
 
     A text or whole number that comes back, with many different values, is a key: `terminalId`, `cardHash`.
     A text with a handful of values, or one that never comes back, is none.
     """
-    count = 0
-    present: Counter[str] = Counter()
-    values: dict[str, Counter[Any]] = {}
-    numbers: Counter[str] = Counter()
-    flags: Counter[str] = Counter()
-    for body in bodies:
-        count += 1
-        for name, paths, _ in _OWN_KEYS:
-            present[name] += any(_member(body, path) is not None for path in paths)
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._present: Counter[str] = Counter()
+        self._values: dict[str, Counter[Any]] = {}
+        self._numbers: Counter[str] = Counter()
+        self._flags: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        """Return how many events were looked through."""
+        return self._count
+
+    def add(self, body: JSON) -> None:
+        """Look through one more event."""
         metadata = body.get("metadata")
+        self._count += 1
+        for name, paths, _ in _OWN_KEYS:
+            self._present[name] += any(_member(body, path) is not None for path in paths)
         for member, value in metadata.items() if isinstance(metadata, dict) else ():
             if not (isinstance(member, str) and member.isidentifier() and member.isascii()):
                 continue
             if isinstance(value, bool):
-                flags[member] += 1
+                self._flags[member] += 1
             elif isinstance(value, int | float):
-                numbers[member] += 1
+                self._numbers[member] += 1
             if _is_text_of_key(member, value):
-                values.setdefault(member, Counter())[value] += 1
-    enough = max(_SHARE_MIN * count, 1)
-    keys = [(name, called) for name, _, called in _OWN_KEYS if present[name] >= enough]
-    found = [(member, seen) for member, seen in values.items() if _is_key(seen, enough)]
-    found.sort(key=lambda one: (-one[1].total(), one[0]))
-    keys += [(f"metadata.{member}", member) for member, _ in found]
-    known = {member for member, _ in found} | {"amount"}
-    return EventMembers(
-        tuple(keys[:KEYS_MAX]),
-        tuple(sorted(name for name, seen in numbers.items() if seen >= enough and name not in known))[
-            :NUMBERS_MAX
-        ],
-        tuple(sorted(name for name, seen in flags.items() if seen >= enough))[:NUMBERS_MAX],
-        numbers["amount"] >= enough,
-    )
+                self._values.setdefault(member, Counter())[value] += 1
+
+    def members(self) -> EventMembers:
+        """Return what the events can be counted by."""
+        enough = max(_SHARE_MIN * self._count, 1)
+        keys = [(name, called) for name, _, called in _OWN_KEYS if self._present[name] >= enough]
+        found = [(member, seen) for member, seen in self._values.items() if _is_key(seen, enough)]
+        found.sort(key=lambda one: (-one[1].total(), one[0]))
+        keys += [(f"metadata.{member}", member) for member, _ in found]
+        known = {member for member, _ in found} | {"amount"}
+        numbers = [name for name, seen in self._numbers.items() if seen >= enough and name not in known]
+        return EventMembers(
+            tuple(keys[:KEYS_MAX]),
+            tuple(sorted(numbers)[:NUMBERS_MAX]),
+            tuple(sorted(name for name, seen in self._flags.items() if seen >= enough))[:NUMBERS_MAX],
+            self._numbers["amount"] >= enough,
+        )
+
+
+def discover(bodies: Iterable[JSON]) -> EventMembers:
+    """Look through events as they were sent, all at once."""
+    counts = MemberCounts()
+    for body in bodies:
+        counts.add(body)
+    return counts.members()
 
 
 def _member(body: JSON, path: str) -> Any:
