@@ -118,6 +118,10 @@ def test_a_list_is_what_filtering_and_sorting_by_hand_gives(
             ids, total = await listed(archive, tenant, wanted, order, limit, descending=descending)
             assert ids == expected(past, wanted, order, descending=descending)
             assert total == len(ids)
+            outcomes = Counter(one.made.outcome for one in past if wants(one, wanted))
+            assert await archive.finder.outcomes(tenant, criteria(**wanted)) == {
+                outcome: outcomes[outcome] for outcome in Outcome
+            }
 
     archive.runner.run(scene())
 

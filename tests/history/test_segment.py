@@ -1,10 +1,13 @@
 """How a column grows: what is in it, and how much memory that takes."""
 
+from collections import Counter
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vettance.history.segment import TYPES, ColumnData
+from vettance.history.segment import TERM, TYPES, ColumnData, count_terms, places_of
 
 TERMS = st.integers(0, 300) | st.integers(0, 2**32 - 1)
 
@@ -24,3 +27,23 @@ def test_a_column_holds_all_its_chunks_in_no_more_bytes_than_they_need(chunks: l
     assert [values.tolist() for values in seen] == [
         [term for chunk in chunks[:count] for term in chunk] for count in range(1, len(chunks) + 1)
     ]
+
+
+def test_places_of_terms_are_those_of_going_through_every_decision() -> None:
+    rng = np.random.default_rng(3)
+    size = 150_000  # More than two blocks.
+    columns = {
+        "customer_id": rng.choice(np.array([0, 0, 1, 2, 300_000], "u4"), size),
+        "email": rng.choice(np.array([0, 2, 3, 4], "u4"), size),
+    }
+    known = np.where(columns["customer_id"] > 0, columns["customer_id"], columns["email"])
+    terms = [1, 2, 3, 300_000, 77]
+    for term, found in zip(terms, places_of(columns, "customer", terms), strict=True):
+        assert found.tolist() == np.flatnonzero(known == term).tolist()
+
+
+@pytest.mark.parametrize("terms", [[], [0, 0], [5], [3, 0, 3, 900, 1, 1, 3], [0, 4_000_000_000, 2]])
+def test_terms_are_counted_however_far_apart_they_lie(terms: list[int]) -> None:
+    found, counts = count_terms(np.array(terms, TERM))
+    naive = Counter(term for term in terms if term)
+    assert dict(zip(found.tolist(), counts.tolist(), strict=True)) == naive

@@ -9,8 +9,10 @@ from vettance.console.label_forms import LABELS
 from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
 from vettance.console.svg_charts import ChartPoint, sparkline, time_series
 from vettance.console.words import Words
+from vettance.decisions.decision import Outcome
 from vettance.errors import NotFound
 from vettance.history.entity_graph import GRAPH_KINDS, EntityGraph, EntityNode, Neighbours, ranked
+from vettance.history.search_criteria import criteria
 from vettance.lists import sql as lists_sql
 from vettance.lists.entry import EntryType, ListEntry
 from vettance.lists.entry_bodies import read_value
@@ -26,6 +28,7 @@ KIND_LABELS: Final = {
 }
 #: How the list of decisions asks for a value of each kind, and the type of list entry that it can be.
 _FILTERS: Final = {"customer": "customer", "device": "device", "ip": "ip", "email": "customer"}
+_OUTCOMES: Final = ((Outcome.ALLOW, "approve"), (Outcome.REVIEW, "review"), (Outcome.BLOCK, "deny"))
 _ENTRY_TYPES: Final = {"device": EntryType.DEVICE, "ip": EntryType.IP, "email": EntryType.EMAIL}
 
 
@@ -35,15 +38,12 @@ async def entity(visit: Visit) -> View:
     if kind not in KIND_LABELS:
         raise NotFound
     value = visit.sight.value(kind, visit.path["value"])
-    wanted = {_FILTERS[kind]: value}
-    found, approved, reviewed, denied = await asyncio.gather(
-        visit.ask("GET", "/api/v1/decisions", {**wanted, "limit": _SHOWN}),
-        *(
-            visit.ask("GET", "/api/v1/decisions", {**wanted, "decision": outcome, "limit": 1})
-            for outcome in ("approve", "review", "deny")
-        ),
-    )
+    wanted: dict[str, Any] = {_FILTERS[kind]: value}
     parts, tenant = visit.parts, visit.tenant.id
+    found, outcomes = await asyncio.gather(
+        visit.ask("GET", "/api/v1/decisions", {**wanted, "limit": _SHOWN}),
+        parts.finder.outcomes(tenant, criteria(**wanted)),
+    )
     node = EntityNode(kind, value)
     entries, (neighbours, graph) = await asyncio.gather(
         _entries(visit, kind, value), parts.neighbours.around(tenant, node)
@@ -57,10 +57,7 @@ async def entity(visit: Visit) -> View:
         "label": KIND_LABELS[kind],
         "text": visit.sight.text(value),
         "total": found["total"],
-        "counts": [
-            (word, one["total"])
-            for word, one in (("approve", approved), ("review", reviewed), ("deny", denied))
-        ],
+        "counts": [(word, outcomes[outcome]) for outcome, word in _OUTCOMES],
         "link": links.get(kind),
         "rows": [decision_row(visit, one) for one in found["data"]],
         "all_url": url_of("/console/decisions", **{_FILTERS[kind]: visit.sight.name(_FILTERS[kind], value)}),

@@ -7,6 +7,7 @@ import msgspec
 from vettance.audit.audited_store import AuditedStore
 from vettance.console.masking import ValueTokens
 from vettance.db.engine import Store
+from vettance.history.decision_search import DecisionFinder
 from vettance.history.entity_links import EntityLinker
 from vettance.history.entity_neighbours import EntityNeighbours
 from vettance.history.explain import Explainer
@@ -43,6 +44,7 @@ class ConsoleParts(msgspec.Struct, frozen=True, kw_only=True):
     secret: bytes
     explainer: Explainer
     counter: DecisionCounter
+    finder: DecisionFinder
     reviews: ReviewDesk
     bulk: BulkDesk
     linker: EntityLinker

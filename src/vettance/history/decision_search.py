@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 from vettance.db.engine import Store
+from vettance.decisions.decision import Outcome
 from vettance.decisions.searchable_fields import FIELD_OF_COLUMN
 from vettance.errors import Unavailable
 from vettance.fairness.tenant_cache import Usage
@@ -31,6 +32,7 @@ from vettance.history.segment import (
     AT_ONCE,
     BITS,
     OUTCOME_MASK,
+    OUTCOMES,
     PACKED,
     REASONS,
     SEARCHED,
@@ -129,10 +131,7 @@ class DecisionFinder:
         lookup = await self._look_up(tenant, wanted, layout)
         names = columns_needed(wanted, lookup)
         key_name = sql.ORDER_COLUMNS.get(order)
-        columns = {
-            name: await self.column(tenant, name, layout)
-            for name in (names | {key_name} if key_name else names)
-        }
+        columns = await self.columns(tenant, names | {key_name} if key_name else names, layout)
         tail = await self._tail(tenant, layout, wanted, order)
         mark = await self._mark(tenant, layout, after, descending=descending) if after else None
 
@@ -172,6 +171,35 @@ class DecisionFinder:
         """Return the places of a tenant's decisions, as of now."""
         rows = await self._store.read(sql.select_chunks(tenant))
         return SegmentOffsets([Chunk._make(row) for row in rows])
+
+    @retry_on_change
+    async def outcomes(self, tenant: str, wanted: SearchCriteria) -> dict[Outcome, int]:
+        """Count the decisions that a list asks for by their outcomes."""
+        layout = await self.layout(tenant)
+        lookup = await self._look_up(tenant, wanted, layout)
+        names = columns_needed(wanted, lookup) | {sql.ORDER_COLUMNS[Order.OUTCOME]}
+        columns = await self.columns(tenant, names, layout)
+        tail = await self._tail(tenant, layout, wanted, Order.OUTCOME)
+
+        def compute() -> Array:
+            mask = mask_of(wanted, lookup, layout.size, columns)
+            verdicts = columns["verdict"] if mask is None else columns["verdict"][mask]
+            return np.bincount(verdicts & np.uint8(OUTCOME_MASK), minlength=len(OUTCOMES))
+
+        counts = await compute_in_thread(compute, layout.size)
+        counts = counts + np.bincount(tail.keys, minlength=len(OUTCOMES))
+        return dict(zip(OUTCOMES, counts.tolist(), strict=True))
+
+    async def columns(self, tenant: str, names: Collection[str], layout: SegmentOffsets) -> dict[str, Array]:
+        """Return some columns of all chunks, read at the same time. Raises `ChunksChanged`."""
+        ordered = sorted(names)
+        return dict(
+            zip(
+                ordered,
+                await asyncio.gather(*(self.column(tenant, name, layout) for name in ordered)),
+                strict=True,
+            )
+        )
 
     async def column(self, tenant: str, name: str, layout: SegmentOffsets) -> Array:
         """Return one column of all chunks, from memory as far as it is there. Raises `ChunksChanged`."""

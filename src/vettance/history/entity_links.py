@@ -1,7 +1,7 @@
 """Counts how often an entity was seen, with whom and since when, in the chunks and newer rows."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,10 +11,17 @@ from vettance.decisions.searchable_fields import ENTITIES
 from vettance.history import sql
 from vettance.history.column_cache import SegmentOffsets
 from vettance.history.decision_search import DecisionFinder, compute_in_thread, retry_on_change
-from vettance.history.segment import COUNTED_ENTITIES, TERM, Array, DecisionRow, entity_terms, row_of
+from vettance.history.segment import (
+    COUNTED_ENTITIES,
+    COUNTERS_EACH,
+    TERM,
+    Array,
+    DecisionRow,
+    entity_terms,
+    places_of,
+    row_of,
+)
 from vettance.terms import sql as terms_sql
-
-_MARKS_EACH: Final = 64  # Putting a number in order takes about as long as clearing so many marks.
 
 
 class EntityLink(msgspec.Struct, frozen=True):
@@ -50,7 +57,7 @@ class EntityLinker:
                 texts.update(key for row in rows if (key := known_by(row, kind)) is not None)
             terms = await self._terms(tenant, sorted(texts))
             names = sorted({column for known in ENTITIES.values() for column in known})
-            columns = {name: await self._finder.column(tenant, name, layout) for name in names}
+            columns = await self._finder.columns(tenant, names, layout)
         newer = {
             kind: [row for row in rows if known_by(row, kind) == value] for kind, value in entities.items()
         }
@@ -152,21 +159,13 @@ class _LinkQuery(msgspec.Struct, frozen=True):
     def _places(self) -> Array:
         if self.term is None:
             return np.empty(0, np.int64)
-        first, *others = ENTITIES[self.kind]
-        mask, is_unknown = self.columns[first] == self.term, self.columns[first] == 0
-        for name in others:
-            mask |= (self.columns[name] == self.term) & is_unknown
-            is_unknown = is_unknown & (self.columns[name] == 0)
-        return np.flatnonzero(mask)
+        return places_of(self.columns, self.kind, [self.term])[0]
 
 
 def _distinct(terms: Array) -> int:
-    """Count the different terms among some; 0 is none.
-
-    Where they lie close together, a mark for each is cheaper than putting them in order.
-    """
+    """Count the different terms among some; 0 is none."""
     end = int(terms.max(initial=0)) + 1
-    if end > _MARKS_EACH * len(terms):
+    if end > COUNTERS_EACH * len(terms):
         return int(np.count_nonzero(np.unique(terms)))
     marks = np.zeros(end, bool)
     marks[terms] = True

@@ -20,7 +20,7 @@ from vettance.history.entity_graph import (
     first_hop,
 )
 from vettance.history.entity_links import known_by
-from vettance.history.segment import Array, DecisionRow, entity_terms, row_of
+from vettance.history.segment import Array, DecisionRow, count_terms, entity_terms, places_of, row_of
 from vettance.terms import sql as terms_sql
 
 #: The most frequent values of each kind that are named; the others are counted.
@@ -51,7 +51,7 @@ class EntityNeighbours:
         layout = await self._finder.layout(tenant)
         columns: dict[str, Array] = {}
         if layout.size:
-            columns = {name: await self._finder.column(tenant, name, layout) for name in _COLUMNS}
+            columns = await self._finder.columns(tenant, _COLUMNS, layout)
         found = (await self._of(tenant, layout, columns, [center]))[center]
         first = first_hop(found)
         behind = await self._of(tenant, layout, columns, first)
@@ -74,7 +74,7 @@ class EntityNeighbours:
         terms = await self._terms(tenant, sorted(texts)) if layout.size else {}
 
         def compute() -> dict[EntityNode, _SegmentNeighbours]:
-            return {node: _counted(columns, node, terms.get(node.value)) for node in nodes}
+            return _counted(columns, nodes, terms)
 
         counted = await compute_in_thread(compute, layout.size * len(nodes)) if layout.size else {}
         named = {term: text for text, term in terms.items()}
@@ -126,27 +126,31 @@ def _neighbours_in(rows: Sequence[DecisionRow], node: EntityNode) -> Counter[Ent
     return found
 
 
-def _counted(columns: Mapping[str, Array], node: EntityNode, term: int | None) -> _SegmentNeighbours:
-    """Count the terms of other kinds in the chunks that show a node."""
-    if term is None:
-        return _NONE
-    first, *others = ENTITIES[node.kind]
-    mask = columns[first] == term
-    for index, name in enumerate(others):
-        unknown = columns[first] == 0
-        for earlier in others[:index]:
-            unknown &= columns[earlier] == 0
-        mask |= (columns[name] == term) & unknown
-    places = np.flatnonzero(mask)
+def _counted(
+    columns: Mapping[str, Array], nodes: Sequence[EntityNode], terms: Mapping[str, int]
+) -> dict[EntityNode, _SegmentNeighbours]:
+    """Count, for each of some nodes, the terms of other kinds in the chunks that show it."""
+    found = {}
+    for kind in GRAPH_KINDS:
+        known = [node for node in nodes if node.kind == kind and node.value in terms]
+        places = places_of(columns, kind, [terms[node.value] for node in known]) if known else []
+        for node, own in zip(known, places, strict=True):
+            found[node] = _SegmentNeighbours(len(own), _kinds_at(columns, node, terms[node.value], own))
+    return found
+
+
+def _kinds_at(
+    columns: Mapping[str, Array], node: EntityNode, term: int, places: Array
+) -> dict[str, tuple[Array, Array]]:
     found = {}
     for kind in GRAPH_KINDS:
         if kind == node.kind:
             continue
-        here = entity_terms(kind, {name: columns[name][places] for name in ENTITIES[kind]})
-        terms, events = np.unique(here, return_counts=True)
-        kept = (terms > 0) & (terms != term)
-        found[kind] = terms[kept], events[kept]
-    return _SegmentNeighbours(len(places), found)
+        here = entity_terms(kind, {name: columns[name].take(places) for name in ENTITIES[kind]})
+        others, events = count_terms(here)
+        kept = others != term
+        found[kind] = others[kept], events[kept]
+    return found
 
 
 def _most(events: Array) -> Array:

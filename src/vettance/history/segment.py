@@ -19,6 +19,11 @@ CHUNK: Final = 4_096
 #: without holes has room for, and keep other requests waiting.
 AT_ONCE: Final = 256
 
+#: Terms of a column that are compared at one time: 256 KB, which stay in the processor's memory.
+_BLOCK: Final = 1 << 16
+#: Putting a number in order takes about as long as clearing so many counters.
+COUNTERS_EACH: Final = 64
+
 Array = npt.NDArray[Any]
 
 REASONS: Final = "reasons"
@@ -192,6 +197,44 @@ def entity_terms(kind: str, columns: Mapping[str, Array]) -> Array:
     for name in others:
         terms = np.where(terms > 0, terms, columns[name])
     return terms
+
+
+def places_of(columns: Mapping[str, Array], kind: str, terms: Sequence[int]) -> list[Array]:
+    """Return the places, in order, where entities of a kind are known by each of some terms.
+
+    Goes through the columns in blocks that stay in the processor's memory while all terms are looked for:
+    twenty terms take about as long as three would by whole columns.
+    """
+    names = ENTITIES[kind]
+    found: list[list[Array]] = [[] for _ in terms]
+    for start in range(0, len(columns[names[0]]), _BLOCK):
+        for number, name in enumerate(names):
+            block = columns[name][start : start + _BLOCK]
+            for places, term in zip(found, terms, strict=True):
+                here = np.flatnonzero(block == term)
+                for earlier in names[:number] if len(here) else ():
+                    here = here[columns[earlier][here + start] == 0]
+                if len(here):
+                    places.append(here + start)
+    # They are in order but for those that a later column showed; a stable sort takes runs as they are.
+    return [
+        np.sort(np.concatenate(places), kind="stable") if places else np.empty(0, np.int64)
+        for places in found
+    ]
+
+
+def count_terms(terms: Array) -> tuple[Array, Array]:
+    """Return the different terms among some, 0 left out, and how often each is there.
+
+    Where they lie close together, counters for all are cheaper than putting them in order.
+    """
+    end = int(terms.max(initial=0)) + 1
+    if end > COUNTERS_EACH * len(terms):
+        found, counts = np.unique(terms, return_counts=True)
+        return found[found > 0], counts[found > 0]
+    every = np.bincount(terms, minlength=1)
+    found = np.flatnonzero(every[1:]) + 1
+    return found, every[found]
 
 
 class ColumnData:

@@ -54,6 +54,7 @@ def with_console(service: Service, behind: Asgi) -> Asgi:
         secret=service.secret,
         explainer=service.explainer,
         counter=DecisionCounter(service.reading, service.finder),
+        finder=service.finder,
         reviews=service.reviews.desk,
         bulk=service.reviews.bulk,
         linker=service.linker,
