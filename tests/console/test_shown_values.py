@@ -1,6 +1,7 @@
 """Values as people read them."""
 
 import pytest
+from babel.numbers import format_decimal
 
 from vettance.console.guard import fits_token, is_own_origin, mask_token
 from vettance.console.masking import Sight, ValueTokens, masked
@@ -37,6 +38,16 @@ def test_amounts_follow_the_locale() -> None:
     assert SHOW.money(3, "<b>") == "3"
     assert locale_of("de-AT,en;q=0.5") == "de_AT"
     assert locale_of("*, ../../etc/passwd") == "en"
+
+
+@pytest.mark.parametrize(
+    "locale", ["en", "de", "de_CH", "fr", "es", "pl", "pt_PT", "sv", "hi", "en_IN", "bn", "ar", "fa", "he"]
+)
+def test_whole_numbers_are_written_as_the_locale_data_says(locale: str) -> None:
+    show = ValueFormatter(NOW_MS, locale=locale)
+    for value in (0, 999, 1000, 12_345, 1_234_567, 10**12, -1000, -1_234_567):
+        said = format_decimal(value, locale=locale) if abs(value) >= 1000 else str(value)
+        assert show.number(value) == said
 
 
 def test_shares_of_labels_come_with_their_interval() -> None:
