@@ -50,9 +50,12 @@ class RuleFigures(NamedTuple):
 
 
 class SpanFigures(NamedTuple):
-    """What all rules did; `gone` are those that fired and are in force no more."""
+    """What all rules did; `gone` are those that fired and are in force no more.
 
-    answer: Mapping[str, Any]
+    It is complete unless older decisions are still being counted.
+    """
+
+    is_complete: bool
     rules: Mapping[str, RuleFigures]
     gone: Sequence[str]
 
@@ -69,7 +72,9 @@ async def figures_of(visit: Visit, place: RulePlace) -> SpanFigures:
     try:
         report = await desk.outline(visit.tenant.id)
     except RuleSetRefused:
-        return SpanFigures({"complete": True}, {}, ())  # This version cannot read the rules in force.
+        return SpanFigures(
+            is_complete=True, rules={}, gone=()
+        )  # This version cannot read the rules in force.
     return await _span_figures(visit, place, report, await _days(visit, desk))
 
 
@@ -79,7 +84,7 @@ async def figures_of_rule(visit: Visit, place: RulePlace, rule_id: str) -> SpanF
     try:
         report = await desk.report_rule(visit.tenant.id, rule_id)
     except RuleSetRefused:
-        return SpanFigures({"complete": True}, {}, ())
+        return SpanFigures(is_complete=True, rules={}, gone=())
     return await _span_figures(visit, place, report, await _days(visit, desk, rule_id))
 
 
@@ -100,14 +105,14 @@ async def _span_figures(
     visit: Visit, place: RulePlace, report: SpanReport, days: Mapping[str, RuleDays]
 ) -> SpanFigures:
     """Write a report as the endpoint does, so that no number can differ, and what pages add to it."""
-    turn = TimeSlice()
-    answer = decode(encode(place.quality.answer(report)))
-    rules = {}
-    for one in answer["rules"]:
-        rules[one["ruleId"]] = _figures(visit, place, one, days[one["ruleId"]])
+    answer: Any = place.quality.answer(report)
+    turn, rules = TimeSlice(), {}
+    for said in answer.rules:
+        one = decode(encode(said))
+        rules[said.rule_id] = _figures(visit, place, one, days[said.rule_id])
         await turn.pause_when_over()
-    gone = [one["ruleId"] for one in answer["rules"] if one["mode"] == "gone"]
-    return SpanFigures(answer, rules, gone)
+    gone = [said.rule_id for said in answer.rules if said.mode == "gone"]
+    return SpanFigures(answer.complete, rules, gone)
 
 
 def _figures(visit: Visit, place: RulePlace, one: Mapping[str, Any], days: RuleDays) -> RuleFigures:

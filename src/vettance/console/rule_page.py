@@ -77,7 +77,7 @@ class RulePage:
             "version": active["version"],
             "figures": own,
             "chart": days_chart(visit, own.days) if own is not None and own.days.total else "",
-            "complete": figures.answer["complete"],
+            "complete": figures.is_complete,
             "overlap": _overlap(place, known, own.answer if own is not None else None),
             "history": history,
             "older": url_of(place.url_of(rule_id), cursor=history.cursor) if history.cursor else "",
