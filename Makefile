@@ -4,6 +4,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
+# A service starts in two thirds of the processor time when its modules are compiled once and kept.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .PHONY: catalogue site dist oidc-provider screenshots clients typescript chart fuzz-requests faults help setup demo serve test fast fuzz lint lock bench sdk chromium clean
 
