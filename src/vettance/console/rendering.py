@@ -59,7 +59,7 @@ async def render(template: str, values: Mapping[str, Any], language: str = ENGLI
     """
     for name in (template, values.get("layout")):
         if name is not None and (language, name) not in _compiled:
-            await asyncio.to_thread(_compile, environment(language), name)
+            await asyncio.to_thread(_compile, language, name)
             _compiled.add((language, name))
     pieces: list[str] = []
     turn = TimeSlice()
@@ -69,15 +69,16 @@ async def render(template: str, values: Mapping[str, Any], language: str = ENGLI
     return "".join(pieces).encode()
 
 
-def _compile(templates: "Environment", name: str) -> None:
+def _compile(language: str, name: str) -> None:
     """Have a template compiled, and those that it builds on, includes or imports from."""
     from jinja2.meta import find_referenced_templates
 
+    templates = environment(language)
     assert templates.loader is not None
     source, _, _ = templates.loader.get_source(templates, name)
     for other in find_referenced_templates(templates.parse(source)):
         if other is not None:
-            _compile(templates, other)
+            _compile(language, other)
     templates.get_template(name)
 
 
