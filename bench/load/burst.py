@@ -1,6 +1,8 @@
 """How a burst of events is taken: accepted per second against decided at once, then drained across a kill.
 
-python bench burst [--events 50000] [--seconds 5] [--json]
+python bench burst [--events 50000] [--seconds 5] [--rules pack] [--json]
+
+The rules are the default pack, which a new tenant has, or the fifty small ones of other benchmarks.
 """
 
 import argparse
@@ -58,7 +60,7 @@ def settled(folder: Path, seconds: float = 300.0) -> None:
             time.sleep(0.2)
 
 
-def run(folder: Path, events: int, seconds: float) -> dict[str, Any]:
+def run(folder: Path, events: int, seconds: float, rules: str) -> dict[str, Any]:
     """Measure both doors, kill the service in the middle of draining, and start it again."""
     make_fresh(folder)
     bodies = payment_bodies(20_000)
@@ -66,7 +68,8 @@ def run(folder: Path, events: int, seconds: float) -> dict[str, Any]:
     file.write_bytes(b"\n".join(bodies))
     report: dict[str, Any] = {}
     with launched(folder) as service:
-        put_fifty_rules_in_force(service, folder, bodies[0])
+        if rules == "fifty":
+            put_fifty_rules_in_force(service, folder, bodies[0])
         key = [f"x-api-key: {service.target.api_key}"]
         for name, path, count in (("sync", SYNC, None), ("async", ASYNC, events)):
             url = service.target.base_url + path
@@ -90,6 +93,7 @@ def run(folder: Path, events: int, seconds: float) -> dict[str, Any]:
     with serving(folder, tenant, api_key):
         report["drained_s"] = round(drained(folder), 1)
         report["counts"] = counts(folder)
+    report["cpu_ratio"] = round(report["sync"]["cpu_us"] / report["async"]["cpu_us"], 2)
     report["ratio"] = round(report["async"]["per_second"] / max(1, report["sync"]["per_second"]), 2)
     return report
 
@@ -99,10 +103,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--events", type=int, default=50_000)
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--rules", choices=("pack", "fifty"), default="pack")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vettance-burst-") as folder:
-        report = run(Path(folder) / "data", asked.events, asked.seconds)
+        report = run(Path(folder) / "data", asked.events, asked.seconds, asked.rules)
     print(json.dumps({"machine": machine(), **report}, indent=None if asked.json else 2))
     found = report["counts"]
     if found["waiting"] or found["failed"] or not found["completed"] == found["events"] == found["different"]:
