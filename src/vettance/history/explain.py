@@ -1,5 +1,6 @@
 """Reads a stored decision back and gives every number in it its name."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -196,7 +197,7 @@ class Explainer:
             links,
             feedback,
             review,
-            self._counterfactuals(tenant, stored, active),
+            await self._counterfactuals(tenant, stored, active),
             *await self._contributions(tenant, record),
         )
 
@@ -212,11 +213,12 @@ class Explainer:
         values = await self._models.values_of(tenant, model, record.feature_set, record.features)
         return ([], None) if values is None else (model.explain(values), model.trees.base)
 
-    def _counterfactuals(
+    async def _counterfactuals(
         self, tenant: str, stored: sql.StoredDecision, active: ActiveRules
     ) -> list[Counterfactual]:
         try:
-            return find_counterfactuals(active, stored.record, self.conditions)
+            # Up to 20 ms of a thread: decisions of others do not wait for them.
+            return await asyncio.to_thread(find_counterfactuals, active, stored.record, self.conditions)
         except Exception as error:  # noqa: BLE001  What was decided is shown without what might have been.
             reason = type(error).__name__
             _log.warning("counterfactuals_failed", tenant=tenant, decision=stored.id, reason=reason)
