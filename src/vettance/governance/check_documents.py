@@ -29,14 +29,25 @@ _IDLE_S: Final = 120.0
 _Answer = TypeVar("_Answer")
 
 
+class _TenantLine:
+    """The documents of one tenant that wait: one of them at a time is in the line of all tenants."""
+
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self.waiting = 0
+
+
 class DocumentChecker:
-    """Passes documents through the gate in one process, which is started when it is first asked."""
+    """Passes documents through the gate in one process, which is started when it is first asked.
+
+    Tenants take turns: nobody waits for more than one document of another.
+    """
 
     def __init__(self, countries: Jurisdictions) -> None:
         self._countries = countries
         self._process: asyncio.subprocess.Process | None = None
         self._turn = asyncio.Lock()
-        self._waiting: dict[str, int] = {}
+        self._lines: dict[str, _TenantLine] = {}
         self._idle: asyncio.TimerHandle | None = None
 
     async def check(self, tenant: str, sets: RuleSets, document: str) -> CheckedDocument:
@@ -48,17 +59,19 @@ class DocumentChecker:
         return await self._check(tenant, call, CheckedFeatures)
 
     async def _check(self, tenant: str, call: DocumentCall | FeatureCall, answer: type[_Answer]) -> _Answer:
-        mine = self._waiting.get(tenant, 0)
-        if mine >= _WAITING_OF_TENANT_MAX or sum(self._waiting.values()) >= _WAITING_MAX:
+        line = self._lines.get(tenant) or _TenantLine()
+        waiting = sum(each.waiting for each in self._lines.values())
+        if line.waiting >= _WAITING_OF_TENANT_MAX or waiting >= _WAITING_MAX:
             raise Unavailable("Other documents are being checked. Try again.", 2)
-        self._waiting[tenant] = mine + 1
+        self._lines[tenant] = line
+        line.waiting += 1
         try:
-            async with self._turn:
+            async with line.turn, self._turn:
                 return await self._ask(call, answer)
         finally:
-            self._waiting[tenant] -= 1
-            if not self._waiting[tenant]:
-                del self._waiting[tenant]
+            line.waiting -= 1
+            if not line.waiting:
+                del self._lines[tenant]
 
     async def admit(self, tenant: str, sets: RuleSets, document: str) -> tuple[NewRules, CheckedDocument]:
         """Return what is saved of a document that passes the gate. Raises `RuleSetRefused`."""
