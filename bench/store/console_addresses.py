@@ -73,6 +73,8 @@ def addresses(visitor: ApiCaller) -> dict[str, str]:
         "profile": "/profile",
         "second factor": "/second-factor/set-up",
         "models": "/models",
+        "features": "/models/features",
+        "features, editor": "/models/features/edit",
         "suggestions": "/rules/suggestions",
     }
     for kind, root in (("fraud", "/rules"), ("AML", "/rules/aml")):
@@ -103,7 +105,11 @@ def _insist_on_all(paths: Iterable[str]) -> None:
 
 
 #: What takes a model, or a request that waits for a second signature: one row each.
-_RARE = {"/console/models/{version}", "/console/queue/bulk/{id}"}
+_RARE = {
+    "/console/models/{version}",
+    "/console/models/features/versions/{version}",
+    "/console/queue/bulk/{id}",
+}
 
 
 def _json(visitor: ApiCaller, path: str) -> Any:

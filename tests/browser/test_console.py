@@ -20,6 +20,7 @@ PAGES = (
     *("", "queue", "decisions", "lists", "aml/alerts", "aml/cases", "aml/screen", "reports", "webhooks"),
     *("settings", "settings/users", "audit", "profile", "second-factor/set-up", "search?q=nothing"),
     *("models", "queue/bulk", "rules", "rules/aml", "rules/edit", "rules/suggestions", "rules/versions/2"),
+    *("models/features", "models/features/edit", "models/features/versions/1"),
     *("rules/large", "rules/aml/high-risk-large", "rules/backtests", "rules/aml/backtests"),
 )
 #: Compressed bytes of everything that a page loads.

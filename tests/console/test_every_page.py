@@ -36,6 +36,7 @@ RULES: dict[str, set[str]] = {
     "/console/rules/edit": {"editor", "admin"},
     "/console/rules/suggestions": {"editor", "admin"},
     "/console/models": {"analyst", "lead", "editor", "admin", "auditor"},
+    "/console/models/features/edit": {"admin"},
     "/console/rules/aml/edit": {"editor", "admin"},
     "/console/aml": WORK | READ_EVERYTHING,
     "/console/webhooks": READ_EVERYTHING,

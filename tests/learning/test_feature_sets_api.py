@@ -77,6 +77,12 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(writer: Caller) ->
     assert "cents" in {each["name"] for each in would["changes"]}
     assert writer.get(ROOT).json["features"] == []
     assert writer.get(f"{ROOT}/versions").json["total"] == 0
+    assert (
+        writer.service.rows(
+            f"SELECT action FROM audit_entry WHERE tenant = '{writer.id}' AND action LIKE '%features%'"
+        )
+        == []
+    )
     first = put(writer).json
     assert first["featureSet"] == would["featureSet"]
     would = put(writer, OWN.replace("* 100", "* 1000"), dryRun=True).json

@@ -41,6 +41,7 @@ NOTICES: Final[dict[str, str]] = {
     "rules-active": Words("In force everywhere within five seconds."),
     "model-set": Words("Set. Every server follows within five seconds."),
     "model-proposed": Words("Proposed: it takes effect once somebody else approves it."),
+    "features-saved": Words("Saved. Every server records these features within seconds."),
     "model-training": Words("A training is asked for; the new model stands here when it is done."),
     "signed-out": Words("You are signed out."),
     "member-added": Words("They have an account already, and see this organisation from now on."),

@@ -4,6 +4,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from vettance.audit.act import leave_out
 from vettance.db.engine import Store
 from vettance.errors import NotFound, Unprocessable
 from vettance.governance.check_documents import DocumentChecker
@@ -171,6 +172,8 @@ class FeatureDoors:
         """PUT /models/features."""
         body = _read(call, FeatureSetBody)
         tenant, steps = call.tenant.id, self._steps(call)
+        if body.dry_run:
+            leave_out()
         # Before the check, which takes time: who puts meanwhile is not written over.
         over = body.over if body.over is not None else await steps.newest_version()
         checked = await self._check(tenant, await feature_call(self._store, tenant, body.document))
