@@ -94,19 +94,21 @@ async def _days(visit: Visit, desk: QualityDesk, rule_id: str | None = None) -> 
     span = begin_s * 1000, end_s * 1000
     counted = await desk.days(visit.tenant.id, (HITS, SHADOW), *span, rule_id)
     none = RuleDays(begin_s, [0] * _DAYS)
-    days = {
-        rule: RuleDays(begin_s, [found.get(day, 0) for day in range(begin_s, end_s, DAY_S)])
-        for rule, found in counted.items()
-    }
-    return defaultdict(lambda: none, days)
+    turn, days = TimeSlice(), defaultdict[str, RuleDays](lambda: none)
+    for rule, found in counted.items():
+        await turn.pause_when_over()
+        days[rule] = RuleDays(begin_s, [found.get(day, 0) for day in range(begin_s, end_s, DAY_S)])
+    await turn.pause_when_over()
+    return days
 
 
 async def _span_figures(
     visit: Visit, place: RulePlace, report: SpanReport, days: Mapping[str, RuleDays]
 ) -> SpanFigures:
     """Write a report as the endpoint does, so that no number can differ, and what pages add to it."""
-    answer: Any = place.quality.answer(report)
     turn, rules = TimeSlice(), {}
+    answer: Any = place.quality.answer(report)
+    await turn.pause_when_over()
     for said in answer.rules:
         one = decode(encode(said))
         rules[said.rule_id] = _figures(visit, place, one, days[said.rule_id])
