@@ -12,12 +12,16 @@ from vettance.history.segment import TERM, TYPES, ColumnData, count_terms, place
 TERMS = st.integers(0, 300) | st.integers(0, 2**32 - 1)
 
 
-@given(st.lists(st.lists(TERMS, min_size=1, max_size=5), max_size=5))
-def test_a_column_holds_all_its_chunks_in_no_more_bytes_than_they_need(chunks: list[list[int]]) -> None:
+@given(st.lists(st.lists(TERMS, min_size=1, max_size=5), max_size=5), st.integers(0, 40))
+def test_a_column_holds_all_its_chunks_in_no_more_bytes_than_they_need(
+    chunks: list[list[int]], reserved: int
+) -> None:
     column = ColumnData("customer_id")
+    column.reserve(reserved)
     seen = []
     for number, chunk in enumerate(chunks, 1):
         column.add(number, len(chunk), np.array(chunk, TYPES["customer_id"]).tobytes())
+        column.reserve(reserved // 2)
         seen.append(column.values)
     everything = [term for chunk in chunks for term in chunk]
     assert column.values.tolist() == everything

@@ -206,6 +206,7 @@ class DecisionFinder:
         lock = self._loading.setdefault((tenant, name), asyncio.Lock())
         async with lock:
             column = self._cache.take(tenant, name, layout)
+            column.reserve(layout.size)
             while column.through < layout.through:
                 statement = sql.select_column(tenant, name, column.through, layout.through, _READ_CHUNKS)
                 rows = await self._store.read(statement)

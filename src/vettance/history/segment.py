@@ -277,6 +277,13 @@ class ColumnData:
         used: Array = self._kept[: self._used]
         return used
 
+    def reserve(self, places: int) -> None:
+        """Make room for so many decisions if they are many more: else growing moves them again and again."""
+        if self._name != REASONS and places > len(self._kept) * 3 // 2:
+            grown = np.empty(places, self._kept.dtype)
+            grown[: self._used] = self._kept[: self._used]
+            self._kept = grown
+
     def add(self, chunk_id: int, size: int, data: bytes | None) -> None:
         """Add the next chunk, of `size` decisions; none has a value when it was made before this column."""
         kind = TYPES[self._name]
