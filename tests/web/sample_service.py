@@ -4,7 +4,7 @@ import asyncio
 import enum
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -76,6 +76,7 @@ class Notebook:
         self.handled = 0
         self.gate_open = threading.Event()
         self.quota = Quota()
+        self.built = 0
         self.not_ready: dict[str, str | None] = {"store": None, "rules": None}
         checks = {name: self.check(name) for name in self.not_ready}
         self.table = with_pages(self.routes(), checks, "1.2.3")
@@ -136,6 +137,7 @@ class Notebook:
             route("POST", "/api/v1/fail/{kind}", self.fail, in_openapi=False),
             route("GET", "/api/v1/wait", self.wait, in_openapi=False),
             route("GET", "/api/v1/large/{size}", self.large, in_openapi=False),
+            route("GET", "/api/v1/streamed/{size}", self.streamed, in_openapi=False),
             route("GET", "/api/v1/parts/{one}/{two}", self.echo, in_openapi=False),
         )
 
@@ -194,7 +196,17 @@ class Notebook:
         return RouteReply({**call.path, "query": call.query_string.decode(), "tenant": call.tenant.id})
 
     async def large(self, call: Call) -> Page:
+        self.built += 1
         return Page(b"x" * int(call.path["size"]), "text/plain")
+
+    async def streamed(self, call: Call) -> Page:
+        self.built += 1
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            for _ in range(4):
+                yield b"x" * (int(call.path["size"]) // 4)
+
+        return Page(b"", "text/plain", pieces=pieces)
 
     async def wait(self, _call: Call) -> RouteReply:
         await asyncio.to_thread(self.gate_open.wait, 20)

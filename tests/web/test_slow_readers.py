@@ -7,7 +7,9 @@ import pytest
 
 from tests.web.raw_client import RawClient
 from tests.web.sample_service import Notebook, serving
+from vettance.errors import Unavailable
 from vettance.limits.connection_shares import ConnectionShares
+from vettance.web.answer_room import AnswerRoom
 from vettance.web.server import EdgeProtocol
 
 NOTES = "/api/v1/notes"
@@ -110,6 +112,36 @@ def test_large_answers_that_one_tenant_does_not_read_leave_room_for_another(note
     assert own.ask("GET", path).status == 200
     for client in (*lazy, own, other):
         client.close()
+
+
+@pytest.mark.parametrize("way", ["large", "streamed"])
+def test_answers_that_there_is_no_room_for_are_not_built(notebook, port, way):
+    key, path = notebook.new_key(), f"/api/v1/{way}/{LARGE}"
+    own, lazy = RawClient(port, key), LazyClient(port, key)
+    own.send(own.head("GET", path, [("connection", "close")], with_key=True))
+    assert read_all(own) > LARGE
+    lazy.send(lazy.head("GET", path, [], with_key=True))
+    wait_for(lambda: notebook.built == 2)
+    assert [own.ask("GET", path).status for _ in range(5)] == [503] * 5
+    assert notebook.built == 2
+    for client in (own, lazy):
+        client.close()
+
+
+def test_room_is_asked_for_by_the_rows_of_a_page_and_the_size_of_the_last_one():
+    room, holders = AnswerRoom(2_500_000), ("ten_1", "key_1")
+    assert room.reserve("/events", b"limit=100", holders) == 0
+    room.note("/events", b"limit=100", holders, 1_000_000)
+    assert room.reserve("/events", b"a=1&limit=50&b=2", holders) == 500_000
+    assert room.reserve("/events", b"", holders) == 500_000
+    assert room.reserve("/events", b"limit=1", holders) == 0
+    assert room.reserve("/lists", b"limit=100", holders) == 0
+    assert room.reserve("/events", b"limit=100", ("ten_2", "key_2")) == 0
+    with pytest.raises(Unavailable):
+        room.reserve("/events", b"limit=100", holders)
+    room.give(1_000_000, holders)
+    room.note("/events", b"limit=100", holders, 1_000)
+    assert room.reserve("/events", b"limit=100", holders) == 0
 
 
 def test_connections_of_one_tenant_leave_some_for_others(notebook):

@@ -20,9 +20,10 @@ from vettance.errors import (
 )
 from vettance.ids import IdSource
 from vettance.limits.loop_time import RECEIPT_S, Pace
-from vettance.limits.shares import DynamicShares, EqualShares
+from vettance.limits.shares import EqualShares
 from vettance.telemetry.meters import Meters
 from vettance.web.admission import Admission
+from vettance.web.answer_room import SMALL_ANSWER_BYTES_MAX, UNREAD_BYTES_MAX, AnswerRoom
 from vettance.web.asgi import Header, Message
 from vettance.web.cors import client_address, is_preflight, preflight_headers, sharing_headers
 from vettance.web.gate import Gate
@@ -38,7 +39,17 @@ from vettance.web.request_body import (
     Receive,
 )
 from vettance.web.response import JSON_TYPE, Response, answer_of, answer_of_page, encoded
-from vettance.web.routing import NO_KEY, NOBODY, Access, Call, Route, RouteReply, RouteTable, refuse_path
+from vettance.web.routing import (
+    NO_KEY,
+    NOBODY,
+    Access,
+    Call,
+    Page,
+    Route,
+    RouteReply,
+    RouteTable,
+    refuse_path,
+)
 from vettance.web.server import ARRIVED_BODY, CONNECTION_OWNER, WHOLE_ANSWER
 from vettance.web.streaming import STREAM_BYTES, send_stream
 from vettance.wire.payload import encode, error_body
@@ -54,11 +65,6 @@ LogError = Callable[[str, BaseException], None]
 IN_FLIGHT_MAX: Final = 1024
 _OVERLOAD: Final = 2
 
-#: Large answers that clients have not read yet may hold so many bytes at one time, of which tenants and their
-#: keys have shares. Others, and what is written of large ones at a time, are held by their connection alone.
-UNREAD_BYTES_MAX: Final = 128 * 1024 * 1024
-SMALL_ANSWER_BYTES_MAX: Final = 64 * 1024
-
 #: A caller past a limit waits this long for the refusal (ADR 56): one who asks again at once then costs
 #: everybody else next to nothing. One who heeds `Retry-After` waits ten times as long anyway.
 HOLD_S: Final = 0.1
@@ -73,7 +79,6 @@ _NO_EXTENSIONS: Final[dict[str, Any]] = {}
 _CLOSE: Final = (b"connection", b"close")
 #: Refusals that are charged to nobody, and so would be asked for as fast as they are answered.
 _HELD_BACK: Final = (LimitReached.status, Unauthorized.status)
-_UNREAD: Final = "You have not read as many large answers as can be held for you. Read them, or ask for less."
 
 
 class Replays(Protocol):
@@ -135,7 +140,7 @@ class Edge:
         self._proxies = proxies
         self._arrivals = Arrivals(body_arrival_s_max, body_bytes_held_max)
         self._pace = Pace()
-        self._unread = DynamicShares(unread_bytes_max)
+        self._unread = AnswerRoom(unread_bytes_max)
         self._admitted = EqualShares(in_flight_max)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -176,19 +181,20 @@ class Edge:
             body.release()
             if body.holders:
                 self._admitted.give(body.holders[0])
+                self._unread.give(body.answer_bytes, body.holders)
         if answer.status in _HELD_BACK and self.held < self._held_max:
             await self._hold()
-        size = len(answer.content) if answer.pieces is None else STREAM_BYTES
-        size = size if size > SMALL_ANSWER_BYTES_MAX else 0
+        size = _size_of(answer)
         # Callers without a key share by address: pages such as the documentation are large too.
-        holders = body.holders or (f"address {(scope.get('client') or ('unknown',))[0]}",) if size else ()
-        if size and not self._unread.take(size, *holders):
-            size, answer = 0, self._refuse(request_id, Unavailable(_UNREAD))
+        holders = body.holders or (f"address {(scope.get('client') or ('unknown',))[0]}",)
+        try:
+            size = self._unread.take(size, holders)
+        except Unavailable as refusal:
+            size, answer = 0, self._refuse(request_id, refusal)
         try:
             await self._give(scope, answer, answering, body, send, extensions)
         finally:
-            if size:
-                self._unread.give(size, *holders)
+            self._unread.give(size, holders)
 
     async def _give(
         self,
@@ -347,10 +353,12 @@ class Edge:
             if len(call.body) > SMALL_BYTES_MAX:
                 await self._pace.run(call.tenant.id, call.parse_ahead, len(call.body) * RECEIPT_S)
                 await asyncio.sleep(0)  # Others go on between the parsing and the checking of a large body.
-        reply = await route.handler(call)
-        if isinstance(reply, RouteReply):
-            return answer_of(reply, hints_of(call))
-        return answer_of_page(reply, hints_of(call))
+        if route.method != "GET":
+            return _answer(call, await route.handler(call))
+        body.answer_bytes = self._unread.reserve(route.path, call.query_string, body.holders)
+        answer = _answer(call, await route.handler(call))
+        self._unread.note(route.path, call.query_string, body.holders, _size_of(answer))
+        return answer
 
     def _refuse(self, request_id: str, error: Exception) -> Response:
         """Turn any exception into the answer that tells of it."""
@@ -377,3 +385,14 @@ class Edge:
             # The answer went out at once; the connection ends after the rest of the body was dropped.
             await body.drain()
             await send({"type": "http.response.body", "body": b""})
+
+
+def _answer(call: Call, reply: RouteReply | Page) -> Response:
+    if isinstance(reply, RouteReply):
+        return answer_of(reply, hints_of(call))
+    return answer_of_page(reply, hints_of(call))
+
+
+def _size_of(answer: Response) -> int:
+    """Return how much memory an answer takes while nobody reads it."""
+    return len(answer.content) if answer.pieces is None else STREAM_BYTES

@@ -116,7 +116,10 @@ class Arrivals:
 class Body:
     """The body of one request, read at most once and only when its turn in the order of checks has come."""
 
-    __slots__ = ("_arrivals", "_arrived", "_headers", "_held", "_receive", "admission", "complete", "holders")
+    __slots__ = (
+        *("_arrivals", "_arrived", "_headers", "_held", "_receive", "admission", "answer_bytes", "complete"),
+        "holders",
+    )
 
     def __init__(
         self,
@@ -135,6 +138,8 @@ class Body:
         self.holders: tuple[str, ...] = ()
         #: How its request was let in: its charge is given back where it is refused because there is no room.
         self.admission: Admission | None = None
+        #: Room that its holders have for the answer while it is built.
+        self.answer_bytes = 0
         self.complete = False
 
     async def read(self) -> bytes:
