@@ -151,8 +151,7 @@ class _LinkQuery(msgspec.Struct, frozen=True):
             numbered = [self.terms[text] for text in texts if text in self.terms]
             seen = np.array(numbered, TERM)
             if len(places):
-                here = {name: self.columns[name][places] for name in ENTITIES[other]}
-                seen = np.concatenate((entity_terms(other, here), seen))
+                seen = np.concatenate((entity_terms(other, self.columns, places), seen))
             others[other] = _distinct(seen) + len(texts) - len(numbered)
         return _SegmentLinks(len(places), others, _TimeBounds(self.layout, places))
 

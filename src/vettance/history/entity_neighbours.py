@@ -146,8 +146,7 @@ def _kinds_at(
     for kind in GRAPH_KINDS:
         if kind == node.kind:
             continue
-        here = entity_terms(kind, {name: columns[name].take(places) for name in ENTITIES[kind]})
-        others, events = count_terms(here)
+        others, events = count_terms(entity_terms(kind, columns, places))
         kept = others != term
         found[kind] = others[kept], events[kept]
     return found

@@ -190,12 +190,18 @@ def keys_of(columns: Mapping[str, Array]) -> dict[str, Array]:
     return {kind: entity_terms(kind, columns) for kind in COUNTED_ENTITIES}
 
 
-def entity_terms(kind: str, columns: Mapping[str, Array]) -> Array:
-    """Return the terms by which an entity is known in some decisions: of the first column that has one."""
+def entity_terms(kind: str, columns: Mapping[str, Array], places: Array | None = None) -> Array:
+    """Return the terms by which an entity is known in some decisions: of the first column that has one.
+
+    With `places` in the decisions there.
+    """
+    at: Any = slice(None) if places is None else places
     first, *others = ENTITIES[kind]
-    terms = columns[first]
+    terms: Array = columns[first][at]
     for name in others:
-        terms = np.where(terms > 0, terms, columns[name])
+        is_unknown = terms == 0
+        if is_unknown.any():
+            terms = np.where(is_unknown, columns[name][at], terms)
     return terms
 
 
