@@ -139,7 +139,9 @@ async def test_a_training_proposes_where_a_model_is_active_and_promotes_in_shado
     assert (await find_setting(store, TENANT.id)).champion == 4
     await steps(store, "ana").change(ACTIVE, break_glass="Now.")
     for version in (5, 6):
-        assert await enter_model(store, setting, trained(), ids, clock.now_ms()) == version
+        # Ids of two sources in one millisecond have no order.
+        at_ms = clock.now_ms() + version
+        assert await enter_model(store, setting, trained(), ids, at_ms) == version
     assert (await find_setting(store, TENANT.id)).champion == 4
     newest, older = (await changes(store))[:2]
     assert (newest.state, older.state) == (ChangeState.PROPOSED, ChangeState.REJECTED)

@@ -95,12 +95,13 @@ def test_a_model_is_scored_by_its_own_features_until_another_serves(learner: Cal
     assert awaited_again(learner, champion)
     awaited(learner, f"{changed['featureSet']}+{before['featureSet']}")
 
-    back = cli("model", "features", "rollback", "--to", "1", *at)
-    assert (back["featureSet"], back["version"]) == (before["featureSet"], 4)
+    first = pushed["version"] - 1
+    back = cli("model", "features", "rollback", "--to", str(first), *at)
+    assert (back["featureSet"], back["version"]) == (before["featureSet"], first + 3)
     awaited(learner, before["featureSet"])
     versions = cli("model", "features", "versions", *at)
-    assert [one["version"] for one in versions] == [4, 3, 2, 1]
-    assert versions[0]["rollbackOf"] == 1
+    assert [one["version"] for one in versions[:4]] == [first + 3, first + 2, first + 1, first]
+    assert versions[0]["rollbackOf"] == first
     assert versions[-1]["author"] == "vettance"
     assert [(one["kind"], one["name"]) for one in versions[2]["changes"]] == [("added", "cents")]
 
