@@ -33,6 +33,14 @@ def test_a_column_holds_all_its_chunks_in_no_more_bytes_than_they_need(
     ]
 
 
+def test_a_column_takes_the_room_that_was_made_whatever_its_terms() -> None:
+    column = ColumnData("customer_id")
+    column.reserve(1_000)
+    for number, term in enumerate((7, 300, 70_000), 1):
+        column.add(number, 300, np.full(300, term, TERM).tobytes())
+    assert column.memory_bytes == 4_000
+
+
 def test_places_of_terms_are_those_of_going_through_every_decision() -> None:
     rng = np.random.default_rng(3)
     size = 150_000  # More than two blocks.

@@ -299,7 +299,8 @@ class ColumnData:
         if self._name in COLUMNS:
             kind = np.promote_types(kind, np.min_scalar_type(more.max(initial=0)))
         if end > len(self._kept) or kind != self._kept.dtype:
-            grown = np.empty(max(end, len(self._kept) * 3 // 2), kind)
+            room = len(self._kept)
+            grown = np.empty(room if end <= room else max(end, room * 3 // 2), kind)
             grown[: self._used] = self._kept[: self._used]
             self._kept = grown
         self._kept[self._used : end] = more
