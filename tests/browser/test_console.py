@@ -32,6 +32,9 @@ FIRST_MAX = 60_000
 def desk(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
     caller = holding_tenant(service, tmp_path_factory.mktemp("desk"), "Browser desk")
     service.cli("tenant", "set", caller.id, "--aml", "on", "--json")
+    own = tmp_path_factory.mktemp("own") / "own.yaml"
+    own.write_text("twice: {value: metadata.amount * 2, family: amount, text: twice the amount}\n")
+    service.cli("model", "features", "push", str(own), "--tenant", caller.id, "--json")
     for one in caller.get("/api/v1/reviews?state=open").json["data"]:
         caller.post(f"/api/v1/reviews/{one['decisionId']}/settle", {"outcome": "approve"})
     roles = ("analyst", "lead", "editor", "admin", "auditor")
