@@ -78,7 +78,7 @@ def run(cases: Sequence[LabelledCase], index: Index | None) -> dict[str, Any]:
     """Judge the cases; return for each class how many there were, the rate and the misses."""
     found: dict[str, Any] = {}
     for number, case in enumerate(cases):
-        row = found.setdefault(case.tag, {"cases": 0, "hits": 0, "misses": []})
+        row = found.setdefault(case.tag, {"cases": 0, "hits": 0, "lost": 0, "misses": []})
         if index is None:
             match = judge_pair(case)
         else:
@@ -91,6 +91,10 @@ def run(cases: Sequence[LabelledCase], index: Index | None) -> dict[str, Any]:
         hit = match is not None and match.score >= BOUND
         row["cases"] += 1
         row["hits"] += hit
+        if index is not None and not hit:
+            # The scorer of the search, which counts rare words more, would have taken it.
+            scored = judge_pair(case, index.rarity)
+            row["lost"] += scored is not None and scored.score >= BOUND
         if hit is not (case.expected == "match"):
             score = match.score if match is not None else 0
             row["misses"].append([case.query["name"], (case.candidate or {}).get("name"), score])
@@ -105,6 +109,7 @@ def summary(found: dict[str, Any], misses: int) -> dict[str, Any]:
         rows[tag] = {
             "cases": row["cases"],
             kind: round(row["hits"] / row["cases"], 4),
+            "lost": row["lost"],
             "misses": row["misses"][:misses],
         }
     positive = [row for tag, row in found.items() if not tag.startswith("not: ")]
@@ -113,6 +118,11 @@ def summary(found: dict[str, Any], misses: int) -> dict[str, Any]:
     for name, group in (("recall", positive), ("falsePositiveRate", negative)):
         if cases := sum(row["cases"] for row in group):
             totals[name] = round(sum(row["hits"] for row in group) / cases, 4)
+    if positive:
+        # Zero without --search, by which alone something can be lost.
+        totals["lostBeforeScoring"] = round(
+            sum(row["lost"] for row in positive) / sum(row["cases"] for row in positive), 4
+        )
     return {"bound": BOUND, "classes": rows, "total": totals}
 
 
