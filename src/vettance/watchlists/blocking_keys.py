@@ -70,6 +70,8 @@ def word_keys(word: NameToken, *, listed: bool, bones_too: bool = True) -> list[
         # Three consonants are shared by many; other readings than the plainest must say more.
         if len(bones) > _BONES_MIN + (place > 0) and len(reading) >= _BONES_ALONE_MIN:
             keys.append(_key("b", bones))
+        else:
+            keys.append(_key("r", reading))
     return list(dict.fromkeys(keys))
 
 

@@ -92,7 +92,7 @@ FORM_WORDS = (
 @lru_cache(maxsize=16384)
 def correct_form(text: str) -> str:
     """Mend a typing error in a word of a company form or a generic word, so that it is still seen as one."""
-    if len(text) < 4 or text in GENERIC_WORDS:
+    if len(text) < 4 or text in GENERIC_WORDS or text in FORM_WORDS:
         return text
     for word in FORM_WORDS:
         if abs(len(word) - len(text)) < 3:
@@ -102,12 +102,62 @@ def correct_form(text: str) -> str:
     for word in GENERIC_WORDS if len(text) >= 5 else ():
         if len(word) >= 5 and word[0] == text[0] and OSA.distance(text, word, score_cutoff=1) == 1:
             return word
-    return text
+    if len(text) < _LONG_MIN or text in LONG_WORDS:
+        return text
+    near = {word for key in _less_one(text) for word in _LONG_KEYS.get(key, ())}
+    return min((word for word in near if OSA.distance(text, word) == 1), default=text)
+
+
+def _less_one(text: str) -> set[str]:
+    return {text, *(text[:place] + text[place + 1 :] for place in range(len(text)))}
+
+
+_LONG_MIN = 8
+#: Long words of company forms of several words in all languages, which are nothing but a part of a form.
+LONG_WORDS = frozenset(
+    word
+    for phrase in FORMS
+    for word in phrase
+    if len(word) >= _LONG_MIN
+    and word not in FORM_WORDS
+    and word not in GENERIC_WORDS
+    and (word,) not in FORMS
+)
+#: Words that are mended within a company form only.
+FORM_PARTS = frozenset((*FORM_WORDS, *LONG_WORDS))
+_LONG_KEYS: dict[str, set[str]] = {}
+for _word in LONG_WORDS:
+    for _key in _less_one(_word):
+        _LONG_KEYS.setdefault(_key, set()).add(_word)
+#: Words that are put together again where they are torn: "comp any", "otvet stvennostyu".
+_WHOLE_MIN, _PIECE_MIN = 7, 2
+_WHOLE = frozenset(word for word in (*FORM_PARTS, *GENERIC_WORDS) if len(word) >= _WHOLE_MIN)
+
+
+def together(texts: Sequence[str]) -> list[tuple[int, str]]:
+    """Return (place, word) of the words, usual ones that are torn in two put together: "comp any"."""
+    whole: list[tuple[int, str]] = []
+    torn = False
+    for place, text in enumerate(texts):
+        if torn:
+            torn = False
+            continue
+        after = texts[place + 1] if place + 1 < len(texts) else ""
+        # "Import & Export" are two words.
+        torn = (
+            text + after in _WHOLE
+            and min(len(text), len(after)) >= _PIECE_MIN
+            and not {text, after} <= GENERIC_WORDS
+        )
+        whole.append((place, text + after if torn else text))
+    return whole
 
 
 #: Words that are a company form at the end of a name only: what is left of one whose end was cut off,
 #: "… Closed (Joint Stock Company)", and "… Dubai Branch", where Long Branch Brewing is a name.
 _LAST_FORMS = {"closed": "jsc", "open": "jsc", "public": "jsc", "joint": "jsc", "branch": "branch"}
+#: A form of two words gives way to one of three that begins with its second.
+_SHORT_FORM = 2
 #: A single word is only taken for a misspelt form when it is long enough not to be another word.
 _MENDED_MIN = 6
 
@@ -123,6 +173,9 @@ def form_at(plain: Sequence[str], mended: Sequence[str], index: int) -> tuple[in
         return 0, ""
     for length in range(min(FORM_WORDS_MAX, len(plain) - index), 0, -1):
         if code := FORMS.get(tuple(plain[index : index + length])):
+            if length == _SHORT_FORM and tuple(mended[index + 1 : index + 4]) in FORMS:
+                # "Finance Company Limited Liability Company": the second word begins a longer form.
+                continue
             return length, code
         code = FORMS.get(tuple(mended[index : index + length]), "")
         if code and (length > 1 or len(plain[index]) >= _MENDED_MIN):

@@ -6,6 +6,7 @@ and the entities behind the best of them are compared in full. The files are map
 share one copy.
 """
 
+import itertools
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -60,7 +61,7 @@ _NAME_MIN = 0.45
 #: Words run together that are less alike than this are not the listed word.
 _JOINED_MIN, _INITIAL_JOINED_MIN = 0.8, 0.96
 #: Shorter words, unless made of syllables, are not looked up as words that a list writes apart.
-_JOINT_MIN = 6
+_JOINT_MIN = 5
 _CACHE_WORDS = 65536
 #: Of several words, the commonest adds weight to names that another word has found, and finds none by itself
 #: when it is in more names than this: a name must share more than one common word to be worth a look.
@@ -247,11 +248,12 @@ class Index:
         """Return a name with words that no list has parted into words that lists have, None where none is."""
         words: list[NameToken] = []
         for word in asked.words:
-            parts: tuple[str, ...] = ()
             glued = len(word.text) >= GLUED_MIN and word.kind is TokenKind.NAME and not word.consonantal
-            if glued and not len(self._similar(word)[0]):
-                parts = parted(word.text, self._listed_keys)
-            words.extend(parse_name(" ".join(parts), asked.grammar).words if parts else (word,))
+            unknown = glued and not len(self._similar(word)[0])
+            parts = parted(word.text, self._listed_keys) if unknown else ()
+            # Of words that tell something: CapitaLand is no "Capital and".
+            apart = parse_name(" ".join(parts), asked.grammar).words
+            words.extend(apart if sum(one.kind in SEARCHED for one in apart) > 1 else (word,))
         return asked._replace(words=tuple(words)) if len(words) > len(asked.words) else None
 
     def _listed_keys(self, keys: Sequence[int]) -> set[int]:
@@ -284,14 +286,12 @@ class Index:
     def _candidates(self, asked: Name) -> _Array:
         """Return the listed names worth aligning, at most `ALIGNED_MAX`."""
         weights = [WEIGHTS[asked.grammar][word.kind] * self.rarity(word) for word in asked.words]
-        total = np.zeros(self.names, np.float32)
-        scratch = np.empty(self.names, np.float32)
+        total, scratch = np.zeros(self.names, np.float32), np.empty(self.names, np.float32)
         touched = []
-        found = sorted(
-            (self._names_of(sought) for sought in self._sought(asked, weights)), key=lambda one: len(one[0])
-        )
+        sought = map(self._names_of, self._sought(asked, weights))
+        found = sorted(sought, key=lambda one: len(one[0]))
         for place, (names, values) in enumerate(found):
-            # Within one word the most similar listed word is last, and the last assignment holds.
+            # Within one word the most similar listed word is last, and the last holds.
             scratch[names] = values
             total[names] += scratch[names]
             if not (place and place == len(found) - 1 and len(names) > _COMMON_NAMES):
@@ -300,7 +300,9 @@ class Index:
         if not touched:
             return ()
         names = np.concatenate(touched)
-        own = sum(weights)
+        # A single consonant cannot be looked up, so no name is asked to share it.
+        telling = [not word.consonantal or len(word.skeletons[0]) > 1 for word in asked.words]
+        own = sum(itertools.compress(weights, telling)) or sum(weights)
         rare = [names for names, _values in found if 0 < len(names) <= _RARE_NAMES]
         # Most of what was touched shares one common word; it goes before anything is sorted.
         names = names[total[names] >= _SHARE_MIN * np.minimum(self._name_mass[names], own)]

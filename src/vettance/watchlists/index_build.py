@@ -26,7 +26,7 @@ from vettance.watchlists.name_token import NameToken, TokenKind
 from vettance.watchlists.script_readings import script_readings
 
 #: Changes whenever the files change their meaning; an index of another format is built again.
-FORMAT = 7
+FORMAT = 8
 META_FILE = "index.json"
 ENTITIES_FILE = "entities.msgpack"
 WORDS_FILE = "words.msgpack"

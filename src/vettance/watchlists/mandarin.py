@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from rapidfuzz.distance import OSA
+
 from vettance.reference.dictionary import read_lines
 
 #: A name has two syllables at least and four at most: two for the family, two given.
@@ -147,3 +149,23 @@ def are_foreign(one: Syllables, other: Syllables) -> bool:
     if one.giles:
         one, other = other, one
     return not one.giles and not other.pinyin
+
+
+#: Two syllables so many letters apart are two, one letter apart they may be one that is misspelt.
+_OTHER_SYLLABLE = 2
+
+
+def are_two(one: Syllables | None, other: Syllables | None, text: str, other_text: str) -> bool:
+    """Tell whether two words of pinyin differ by more of a syllable than a typing error: Yongyu, Yongguo."""
+    return bool(one and other and one.pinyin and other.pinyin) and _are_apart(text, other_text)
+
+
+@lru_cache(maxsize=65536)
+def _are_apart(text: str, other_text: str) -> bool:
+    apart = [
+        max(OSA.distance(left, right) for left, right in zip(parts, others, strict=True))
+        for parts in _splits(text)
+        for others in _splits(other_text)
+        if len(parts) == len(others)
+    ]
+    return bool(apart) and min(apart) >= _OTHER_SYLLABLE

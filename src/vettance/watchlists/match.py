@@ -23,7 +23,7 @@ from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, compact, 
 from vettance.watchlists.script_readings import script_readings
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-8"
+ALGORITHM = "vettance-match-9"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from vettance.watchlists.mandarin import Syllables, are_one
+from vettance.watchlists.mandarin import Syllables, are_one, are_two
 from vettance.watchlists.mandarin import joined as joined_syllables
 from vettance.watchlists.name_analysis import Grammar, Name
 from vettance.watchlists.name_token import EQUAL_SYLLABLES, NameToken, TokenKind, make_word, word_similarity
@@ -81,9 +82,11 @@ _EXTRA_OF_ONE_WORD, _EXTRA_WITH_INITIAL = 0.6, 0.35
 _EXTRA_OF_ONE_NAME = 0.85
 #: The most that two names of organisations or ships score with different numbers left over.
 _OTHER_NUMBER = 0.7
+#: The most that two names of organisations score with different places left over.
+_OTHER_PLACE = 0.74
 #: The most that names score which share one short word that is written differently, and up to what length a
 #: word with one error, and with more, is short.
-_ONE_SHORT_WORD, _ONE_ERROR_MAX, _TWO_ERRORS_MAX = 0.74, 5, 8
+_ONE_SHORT_WORD, _ONE_ERROR_MAX, _TWO_ERRORS_MAX, _LIKE_MIN = 0.74, 5, 8, 7
 _NAMING = frozenset({TokenKind.NAME, TokenKind.PATRONYMIC})
 _USUAL, _TELLING_MAX = _NAMING | {TokenKind.GENERIC}, 2
 #: How fast a similarity below 1 costs, and how much faster below 0.8: 0.9 counts as 0.87, 0.7 as 0.4.
@@ -133,7 +136,7 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
     _pair(scored, _SURE, pairs, free_left, free_right)
     if free_left or free_right:
         _mend_joints(left, right, pairs, free_left, free_right)
-    if free_left and free_right:
+    if free_left and free_right and not (_is_syllabic(left) and _is_syllabic(right)):
         _pair(scored, SIMILARITY_MIN, pairs, free_left, free_right)
     weights = WEIGHTS[query.grammar]
     left_weights = [weights[word.kind] * rare for word, rare in zip(left, left_rarity, strict=True)]
@@ -282,6 +285,8 @@ def joint_similarity(
         return 0.98
     if syllables is not None and word.syllables is not None and are_one(word.syllables, syllables):
         return 0.98 * EQUAL_SYLLABLES
+    if are_two(word.syllables, syllables, word.text, joined):
+        return 0.0
     if word.consonantal == consonantal and OSA.distance(word.text, joined, score_cutoff=4) > 4:
         return 0.0
     return 0.98 * word_similarity(word, make_word(joined, TokenKind.NAME, consonantal))
@@ -289,7 +294,12 @@ def joint_similarity(
 
 def _is_syllabic(words: Sequence[NameToken]) -> bool:
     """Tell whether a name is made of single syllables, as most Chinese and Korean names are."""
-    return all(word.kind is TokenKind.INITIAL or len(_VOWEL_RUN.findall(word.text)) == 1 for word in words)
+    return all(_is_syllable(word.text) or word.kind is TokenKind.INITIAL for word in words)
+
+
+@lru_cache(maxsize=65536)
+def _is_syllable(text: str) -> bool:
+    return len(_VOWEL_RUN.findall(text)) == 1
 
 
 _VOWEL_RUN = re.compile(r"[aeiouyw]+")
@@ -346,6 +356,9 @@ def _score(
     if grammar is not Grammar.PERSON and _numbered(left, free_left) and _numbered(right, free_right):
         # However much else two long names share: the 5th brigade is not the 6th.
         score = min(score, _OTHER_NUMBER)
+    if grammar is Grammar.ORGANIZATION and _placed(left, free_left) and _placed(right, free_right):
+        # The works of Minsk are not those of Tehran.
+        score = min(score, _OTHER_PLACE)
     return score
 
 
@@ -369,10 +382,16 @@ def _by_one_word(left: Sequence[NameToken], right: Sequence[NameToken], pairs: S
     if one.consonantal is not other.consonantal or one.text == other.text or one.syllables is not None:
         return False
     longest = max(len(one.text), len(other.text))
-    if OSA.distance(one.text, other.text, score_cutoff=1) > 1:
-        return longest <= _TWO_ERRORS_MAX
+    if (distance := OSA.distance(one.text, other.text, score_cutoff=2)) > 1:
+        # Of equal sound it is a spelling (Rasheed, Rashid), of like sound only if long: Qavamin, Ghavamin.
+        like = one.folds[0] == other.folds[0] or (longest >= _LIKE_MIN and one.classes[0] == other.classes[0])
+        return longest <= _TWO_ERRORS_MAX and not (distance == 2 and like)
     # Where only vowels differ it is a spelling: Qaeda, Qaida.
     return longest <= _ONE_ERROR_MAX and one.skeletons[0] != other.skeletons[0]
+
+
+def _placed(words: Sequence[NameToken], free: set[int]) -> bool:
+    return any(words[place].kind is TokenKind.PLACE for place in free)
 
 
 def _numbered(words: Sequence[NameToken], free: set[int]) -> bool:

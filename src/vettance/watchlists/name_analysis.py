@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from vettance.reference.countries import NAMES, PLACE_WORDS, REGION_WORDS, country_code
 from vettance.watchlists.entity import EntityType, clean
-from vettance.watchlists.forms import FORM_WORDS, apart, correct_form, form_at, gathered
+from vettance.watchlists.forms import FORM_PARTS, apart, correct_form, form_at, gathered, together
 from vettance.watchlists.mandarin import is_syllables, syllables_of
 from vettance.watchlists.name_token import NameToken, TokenKind, make_word
 from vettance.watchlists.transliteration import WritingSystem, romanise
@@ -58,8 +58,8 @@ WORD_LETTERS_MAX = 40
 
 _QUOTES = re.compile("['’ʼ‘`ʹʻ´ʿʾ‛′\"“”„«»]")
 _DOTTED = re.compile(r"\b(?:[^\W\d_]\.){2,}(?:[^\W\d_]\b\.?)?")
-#: A surname in capitals written on to a given name: AlaeddinSENGULER.
-_GLUED = re.compile(r"(?<=[a-z]{3})(?=[A-Z]{3})")
+#: A surname in capitals written on to a given name, AlaeddinSENGULER, and an article on to its word, elHatib.
+_GLUED = re.compile(r"(?<=[a-z]{3})(?=[A-Z]{3})|(?<=\b[aeu]l)(?=[A-Z][a-z]{2})")
 _DOTTED_TITLE = re.compile(r"^(?:H\. ?[EHM]|S\. ?E|Ph\. ?D)\.\s+", re.IGNORECASE)
 _SEPARATORS = re.compile(r"[\s\-‐-―.,;:/\\()\[\]{}|+*&@#!?<>=_~^%$·•،؛。、・‧]+")
 _PATRONYMIC = re.compile(r"(?:[oaeiy]vi[ct]c?h|[oe]v[iy]t?ch|vich|vych|vitj|ovytj|[oe]vna|[iy]vna|ichna)$")
@@ -85,7 +85,7 @@ def _parse(text: str, grammar: Grammar) -> Name:
     return Name(text, grammar, tuple(words[:WORDS_MAX]))
 
 
-_ACRONYM = re.compile(r"\s*(?:\(([A-Za-z]{2,8})\)|/ ?([A-Z]{2,8}))\s*$")
+_ACRONYM = re.compile(r"\s*(?:\(([A-Za-z](?:-?[A-Za-z]){1,7})\)|/ ?([A-Z]{2,8}))\s*$")
 _JOINED_FORM = re.compile(r"(?<=[a-z])(?=[A-Z]{2,6}$)")
 
 
@@ -292,7 +292,8 @@ def _person_kind(text: str, *, consonantal: bool) -> TokenKind:
 
 def _organization(parts: Sequence[_NamePart]) -> list[NameToken]:
     words: list[NameToken] = []
-    parts = [_NamePart(text, part.script) for part in parts for text in apart(_undisguised(part.text))]
+    whole = [parts[place]._replace(text=text) for place, text in together([part.text for part in parts])]
+    parts = [_NamePart(text, part.script) for part in whole for text in apart(_undisguised(part.text))]
     plain = [part.text for part in parts]
     mended = [correct_form(text) for text in plain]
     scattered = frozenset(gathered(mended))
@@ -306,7 +307,7 @@ def _organization(parts: Sequence[_NamePart]) -> list[NameToken]:
         if index in scattered:
             index += 1
             continue
-        text = plain[index] if mended[index] in FORM_WORDS else mended[index]
+        text = plain[index] if mended[index] in FORM_PARTS else mended[index]
         text = _one_place(ABBREVIATIONS.get(text) or NUMBER_WORDS.get(text, text))
         if text in ROMAN and index:
             text = ROMAN[text]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import OSA
 
 from vettance.reference.dictionary import read_pairs
-from vettance.watchlists.mandarin import Syllables, are_foreign, are_one
+from vettance.watchlists.mandarin import Syllables, are_foreign, are_one, are_two
 from vettance.watchlists.vocabulary import MEANINGS, NICKNAMES, fathers_of
 
 
@@ -84,15 +84,14 @@ _RUN = re.compile(r"(.)\1+")
 _TWO_SOUNDS = re.compile(r"[aei]sha[qgk]")
 _FINAL_H = re.compile(r"(?<=[aiu])h$")
 _VOWELS = re.compile(r"[aiuw]+")
-# Classes broad enough for what Arabic, Persian, Hebrew and Korean do not tell apart.
+# For what Arabic, Persian, Hebrew and Korean do not tell apart.
 _CLASSES = str.maketrans("pvfgCSzJ", "bbbkjssj")
 _BROAD = str.maketrans("pvwfgCSzJ", "bbbbkssss")
 #: Greek writes b, d and g at the beginning of a word as mp, nt and gk.
 _GREEK_STOPS = re.compile(r"^(?:m(?=p)|n(?=t)|g(?=k))(?=.{4})")
 _STOPS = {"p": "b", "t": "d", "k": "g"}
-#: What some orthographies mean by letters: ch, c and w of German, Polish and Czech, x of Uzbek, th and dh
-#: where Turkish and Persian say s and z, the g that is an h in Ukrainian, and the yo that others write as e;
-#: then what is mistaken for one another by eye.
+#: What some orthographies mean by letters: ch, c and w of German, Polish and Czech, x of Uzbek, th and dh of
+#: Turkish and Persian, the Ukrainian g and the yo that others write as e; then what looks alike.
 _FOREIGN = (
     (re.compile(r"(?<![st])ch|x"), "kh"),
     (re.compile(r"c(?![hkzeiy])|th|dh"), "s"),
@@ -101,7 +100,9 @@ _FOREIGN = (
     (re.compile(r"(?<=.)[jyi]?[jy]o(?=[vwrmnd])"), "e"),
 )
 _SHAPES = (("rn", "m"), ("vv", "w"), ("cl", "d"))
-_READ_MIN = 5
+_GREEK_SAID = {"nt": "d", "mp": "b", "ng": "g", "gk": "g", "oy": "ou"}
+_GREEK = re.compile("|".join(_GREEK_SAID))
+_READ_MIN, _GREEK_MIN = 5, 8
 _SYLLABLES = re.compile(r"[aeiouy]+")
 
 
@@ -136,7 +137,8 @@ def _readings(text: str, fold: str) -> tuple[str, ...]:
         foreign = pattern.sub(sign, foreign)
     for seen, meant in _SHAPES:
         shaped = shaped.replace(seen, meant)
-    texts = dict.fromkeys((foreign, shaped))
+    greek = _GREEK.sub(lambda match: _GREEK_SAID[match[0]], text) if len(text) >= _GREEK_MIN else text
+    texts = dict.fromkeys((foreign, shaped, greek))
     # Persian and others write e for the i of Arabic, which elsewhere stands for an a.
     texts |= dict.fromkeys(one.replace("e", "i") for one in (text, *texts))
     folds = [_fold(one, _SOFT) for one in texts if one != text]
@@ -150,8 +152,7 @@ def reading_bones(reading: str) -> str:
     return _RUN.sub(r"\1", _VOWELS.sub("", reading))
 
 
-#: Letters of scripts without vowels that languages say in other ways: Jamal is Gamal in Cairo and Cemal in
-#: Istanbul, Walid is Valid in Sarajevo, Khalid is Chalid in German.
+#: Letters of scripts without vowels as languages say them: Jamal is Gamal in Cairo, Walid Valid in Sarajevo.
 _WRITTEN_VOWEL = re.compile(r"[eou]")
 _SAID = (("j", "g"), ("j", "z"), ("w", "v"), ("kh", "ch"))
 
@@ -192,15 +193,14 @@ def make_word(text: str, kind: TokenKind, consonantal: bool) -> NameToken:
             spellings = (*spellings, _fold(text.replace("sh", "seh"), _SOFT))
     skeletons = tuple(dict.fromkeys(_skeleton(fold) for fold in spellings))
     if not consonantal:
-        # In Latin letters w is mostly a v; in Arabic and Hebrew it is mostly a vowel.
+        # In Latin letters w is mostly a v.
         folds = tuple(dict.fromkeys(fold.replace("w", "v") for fold in folds))
     classes = tuple(fold.translate(_CLASSES) for fold in folds)
     readings = () if consonantal else _readings(text, folds[0])
     return NameToken(text, kind, consonantal, folds, skeletons, classes, readings)
 
 
-#: The similarity that one, two or three typing errors leave, by the length of the longer word. Short words
-#: are other words after one change; calibrated on the labelled cases.
+#: The similarity that one, two or three typing errors leave, by the length of the longer word; calibrated.
 _ONE_ERROR = (0.0, 0.0, 0.35, 0.62, 0.76, 0.83, 0.88, 0.92)
 _TWO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.2, 0.4, 0.5, 0.62, 0.72, 0.78, 0.84)
 _THREE_ERRORS_LENGTH, _THREE_ERRORS = 12, 0.76
@@ -267,6 +267,8 @@ def _by_syllables(left: NameToken, right: NameToken, best: float) -> float | Non
         return None
     if are_one(one, other):
         return max(best, EQUAL_SYLLABLES)
+    if are_two(one, other, left.text, right.text):
+        return 0.0
     # Between pinyin and Wade-Giles other syllables are other words, however alike they sound by other rules.
     return best if are_foreign(one, other) else None
 

@@ -8,14 +8,14 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from vettance.reference.countries import PLACE_WORDS
 from vettance.reference.dictionary import read_lines
+from vettance.watchlists.cyrillic_meanings import translate_cyrillic
 from vettance.watchlists.entity import clean
 from vettance.watchlists.name_analysis import Grammar
-from vettance.watchlists.vocabulary import GENERIC_WORDS, STOP_WORDS
 
 _HAN = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _ARABIC = re.compile(r"[\u0620-\u064a\u066e-\u06d3]{2,}")
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]{2,}")
 _MARKS = re.compile("[\u064b-\u065f\u0670\u0640]")
 #: Nearly all Korean and Cantonese names have three characters, some four; of two, too many names sound alike.
 _HAN_MIN, _HAN_MAX = 3, 4
@@ -40,9 +40,16 @@ def _script_readings(text: str, grammar: Grammar) -> tuple[str, ...]:
         unmuted = (clean(text.replace(_MUTE, "ا")),) if _MUTE in text else ()
         return (*unmuted, *_read_han(clean(text)))
     text = clean(text)
+    if grammar is Grammar.ORGANIZATION and _CYRILLIC.search(text):
+        return tuple(one for one in dict.fromkeys(translate_cyrillic(text)) if one != text)
     if grammar is Grammar.ORGANIZATION and _ARABIC.search(text):
         # A word such as East or Helpers is as often kept as it is translated.
-        readings = (_translate(text, whole=True), _translate(text, whole=False), _detached(text))
+        readings = (
+            _translate(text, _names() | _words()),
+            _translate(text, _words()),
+            _translate(text, _words(), meaning=-1),
+            _detached(text),
+        )
         return tuple(one for one in dict.fromkeys(readings) if one != text)
     return ()
 
@@ -142,50 +149,80 @@ def _spell(syllable: str) -> str:
 _WRITTEN_ON = ("وال", "بال", "لل", "ال", "و", "ب", "ل")
 _STEM_MIN = 3
 #: Letters that hands and keyboards write in several ways, made one.
-_ONE_LETTER = str.maketrans("أإآٱىیېےئکھہۀةۃ", "اااايييييكههههه")
+_ONE_LETTER = str.maketrans("أإآٱىیېےئکگھہۀةۃ", "اااايييييككههههه")
 
 
 def _plain(word: str) -> str:
     return _MARKS.sub("", word).translate(_ONE_LETTER).replace("\u200c", "")
 
 
-@lru_cache(maxsize=1)
-def _meanings() -> dict[str, str]:
-    meanings: dict[str, str] = {}
-    for line in read_lines("organization_arabic"):
+#: Endings of adjectives, plurals and compounds: of a word that the table has not, its stem is looked up.
+_ENDINGS = ("سازي", "هاي", "يه", "ها", "ات", "ه", "ي")
+
+
+#: Word → what it means in English; some words mean two things.
+Meanings = dict[str, tuple[str, ...]]
+
+
+def _read(name: str) -> Meanings:
+    meanings: Meanings = {}
+    for line in read_lines(name):
         english, _, words = line.partition(": ")
-        for word in words.split():
-            meanings.setdefault(_plain(word), english)
+        for word in map(_plain, words.split()):
+            meanings[word] = (*meanings.get(word, ()), english)
     return meanings
 
 
-def _meaning(word: str) -> str | None:
-    meanings = _meanings()
+@lru_cache(maxsize=1)
+def _words() -> Meanings:
+    """Return the words that are translated wherever they occur."""
+    return _read("organization_arabic")
+
+
+@lru_cache(maxsize=1)
+def _names() -> Meanings:
+    """Return the words that are as often kept as names."""
+    return _read("organization_arabic_names")
+
+
+def _meaning(word: str, meanings: Meanings) -> tuple[str, ...]:
+    """Return what a word of Arabic or Persian means, nothing for one that is not known."""
     plain = _plain(word)
-    if plain in meanings:
-        return meanings[plain]
+    whole = [plain]
     for start in _WRITTEN_ON:
         rest = plain.removeprefix(start)
-        if rest != plain and len(rest) >= _STEM_MIN and rest in meanings:
-            return meanings[rest]
-    return None
+        if rest != plain and len(rest) >= _STEM_MIN:
+            whole.append(rest)
+    stems = [
+        text.removesuffix(ending)
+        for text in whole
+        for ending in _ENDINGS
+        if text.endswith(ending) and len(text) - len(ending) >= _STEM_MIN
+    ]
+    return next((meanings[text] for text in (*whole, *stems) if text in meanings), ())
 
 
 _AND_THE = re.compile(r"(?<!\S)(?:و|ب|لل|ف)(?=ال[\u0620-\u064a]{3})|(?<!\S)لل(?=[\u0620-\u064a]{3})")
+#: Before another word the ending of "Asba" is said: Asbat al-Ansar.
+_SAID_ENDING = re.compile(r"(?<=[\u0620-\u064a]{2})ة(?=\s+[\u0620-\u064a])")
 
 
 def _detached(text: str) -> str:
-    """Drop what Arabic writes on to a word before its article: "wal-Jihad" is al-Jihad."""
-    return _AND_THE.sub("", text)
+    """Write a name as it is said: without what is written on to an article, and with the t of "Asbat"."""
+    return _SAID_ENDING.sub("ت", _AND_THE.sub("", text))
 
 
-def _translate(text: str, *, whole: bool) -> str:
-    """Write the words of an organisation in English, all that are known or (not `whole`) the plainest."""
+#: Short blessings behind a revered name.
+_BLESSINGS = frozenset({"ص", "ع", "عج", "س", "ره"})
+
+
+def _translate(text: str, meanings: Meanings, meaning: int = 0) -> str:
+    """Write the words of an organisation in English as far as they are known; the rest stays."""
     said = []
-    for word in text.replace("\u200c", " ").split():
-        meant = _meaning(word.strip("()[],.،؛:-–“”\"'«»"))
-        said.append(meant if meant and (whole or meant in _PLAINEST) else word)
+    for written in text.replace("\u200c", " ").split():
+        word = written.strip("()[],.،؛:-–“”\"'«»")
+        if word in _BLESSINGS:
+            continue
+        meant = _meaning(word, meanings)
+        said.append(meant[meaning] if meant else word)
     return " ".join(said)
-
-
-_PLAINEST = GENERIC_WORDS | STOP_WORDS | PLACE_WORDS

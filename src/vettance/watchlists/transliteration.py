@@ -6,6 +6,7 @@ BGN/PCGN and the usage of the publishers rather than a reversible standard. Ever
 """
 
 import enum
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -115,6 +116,21 @@ def script_of(letter: str) -> WritingSystem:
     return WritingSystem.CONSONANTAL
 
 
+_LATIN_LETTER, _CYRILLIC_LETTER = re.compile("[a-z]"), re.compile("[\u0400-\u04ff]")
+_CYRILLIC_LOOKS, _LATIN_LOOKS = "аеосрхуіјѕкмнтв", "aeocpxyijskmhtb"
+_TO_LATIN = str.maketrans(_CYRILLIC_LOOKS, _LATIN_LOOKS)
+_TO_CYRILLIC = str.maketrans(_LATIN_LOOKS, _CYRILLIC_LOOKS)
+
+
+def _of_one_alphabet(word: str) -> str:
+    """Read a word of two alphabets in the one that has all its letters; of both, in that of most of them."""
+    latin, cyrillic = word.translate(_TO_LATIN), word.translate(_TO_CYRILLIC)
+    if _CYRILLIC_LETTER.search(latin):
+        return cyrillic
+    most_latin = 2 * len(_LATIN_LETTER.findall(word)) >= sum(map(str.isalpha, word))
+    return latin if most_latin or _LATIN_LETTER.search(cyrillic) else cyrillic
+
+
 @lru_cache(maxsize=65536)
 def romanise(word: str) -> tuple[str, WritingSystem]:  # noqa: PLR0912
     """Return a word in lower-case ASCII letters and digits, and the script it was written in.
@@ -124,6 +140,8 @@ def romanise(word: str) -> tuple[str, WritingSystem]:  # noqa: PLR0912
     word = word.casefold()
     if word.isascii():
         return "".join(letter for letter in word if letter.isalnum()), WritingSystem.LATIN
+    if _LATIN_LETTER.search(word) and _CYRILLIC_LETTER.search(word):
+        word = _of_one_alphabet(word)
     if any(_is_whole_word(letter) for letter in word):
         spelt = "".join(letter for letter in anyascii(word).casefold() if letter.isalnum())
         return spelt, max(script_of(letter) for letter in word)
