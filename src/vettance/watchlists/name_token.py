@@ -84,8 +84,7 @@ _RUN = re.compile(r"(.)\1+")
 _TWO_SOUNDS = re.compile(r"[aei]sha[qgk]")
 _FINAL_H = re.compile(r"(?<=[aiu])h$")
 _VOWELS = re.compile(r"[aiuw]+")
-# For what Arabic, Persian, Hebrew and Korean do not tell apart.
-_CLASSES = str.maketrans("pvfgCSzJ", "bbbkjssj")
+_CLASSES = str.maketrans("pvfgCSzJ", "bbbkjssj")  # What Arabic, Persian, Hebrew and Korean make one.
 _BROAD = str.maketrans("pvwfgCSzJ", "bbbbkssss")
 #: Greek writes b, d and g at the beginning of a word as mp, nt and gk.
 _GREEK_STOPS = re.compile(r"^(?:m(?=p)|n(?=t)|g(?=k))(?=.{4})")
@@ -206,7 +205,7 @@ _TWO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.2, 0.4, 0.5, 0.62, 0.72, 0.78, 0.84)
 _THREE_ERRORS_LENGTH, _THREE_ERRORS = 12, 0.76
 
 _EQUAL_SOUND, _NICKNAME, _EQUAL_CLASSES, _EQUAL_BONES, _SHORT_GLIDE = 0.96, 0.9, 0.88, 0.86, 0.82
-_EQUAL_READING, _SAME_MEANING = 0.86, 0.95
+_EQUAL_READING, _SAME_MEANING, _BEST_EDITED = 0.86, 0.95, _EQUAL_SOUND * _ONE_ERROR[-1]
 #: A little below an equal sound: one spelling of Wade-Giles stands for several words.
 EQUAL_SYLLABLES = 0.94
 
@@ -244,10 +243,11 @@ def compare_words(left: NameToken, right: NameToken) -> float:  # noqa: PLR0911
     if longest < shortest:
         longest, shortest = shortest, longest
     best = 0.0
-    if longest - shortest <= 3 and (distance := OSA.distance(text, other_text, score_cutoff=3)) <= 3:
-        best = _edited(distance, longest)
-    if left.syllables is not None and (found := _by_syllables(left, right, best)) is not None:
-        return found
+    most = 3 if longest >= _THREE_ERRORS_LENGTH else 2
+    if longest - shortest <= most and (found := OSA.distance(text, other_text, score_cutoff=most)) <= most:
+        best = _edited(found, longest)
+    if left.syllables is not None and (known := _by_syllables(left, right, best)) is not None:
+        return known
     best = _by_sound(left, right, longest, best)
     if best >= _EQUAL_SOUND:
         return best
@@ -282,7 +282,7 @@ def _by_sound(left: NameToken, right: NameToken, longest: int, best: float) -> f
                     best, _SHORT_GLIDE if longest <= 4 and _glides_apart(left, right) else _EQUAL_SOUND
                 )
             length, other_length = len(one), len(other)
-            if not -3 < length - other_length < 3:
+            if best >= _BEST_EDITED or not -3 < length - other_length < 3:
                 continue
             if best < _EQUAL_CLASSES and one_classes == other_classes:
                 best = _EQUAL_CLASSES
