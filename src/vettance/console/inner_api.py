@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 
 from vettance.console.page import Ask
 from vettance.errors import Forbidden, NotFound
+from vettance.fairness.time_slice import DECISIONS
 from vettance.tenants.tenant import Tenant
 from vettance.web.routing import NO_KEY, Call, Page, RouteReply, RouteTable
 from vettance.wire.payload import decode, encode
@@ -34,7 +35,9 @@ def asker(routes: RouteTable, tenant: Tenant, user_id: str, request_id: str, now
             route=route,
             actor=user_id,
         )
+        await DECISIONS.go_first()
         reply = await route.handler(call)
+        await DECISIONS.go_first()
         if isinstance(reply, RouteReply):
             return decode(encode(reply.payload))
         return decode(await _whole(reply))

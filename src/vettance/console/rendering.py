@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from vettance.console.catalogue import ENGLISH, FOLDER, catalogue_of
 from vettance.console.words import Words
-from vettance.fairness.time_slice import TimeSlice
+from vettance.fairness.time_slice import DECISIONS, TimeSlice
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -53,7 +53,7 @@ def translating(say: Callable[[str, int], str]) -> "Environment":
 
 
 async def render(template: str, values: Mapping[str, Any], language: str = ENGLISH) -> bytes:
-    """Fill a template, leaving the event loop to others every millisecond.
+    """Fill a template, leaving the event loop to others every millisecond, and to decisions first.
 
     A template is compiled when it is first needed, in a thread: one takes up to 50 ms.
     """
@@ -61,6 +61,7 @@ async def render(template: str, values: Mapping[str, Any], language: str = ENGLI
         if name is not None and (language, name) not in _compiled:
             await asyncio.to_thread(_compile, language, name)
             _compiled.add((language, name))
+    await DECISIONS.go_first()
     pieces: list[str] = []
     turn = TimeSlice()
     for piece in environment(language).get_template(template).generate(values):

@@ -15,6 +15,7 @@ from vettance.decisions.evaluate import Evaluator
 from vettance.decisions.evaluated_event import EvaluatedEvent
 from vettance.decisions.features import known_names
 from vettance.events.event import EventBody, EventSource, read_event
+from vettance.fairness.time_slice import DECISIONS
 from vettance.web.routing import Call, Route, RouteReply
 from vettance.wire.payload import kept
 
@@ -98,8 +99,9 @@ class DecisionDoors:
         body = call.json()
         event = read_event(body, call.body, self._now_ms())
         also = None if call.keeper is None else lambda evaluated: call.keep(answered(evaluated))
-        return answered(
-            await self._evaluator.evaluate(
-                call.tenant.id, event, kept(call.body, body), source, call.request_id, started_ns, also
+        with DECISIONS:
+            return answered(
+                await self._evaluator.evaluate(
+                    call.tenant.id, event, kept(call.body, body), source, call.request_id, started_ns, also
+                )
             )
-        )
