@@ -157,8 +157,9 @@ class CarefulClient(threading.Thread):
         if kind == "list":
             return "/api/v1/lists", {"type": "DEVICE", "value": name, "listType": "block"}
         if kind == "feedback":
-            known = list(self._ledger.outcomes)
-            return f"/api/v1/feedback/decision/{known[len(known) // 2]}", {"label": "LEGIT", "notes": name}
+            # Any of them: an event takes no more than a hundred labels.
+            event = self._rng.choice(list(self._ledger.outcomes))
+            return f"/api/v1/feedback/decision/{event}", {"label": "LEGIT", "notes": name}
         path = "/api/v1/events/async" if kind == "job" else "/api/v1/decisions/evaluate"
         return path, {"eventName": "user.login", "customer": {"externalId": name}}
 

@@ -75,6 +75,7 @@ NAMELESS = {
     "label": "id event",
     "list_entry": "id type list_type",
     "feature_version": "digest",
+    "message": "message_type message_subject next_subscription last_subscription",
     "model": "digest features body card average_precision",
     "model_change": "id change state author decided_by",
     "model_drift": "drift largest",
