@@ -7,6 +7,7 @@ from tests.redis_link.redis_cluster import PrivateCluster
 from tests.redis_link.redis_server import PrivateRedis, Shared
 from vettance.velocity.memory.memory_velocity import MemoryVelocity
 from vettance.velocity.port import Observation, VelocityAnswer
+from vettance.velocity.redis.redis_velocity import OBSERVE
 
 ENGINES = ("memory", "redis", "cluster")
 
@@ -42,6 +43,9 @@ def private_redis() -> PrivateRedis:
 def _private_cluster() -> PrivateCluster:
     cluster = PrivateCluster()
     atexit.register(cluster.close)
+    # Of events under way at once, those that a node asks for the script of come in any order.
+    for node in cluster.masters:
+        node.tell("SCRIPT", "LOAD", OBSERVE.text)
     return cluster
 
 
