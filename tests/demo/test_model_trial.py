@@ -82,9 +82,14 @@ def test_the_demo_says_what_a_model_adds(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "Rules alone, and with the model" in done.stderr
     model = json.loads(done.stdout)["model"]
-    assert model["scored"] > model["events"] / 2
+    if (
+        model is None
+    ):  # Streams end now, and on some days chance has it that no model is worth more than the rules.
+        assert "no better than the rules" in " ".join(done.stderr.split())
+        return
+    assert "Rules alone, and with the model" in done.stderr
+    assert model["scored"] > 0.9 * model["events"]
     assert model["orders"].keys() == {"rules alone", "rules with the model"}
 
 
@@ -99,6 +104,6 @@ def test_the_demo_says_why_there_is_no_model(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "No model was trained:" in done.stderr
+    assert "No model scores events:" in done.stderr
     assert "labelled frauds have features" in " ".join(done.stderr.split())
     assert json.loads(done.stdout)["model"] is None

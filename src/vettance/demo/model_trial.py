@@ -21,6 +21,8 @@ _LAST_DAYS_MIN: Final = 4
 DAYS_MIN: Final = 20
 _FEATURES_S_MAX: Final = 15.0
 _PAUSE_S: Final = 0.3
+#: How long it takes at most until a new model scores events, whichever process decides them.
+_SERVED_S_MAX: Final = 5.0
 _PAGE: Final = 100
 _decode = msgspec.json.Decoder().decode
 
@@ -71,11 +73,14 @@ def wait_for_features(folder: Path, tenant: str) -> None:
 
 
 def train(folder: Path, tenant: str) -> str | None:
-    """Have a model trained; return why there is none."""
+    """Have a model trained, and wait until it scores; return why none does."""
     try:
-        command(folder, "model", "train", "--tenant", tenant, "--wait")
+        found = command(folder, "model", "train", "--tenant", tenant, "--wait")
     except LaunchFault as fault:
-        return str(fault)
+        return str(fault).removeprefix("Error: ")
+    if found["champion"] is None:
+        return "the one that was trained was no better than the rules on the days after"
+    time.sleep(_SERVED_S_MAX)
     return None
 
 

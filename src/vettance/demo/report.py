@@ -96,7 +96,7 @@ def comparison_record(compared: ModelComparison | str | None) -> JSON:
 def show_comparison(console: Console, compared: ModelComparison | str) -> None:
     """Print what the model adds to the rules over the last part of the stream, or why none was trained."""
     if isinstance(compared, str):
-        console.print(f"No model was trained: {compared.removeprefix('Error: ')}")
+        console.print(f"No model scores events: {compared}")
         return
     table = Table(title="Rules alone, and with the model", title_justify="left")
     table.add_column("ordered by")
