@@ -6,6 +6,7 @@ import pytest
 from jinja2 import Environment, FileSystemLoader
 
 from vettance.console import rendering
+from vettance.console.catalogue import ENGLISH
 from vettance.console.error_pages import error_view
 from vettance.errors import NotFound
 
@@ -23,10 +24,11 @@ class RecordingLoader(FileSystemLoader):
 
 
 async def test_no_template_is_compiled_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    loader, templates = RecordingLoader(), rendering.translating(lambda said, _: said)
-    templates.loader = loader
-    monkeypatch.setattr(rendering, "environment", lambda _language: templates)
+    loader, templates = RecordingLoader(), rendering.environment(ENGLISH)
+    monkeypatch.setattr(templates, "loader", loader)
     monkeypatch.setattr(rendering, "_compiled", set())
+    assert templates.cache is not None
+    templates.cache.clear()
     view = error_view(NotFound())
     values = {**view.values, "layout": "fragment.html", "view": view, "page": {}}
     content = await rendering.render(view.template, values)

@@ -144,6 +144,15 @@ def test_room_is_asked_for_by_the_rows_of_a_page_and_the_size_of_the_last_one():
     assert room.reserve("/events", b"limit=100", holders) == 0
 
 
+def test_no_more_is_expected_of_an_answer_than_the_largest_one_had():
+    room, holders = AnswerRoom(2_500_000), ("ten_1", "key_1")
+    room.note("/events", b"limit=1", holders, 900_000)
+    assert room.reserve("/events", b"limit=100", holders) == 900_000, "and not 90 million, for ever refused"
+    room.give(900_000, holders)
+    room.note("/events", b"limit=100", holders, 1_000_000)
+    assert room.reserve("/events", b"limit=100", holders) == 1_000_000
+
+
 def test_connections_of_one_tenant_leave_some_for_others(notebook):
     shares = ConnectionShares(20, by_address=False)
 

@@ -20,30 +20,35 @@ _UNREAD: Final = "You have not read as many large answers as can be held for you
 
 class AnswerRoom:
     """Divides the room. An answer takes it before it is built, as large as it is expected to be: for each
-    row that is asked for as many bytes as the last answer of the same tenant and path had. So a client that
+    row that is asked for as many bytes as the last answer of the same tenant and path had, and no more in all
+    than its largest one: what was answered once is not refused for what was only expected. So a client that
     asks again and again and reads nothing has no pages built for it that there is no room for.
     """
 
     def __init__(self, bytes_max: int) -> None:
         self._shares = DynamicShares(bytes_max)
-        self._row_bytes: OrderedDict[tuple[str, str], float] = OrderedDict()
+        #: By tenant and path: the bytes of a row in the last answer, and those of the largest answer.
+        self._known: OrderedDict[tuple[str, str], tuple[float, int]] = OrderedDict()
 
     def reserve(self, path: str, query: bytes, holders: tuple[str, ...]) -> int:
         """Take the room that an answer is expected to need, and return how much. Raises `Unavailable`."""
-        row_bytes = self._row_bytes.get((holders[0], path)) if holders else None
-        size = 0 if row_bytes is None else int(row_bytes * _rows(query))
-        return self.take(size, holders)
+        known = self._known.get((holders[0], path)) if holders else None
+        if known is None:
+            return 0
+        row_bytes, largest = known
+        return self.take(min(int(row_bytes * _rows(query)), largest), holders)
 
     def note(self, path: str, query: bytes, holders: tuple[str, ...], size: int) -> None:
         """Remember how large an answer was. Small ones are remembered only where large ones were."""
         if not holders:
             return
         place = holders[0], path
-        if size > SMALL_ANSWER_BYTES_MAX or place in self._row_bytes:
-            self._row_bytes[place] = size / _rows(query)
-            self._row_bytes.move_to_end(place)
-            if len(self._row_bytes) > _KNOWN_MAX:
-                self._row_bytes.popitem(last=False)
+        _, largest = self._known.get(place, (0.0, 0))
+        if size > SMALL_ANSWER_BYTES_MAX or largest:
+            self._known[place] = size / _rows(query), max(size, largest)
+            self._known.move_to_end(place)
+            if len(self._known) > _KNOWN_MAX:
+                self._known.popitem(last=False)
 
     def take(self, size: int, holders: tuple[str, ...]) -> int:
         """Take room for an answer, and return how much; a small one needs none. Raises `Unavailable`."""
