@@ -30,7 +30,7 @@ def test_own_features_are_added_replaced_and_left_out() -> None:
         ("- hour", "an object of named expressions"),
         ("a: [", "this is not YAML"),
         ("nosuch: null", "no feature of that name comes along"),
-        ("a: {family: time}", "has no value"),
+        ("a: {family: time}", "has no expression"),
         ("a: {value: hour, family: nosuch}", "its family is one of"),
         ("hour: null\namount: null", "1 to 400"),
         ("a: &x hour\nb: *x", "anchors and aliases"),

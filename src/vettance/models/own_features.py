@@ -13,6 +13,7 @@ from vettance.rules.rule import Fault
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 _TEXT_CHARS_MAX: Final = 200
 _MEMBERS: Final = ("value", "family", "text")
+_HOW: Final = "write a name and an expression of the rule language, such as amount: metadata.amount"
 _FAMILY: Final = "behaviour"
 
 
@@ -109,9 +110,7 @@ def _read_feature(name: str, node: Node, faults: list[Fault]) -> Feature | None:
             faults.append(_fault(name, said, f"a feature has no {member[:40]}", hint))
     value = _text_of(parts.get("value"))
     if not value:
-        faults.append(
-            _fault(name, parts.get("value", node), "has no value", "write an expression of the rule language")
-        )
+        faults.append(_fault(name, parts.get("value", node), "has no expression as its value", _HOW))
     family = _text_of(parts["family"]) if "family" in parts else _FAMILY
     if family not in FAMILIES:
         near = alike(family, list(FAMILIES))
