@@ -1,25 +1,26 @@
 """Fixtures of learning: a tenant with a model in service, trained from what it labelled."""
 
 import random
-import time
 
 import pytest
 
 from tests.live import Caller, Service
 from tests.reviews.conftest import steering
+from vettance.decisions.sql import record_of
 
 _FRAUDS = 70
 
 
 def pay(caller: Caller, number: int, draw: random.Random) -> tuple[str, bool]:
-    """Have a payment decided; one in ten is of a card that was stolen: large, at a few terminals."""
+    """Have a payment decided; one in ten is of a stolen card: large, wherever it is."""
     fraud = number % 10 == 0
     amount = draw.gauss(900 if fraud else 60, 15)
+    terminal = draw.randrange(37)
     body = {
         "eventName": "payment.authorized",
         "eventCategory": "TRANSACTION",
         "customer": {"externalId": f"c{number % 50}"},
-        "metadata": {"amount": round(abs(amount), 2), "currency": "EUR", "terminalId": f"t{number % 37}"},
+        "metadata": {"amount": round(abs(amount), 2), "currency": "EUR", "terminalId": f"t{terminal}"},
     }
     answer = caller.post("/api/v1/decisions/evaluate", body)
     assert answer.status == 200, answer.body
@@ -45,8 +46,13 @@ def learner(service: Service) -> Caller:
         shown = caller.service.rows(f"SELECT features FROM model_setting WHERE tenant = '{caller.id}'")
         return bool(shown and shown[0][0])
 
+    def is_recorded() -> bool:
+        event, _ = pay(caller, 1, draw)
+        [[record]] = caller.service.rows(f"SELECT record FROM decision WHERE id = '{event}'")
+        return bool(record_of(record).feature_set)
+
     service.wait_for(is_recording, seconds=20)
-    time.sleep(2.5)  # Until the features are in force.
+    service.wait_for(is_recorded, seconds=20)
     for number in range(40, 40 + _FRAUDS * 10):
         event, fraud = pay(caller, number, draw)
         if fraud or number % 3 == 0:

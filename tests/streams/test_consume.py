@@ -142,6 +142,8 @@ def test_neither_side_loses_or_doubles_anything_when_it_is_killed(
         count(own_service, tenant) < total or places.left() not in (0, None) or due(own_service)
     ) and time.monotonic() < until:
         time.sleep(0.5)
+    assert consumer.stdout is not None
+    consumer.stdout.readline()  # It runs: a signal before that ends it at once.
     consumer.send_signal(signal.SIGTERM)
     finish(consumer)
     assert decided(own_service, tenant) == {f"e{n}": 1 for n in range(total)}
