@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import structlog
@@ -9,7 +11,7 @@ import structlog
 from tests.webhooks.names import name_server
 from tests.webhooks.office import QUICK, TENANT, Office
 from tests.webhooks.receivers import receiving
-from vettance.db.engine import Misuse, StoreDown
+from vettance.db.engine import Misuse, Statement, StoreDown
 from vettance.db.tables import CHANGE, DELIVERY, SUBSCRIPTION
 from vettance.outbox import MessageType
 from vettance.tenants.sql import note_change
@@ -37,6 +39,32 @@ async def test_a_message_reaches_every_subscription_that_wants_its_type_and_no_o
     assert got.json["data"] == {"id": "lst_7"}
     assert got.path == "/hook"
     verify(office.secrets[first.id], got.headers, got.body, int(time.time()))
+
+
+async def test_a_failed_delivery_is_claimed_once_for_each_attempt_and_never_asked_for_again(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed: list[int] = []
+    asked: list[str] = []
+    claim, select_lane = delivery_queue.claim, delivery_queue.select_lane
+
+    def counted_claim(numbers: Sequence[int], *rest: Any) -> Statement:
+        claimed.extend(numbers)
+        return claim(numbers, *rest)
+
+    def counted_select(subscription: str, *rest: Any) -> Statement:
+        asked.append(subscription)
+        return select_lane(subscription, *rest)
+
+    monkeypatch.setattr(delivery_queue, "claim", counted_claim)
+    monkeypatch.setattr(delivery_queue, "select_lane", counted_select)
+    async with receiving(lambda _n, _r: 503) as receiver:
+        await office.subscribe(receiver.url)
+        office.begin()
+        await office.tell()
+        await office.until(("exhausted", 6))
+    assert claimed == [1] * 6
+    assert len(asked) <= 1  # By the start, if it came after the message.
 
 
 async def test_nothing_is_stored_where_nobody_listens(office: Office) -> None:

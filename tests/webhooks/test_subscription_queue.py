@@ -1,5 +1,11 @@
 """Lanes share the worker fairly, keep their bounds, and lose nothing."""
 
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,8 +52,8 @@ def test_a_retry_waits_for_its_moment_and_then_goes_before_what_is_fresh() -> No
     lanes = SubscriptionQueues()
     lanes.add(lanes.lane(TENANT, "a"), 1, NOW + 50, NOW)
     lanes.add(lanes.lane(TENANT, "a"), 2, NOW, NOW)
-    assert lanes.next_due_at_ms() == NOW + 50
     assert seqs(lanes.take(NOW + 49)) == [2]
+    assert lanes.next_due_at_ms() == NOW + 50
     lanes.add(lanes.lane(TENANT, "a"), 3, NOW, NOW + 49)
     assert seqs(lanes.take(NOW + 50)) == [1, 3]
     assert lanes.next_due_at_ms() is None
@@ -241,3 +247,109 @@ def test_a_receiver_that_answers_again_has_its_usual_place():
         [(_, taken)] = lanes.take(NOW)
         assert taken == seq
         lanes.done(lane, seq)
+
+
+def lines_run(act: Callable[[], Any]) -> int:
+    """Count the lines of Python that run in an act."""
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        act()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def lanes_that_wait(count: int, why: str) -> SubscriptionQueues:
+    """Lanes of one tenant, none of which can go: for the moment of a retry, for the end of what is under way,
+    for room of receivers that fail, or because they are empty."""
+    lanes = SubscriptionQueues(in_flight_max=10 * count)
+    for number in range(count):
+        lane = lanes.lane("many", f"many-{number}")
+        if why == "failing":
+            lane.learn(1, failed=True, unreached=False)
+        if why == "limit":
+            lane.limit = 1
+            lanes.add(lane, count + number, NOW, NOW)
+        lanes.add(lane, number, NOW + 10_000 if why == "retry" else NOW, NOW)
+    if why != "retry":
+        for lane, seq in lanes.take(NOW, 10 * count):
+            if why in ("empty", "failing"):
+                lanes.done(lane, seq)
+            if why == "failing":
+                lanes.add(lane, count + seq, NOW, NOW)
+    lanes.take(NOW)
+    return lanes
+
+
+@pytest.mark.parametrize("why", ["retry", "limit", "failing", "empty"])
+def test_a_round_costs_what_can_go_however_many_lanes_wait(why: str) -> None:
+    def round_of(lanes: SubscriptionQueues) -> None:
+        lanes.add(lanes.lane("few", "few"), 10_000_000, NOW, NOW)
+        assert [seq for seq in seqs(lanes.take(NOW)) if seq >= 10_000_000] == [10_000_000]
+        lanes.hungry()
+        lanes.next_due_at_ms()
+
+    few, many = lanes_that_wait(FAILING_COUNT, why), lanes_that_wait(4 * FAILING_COUNT, why)
+    assert lines_run(lambda: round_of(many)) <= 1.2 * lines_run(lambda: round_of(few))
+
+
+#: So many attempts use up what one tenant may have at receivers that fail.
+FAILING_COUNT = int(FAILING_BURST)
+
+
+def test_lanes_that_wait_for_many_moments_leave_no_more_behind_than_wait() -> None:
+    lanes = SubscriptionQueues()
+    lane = lanes.lane(TENANT, "a")
+    lanes.add(lane, 0, NOW + 50_000, NOW)
+    for seq in range(1, 2_000):
+        lanes.add(lane, seq, NOW + seq + 1, NOW + seq)
+        [(_, taken)] = lanes.take(NOW + seq + 1)
+        lanes.done(lane, taken)
+    assert len(lanes._wakes) <= 100
+    assert seqs(lanes.take(NOW + 50_000)) == [0]
+
+
+def test_what_the_store_has_more_of_is_asked_for_in_turns_by_tenant() -> None:
+    lanes = SubscriptionQueues()
+    for number in range(100):
+        lanes.note_more(lanes.lane("many", f"many-{number}"), more=True)
+    lanes.note_more(lanes.lane("few", "few"), more=True)
+    first = lanes.hungry(10)
+    assert [lane.tenant for lane in first].count("few") == 1
+    asked = {lane.subscription for _ in range(11) for lane in lanes.hungry(10)} | {
+        lane.subscription for lane in first
+    }
+    assert len(asked) == 101
+    for number in range(100):
+        lanes.note_more(lanes.lane("many", f"many-{number}"), more=False)
+    assert [lane.subscription for lane in lanes.hungry(10)] == ["few"]
+
+
+def test_a_clock_that_was_set_back_holds_no_lane_up() -> None:
+    lanes = SubscriptionQueues()
+    lanes.add(lanes.lane(TENANT, "a"), 1, NOW + 86_401_000, NOW + 86_400_000)
+    assert lanes.take(NOW + 86_400_000) == []
+    assert seqs(lanes.take(NOW)) == [1]
+    lanes.add(lanes.lane(TENANT, "b"), 2, NOW + 50, NOW)
+    assert lanes.take(NOW + 40) == []
+    assert lanes.take(NOW + 30) == []
+    assert seqs(lanes.take(NOW + 50)) == [2]
+
+
+def test_a_hold_that_ends_early_lets_its_lane_go_at_once() -> None:
+    lanes = SubscriptionQueues()
+    lane = lanes.lane(TENANT, "a")
+    lanes.hold(lane, NOW + 60_000)
+    lanes.add(lane, 1, NOW, NOW)
+    assert lanes.take(NOW) == []
+    assert lanes.next_due_at_ms() == NOW + 60_000
+    lanes.hold(lane, None)
+    assert seqs(lanes.take(NOW)) == [1]

@@ -208,14 +208,14 @@ class Deliverer:
     async def _refill(self, lane: SubscriptionQueue) -> None:
         """Take in what the store has waiting for a lane, as far as there is room."""
         key = f"{lane.tenant}:{lane.subscription}"
-        lane.more = True  # Until the store has said otherwise.
+        self._lanes.note_more(lane, more=True)  # Until the store has said otherwise.
         if not self._lane_work.is_due(key):
             return
         with self._lane_work.of(key):
             limit = READY_MAX + len(lane.known)
             waiting = delivery_queue.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit)
             rows = await self._store.read(waiting)
-            lane.more = len(rows) == limit
+            self._lanes.note_more(lane, more=len(rows) == limit)
             now_ms = self._now_ms()
             for seq, due_at_ms in rows:
                 self._lanes.add(lane, seq, due_at_ms, now_ms)
@@ -234,7 +234,7 @@ class Deliverer:
                 await self._cancel(delivery_queue.cancel_orphans(subscription, self._now_ms(), _CANCEL_ROWS))
                 lane = self._lanes.lane(tenant, subscription)
                 if lane.held_until_ms is not None:
-                    lane.held_until_ms = 0  # Its secret may be another one.
+                    self._lanes.hold(lane, 0)  # Its secret may be another one.
                 await self._refill(lane)
                 del self._changed[subscription]
 
@@ -249,7 +249,7 @@ class Deliverer:
         now_ms = self._now_ms()
         overdue = delivery_queue.select_overdue_lanes(now_ms, _OVERDUE_MS, self._policy.ahead_ms_max)
         for tenant, subscription in await self._store.read(overdue):
-            self._lanes.lane(tenant, subscription).more = True
+            self._lanes.note_more(self._lanes.lane(tenant, subscription), more=True)
         if self._bounding is None or self._bounding.done():
             # Nobody's deliveries wait while too many of one tenant are given up.
             bounding = bound_backlogs(self._store, self._backlog_work, self._meters, now_ms)
@@ -326,7 +326,7 @@ class Deliverer:
         """Let go of a delivery that is another worker's, canceled, or was not got because the store failed:
         whatever it is, the store knows."""
         self._lanes.done(lane, seq)
-        lane.more = True
+        self._lanes.note_more(lane, more=True)
 
     def _set_aside(self, lane: SubscriptionQueue, seq: int) -> None:
         """Let a delivery alone for a while that a fault of ours keeps from being sent."""
@@ -348,7 +348,7 @@ class Deliverer:
         except Exception:  # noqa: BLE001 - a bug here must not leave its delivery unsettled
             _log.exception("webhook_attempt_failed", delivery=one.id)
             outcome = AttemptOutcome(0, AttemptFailure.INTERNAL, b"", started_at_ms, self._now_ms() + 1, 0)
-        lane.held_until_ms = None
+        self._lanes.hold(lane, None)
         self._meters.attempted(outcome.failure or "delivered", outcome.duration_ms)
         unreached = outcome.failure in (AttemptFailure.TIMEOUT, AttemptFailure.DNS)
         lane.learn(outcome.duration_ms, failed=outcome.failure is not None, unreached=unreached)
@@ -363,7 +363,7 @@ class Deliverer:
             _log.error("webhook_secret_sealed", subscription=one.subscription)
         self._meters.attempted(AttemptFailure.SECRET, 0)
         now_ms = self._now_ms()
-        lane.held_until_ms = now_ms + self._policy.fault_pause_ms
+        self._lanes.hold(lane, now_ms + self._policy.fault_pause_ms)
         self._doubt([one.seq], lease)
         self._lanes.done(lane, one.seq)
         self._lanes.add(lane, one.seq, now_ms, now_ms)
@@ -372,7 +372,7 @@ class Deliverer:
         """Make room for what comes after an attempt that is over."""
         self._lanes.done(sent.lane, sent.one.seq)
         if due_at_ms is not None:
-            self._lanes.add(sent.lane, sent.one.seq, due_at_ms, 0)
+            self._lanes.add(sent.lane, sent.one.seq, due_at_ms, self._now_ms())
 
     async def _drain(self, settling: asyncio.Task[None]) -> None:
         """Let what is under way end and be settled; what runs out of time is let go without an attempt."""

@@ -1,9 +1,9 @@
 """Lanes: one queue for each subscription, so that a receiver that hangs holds up nobody but itself."""
 
 import heapq
+import itertools
 from collections import OrderedDict, deque
-from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from vettance.limits.shares import DynamicShares, RateShares
 from vettance.webhooks.retry_policy import RetryPolicy
@@ -28,6 +28,18 @@ FAILING_ROUND: Final = 50
 READY_MAX: Final = 1000
 READY_LOW: Final = 250
 RETRIES_MAX: Final = 10_000
+#: So many lanes are filled again in one round; what is due is sent in between.
+REFILLS_MAX: Final = 25
+
+#: So many entries of lanes that wait for another moment by now are kept, besides one for each that waits.
+_STALE_MAX: Final = 64
+
+
+class LaneGroup(NamedTuple):
+    """What bounds a lane that has something ready, in addition to its own limit."""
+
+    failing: bool
+    slow: bool
 
 
 class SubscriptionQueue:
@@ -38,8 +50,8 @@ class SubscriptionQueue:
     """
 
     __slots__ = (
-        *("_ahead_ms_max", "failing", "fresh", "held_until_ms", "in_flight", "known", "limit", "more"),
-        *("retries", "subscription", "tenant"),
+        *("_ahead_ms_max", "counted_slow", "failing", "fresh", "held_until_ms", "in_flight", "known"),
+        *("limit", "more", "ready_in", "retries", "subscription", "tenant", "turn", "wakes_at_ms"),
     )
 
     def __init__(
@@ -59,6 +71,12 @@ class SubscriptionQueue:
         self.failing = False
         #: Until when nothing of it goes, whatever is due; None when nothing holds it.
         self.held_until_ms: int | None = None
+        # Where `SubscriptionQueues` keeps it: in which group of lanes that can go, since which turn; or
+        # when it is looked at again. And how many of those under way count as going to a receiver that hangs.
+        self.ready_in: LaneGroup | None = None
+        self.turn = 0
+        self.wakes_at_ms: int | None = None
+        self.counted_slow = 0
 
     @property
     def slow(self) -> bool:
@@ -89,13 +107,16 @@ class SubscriptionQueue:
             self.fresh.append(seq)
         self.known.add(seq)
 
-    def has_ready(self, now_ms: int) -> bool:
-        """Tell whether something can go now: it is due, not held, and the limit allows it."""
+    def next_at_ms(self, now_ms: int) -> int | None:
+        """Return when something can go, `now_ms` if at once; None when nothing waits, or when what is under
+        way has to end first."""
+        if self.in_flight + 1 > self.limit or not (self.fresh or self.retries):
+            return None
         if self.held_until_ms is not None and self._waits(self.held_until_ms, now_ms):
-            return False
-        if self.in_flight + 1 > self.limit:
-            return False
-        return bool(self.fresh) or bool(self.retries and not self._waits(self.retries[0][0], now_ms))
+            return self.held_until_ms
+        if not self.fresh and self._waits(self.retries[0][0], now_ms):
+            return self.retries[0][0]
+        return now_ms
 
     def pop(self, now_ms: int) -> int:
         """Return the next delivery to send. Retries go first, because their moment was promised."""
@@ -125,6 +146,11 @@ class SubscriptionQueues:
 
     What goes at once is shared by tenants (see `DynamicShares`), and so is its part for receivers that hang;
     what goes in a second to receivers that fail is bounded for each tenant.
+
+    A round looks at what can go now, however many lanes there are: a lane that can go is in a row of its
+    tenant, one that waits for a moment in a heap, and one that waits for the end of what is under way nowhere
+    until that ends. What may change where a lane belongs (a field of it, or the limit that it learns) is
+    looked at when its turn comes, and whenever something is added to it or ends.
     """
 
     def __init__(
@@ -132,14 +158,19 @@ class SubscriptionQueues:
     ) -> None:
         self._ahead_ms_max = ahead_ms_max
         self._shares = DynamicShares(in_flight_max)
-        self._slow_max = max(1, int(in_flight_max * _SLOW_SHARE))
+        self._slow = DynamicShares(max(1, int(in_flight_max * _SLOW_SHARE)))
         self._failing = RateShares(FAILING_PER_S, FAILING_BURST)
         #: Tenants that wait until they may make a round of attempts at failing receivers.
         self._resting: set[str] = set()
         self._lanes: dict[str, SubscriptionQueue] = {}
-        # Tenants whose lanes have something in them, and these; who was served goes to the end.
-        self._waiting: OrderedDict[str, OrderedDict[str, SubscriptionQueue]] = OrderedDict()
-        self._busy: dict[str, SubscriptionQueue] = {}
+        # Lanes that can go, by tenant and group, those that came first in front; and tenants in their turns.
+        self._ready: OrderedDict[str, dict[LaneGroup, OrderedDict[str, SubscriptionQueue]]] = OrderedDict()
+        self._turns = itertools.count(1)
+        # (moment, turn, lane): an entry counts while the lane waits for that moment.
+        self._wakes: list[tuple[int, int, SubscriptionQueue]] = []
+        self._waking = 0
+        self._seen_ms = 0
+        self._hungry: OrderedDict[str, OrderedDict[str, SubscriptionQueue]] = OrderedDict()
         self.in_flight = 0
 
     def lane(self, tenant: str, subscription: str) -> SubscriptionQueue:
@@ -152,59 +183,75 @@ class SubscriptionQueues:
     def add(self, lane: SubscriptionQueue, seq: int, due_at_ms: int, now_ms: int) -> None:
         """Take a delivery into a lane."""
         lane.add(seq, due_at_ms, now_ms)
-        self._waiting.setdefault(lane.tenant, OrderedDict()).setdefault(lane.subscription, lane)
+        self._place(lane, now_ms)
 
-    def hungry(self) -> Iterable[SubscriptionQueue]:
-        """Return the lanes that the store has more for."""
-        return [lane for lane in self._lanes.values() if lane.hungry]
+    def note_more(self, lane: SubscriptionQueue, *, more: bool) -> None:
+        """Note whether the store has more of a lane than is in it."""
+        lane.more = more
+        self._note_hunger(lane)
+
+    def hold(self, lane: SubscriptionQueue, until_ms: int | None) -> None:
+        """Let nothing of a lane go before a moment; None ends that."""
+        lane.held_until_ms = until_ms
+        self._place(lane, self._seen_ms)
+
+    def hungry(self, most: int = REFILLS_MAX) -> list[SubscriptionQueue]:
+        """Return lanes that the store has more for, so many at most: a turn for each tenant and each lane."""
+        found: list[SubscriptionQueue] = []
+        turns = deque(itertools.islice(self._hungry.items(), most))
+        counts = dict.fromkeys((tenant for tenant, _ in turns), 0)
+        while turns and len(found) < most:
+            tenant, lanes = turns.popleft()
+            subscription, lane = next(iter(lanes.items()))
+            found.append(lane)
+            lanes.move_to_end(subscription)
+            self._hungry.move_to_end(tenant)
+            counts[tenant] += 1
+            if counts[tenant] < len(lanes):
+                turns.append((tenant, lanes))
+        return found
 
     def take(self, now_ms: int, most: int = READY_MAX) -> list[tuple[SubscriptionQueue, int]]:
         """Return (lane, delivery) pairs to send now, a turn for each tenant until the limits are reached, or
         there are as many as may be."""
+        self._wake(now_ms)
         taken: list[tuple[SubscriptionQueue, int]] = []
-        slow = DynamicShares(self._slow_max)
-        for lane in self._busy.values():
-            if lane.slow:
-                slow.count(lane.in_flight, lane.tenant)
         idle = 0
-        while self._waiting and idle < len(self._waiting) and self._shares.free > 0 and len(taken) < most:
-            tenant = next(iter(self._waiting))
-            self._waiting.move_to_end(tenant)
-            next_lane = self._next_lane(tenant, slow, now_ms)
-            if next_lane is None:
-                if self._waiting[tenant]:
-                    idle += 1
-                else:
-                    del self._waiting[tenant]
+        while self._ready and idle < len(self._ready) and self._shares.free > 0 and len(taken) < most:
+            tenant = next(iter(self._ready))
+            self._ready.move_to_end(tenant)
+            lane = self._next_lane(tenant, now_ms)
+            if lane is None:
+                idle += tenant in self._ready
                 continue
             idle = 0
-            if next_lane.slow:
-                slow.count(1, tenant)
-            if next_lane.failing:
+            if lane.failing:
                 self._failing.count(tenant, now_ms)
             self._shares.count(1, tenant)
             self.in_flight += 1
-            self._busy[next_lane.subscription] = next_lane
-            taken.append((next_lane, next_lane.pop(now_ms)))
+            taken.append((lane, lane.pop(now_ms)))
+            self._unready(lane)  # To the end of its row.
+            self._place(lane, now_ms)
         return taken
 
-    def _next_lane(self, tenant: str, slow: DynamicShares, now_ms: int) -> SubscriptionQueue | None:
-        """Return the next lane of a tenant that something can go to; forgets those with nothing in them."""
+    def _next_lane(self, tenant: str, now_ms: int) -> SubscriptionQueue | None:
+        """Return the lane of a tenant whose turn it is, of those that something can go to."""
         if not self._shares.fits(1, tenant):
             return None
-        lanes = self._waiting[tenant]
-        may_fail = self._may_fail(tenant, now_ms)
-        for _ in range(len(lanes)):
-            subscription, lane = next(iter(lanes.items()))
-            if not lane.fresh and not lane.retries:
-                del lanes[subscription]
-                continue
-            lanes.move_to_end(subscription)
-            if (
-                (may_fail or not lane.failing)
-                and lane.has_ready(now_ms)
-                and not (lane.slow and not slow.fits(1, tenant))
-            ):
+        while (groups := self._ready.get(tenant)) is not None:
+            may_fail = not any(group.failing for group in groups) or self._may_fail(tenant, now_ms)
+            may_hang = self._slow.fits(1, tenant)
+            firsts = [
+                next(iter(lanes.values()))
+                for group, lanes in groups.items()
+                if (may_fail or not group.failing) and (may_hang or not group.slow)
+            ]
+            if not firsts:
+                return None
+            lane = min(firsts, key=_turn_of)
+            group = lane.ready_in
+            self._place(lane, now_ms)
+            if lane.ready_in == group:
                 return lane
         return None
 
@@ -221,13 +268,12 @@ class SubscriptionQueues:
         lane.done(seq)
         self._shares.give(1, lane.tenant)
         self.in_flight -= 1
-        if not lane.in_flight:
-            del self._busy[lane.subscription]
+        self._place(lane, self._seen_ms)
 
     def next_due_at_ms(self) -> int | None:
-        """Return when the next retry of any lane is due, Unix milliseconds; None when none waits."""
-        waiting = (lane for lanes in self._waiting.values() for lane in lanes.values())
-        return min((lane.retries[0][0] for lane in waiting if lane.retries), default=None)
+        """Return when the next lane that waits for a moment can go, Unix milliseconds; None without one."""
+        self._skip_stale()
+        return self._wakes[0][0] if self._wakes else None
 
     def drop(self, lane: SubscriptionQueue) -> None:
         """Forget what waits for a subscription that is gone; what is under way ends by itself."""
@@ -235,6 +281,76 @@ class SubscriptionQueues:
         lane.fresh.clear()
         lane.retries.clear()
         lane.more = False
-        self._waiting.get(lane.tenant, OrderedDict()).pop(lane.subscription, None)
+        self._place(lane, self._seen_ms)
         if not lane.in_flight:
             self._lanes.pop(lane.subscription, None)
+
+    def _wake(self, now_ms: int) -> None:
+        """Look again at the lanes whose moment has come; at all that wait, if the clock was set back."""
+        if now_ms < self._seen_ms:
+            for _, _, lane in tuple(self._wakes):
+                self._place(lane, now_ms)
+        self._seen_ms = now_ms
+        while (due_at_ms := self.next_due_at_ms()) is not None and due_at_ms <= now_ms:
+            _, _, lane = heapq.heappop(self._wakes)
+            lane.wakes_at_ms = None
+            self._waking -= 1
+            self._place(lane, now_ms)
+
+    def _place(self, lane: SubscriptionQueue, now_ms: int) -> None:
+        """Put a lane where it belongs now."""
+        self._note_hunger(lane)
+        self._slow.count((lane.in_flight if lane.slow else 0) - lane.counted_slow, lane.tenant)
+        lane.counted_slow = lane.in_flight if lane.slow else 0
+        at_ms = lane.next_at_ms(now_ms)
+        if at_ms is not None and at_ms <= now_ms:
+            self._wait_until(lane, None)
+            group = LaneGroup(lane.failing, lane.slow)
+            if lane.ready_in != group:
+                self._unready(lane)
+                lane.ready_in, lane.turn = group, next(self._turns)
+                groups = self._ready.setdefault(lane.tenant, {})
+                groups.setdefault(group, OrderedDict())[lane.subscription] = lane
+        else:
+            self._unready(lane)
+            self._wait_until(lane, at_ms)
+
+    def _unready(self, lane: SubscriptionQueue) -> None:
+        if lane.ready_in is None:
+            return
+        groups = self._ready[lane.tenant]
+        del groups[lane.ready_in][lane.subscription]
+        if not groups[lane.ready_in]:
+            del groups[lane.ready_in]
+        if not groups:
+            del self._ready[lane.tenant]
+        lane.ready_in = None
+
+    def _wait_until(self, lane: SubscriptionQueue, at_ms: int | None) -> None:
+        if lane.wakes_at_ms == at_ms:
+            return
+        self._waking += (at_ms is not None) - (lane.wakes_at_ms is not None)
+        lane.wakes_at_ms = at_ms
+        if at_ms is not None:
+            heapq.heappush(self._wakes, (at_ms, next(self._turns), lane))
+            if len(self._wakes) > 2 * self._waking + _STALE_MAX:
+                live = {id(one[2]): one for one in self._wakes if one[2].wakes_at_ms == one[0]}
+                self._wakes[:] = live.values()
+                heapq.heapify(self._wakes)
+
+    def _skip_stale(self) -> None:
+        while self._wakes and self._wakes[0][2].wakes_at_ms != self._wakes[0][0]:
+            heapq.heappop(self._wakes)
+
+    def _note_hunger(self, lane: SubscriptionQueue) -> None:
+        lanes = self._hungry.get(lane.tenant)
+        if lane.hungry:
+            if lanes is None:
+                lanes = self._hungry[lane.tenant] = OrderedDict()
+            lanes.setdefault(lane.subscription, lane)
+        elif lanes is not None and lanes.pop(lane.subscription, None) is not None and not lanes:
+            del self._hungry[lane.tenant]
+
+
+def _turn_of(lane: SubscriptionQueue) -> int:
+    return lane.turn
