@@ -327,6 +327,7 @@ def _route(
         refusals=refusals,
         product=_PRODUCT,
         idempotent=idempotent,
+        is_bounded=takes is AmlEventBody,
         knows=known_names() if takes is AmlEventBody else NO_NAMES,
     )
 

@@ -41,6 +41,7 @@ class DecisionDoors:
         api = "/api/v1"
         ingest: dict[str, Any] = {
             "takes": EventBody,
+            "is_bounded": True,
             "knows": known_names(),
             "answers": EventAnswer,
             "status": 201,
@@ -55,6 +56,7 @@ class DecisionDoors:
                 "Decide an event now",
                 _DECISIONS,
                 takes=EventBody,
+                is_bounded=True,
                 knows=known_names(),
                 answers=DecisionAnswer,
                 refusals=(422,),

@@ -67,6 +67,7 @@ class JobDoors:
                 "Accept an event, to be decided in a moment",
                 _TAG,
                 takes=EventBody,
+                is_bounded=True,
                 knows=known_names(),
                 answers=JobAccepted,
                 status=202,

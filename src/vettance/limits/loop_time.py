@@ -3,8 +3,10 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
+
+from vettance.fairness.time_slice import TimeSlice
 
 #: The part of the loop's time that large bodies may take to be read: a megabyte of brackets keeps everybody
 #: else waiting for tens of milliseconds, and must not do so often.
@@ -14,6 +16,7 @@ PART: Final = 0.05
 RECEIPT_S: Final = 4e-9
 
 Result = TypeVar("Result")
+_END: Final = object()
 
 
 class Pace:
@@ -32,6 +35,29 @@ class Pace:
     async def run(self, holder: str, work: Callable[[], Result], spent_s: float = 0.0) -> Result:
         """Do a piece of work when it is the holder's turn, and return what it returned. What it took of the
         loop's time already (`spent_s`) counts with what it takes now."""
+        loop = await self._wait_for_turn(holder, spent_s)
+        started_s = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self._leave(loop, spent_s + time.perf_counter() - started_s)
+
+    async def run_steps(self, holder: str, steps: Iterator[None], spent_s: float = 0.0) -> None:
+        """Do work as `run` does, in steps: others have the loop in between, decisions first."""
+        loop = await self._wait_for_turn(holder, spent_s)
+        took_s, turn = spent_s, TimeSlice()
+        try:
+            while True:
+                started_s = time.perf_counter()
+                is_over = next(steps, _END) is _END
+                took_s += time.perf_counter() - started_s
+                if is_over:
+                    return
+                await turn.pause_when_over()
+        finally:
+            self._leave(loop, took_s)
+
+    async def _wait_for_turn(self, holder: str, spent_s: float) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
         if self._is_taken or self._waiting or loop.time() < self._free_at_s:
             turn = loop.create_future()
@@ -44,11 +70,7 @@ class Pace:
                     self._leave(loop, spent_s)
                 raise
         self._is_taken = True
-        started_s = time.perf_counter()
-        try:
-            return work()
-        finally:
-            self._leave(loop, spent_s + time.perf_counter() - started_s)
+        return loop
 
     def _leave(self, loop: asyncio.AbstractEventLoop, took_s: float) -> None:
         self._is_taken = False

@@ -351,7 +351,8 @@ class Edge:
         if route.takes is not None:
             call.body = await body.read()
             if len(call.body) > SMALL_BYTES_MAX:
-                await self._pace.run(call.tenant.id, call.parse_ahead, len(call.body) * RECEIPT_S)
+                steps = call.parse_ahead(route.takes if route.is_bounded else None)
+                await self._pace.run_steps(call.tenant.id, steps, len(call.body) * RECEIPT_S)
                 await asyncio.sleep(0)  # Others go on between the parsing and the checking of a large body.
         if route.method != "GET":
             return _answer(call, await route.handler(call))

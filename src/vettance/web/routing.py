@@ -2,7 +2,7 @@
 
 import enum
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from typing import Any, Final, Protocol
 from urllib.parse import unquote_to_bytes
 
@@ -14,6 +14,7 @@ from vettance.tenants.browser_token import TokenClaims
 from vettance.tenants.key_scope import KeyScope
 from vettance.tenants.tenant import Key, Tenant
 from vettance.web.asgi import Header, Pieces
+from vettance.wire.large_body import parse_in_steps
 from vettance.wire.payload import JSON, parse_object
 from vettance.wire.suggestions import NO_NAMES, KnownNames
 
@@ -112,10 +113,13 @@ class Call(msgspec.Struct, gc=False):
             self.parsed = parse_object(self.body)
         return self.parsed
 
-    def parse_ahead(self) -> None:
-        """Parse the body before the handler asks for it; the handler then receives what is wrong with it."""
+    def parse_ahead(self, bounded: type | None = None) -> Iterator[None]:
+        """Parse the body in steps before the handler asks for it; what is wrong with it is kept for then.
+
+        `bounded` is what the body is declared as, where all that it may hold beyond that has bounds.
+        """
         try:
-            self.json()
+            self.parsed = yield from parse_in_steps(self.body, bounded)
         except Refusal as refusal:
             self.unreadable = refusal.with_traceback(None)
 
@@ -133,6 +137,7 @@ class Route(msgspec.Struct, frozen=True):
     tag: str
     access: Access = Access.KEY
     takes: type | None = None  # a msgspec Struct that describes the body; None: no body is read
+    is_bounded: bool = False  # the body is held to `hold_bounds`: undeclared members have bounds too
     may_lack_body: bool = False  # an absent body is read as `{}`
     query: type | None = None  # a Struct whose fields are the query parameters
     answers: type | None = None

@@ -89,7 +89,7 @@ def hold_bounds(body: JSON, shape: type, faults: Faults) -> None:
     texts = {name: encode(value) for name, value in others.items()}
     # What is large already needs not be put together to be measured.
     if sum(map(len, texts.values())) > OBJECT_BYTES_MAX or over_bounds(encode(others)) is not None:
-        faults.meaning.update(_name_heavy(texts))
+        faults.meaning.update(name_heavy(texts, {name: len(text) for name, text in texts.items()}))
 
 
 def _hold(holder: JSON, members: Mapping[str, Declared], path: str, others: JSON, faults: Faults) -> None:
@@ -110,12 +110,13 @@ _LARGE: Final = f"{_TOGETHER} be larger than {OBJECT_BYTES_MAX} bytes as JSON"
 _MANY: Final = f"{_TOGETHER} hold more than {OBJECT_KEYS_MAX} keys in all"
 
 
-def _name_heavy(texts: Mapping[str, bytes]) -> dict[str, str]:
+def name_heavy(texts: Mapping[str, bytes], weights: Mapping[str, int]) -> dict[str, str]:
     """Say what is wrong with members that are beyond the bounds together, and name those that make it so.
+    `weights` are their sizes as JSON.
 
     These are the ones nested too deeply; else the heaviest, until what is left is within the bounds.
     """
-    sizes = {name: len(name) + len(text) for name, text in texts.items()}
+    sizes = {name: len(name) + weight for name, weight in weights.items()}
     # An object or list of so many levels has a bracket that opens and one that closes for each.
     large = (name for name, text in texts.items() if len(text) >= 2 * OBJECT_DEPTH_MAX)
     deep = [name for name in large if is_deeper(texts[name], OBJECT_DEPTH_MAX - 1)]

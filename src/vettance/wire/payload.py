@@ -5,14 +5,15 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from vettance.errors import Invalid, Refusal, Unprocessable
 
 JSON = dict[str, Any]
+Result = TypeVar("Result")
 
 BODY_BYTES_MAX = 1024 * 1024
 #: How deep anything in a body may be nested. Whatever walks through a body, or reads it back from the store,
@@ -36,6 +37,7 @@ INTEGER_MIN = -(2**63)
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
+_splitter = msgspec.json.Decoder(dict[str, msgspec.Raw])
 # MessagePack takes exactly the integers that fit in 64 bits, and looks at all of a body in a microsecond.
 _pack = msgspec.msgpack.Encoder().encode
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -86,23 +88,53 @@ def parse_object(body: bytes) -> JSON:
     store can keep: NUL characters, lone surrogates, NaN, Infinity, numbers out of range, trailing data and a
     byte order mark. Of duplicate keys the last wins.
     """
-    brackets = _brackets(body)
-    if brackets > BODY_BRACKETS_MAX:
-        raise Unprocessable("The request cannot be processed; see details.", {"body": _TOO_MANY_BRACKETS})
+    brackets = count_brackets(body)
     try:
         value = _decoder.decode(body)
     except RecursionError:
-        raise _too_deep(body) from None
+        raise run_steps(too_deep(body)) from None
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise _not_json() from None
     if type(value) is not dict:
-        raise Invalid("The body must be a JSON object.", {"body": "must be an object"})
+        raise _not_an_object()
     # Counting brackets takes microseconds; hardly any body has enough of them to be looked at.
     if brackets > BODY_DEPTH_MAX and depth_of(body) > BODY_DEPTH_MAX:
-        raise _too_deep(body)
-    if (b"\\" in body and b"\\u0000" in body and _NUL.search(body)) or not _fits(value):
-        raise Invalid("The body holds values that cannot be stored.", _unstorable(value))
+        raise run_steps(too_deep(body))
+    hold_storable(body, value)
     return value
+
+
+def count_brackets(body: bytes) -> int:
+    """Count the brackets of a body that open, those in texts included. Refuses too many with 422."""
+    brackets = _brackets(body)
+    if brackets > BODY_BRACKETS_MAX:
+        raise Unprocessable("The request cannot be processed; see details.", {"body": _TOO_MANY_BRACKETS})
+    return brackets
+
+
+def hold_storable(body: bytes, value: JSON) -> None:
+    """Refuse with 400 a body with values that no store can keep, once it is parsed to `value`."""
+    if (b"\\" in body and b"\\u0000" in body and _has_nul(body)) or not _fits(value):
+        raise Invalid("The body holds values that cannot be stored.", _unstorable(value))
+
+
+def split_members(body: bytes) -> dict[str, msgspec.Raw]:
+    """Return the members of a JSON object as they were sent. Refuses as `parse_object` does, but for what is
+    too deep: raises `RecursionError`."""
+    try:
+        return _splitter.decode(body)
+    except msgspec.ValidationError:
+        raise _not_an_object() from None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise _not_json() from None
+
+
+def decode_member(raw: msgspec.Raw) -> Any:
+    """Parse one member that `split_members` returned; what is wrong inside of a text shows only here."""
+    try:
+        return _decoder.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise _not_json() from None
 
 
 def kept(sent: bytes, value: JSON) -> bytes:
@@ -122,20 +154,31 @@ def _fits(value: JSON) -> bool:
     return True
 
 
-def _too_deep(body: bytes) -> Refusal:
-    field = deep_member(body)
+def too_deep(body: bytes) -> Generator[None, None, Refusal]:
+    """Return, in steps, how a body is refused that cannot be parsed because it is too deep."""
+    field = yield from deep_member(body)
     if field is None:
         return _not_json()
     return Unprocessable("The request cannot be processed; see details.", {field: "is nested too deeply"})
+
+
+def run_steps(steps: Generator[None, None, Result]) -> Result:
+    """Do what is in steps in one go."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
 
 # How far each byte outside of texts goes down (brackets that open) or up (those that close).
 _STEPS: Final = bytes(1 if byte in b"[{" else 255 if byte in b"]}" else 0 for byte in range(256))
 #: A byte that stands less often than this in a text is looked for, not counted.
 _RARE_MAX: Final = 256
+#: So many brackets are looked at in one step: a millisecond.
+_STEP_BRACKETS: Final = 8 * 1024
 _NO_BRACKETS: Final = bytes(byte for byte in range(256) if byte not in b"[]{}")
-#: An escaped NUL: the backslash before `u0000` is not itself escaped.
-_NUL: Final = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 def _brackets(text: bytes) -> int:
@@ -183,6 +226,15 @@ def keys_in(text: bytes) -> int:
     return sum(part.count(b":") for part in _at_texts(text)[::2])
 
 
+def _has_nul(text: bytes) -> bool:
+    """Tell whether JSON has an escaped NUL: one whose backslash is not itself escaped."""
+    return b"\\u0000" in text.replace(b"\\\\", b"")
+
+
+def _not_an_object() -> Invalid:
+    return Invalid("The body must be a JSON object.", {"body": "must be an object"})
+
+
 def _not_json() -> Invalid:
     return Invalid("The body is not valid JSON.", {"body": "must be valid JSON"})
 
@@ -223,26 +275,32 @@ def shown_name(name: str) -> str:
     return name.replace("\x00", "")[:NAME_CHARS_SHOWN]
 
 
-def deep_member(body: bytes) -> str | None:
-    """Name the top-level member under which a body too deep to parse goes deepest.
+def deep_member(body: bytes) -> Generator[None, None, str | None]:
+    """Name the top-level member under which a body too deep to parse goes deepest, in steps.
 
     None when its brackets are not those of one JSON object.
     """
     parts = _at_texts(body)
     brackets = [part.translate(None, _NO_BRACKETS) for part in parts[::2]]
     whole = b"".join(brackets)
-    if len(parts) % 2 == 0 or not _is_one_object(whole):
+    yield
+    if len(parts) % 2 == 0 or not (yield from _is_one_object(whole)):
         return None
-    depths = list(itertools.accumulate(memoryview(whole.translate(_STEPS)).cast("b")))
+    depths: list[int] = []
+    passed = itertools.accumulate(memoryview(whole.translate(_STEPS)).cast("b"))
+    while some := list(itertools.islice(passed, _STEP_BRACKETS)):
+        depths += some
+        yield
     deepest = depths.index(max(depths))
+    yield
     before = deepest - depths[deepest::-1].index(1)  # The last bracket that stands outside of this member.
-    for index, passed in enumerate(itertools.accumulate(map(len, brackets))):
-        if passed > before + 1:
+    for index, ended in enumerate(itertools.accumulate(map(len, brackets))):
+        if ended > before + 1:
             return shown_name(parts[max(0, 2 * index - 1)].decode("utf-8", "replace"))
     return None
 
 
-def _is_one_object(brackets: bytes) -> bool:
+def _is_one_object(brackets: bytes) -> Generator[None, None, bool]:
     """Tell whether brackets are those of one object, and none too many."""
     still_open = bytearray()
     for place, bracket in enumerate(brackets):
@@ -252,6 +310,8 @@ def _is_one_object(brackets: bytes) -> bool:
             still_open.append(bracket)
         elif not still_open or bracket - still_open.pop() != 2:  # In ASCII two apart: [ and ], { and }.
             return False
+        if place % _STEP_BRACKETS == 0:
+            yield
     return bool(brackets) and not still_open
 
 
@@ -263,13 +323,16 @@ def check_object(value: JSON, path: str, faults: Faults) -> None:
 
 def over_bounds(text: bytes) -> str | None:
     """Return which bound of free-form objects JSON without blanks exceeds, as a message; None if none."""
-    if is_within_bounds(text):
-        return None
+    return None if is_within_bounds(text) else bound_exceeded(text, len(text))
+
+
+def bound_exceeded(text: bytes, size: int) -> str | None:
+    """Return which bound of objects JSON exceeds that takes `size` bytes without blanks; None if none."""
     if is_deeper(text, OBJECT_DEPTH_MAX):
         return f"must not be nested deeper than {OBJECT_DEPTH_MAX} levels"
     if keys_in(text) > OBJECT_KEYS_MAX:
         return f"must not hold more than {OBJECT_KEYS_MAX} keys in all"
-    if len(text) > OBJECT_BYTES_MAX:
+    if size > OBJECT_BYTES_MAX:
         return f"must not be larger than {OBJECT_BYTES_MAX} bytes as JSON"
     return None
 

@@ -1,0 +1,181 @@
+"""Large bodies are parsed in steps of bounded work, and mean what they mean when parsed at once."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vettance.aml.aml_event import AmlEventBody
+from vettance.errors import Invalid, Refusal, Unprocessable
+from vettance.events.event import EventBody
+from vettance.wire.declared import hold_bounds
+from vettance.wire.large_body import BODY_KEYS_MAX, parse_in_steps
+from vettance.wire.payload import BODY_BYTES_MAX, OBJECT_BYTES_MAX, Faults, parse_object
+
+BLANKS = b" " * 70_000
+
+
+def parsed(body: bytes, shape: type | None = EventBody) -> Any:
+    steps = parse_in_steps(body, shape)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def values() -> st.SearchStrategy[Any]:
+    leaves = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text() | st.floats(allow_nan=False)
+    return st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+names = st.sampled_from(("eventName", "metadata", "customer", "location", "ip", "note", "x")) | st.text()
+
+
+@given(st.dictionaries(names, values()), st.sampled_from((EventBody, AmlEventBody, None)))
+def test_a_body_means_what_it_means_when_it_is_parsed_at_once(body: Any, shape: type | None) -> None:
+    sent = json.dumps(body).encode()[:-1] + BLANKS + b"}"
+    assert outcome(lambda: parsed(sent, shape)) == outcome(lambda: parse_object(sent))
+
+
+def outcome(parse: Callable[[], Any]) -> Any:
+    """What was parsed, or with which status and details it was refused."""
+    try:
+        return parse()
+    except Refusal as refusal:
+        return refusal.status, refusal.details
+
+
+@settings(max_examples=30)
+@given(st.binary(max_size=200))
+def test_what_is_no_object_is_refused_as_it_is_at_once(body: bytes) -> None:
+    sent = body + BLANKS
+    at_once, in_steps = outcome(lambda: parse_object(sent)), outcome(lambda: parsed(sent))
+    # Of what is neither an object nor JSON either may be said.
+    assert in_steps == at_once or (in_steps[0] == at_once[0] == 400)
+
+
+def fill(element: bytes, total: int) -> bytes:
+    """An object with a list of one element again and again, of so many bytes as JSON without blanks."""
+    count = (total - len(b'{"a":[""]}')) // (len(element) + 1)
+    inside = b",".join([element] * count) + b","
+    rest = total - len(b'{"a":[""]}') - len(inside)
+    return b'{"a":[' + inside + b'"' + b"x" * rest + b'"]}'
+
+
+FREE = ("metadata", "custom_fields", "payload")
+
+
+@pytest.mark.parametrize("element", [b"[]", b"{}", b"0", b'""', b'",[{"', b'"\\\\\\""', b"[[[0]]]"])
+def test_all_that_is_within_the_bounds_is_taken_though_it_is_large(element: bytes) -> None:
+    value = fill(element, OBJECT_BYTES_MAX)
+    if b"\\" not in element:
+        assert len(value) == len(json.dumps(json.loads(value), separators=(",", ":")))
+    inner = b'{"metadata":' + value + b"}"
+    members = [b'"%s":%s' % (name.encode(), value) for name in FREE]
+    members += [b'"customer":' + inner, b'"device":' + inner, b'"location":' + value]
+    sent = b'{"eventName":"x",' + b",".join(members) + b',"more":' + fill(element, 32_000) + b"}"
+    body = parsed(sent)
+    assert body == json.loads(sent)
+    faults = Faults()
+    hold_bounds(body, EventBody, faults)
+    assert not faults.meaning
+    over = sent.replace(b'"metadata":' + value, b'"metadata":' + value[:-2] + b",0]}", 1)
+    hold_bounds(parse_object(over), EventBody, faults)
+    assert faults.meaning
+
+
+MEGABYTE = BODY_BYTES_MAX - 200
+#: Values of a megabyte of which each takes long to be parsed, and what is said of them.
+HEAVY = {
+    "lists": b"[" + b"[]," * 131_000 + b"0]",
+    "objects": b"[" + b"{}," * 131_000 + b"0]",
+    "numbers": b"[" + b"1," * (MEGABYTE // 2) + b"1]",
+    "texts": b"[" + b'"a",' * (MEGABYTE // 4) + b"1]",
+    "keys": b"{" + b",".join(b'"%d":1' % number for number in range(80_000)) + b"}",
+    "objects with keys": b"[" + b'{"a":1},' * 130_000 + b"0]",
+}
+
+
+def made_in_steps(steps: Iterator[None]) -> int:
+    """Return how many blocks of memory the step that made most has made."""
+    most, before = 0, sys.getallocatedblocks()
+    try:
+        while True:
+            next(steps)
+            most, before = max(most, sys.getallocatedblocks() - before), sys.getallocatedblocks()
+    except (Refusal, StopIteration):
+        return max(most, sys.getallocatedblocks() - before)
+
+
+@pytest.mark.parametrize("place", ["metadata", "customer.metadata", "note", "location", "ip", ""])
+@pytest.mark.parametrize("kind", HEAVY)
+def test_no_step_makes_more_values_than_one_member_may_hold(kind: str, place: str) -> None:
+    value = HEAVY[kind]
+    if not place:
+        if kind != "keys":
+            return
+        body = b'{"eventName":"x",' + value[1:]
+    else:
+        outer, _, inner = place.partition(".")
+        held = b'{"%s":%s}' % (inner.encode(), value) if inner else value
+        body = b'{"eventName":"x","%s":%s}' % (outer.encode(), held)
+    assert made_in_steps(parse_in_steps(body, EventBody)) < 3 * BODY_KEYS_MAX
+    with pytest.raises(Unprocessable) as refused:
+        parsed(body)
+    [(named, message)] = refused.value.details.items()
+    assert named == ("body" if kind == "keys" or (kind == "objects with keys") else place)
+    assert message
+
+
+def test_members_that_are_large_together_are_parsed_one_by_one() -> None:
+    value = fill(b"[]", OBJECT_BYTES_MAX)
+    members = b",".join(b'"%s":%s' % (name.encode(), value) for name in FREE)
+    sent = b'{"eventName":"x","location":' + value + b"," + members + b"}"
+    at_once = sys.getallocatedblocks()
+    kept = parse_object(sent)
+    at_once = sys.getallocatedblocks() - at_once
+    assert kept
+    assert made_in_steps(parse_in_steps(sent, EventBody)) < at_once / 2
+
+
+def test_undeclared_members_are_weighed_together_and_the_heaviest_are_named() -> None:
+    value = fill(b"[]", 20_000)
+    sent = b'{"eventName":"x","customer":{"more":' + value + b'},"small":1,"note":' + value + b"}" + BLANKS
+    with pytest.raises(Unprocessable) as refused:
+        parsed(sent)
+    assert "customer.more" in refused.value.details or "note" in refused.value.details
+    assert "small" not in refused.value.details
+    one = b'{"eventName":"x","customer":{"more":' + value + b'},"small":1}' + BLANKS
+    assert parsed(one) == json.loads(one)
+
+
+def test_a_member_that_is_too_deep_is_named_whether_it_can_be_parsed_or_not() -> None:
+    for levels in (250, 20_000, 60_000):
+        sent = b'{"eventName":"x","metadata":' + b"[" * levels + b"]" * levels + b"}" + BLANKS
+        with pytest.raises(Unprocessable) as refused:
+            parsed(sent)
+        assert list(refused.value.details) == ["metadata"]
+
+
+def test_escaped_quotes_and_backslashes_hide_no_structure_and_make_none() -> None:
+    text = b'"' + b'\\\\\\"[{,:' * 20_000 + b'"'
+    sent = b'{"eventName":"x","metadata":{"a":' + text + b"}}"
+    assert parsed(sent) == json.loads(sent)
+    hidden = b'{"eventName":"x","metadata":{"a":"\\\\","b":[' + b"[]," * 60_000 + b"0]}}"
+    with pytest.raises(Unprocessable):
+        parsed(hidden)
+
+
+def test_values_that_no_store_can_keep_are_refused_in_large_bodies_too() -> None:
+    for value in (b'"\\u0000"', b"99999999999999999999", b'"\\ud800"', b'"\xff"'):
+        with pytest.raises(Invalid):
+            parsed(b'{"eventName":"x","metadata":{"a":' + value + b"}}" + BLANKS)
+    run = b"\\\\" * 200_000
+    assert parsed(b'{"eventName":"x","note":"' + run + b'u0000"}')["note"].endswith("\\u0000")
+    with pytest.raises(Invalid):
+        parsed(b'{"eventName":"x","note":"' + run + b'\\u0000"}')
