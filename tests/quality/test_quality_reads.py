@@ -2,8 +2,9 @@
 
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ from vettance.quality.quality_desk import QualityDesk
 from vettance.quality.quality_parts import assemble_quality
 from vettance.quality.rule_counts import DAY_S, EVERY, HOUR_S, CountKey, Counts
 from vettance.quality.rule_quality import OVERLAPS_SHOWN, RuleQuality
-from vettance.quality.sql import DECIDED_COUNTS
+from vettance.quality.sql import DECIDED_COUNTS, RuleCountTables
 from vettance.rules.packs import load_pack_text
 from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import compile_document, read_ruleset
@@ -110,6 +111,34 @@ async def test_a_report_has_the_rules_that_each_met_most(store: Store, desk: Qua
     for rule, one in found.items():
         most = sorted(met[rule].items(), key=lambda item: (-item[1], item[0]))[:OVERLAPS_SHOWN]
         assert [(other.rule, other.hits) for other in one.overlaps] == most
+
+
+async def test_a_report_asks_for_a_few_rules_at_a_time_what_they_met(
+    store: Store, desk: QualityDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tenant, counts = f"{TENANT}_e", counts_of_a_month()
+    now_s = clock.now_ms() // 1000
+    silent = CountKey(HOUR_S, now_s - now_s % HOUR_S, RULES[1], "hits")
+    for key in [key for key in counts if key.rule == silent.rule]:
+        del counts[key]
+    await store.write(*DECIDED_COUNTS.add(tenant, counts))
+    asked: list[Sequence[str]] = []
+    select = RuleCountTables.select_overlaps
+
+    def noted(self: RuleCountTables, of: str, parts: Any, rules: Sequence[str] = (), **more: Any) -> Any:
+        asked.append(rules)
+        return select(self, of, parts, rules, **more)
+
+    monkeypatch.setattr(RuleCountTables, "select_overlaps", noted)
+    of_month = await desk.report(tenant, None, None)
+    assert sorted(rule for rules in asked for rule in rules) == sorted({*RULES} - {silent.rule})
+    assert max(map(len, asked)) <= 8
+    # Of a span with more days than are named one by one the answer has the same pairs.
+    since_long_ago = await desk.report(tenant, 0, None)
+    first = {one.rule: one for one in of_month.quality.rules}[COVERED].overlaps
+    always = {one.rule: one for one in since_long_ago.quality.rules}[COVERED].overlaps
+    assert [one.rule for one in first] == [one.rule for one in always] == [GONE]
+    assert always[0].share == 1
 
 
 async def test_one_rule_is_reported_as_among_all(store: Store, desk: QualityDesk) -> None:

@@ -1,12 +1,18 @@
 """Mirrors of configuration are kept equal to the store, each for itself."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from vettance.db.engine import StoreDown
+from vettance.db.engine import Row, Statement, StoreDown
 from vettance.db.sqlite import SqliteStore
-from vettance.server.change_feed import ChangeFeed
+from vettance.ids import IdSource
+from vettance.lists import sql as lists_sql
+from vettance.lists.api import ListDoors
+from vettance.lists.entry import EntryType, ListBook, ListEntry, ListType
+from vettance.server.change_feed import BATCH_MAX, ChangeFeed
 from vettance.tenants.sql import AREA as KEYS
 from vettance.tenants.sql import note_change
 
@@ -97,3 +103,87 @@ async def test_keys_are_read_before_everything_else(tmp_path: Path) -> None:
         await store.write(*changes, note_change(KEYS, "ten_a", "key", 1))
         await refresher.look()
         assert read == ["key", "entry 0", "entry 1", "entry 2"]
+
+
+class CountedReads:
+    """A store that counts its reads."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self.reads = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def read(self, statement: Statement) -> list[Row]:
+        self.reads += 1
+        return await self._store.read(statement)
+
+
+def entry_of(tenant: str, number: int) -> ListEntry:
+    return ListEntry(
+        id=f"lst_{tenant}{number:04}",
+        tenant=tenant,
+        type=EntryType.DEVICE,
+        value=f"device-{number}",
+        list_type=ListType.BLOCK,
+        reason=None,
+        expires_at_ms=None,
+        created_at_ms=1,
+        updated_at_ms=1,
+    )
+
+
+async def test_a_flood_of_list_entries_is_read_many_at_a_time_and_in_turns(tmp_path: Path) -> None:
+    async with await SqliteStore.open(tmp_path / "vettance.db", writer="thread") as store:
+        await store.migrate()
+        books: dict[str, ListBook] = {}
+        counted = CountedReads(store)
+        doors = ListDoors(counted, IdSource(), books)
+        order: list[tuple[str, int]] = []
+
+        async def reload(tenant: str, entry_ids: Sequence[str]) -> None:
+            order.append((tenant, len(entry_ids)))
+            await doors.reload(tenant, entry_ids)
+
+        feed = ChangeFeed(counted, {}, batches={lists_sql.AREA: reload})
+        await feed.start()
+        loud = [entry_of("ten_loud", number) for number in range(1000)]
+        quiet = entry_of("ten_quiet", 1)
+        for entry in (*loud, quiet):
+            note = note_change(lists_sql.AREA, entry.tenant, entry.id, 1)
+            await store.write(*lists_sql.insert_entry(entry), note)
+        counted.reads = 0
+        await feed.look()
+        assert counted.reads == 1 + 1000 // BATCH_MAX + 1
+        assert order.index(("ten_quiet", 1)) == 1
+        assert [len(books[tenant]) for tenant in ("ten_loud", "ten_quiet")] == [1000, 1]
+        gone = [note_change(lists_sql.AREA, one.tenant, one.id, 2) for one in (*loud[:3], quiet)]
+        await store.write(*(lists_sql.delete_entry(one.tenant, one.id) for one in (*loud[:3], quiet)), *gone)
+        await feed.look()
+        assert [len(books[tenant]) for tenant in ("ten_loud", "ten_quiet")] == [997, 0]
+        await feed.look()
+        assert len(order) == 7
+
+
+async def test_an_entry_that_cannot_be_read_keeps_no_other_of_its_batch_from_it(tmp_path: Path) -> None:
+    async with await SqliteStore.open(tmp_path / "vettance.db", writer="thread") as store:
+        await store.migrate()
+        books: dict[str, ListBook] = {}
+        doors, now_s = ListDoors(store, IdSource(), books), [0.0]
+        feed = ChangeFeed(store, {}, lambda: now_s[0], {lists_sql.AREA: doors.reload})
+        await feed.start()
+        for number in range(5):
+            entry = entry_of("ten_a", number)
+            note = note_change(lists_sql.AREA, entry.tenant, entry.id, 1)
+            await store.write(*lists_sql.insert_entry(entry), note)
+        broken = entry_of("ten_a", 2).id
+        await store.write(Statement("UPDATE list_entry SET type = 'OTHER' WHERE id = ?", (broken,)))
+        await feed.look()
+        assert len(books["ten_a"]) == 4
+        await store.write(Statement("UPDATE list_entry SET type = 'DEVICE' WHERE id = ?", (broken,)))
+        await feed.look()
+        assert len(books["ten_a"]) == 4, "it is tried again after a pause"
+        now_s[0] = 10
+        await feed.look()
+        assert len(books["ten_a"]) == 5

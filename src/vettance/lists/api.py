@@ -1,6 +1,6 @@
 """The doors of the allow and block lists."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from vettance import clock
@@ -103,13 +103,15 @@ class ListDoors:
                 except Exception as error:  # noqa: BLE001  One entry must not keep a process from its start.
                     self._skipped.note(Rows.LIST_ENTRY, row[1], row[0], error)
 
-    async def reload(self, tenant: str, entry_id: str) -> None:
-        """Bring one entry of the mirror in line with the store."""
-        rows = await self._store.read(sql.select_entry(tenant, entry_id))
-        if rows:
-            self._books.setdefault(tenant, ListBook()).put(sql.entry_of(rows[0]))
-        elif tenant in self._books:
-            self._books[tenant].drop(entry_id)
+    async def reload(self, tenant: str, entry_ids: Sequence[str]) -> None:
+        """Bring entries of the mirror in line with the store."""
+        rows = await self._store.read(sql.select_entries(tenant, entry_ids))
+        entries = {entry.id: entry for entry in map(sql.entry_of, rows)}
+        for entry_id in entry_ids:
+            if (entry := entries.get(entry_id)) is not None:
+                self._books.setdefault(tenant, ListBook()).put(entry)
+            elif tenant in self._books:
+                self._books[tenant].drop(entry_id)
 
     async def page(self, call: Call) -> RouteReply:
         """GET /lists."""

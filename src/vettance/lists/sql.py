@@ -1,8 +1,9 @@
 """What the store remembers of list entries."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
-from vettance.db.engine import Row, Statement, everyone, in_pieces, insert, scoped
+from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import CHANGE, LIST_ENTRY, Insert
 from vettance.lists.entry import EntryType, ListEntry, ListType
 
@@ -83,6 +84,13 @@ def select_entry(tenant: str, entry_id: str) -> Statement:
     return scoped(
         LIST_ENTRY, tenant, f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND id = ?", (entry_id,)
     )
+
+
+def select_entries(tenant: str, entry_ids: Sequence[str]) -> Statement:
+    """Some entries by their ids, in no order."""
+    places, args = in_list(entry_ids)
+    text = f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND id IN ({places})"
+    return scoped(LIST_ENTRY, tenant, text, args)
 
 
 def select_by_value(tenant: str, entry_type: EntryType, value: str, now_ms: int) -> Statement:

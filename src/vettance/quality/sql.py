@@ -8,6 +8,8 @@ from vettance.db.tables import DECISION, EVENT, LABEL, RULE_COUNT, RULE_COUNTED,
 from vettance.quality.rule_counts import DAY_S, HOUR_S, HOURS_KEPT_S, OVERLAP, Counts
 
 _ROWS: Final = 500  # Of one insert.
+#: So many hours or days are named one by one: 22 years of days.
+_STARTS_MAX: Final = 8_192
 _DECIDED: Final = (
     "decision.seq, decision.id, decision.occurred_at_ms, decision.record, "
     "CASE WHEN decision.decision <> 'ALLOW' THEN event.sent END "
@@ -35,10 +37,11 @@ def _started(width_s: int, first_s: int, end_s: int, rules: Sequence[str]) -> tu
     """
     if not rules:
         return "AND start_s >= ? AND start_s < ?", [first_s, end_s]
-    (starts, span), (names, wanted) = (
-        in_list(range(first_s + -first_s % width_s, end_s, width_s)),
-        in_list(rules),
-    )
+    names, wanted = in_list(rules)
+    every = range(first_s + -first_s % width_s, end_s, width_s)
+    if len(every) > _STARTS_MAX:
+        return f"AND start_s >= ? AND start_s < ? AND rule IN ({names})", [first_s, end_s, *wanted]
+    starts, span = in_list(every)
     return f"AND start_s IN ({starts}) AND rule IN ({names})", [*span, *wanted]
 
 
@@ -137,11 +140,11 @@ class RuleCountTables:
         return self._added_up(tenant, parts, rules, where, wanted)
 
     def select_overlaps(
-        self, tenant: str, parts: Sequence[CountedPart], rules: Sequence[str] = (), *, limit: int
+        self, tenant: str, parts: Sequence[CountedPart], rules: Sequence[str], *, limit: int
     ) -> Statement:
-        """(rule, measure, amount) of the rules that each one met most often, so many for each.
+        """(rule, measure, amount) of the rules that each of some met most often, so many for each.
 
-        With `rules` of those only. Most counts are of pairs of rules; those that nobody is shown stay in the
+        Most counts are of pairs of rules; those that nobody is shown stay in the
         store.
         """
         ranked = "ROW_NUMBER() OVER (PARTITION BY rule ORDER BY SUM(amount) DESC, measure)"

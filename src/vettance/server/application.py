@@ -147,7 +147,7 @@ class Service:
         )
         self.finder = DecisionFinder(self.reading)
         self.attendants = self._attendants()
-        self.refresher = ChangeFeed(store, self._reloads())
+        self.refresher = ChangeFeed(store, self._reloads(), batches={lists_sql.AREA: self.lists.reload})
         self.replays = StoredReplays(store, vault, claims=counters.claims)
         self.linker = EntityLinker(self.reading, self.finder)
         conditions = ConditionReader(schema)
@@ -227,7 +227,6 @@ class Service:
         return {
             tenants_sql.AREA: self.mirror.reload_keys,
             tenants_sql.DELETED: self._forget_tenant,
-            lists_sql.AREA: self.lists.reload,
             models_sql.AREA: lambda tenant, _subject: self.learning.mirror.reload(tenant),
             snoozes_sql.AREA: lambda tenant, _subject: self.governance.snoozes.reload(tenant),
             DECIDING.area: self.attendants[0].ask,
