@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shape.source import FILES, NAMES, PROJECT, SOURCE
+from tests.shape.source import FILES, NAMES, PROJECT, SOURCE, text_of, tree_of
 
 #: Packages that are engines or edges: what they do is wait for the outside world.
 SHELL_PACKAGES = {"web", "db", "demo", "console"}
@@ -192,7 +192,7 @@ def is_shell(name: str) -> bool:
 
 def imported_by(name: str) -> set[str]:
     """The modules of ours that a file takes something from, wherever in it."""
-    nodes = ast.walk(ast.parse((SOURCE / name).read_text("utf-8")))
+    nodes = ast.walk(tree_of(name))
     return {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module is not None}
 
 
@@ -207,22 +207,27 @@ def test_every_row_of_these_tables_is_about_a_file() -> None:
     assert {f"vettance.{name.removesuffix('.py').replace('/', '.')}" for name in NAMES} >= ENGINES
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_only_doors_and_the_wiring_import_a_door(name: str) -> None:
-    if is_wiring(name) or is_door(name):
-        return
-    doors = {found for found in imported_by(name) if is_door(f"{found.rpartition('.')[2]}.py")}
-    assert not doors, f"{name} imports {doors}: move what it needs down into a file that is no door"
+def test_only_doors_and_the_wiring_import_a_door() -> None:
+    wrong = [
+        f"{name} imports {doors}: move what it needs down into a file that is no door"
+        for name in NAMES
+        if not is_wiring(name)
+        and not is_door(name)
+        and (doors := {found for found in imported_by(name) if is_door(f"{found.rpartition('.')[2]}.py")})
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_engines_are_named_by_the_wiring_and_the_command_line_only(name: str) -> None:
-    if is_wiring(name) or name.endswith("cli.py") or Path(name).parts[0] in ("db", "velocity"):
-        return
-    engines = imported_by(name) & ENGINES
-    assert not engines, (
+def test_engines_are_named_by_the_wiring_and_the_command_line_only() -> None:
+    wrong = [
         f"{name} names {engines}: take the port as an argument; deployment/ chooses the engine"
-    )
+        for name in NAMES
+        if not is_wiring(name)
+        and not name.endswith("cli.py")
+        and Path(name).parts[0] not in ("db", "velocity")
+        and (engines := imported_by(name) & ENGINES)
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_page_of_the_architecture_shows_the_floors_as_they_are() -> None:
@@ -238,46 +243,53 @@ def test_the_page_of_the_architecture_shows_the_floors_as_they_are() -> None:
     assert floors == sorted(floors), "ARCHITECTURE.md has another order than the import contract"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_only_the_shell_awaits(name: str) -> None:
-    if is_shell(name) or name in PORTS:
-        return
-    tree = ast.parse((SOURCE / name).read_text("utf-8"))
-    waiting = [
-        node.lineno
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith | ast.AsyncFunctionDef)
+def test_only_the_shell_awaits() -> None:
+    wrong = [
+        f"{name} is core and must not wait (lines {lines}): move it into a flow, or add a verb to VERBS"
+        for name in NAMES
+        if not is_shell(name) and name not in PORTS and (lines := waiting_lines(name))
     ]
-    assert not waiting, (
-        f"{name} is core and must not wait (lines {waiting}): move it into a flow, or add a verb to VERBS"
-    )
+    assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_sql_stands_in_sql_files_only(name: str) -> None:
-    if Path(name).parts[0] == "db" or name.endswith(("sql.py", "outbox.py", "delivery_queue.py")):
-        return
-    tree = ast.parse((SOURCE / name).read_text("utf-8"))
-    texts = [
+def waiting_lines(name: str) -> list[int]:
+    waiting = ast.Await | ast.AsyncFor | ast.AsyncWith | ast.AsyncFunctionDef
+    return [node.lineno for node in ast.walk(tree_of(name)) if isinstance(node, waiting)]
+
+
+def test_sql_stands_in_sql_files_only() -> None:
+    wrong = [
+        f"{name} holds SQL (lines {lines}); it belongs in sql.py"
+        for name in NAMES
+        if Path(name).parts[0] != "db"
+        and not name.endswith(("sql.py", "outbox.py", "delivery_queue.py"))
+        and (lines := sql_lines(name))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def sql_lines(name: str) -> list[int]:
+    return [
         node.lineno
-        for node in ast.walk(tree)
+        for node in ast.walk(tree_of(name))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL.search(node.value)
     ]
-    assert not texts, f"{name} holds SQL (lines {texts}); it belongs in sql.py"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_files_and_functions_stay_small(name: str) -> None:
-    text = (SOURCE / name).read_text("utf-8")
-    count = len(text.splitlines())
-    assert count <= FILE_LINES_MAX, (
-        f"{name} has {count} lines, {FILE_LINES_MAX} are allowed: split it by what it does"
-    )
-    for function in functions(ast.parse(text)):
-        length = (function.end_lineno or function.lineno) - function.lineno + 1
-        assert length <= FUNCTION_LINES_MAX, (
-            f"{name}:{function.lineno} {function.name} has {length} lines, too many: name a part"
-        )
+def test_files_stay_small() -> None:
+    counts = {name: len(text_of(name).splitlines()) for name in NAMES}
+    long = {name: count for name, count in counts.items() if count > FILE_LINES_MAX}
+    assert not long, f"{FILE_LINES_MAX} lines are allowed, split these by what they do: {long}"
+
+
+def test_functions_stay_small() -> None:
+    wrong = [
+        f"{name}:{function.lineno} {function.name} has {length} lines, too many: name a part"
+        for name in NAMES
+        for function in functions(tree_of(name))
+        if (length := (function.end_lineno or function.lineno) - function.lineno + 1) > FUNCTION_LINES_MAX
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.lua")), ids=lambda path: path.name)
@@ -286,37 +298,41 @@ def test_scripts_of_redis_stay_small_too(path: Path) -> None:
     assert lines <= FILE_LINES_MAX, f"{path.name} has {lines} lines: split it, `LuaScript` joins the files"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_a_drawer(name: str) -> None:
-    for part in Path(name).parts:
-        assert not DRAWERS.search(part), f"{name}: say what it is for"
+def test_nothing_is_a_drawer() -> None:
+    drawers = [name for name in NAMES if any(DRAWERS.search(part) for part in Path(name).parts)]
+    assert not drawers, f"say what these are for: {drawers}"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_module_says_what_it_is_for(name: str) -> None:
-    doc = ast.get_docstring(ast.parse((SOURCE / name).read_text("utf-8")))
-    assert doc, f"{name} has no docstring"
-    assert len(doc.splitlines()[0]) <= 110
+def test_every_module_says_what_it_is_for() -> None:
+    docs = {name: ast.get_docstring(tree_of(name)) for name in NAMES}
+    silent = [name for name, doc in docs.items() if not doc]
+    assert not silent, f"these have no docstring: {silent}"
+    long = [name for name, doc in docs.items() if doc and len(doc.splitlines()[0]) > 110]
+    assert not long, f"the first lines of these docstrings are longer than 110 characters: {long}"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_broad_excepts_stand_only_where_a_loop_or_the_edge_needs_them(name: str) -> None:
-    if (
-        name in ("web/edge.py", "server/change_feed.py", "fairness/isolation.py")
-        or Path(name).parts[0] == "db"
-    ):
-        return
-    for node in ast.walk(ast.parse((SOURCE / name).read_text("utf-8"))):
-        if isinstance(node, ast.ExceptHandler):
-            caught = getattr(node.type, "id", None)
-            assert node.type is not None, f"{name}:{node.lineno} catches everything"
-            if caught in ("Exception", "BaseException"):
-                raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
-                allowed = (
-                    raises
-                    or "noqa: BLE001" in (SOURCE / name).read_text("utf-8").splitlines()[node.lineno - 1]
-                )
-                assert allowed, f"{name}:{node.lineno} swallows {caught}"
+def test_broad_excepts_stand_only_where_a_loop_or_the_edge_needs_them() -> None:
+    wrong = [
+        f"{name}:{fault}"
+        for name in NAMES
+        if name not in ("web/edge.py", "server/change_feed.py", "fairness/isolation.py")
+        and Path(name).parts[0] != "db"
+        for fault in broad_excepts(name)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def broad_excepts(name: str) -> Iterator[str]:
+    for node in ast.walk(tree_of(name)):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        if node.type is None:
+            yield f"{node.lineno} catches everything"
+        caught = getattr(node.type, "id", None)
+        raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
+        allowed = "noqa: BLE001" in text_of(name).splitlines()[node.lineno - 1]
+        if caught in ("Exception", "BaseException") and not raises and not allowed:
+            yield f"{node.lineno} swallows {caught}"
 
 
 def test_the_project_speaks_of_itself_alone() -> None:
@@ -341,7 +357,7 @@ def test_migrations_are_numbered_without_a_gap_and_each_number_is_given_once(eng
 
 def test_structlog_is_loaded_by_the_first_line_of_a_log_only() -> None:
     for name in NAMES:
-        tree = ast.parse((SOURCE / name).read_text("utf-8"))
+        tree = tree_of(name)
         found = {
             alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
         }
