@@ -377,6 +377,13 @@ def count_writes(office: Office) -> list[int]:
     return count
 
 
+async def writes_within(seconds: float, count: list[int]) -> int:
+    """Return how many writes come in a while, of those that `count_writes` counts."""
+    before = count[0]
+    await asyncio.sleep(seconds)
+    return count[0] - before
+
+
 async def test_a_queue_that_is_held_writes_nothing_until_its_moment(office: Office) -> None:
     async with receiving() as receiver:
         await office.subscribe(receiver.url)
@@ -452,10 +459,11 @@ async def test_a_damaged_row_of_one_tenant_holds_up_no_other_and_ends_no_loop(
             await office.tell(tenant="ten_" + "2" * 32)
             await office.tell()
             await office.until(*[("delivered", 1)] * 4)
-            await asyncio.sleep(0.3)
             count = count_writes(office)
-            await asyncio.sleep(0.3)
-        assert count[0] < 15, "nothing is tried again and again"
+            # A damaged row has as many attempts as any other; how long those take is up to the machine.
+            async with asyncio.timeout(20):
+                while await writes_within(0.3, count) >= 15:
+                    pass  # What is tried again and again would never come to rest.
 
 
 async def test_a_claim_that_the_store_refuses_for_one_delivery_is_made_for_the_others(
