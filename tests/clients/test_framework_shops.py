@@ -229,6 +229,22 @@ def test_a_shop_goes_on_without_the_service(framework: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_a_page_s_token_may_take_as_long_as_the_shop_gives_other_calls(
+    framework: str, tmp_path: Path
+) -> None:
+    needs(framework)
+    with StandIn() as stand_in:
+        minted = {"token": "t", "expiresAt": "2026-01-01T00:00:00.000Z", "sdkSessionId": "s"}
+        stand_in.answers("create_token", minted, delay_s=1.5)
+        shop = FrameworkShop(framework, tmp_path)
+        try:
+            shop.start(stand_in.url, "key", SHOP_DEADLINE_MS="60000")
+            assert shop.visit().token(shop.origin).status == 200
+        finally:
+            shop.stop()
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_shop_does_not_wait_for_a_service_that_hangs(framework: str, tmp_path: Path) -> None:
     needs(framework)
     with StandIn() as stand_in:

@@ -27,7 +27,7 @@ const BODY_BYTES_MAX = 1 << 20;
 const DELIVERY_ID_CHARS_MAX = 200;
 /** Deliveries carry the time of their attempt. An older one was recorded. */
 const TOLERANCE_S = 300;
-/** Every page asks for a token: while the service hangs, none waits longer than this. */
+/** Every page asks for a token: while the service hangs, none waits longer than this, or than other calls do. */
 const TOKEN_DEADLINE_MS = 1000;
 const SESSION = /^[0-9a-f]{32}$/;
 
@@ -47,7 +47,7 @@ export interface ShopSettings {
   browserUrl?: string | undefined;
   /** The `signingSecret` of your subscription, or several while it is rotated. */
   webhookSecret?: string | readonly string[] | undefined;
-  /** Of a call with all its attempts; 250 unless said. */
+  /** Of a call with all its attempts; 250 unless said. A page's token has a second, or this where it is more. */
   deadlineMs?: number | undefined;
   /** What to go on with when there is no decision within it; `review` unless said. */
   onUnavailable?: OnUnavailable | undefined;
@@ -250,7 +250,7 @@ export class Risk {
       ...(customer !== undefined && { userExternalId: String(customer) }),
     };
     try {
-      const minted = await this.client.createToken(body, { deadlineMs: TOKEN_DEADLINE_MS });
+      const minted = await this.client.createToken(body, { deadlineMs: Math.max(TOKEN_DEADLINE_MS, this.#settings.deadlineMs ?? 0) });
       const secure = this.#origin.startsWith("https://") ? "; Secure" : "";
       if (known === undefined) {
         response.appendHeader("set-cookie", `vettance_session=${session}; Path=/; HttpOnly; SameSite=Lax${secure}`);

@@ -32,7 +32,6 @@ from vettance_client.web.deliveries import (
 )
 from vettance_client.web.page_scripts import (
     SCRIPT_TYPE,
-    TOKEN_DEADLINE_S,
     is_own_page,
     script_tags,
     start_script,
@@ -247,7 +246,7 @@ class Risk:
         session_id = known or new_session_id()
         body = token_body(self.shop, session_id, await self.customer(request))
         try:
-            minted = await self.client.mint_token(body, deadline_s=TOKEN_DEADLINE_S)
+            minted = await self.client.mint_token(body, deadline_s=self.shop.token_deadline_s)
         except VettanceError as error:
             _log.warning("no token for a page: %s", error)
             raise HTTPException(503, "no token now") from error

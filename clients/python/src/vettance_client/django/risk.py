@@ -16,7 +16,7 @@ from vettance_client.client import Client, OnUnavailable
 from vettance_client.decision import Decision
 from vettance_client.models import TokenAnswer
 from vettance_client.web.client_address import client_address
-from vettance_client.web.page_scripts import TOKEN_DEADLINE_S, token_body
+from vettance_client.web.page_scripts import token_body
 from vettance_client.web.shop import Shop, WrongSetting, shop_of
 from vettance_client.web.shop_events import (
     Outcome,
@@ -182,7 +182,7 @@ class Risk:
     def token(self, request: HttpRequest, session_id: str) -> TokenAnswer:
         """Mint a token for a page."""
         body = token_body(self.shop, session_id, customer_of(request))
-        return self.client.mint_token(body, deadline_s=TOKEN_DEADLINE_S)
+        return self.client.mint_token(body, deadline_s=self.shop.token_deadline_s)
 
     def ensure_session(self, request: HttpRequest, response: HttpResponse) -> str:
         """Return the visitor's session; a new visitor's is set by a cookie that scripts cannot read."""

@@ -7,8 +7,6 @@ from vettance_client.bodies import TokenBody
 from vettance_client.web.shop import Shop
 
 SCRIPT_TYPE = "text/javascript; charset=utf-8"
-#: Every page asks for a token: while the service hangs, it holds a worker of the shop no longer than this.
-TOKEN_DEADLINE_S = 1.0
 
 
 def script_tags(shop: Shop, prefix: str, nonce: str | None = None) -> str:

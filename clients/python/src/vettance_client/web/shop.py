@@ -13,6 +13,10 @@ Consent = Literal["given", "asked"]
 Build = Literal["core", "full"]
 
 
+#: Every page asks for a token: while the service hangs, it holds a worker of the shop no longer than this.
+_TOKEN_S = 1.0
+
+
 class WrongSetting(ValueError):
     """A setting is missing or has a value that cannot work; the text names it."""
 
@@ -23,8 +27,9 @@ class Shop:
 
     `base_url` is the service's address as the shop's server reaches it, `browser_url` as browsers do (the
     same unless said). `origin` is the shop's own address. `deadline_ms` bounds a call with all its attempts;
-    `on_unavailable` says what to go on with after it. `proxies` are the addresses and networks of your own
-    proxies (`unix` for one that connects by a Unix socket): only what they say of a client's address counts.
+    `on_unavailable` says what to go on with after it. A page's token has a second, or as long as a call where
+    that is more. `proxies` are the addresses and networks of your own proxies (`unix` for one that connects
+    by a Unix socket): only what they say of a client's address counts.
     With `consent="asked"`, pages measure nothing until your banner says so (event `vettance-consent`).
     `sdk_version` and `sdk_integrity` pin the script that pages load.
 
@@ -63,6 +68,11 @@ class Shop:
         if self.sdk_integrity is not None and self.sdk_version is None:
             raise WrongSetting("sdk_integrity needs sdk_version: the newest script changes")
         object.__setattr__(self, "networks", _networks_of(self.proxies))
+
+    @property
+    def token_deadline_s(self) -> float:
+        """How long a page's token may take; a slow service is as slow for tokens as for other calls."""
+        return max(_TOKEN_S, self.deadline_ms / 1000)
 
     @property
     def is_https(self) -> bool:
