@@ -2,6 +2,7 @@
 
 import os
 import re
+import struct
 
 from vettance import clock
 
@@ -10,7 +11,7 @@ from vettance import clock
 # jumps back.
 _COUNTER_BITS = 12
 _RANDOM_BYTES = 8
-_RESERVE_BYTES = 4096  # Random bytes are fetched in bulk: a system call for each id costs more than the rest.
+_RESERVED = 512  # Random numbers are drawn in bulk: a system call for each id costs more than the rest.
 ID_DIGITS = 32
 _SHAPE = re.compile(r"[0-9a-f]{32}")
 
@@ -20,8 +21,8 @@ class IdSource:
 
     def __init__(self) -> None:
         self._last = 0
-        self._reserve = b""
-        self._taken = 0
+        self._reserve: list[str] = []
+        self._taken = _RESERVED
 
     def floor(self, last_id: str) -> None:
         """Make every later id sort after `last_id`, an id read back from the store."""
@@ -35,16 +36,19 @@ class IdSource:
         if moment <= self._last:
             moment = self._last + 1
         self._last = moment
+        place = self._taken
+        if place == _RESERVED:
+            self._reserve, place = _random_halves(), 0
+        self._taken = place + 1
         high = moment >> _COUNTER_BITS << 16 | 0x7000 | moment & 0xFFF
-        low = 0x8000000000000000 | self._random() >> 2
-        return f"{prefix}_{high:016x}{low:016x}"
+        return f"{prefix}_{high:016x}{self._reserve[place]}"
 
-    def _random(self) -> int:
-        if self._taken >= len(self._reserve):
-            self._reserve, self._taken = os.urandom(_RESERVE_BYTES), 0
-        start = self._taken
-        self._taken = start + _RANDOM_BYTES
-        return int.from_bytes(self._reserve[start : self._taken])
+
+def _random_halves() -> list[str]:
+    """Return lower halves of ids: the variant of a UUID, and 62 random bits."""
+    drawn = os.urandom(_RESERVED * _RANDOM_BYTES)
+    numbers = struct.unpack(f"{_RESERVED}Q", drawn)
+    return [f"{0x8000000000000000 | number >> 2:016x}" for number in numbers]
 
 
 def is_id(text: str, prefix: str) -> bool:

@@ -3,11 +3,13 @@
 from collections import Counter
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.decisions.decision import DecisionRecordData, Outcome
+from vettance.decisions.rule_course import rule_course_of
 from vettance.quality.count_decisions import run_of
 from vettance.quality.rule_counts import DAY_S, HOUR_S, CountKey, Counts, add_up, labelled, measures_of
 from vettance.quality.rule_quality import by_rule, quality_of
@@ -81,6 +83,45 @@ def test_counts_are_those_of_a_naive_recount(decided: list[Any]) -> None:
                 assert one.amounts.get("EUR", 0) == pytest.approx(sum(amounts), abs=0.01)
 
 
+_recorded = st.builds(
+    DecisionRecordData,
+    ruleset_version=st.integers(1, 3),
+    outcome=st.sampled_from(list(Outcome)),
+    score=st.integers(0, 100),
+    level=st.just("low"),
+    facts=st.lists(st.one_of(st.none(), st.text(max_size=3), st.floats(allow_nan=False)), max_size=3).map(
+        tuple
+    ),
+    answers=st.just((None, 1.5)),
+    inexact=st.integers(0, 2**70),
+    fired=_fired,
+    failed=st.lists(st.tuples(st.integers(0, 3), st.text(max_size=3)), max_size=2),
+    lists=st.just([("ent_1", "BLOCK", "IP")]),
+    request_id=st.text(max_size=3),
+    processing_ms=st.floats(0, 10),
+    withheld=st.lists(st.tuples(st.integers(0, 3), st.just("snoozed")), max_size=2),
+    held_out=st.booleans(),
+)
+
+
+@given(_recorded)
+def test_the_course_of_a_record_is_what_the_whole_record_says(record: DecisionRecordData) -> None:
+    assert rule_course_of(msgspec.json.encode(record)) == (
+        record.ruleset_version,
+        record.outcome,
+        tuple(record.fired),
+        tuple(place for place, _ in record.failed),
+        tuple(place for place, _ in record.withheld),
+        record.held_out,
+    )
+
+
+def test_a_record_that_ends_early_has_no_course() -> None:
+    stored = msgspec.json.encode(record([1], Outcome.ALLOW))
+    assert rule_course_of(stored) is not None
+    assert all(rule_course_of(stored[:end]) is None for end in range(len(stored)))
+
+
 def test_intervals_are_those_of_wilson() -> None:
     # Newcombe 1998, table I: 81 of 263, and 0 of 20.
     share = share_of(81, 263)
@@ -96,3 +137,12 @@ def test_keys_of_counts_name_hours_and_days() -> None:
     counts: Counts = {}
     add_up(counts, {("a", "hits"): 1}, 90_061_000)
     assert counts == {CountKey(HOUR_S, 90_000, "a", "hits"): 1, CountKey(DAY_S, 86_400, "a", "hits"): 1}
+
+
+def test_events_that_are_alike_are_added_at_once() -> None:
+    one_by_one: Counts = {}
+    for _ in range(3):
+        add_up(one_by_one, {("a", "hits"): 1, ("a", "amount:EUR"): 2.5}, 90_061_000)
+    at_once: Counts = {}
+    add_up(at_once, {("a", "hits"): 1, ("a", "amount:EUR"): 2.5}, 90_061_000, 3)
+    assert at_once == one_by_one

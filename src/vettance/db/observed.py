@@ -1,7 +1,7 @@
 """Observed store: reports the outages of a store to the log, once for all of its callers."""
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 from vettance.db.engine import Row, Statement, Store, StoreDown, Turn, Turns
@@ -25,8 +25,11 @@ class WatchedStore:
 
     async def read(self, statement: Statement) -> list[Row]:
         """Return the rows of a query."""
-        with self._noted():
+        try:
             rows = await self._store.read(statement)
+        except StoreDown as error:
+            self._down(error.full)
+            raise
         # Writes may fail while reads do not. There are always reads, but not always writes.
         if not self._store.healthy():
             self._down(getattr(self._store, "trouble", None) or "it takes no writes")
@@ -36,15 +39,21 @@ class WatchedStore:
 
     async def write(self, *statements: Statement) -> list[int]:
         """Apply the statements in one commit."""
-        with self._noted():
+        try:
             return await self._store.write(*statements)
+        except StoreDown as error:
+            self._down(error.full)
+            raise
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[Turn]:
         """Wait for a turn; only a store of several processes gives any."""
-        with self._noted():
+        try:
             async with cast(Turns, self._store).turn() as turn:
                 yield turn
+        except StoreDown as error:
+            self._down(error.full)
+            raise
 
     async def migrate(self) -> int:
         """Bring the schema to the newest version."""
@@ -54,14 +63,6 @@ class WatchedStore:
         """Close the store; its refusals after that are no outage."""
         self._is_closing = True
         await self._store.close()
-
-    @contextlib.contextmanager
-    def _noted(self) -> Iterator[None]:
-        try:
-            yield
-        except StoreDown as error:
-            self._down(error.full)
-            raise
 
     def _down(self, reason: str) -> None:
         if not self._is_closing:

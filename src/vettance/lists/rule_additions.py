@@ -55,6 +55,7 @@ class ListAdditions(NamedTuple):
 
 
 NOTHING_ADDED: Final = ListAdditions([], [], [])
+_NOTHING_UNDER_WAY: Final = contextlib.nullcontext()
 
 
 class _EffectOfEvent(NamedTuple):
@@ -108,9 +109,12 @@ class RuleAdditions:
             plan.recorded.append((place, effect.list, effect.type, became, entry_id))
         return plan
 
-    @contextlib.contextmanager
-    def under_way(self, plan: ListAdditions) -> Iterator[None]:
+    def under_way(self, plan: ListAdditions) -> contextlib.AbstractContextManager[None]:
         """Show evaluations what a commit added, when the block ends well; else forget it."""
+        return self._under_way(plan) if plan.entries else _NOTHING_UNDER_WAY
+
+    @contextlib.contextmanager
+    def _under_way(self, plan: ListAdditions) -> Iterator[None]:
         self._pending.update((_key(entry), entry) for entry in plan.entries)
         try:
             yield

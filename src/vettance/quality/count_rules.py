@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from vettance import clock
+from vettance.clock import HOUR_MS
 from vettance.db.engine import Lost, Statement, Store, StoreDown
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.load_ruleset import find_version
@@ -32,6 +33,14 @@ class MeasuredRow(NamedTuple):
     seq: int
     at_ms: int
     measures: Measures
+
+
+class _AlikeRows(NamedTuple):
+    """Rows of one hour that measure the same, which hardly any do not: most events fire no rule."""
+
+    measures: Measures
+    times: int
+    newest_ms: int
 
 
 class LabelCounts(NamedTuple):
@@ -179,12 +188,13 @@ class RuleCounter:
 
     async def _count(self, tenant: str, before: int, rows: list[MeasuredRow]) -> None:
         counts: Counts = {}
-        for row in rows:
-            add_up(counts, row.measures, row.at_ms)
+        alike = _alike(rows)
+        for measures, times, newest_ms in alike:
+            add_up(counts, measures, newest_ms, times)
         await self._store.write(
             self._tables.move_decisions(tenant, before, rows[-1].seq),
             *self._tables.add(tenant, counts),
-            *self._tables.note_last_hits(tenant, last_hits((row.at_ms, row.measures) for row in rows)),
+            *self._tables.note_last_hits(tenant, last_hits((one.newest_ms, one.measures) for one in alike)),
         )
 
     async def _count_labels(self, tenant: str, decided: int, before: int) -> bool:
@@ -195,3 +205,17 @@ class RuleCounter:
             self._tables.move_labels(tenant, before, through), *self._tables.add(tenant, counts)
         )
         return True
+
+
+def _alike(rows: Iterable[MeasuredRow]) -> list[_AlikeRows]:
+    """Put rows of one hour together that have the very same measures."""
+    found: dict[tuple[int, int], _AlikeRows] = {}
+    for _, at_ms, measures in rows:
+        key = (at_ms // HOUR_MS, id(measures))
+        known = found.get(key)
+        found[key] = (
+            _AlikeRows(measures, 1, at_ms)
+            if known is None
+            else _AlikeRows(measures, known.times + 1, max(known.newest_ms, at_ms))
+        )
+    return list(found.values())

@@ -108,14 +108,14 @@ def labelled(measures: Measures, weight: int, *, fraud: bool) -> Measures:
     return {(rule, f"{word}:{measure}"): weight for (rule, measure) in measures if measure in _LABELLED}
 
 
-def add_up(counts: Counts, measures: Measures, at_ms: int) -> None:
-    """Add what one decision measures to the hour and the day of its event."""
+def add_up(counts: Counts, measures: Measures, at_ms: int, times: int = 1) -> None:
+    """Add what a decision measures to the hour and the day of its event, as often as there were such ones."""
     at_s = at_ms // 1000
     for width_s in (HOUR_S, DAY_S):
         start_s = at_s - at_s % width_s
         for (rule, measure), amount in measures.items():
             key = CountKey(width_s, start_s, rule, measure)
-            counts[key] = counts.get(key, 0) + amount
+            counts[key] = counts.get(key, 0) + amount * times
 
 
 def last_hits(decided: Iterable[tuple[int, Measures]]) -> dict[str, int]:

@@ -51,6 +51,8 @@ def unknown_members(body: JSON, shape: type, known: KnownNames = NO_NAMES) -> li
     one that `known` names for it. A `tenantId` is ignored everywhere, and so here.
     """
     found: list[UnknownName] = []
+    if _is_known(body, shape, known):
+        return found
     compared = 0
     for path, is_free in _undeclared(body, declared(shape), "", known.by_path):
         compared += is_free
@@ -82,6 +84,43 @@ def header_text(found: Iterable[UnknownName]) -> str:
             break
         text += f", {each}" if text else each
     return text
+
+
+class _KnownPlace(NamedTuple):
+    """The names that are known in one object, and the objects within it that have names of their own."""
+
+    names: frozenset[str]
+    within: "tuple[tuple[str, _KnownPlace], ...]"
+
+
+@functools.lru_cache(maxsize=64)
+def _known_place(shape: type, known: KnownNames) -> _KnownPlace:
+    return _place(declared(shape), "", known.by_path)
+
+
+def _place(members: Mapping[str, Declared], path: str, known: Mapping[str, frozenset[str]]) -> _KnownPlace:
+    within = []
+    for name, one in members.items():
+        if one.members is not None:
+            within.append((name, _place(one.members, f"{path}{name}.", known)))
+        elif (names := known.get(f"{path}{name}")) is not None:
+            within.append((name, _KnownPlace(names, ())))
+    here = known.get(path[:-1], frozenset())
+    return _KnownPlace(frozenset((*members, *here, _IGNORED)), tuple(within))
+
+
+def _is_known(body: JSON, shape: type, known: KnownNames) -> bool:
+    """Tell at a glance whether all names of a body are known, which they nearly always are."""
+    waiting = [(body, _known_place(shape, known))]
+    while waiting:
+        holder, place = waiting.pop()
+        if not holder.keys() <= place.names:
+            return False
+        for name, inner in place.within:
+            value = holder.get(name)
+            if type(value) is dict:
+                waiting.append((value, inner))
+    return True
 
 
 def _undeclared(
