@@ -1,7 +1,7 @@
 """The console as an ASGI application: it answers under /console and hands everything else on."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -75,14 +75,13 @@ class Console:
         self._log_error = log_error
         self._turns = asyncio.Semaphore(_AT_WORK_MAX)
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Message, receive: Receive, send: Send) -> Awaitable[None]:
         """Serve one ASGI scope."""
         if scope["type"] == "http":
             path: bytes = scope["raw_path"]
             if path == _ROOT or path.startswith(b"/console/"):
-                await self._serve(scope, receive, send)
-                return
-        await self._behind(scope, receive, send)
+                return self._serve(scope, receive, send)
+        return self._behind(scope, receive, send)
 
     async def _serve(self, scope: Message, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])

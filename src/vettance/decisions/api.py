@@ -1,7 +1,7 @@
 """The doors of decisions and events: evaluate and ingest."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from vettance import clock
@@ -74,23 +74,21 @@ class DecisionDoors:
             ),
         )
 
-    async def evaluate(self, call: Call) -> RouteReply:
+    def evaluate(self, call: Call) -> Awaitable[RouteReply]:
         """POST /decisions/evaluate."""
-        return await self._run(
+        return self._run(
             call,
             EventSource.EVALUATE,
             lambda evaluated: RouteReply(decision_answer(evaluated, call.request_id)),
         )
 
-    async def ingest(self, call: Call) -> RouteReply:
+    def ingest(self, call: Call) -> Awaitable[RouteReply]:
         """POST /events."""
-        return await self._run(
-            call, EventSource.EVENTS, lambda evaluated: RouteReply(event_answer(evaluated), 201)
-        )
+        return self._run(call, EventSource.EVENTS, lambda evaluated: RouteReply(event_answer(evaluated), 201))
 
-    async def ingest_superseded(self, call: Call) -> RouteReply:
+    def ingest_superseded(self, call: Call) -> Awaitable[RouteReply]:
         """POST /events/ingest."""
-        return await self._run(
+        return self._run(
             call, EventSource.EVENTS, lambda evaluated: RouteReply(event_answer(evaluated), 201, _SUPERSEDED)
         )
 

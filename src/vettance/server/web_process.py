@@ -153,6 +153,7 @@ def server_config(app: Asgi) -> uvicorn.Config:
     """Return how the edge is served; benchmarks serve their bare handler the same way."""
     return uvicorn.Config(
         app,
+        interface="asgi3",
         loop="none",
         http=EdgeProtocol,
         ws="none",

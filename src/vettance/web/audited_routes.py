@@ -1,6 +1,6 @@
 """Routes whose changes are in the audit log: every one that changes something but the traffic of events."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -45,9 +45,7 @@ def audited(routes: Iterable[Route], store: AuditedStore) -> tuple[Route, ...]:
 def _recorded(route: Route, store: AuditedStore) -> Route:
     handler, is_traffic = route.handler, route.path in TRAFFIC
 
-    async def handle(call: Call) -> RouteReply | Page:
-        if is_traffic and call.actor is None and current_act() is None:
-            return await handler(call)
+    async def record(call: Call) -> RouteReply | Page:
         outer, act = current_act(), act_of(route, call)
         with acting(act):
             reply = await handler(call)
@@ -55,6 +53,11 @@ def _recorded(route: Route, store: AuditedStore) -> Route:
         if outer is not None:
             outer.is_recorded = True
         return reply
+
+    def handle(call: Call) -> Awaitable[RouteReply | Page]:
+        if is_traffic and call.actor is None and current_act() is None:
+            return handler(call)
+        return record(call)
 
     return msgspec.structs.replace(route, handler=handle)
 

@@ -276,9 +276,16 @@ class Edge:
             if claims is not None:
                 # What one session's retry is answered must never reach another session of the same tenant.
                 raw_path += b"#" + claims.sdk_session.encode()
-        if route.idempotent and b"idempotency-key" in headers:
-            return await self._replay(route, call, raw_path, body, answering)
-        return await self._work(route, call, body, answering)
+        try:
+            return await self._work(route, call, raw_path, body)
+        except Exception:
+            answering += hints_of(call)
+            raise
+
+    def _work(self, route: Route, call: Call, raw_path: bytes, body: Body) -> Awaitable[Response]:
+        if route.idempotent and b"idempotency-key" in call.headers:
+            return self._replay(route, call, raw_path, body)
+        return self._handle(route, call, body)
 
     def _share(self, scope: Message, body: Body, tenant: str, caller: str, at_work: int) -> None:
         """Have a request count for its tenant; raises `ShareUsedUp` where that has more."""
@@ -314,9 +321,7 @@ class Edge:
                 raise
             return await self._admit(route, headers, sent)
 
-    async def _replay(
-        self, route: Route, call: Call, raw_path: bytes, body: Body, answering: list[Header]
-    ) -> Response:
+    async def _replay(self, route: Route, call: Call, raw_path: bytes, body: Body) -> Response:
         """Answer a request that carries an `Idempotency-Key`: from memory, or by working once."""
         sent = call.headers[b"idempotency-key"]
         if not _IDEMPOTENCY_KEY.fullmatch(sent):
@@ -326,7 +331,7 @@ class Edge:
             )
         call.idempotency_key = sent.decode()
         if self._replays is None:
-            return await self._work(route, call, body, answering)
+            return await self._handle(route, call, body)
 
         async def work() -> Response:
             try:
@@ -338,13 +343,6 @@ class Edge:
                 return Response(refused.status, refused.content, refused.headers + hints_of(call))
 
         return await self._replays.answer(call, raw_path, work)
-
-    async def _work(self, route: Route, call: Call, body: Body, answering: list[Header]) -> Response:
-        try:
-            return await self._handle(route, call, body)
-        except Exception:
-            answering += hints_of(call)
-            raise
 
     async def _handle(self, route: Route, call: Call, body: Body) -> Response:
         """Read the body if the route takes one, run the handler, and put its reply into bytes."""
