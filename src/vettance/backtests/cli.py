@@ -25,9 +25,16 @@ from vettance.commands import (
     to_option,
     whole_file,
 )
-from vettance.history.remote_backtest_cli import met_line, met_out, remote_backtest
-from vettance.rules.remote_rules import RemoteRules, local_only, tenant_or_server
-from vettance.rules.rule_file import file_argument, read_rules
+from vettance.history.remote_backtest_cli import (
+    expect_option,
+    met_line,
+    met_out,
+    read_expectations,
+    remote_backtest,
+    wait_option,
+)
+from vettance.rules.remote_rules import RemoteRules, tenant_or_server
+from vettance.rules.rule_file import file_argument
 from vettance.wire.payload import JSON, encode
 
 if TYPE_CHECKING:
@@ -43,19 +50,8 @@ __all__ = ["aml"]
 @tenant_or_server
 @from_option
 @to_option
-@click.option(
-    "--expect",
-    "expected",
-    multiple=True,
-    metavar="TEXT",
-    help="What must be so, such as 'true.alerted >= 0.95'; may be repeated. Exit code 1 where it is not.",
-)
-@click.option(
-    "--wait/--no-wait",
-    "waits",
-    default=True,
-    help="With --server: show progress until the end (the default), or answer at once with the id.",
-)
+@expect_option("true.alerted >= 0.95")
+@wait_option
 @output_option("A file for the events that would alert, or not any more, as JSON lines.")
 @force_option
 @json_option
@@ -80,16 +76,13 @@ def backtest_aml(
 
     Example: vettance aml backtest aml-rules.yaml --tenant ten_0190… --expect 'true.alerted >= 0.95'
     """
+    from vettance.backtests.aml_backtest_result import AML_WORDS
+
     keep_existing(out, force=force)
-    expectations = [_expectation(text) for text in expected]
+    expectations = read_expectations(expected, AML_WORDS)
     if server is not None:
-        local_only("out")
-        if expectations and not waits:
-            raise click.UsageError("--expect needs the end of the backtest; leave out --no-wait")
-        span = {"from": from_ms and from_ms / 1000, "to": to_ms and to_ms / 1000}
-        document = read_rules(file)
         remote_backtest(
-            *(server, document, span, expectations),
+            *(server, file, (from_ms, to_ms), expectations),
             waits=waits,
             as_json=as_json,
             path="/aml/backtests",
@@ -191,13 +184,3 @@ def _line_of(tried: TriedEvent) -> bytes:
     from vettance.backtests.aml_backtest_result import aml_flip_out
 
     return encode(aml_flip_out(tried)) + b"\n"
-
-
-def _expectation(text: str) -> Expectation:
-    from vettance.backtests.aml_backtest_result import AML_WORDS
-    from vettance.history.backtest_result import read_expectation
-
-    try:
-        return read_expectation(text, AML_WORDS)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="'--expect'") from None

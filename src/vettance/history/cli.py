@@ -25,10 +25,17 @@ from vettance.commands import (
     whole_file,
 )
 from vettance.db.engine import Store
-from vettance.history.remote_backtest_cli import met_line, met_out, remote_backtest
+from vettance.history.remote_backtest_cli import (
+    expect_option,
+    met_line,
+    met_out,
+    read_expectations,
+    remote_backtest,
+    wait_option,
+)
 from vettance.quality.cli import add_quality_command
-from vettance.rules.remote_rules import RemoteRules, local_only, tenant_or_server
-from vettance.rules.rule_file import file_argument, read_rules
+from vettance.rules.remote_rules import RemoteRules, tenant_or_server
+from vettance.rules.rule_file import file_argument
 from vettance.rules.ruleset_cli import Versions
 from vettance.rules.sql import DECIDING
 from vettance.snoozes.cli import add_snooze_commands
@@ -39,7 +46,7 @@ if TYPE_CHECKING:
 
 if TYPE_CHECKING:
     from vettance.history.backtest import Backtest, ChangedDecision
-    from vettance.history.backtest_result import Expectation, MetExpectation
+    from vettance.history.backtest_result import MetExpectation
     from vettance.rules.rule import Rule
 
 PACK = "fraud"
@@ -66,19 +73,8 @@ def _context(_data: str | None = None) -> Context:
 @tenant_or_server
 @from_option
 @to_option
-@click.option(
-    "--expect",
-    "expected",
-    multiple=True,
-    metavar="TEXT",
-    help="What must be so, such as 'fraud.caught >= 0.8'; may be repeated. Exit code 1 where it is not.",
-)
-@click.option(
-    "--wait/--no-wait",
-    "waits",
-    default=True,
-    help="With --server: show progress until the end (the default), or answer at once with the id.",
-)
+@expect_option("fraud.caught >= 0.8")
+@wait_option
 @output_option("A file for the events that would be decided otherwise, as JSON lines.")
 @force_option
 @json_option
@@ -105,19 +101,15 @@ def backtest_file(
     """
     from vettance.decisions.active_rulesets import active_rules
     from vettance.history.backtest import Backtest
-    from vettance.history.backtest_result import decisions_out, meet
+    from vettance.history.backtest_result import FRAUD_WORDS, decisions_out, meet
     from vettance.history.sql import count_after
     from vettance.rules.rule_file import admit_file
     from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
     keep_existing(out, force=force)
-    expectations = [_expectation(text) for text in expected]
+    expectations = read_expectations(expected, FRAUD_WORDS)
     if server is not None:
-        local_only("out")
-        if expectations and not waits:
-            raise click.UsageError("--expect needs the end of the backtest; leave out --no-wait")
-        span = {"from": from_ms and from_ms / 1000, "to": to_ms and to_ms / 1000}
-        remote_backtest(server, read_rules(file), span, expectations, waits=waits, as_json=as_json)
+        remote_backtest(server, file, (from_ms, to_ms), expectations, waits=waits, as_json=as_json)
         return
     admitted = admit_file(file, _context())
     ruleset, compiled = admitted.ruleset, admitted.compiled
@@ -186,15 +178,6 @@ def _line_of(change: ChangedDecision) -> bytes:
     from vettance.history.backtest_result import flip_out
 
     return encode(flip_out(change)) + b"\n"
-
-
-def _expectation(text: str) -> Expectation:
-    from vettance.history.backtest_result import read_expectation
-
-    try:
-        return read_expectation(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="'--expect'") from None
 
 
 add_quality_command(rules)

@@ -1,17 +1,20 @@
-"""A backtest that a running service makes: ordered, watched to its end, and held to expectations."""
+"""What backtests take on the command line, and one that a running service makes, watched to its end."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from vettance.commands import counted, fail, progress, show, show_table
+from vettance.rules.remote_rules import local_only
+from vettance.rules.rule_file import read_rules
 
 if TYPE_CHECKING:
-    from vettance.history.backtest_result import Expectation, MetExpectation
+    from vettance.history.backtest_result import Expectation, ExpectationWords, MetExpectation
     from vettance.rules.remote_rules import RemoteRules
     from vettance.wire.payload import JSON
 
@@ -20,10 +23,39 @@ _PAUSE_S_MAX: Final = 5.0
 _UNDER_WAY: Final = ("queued", "running")
 
 
+wait_option = click.option(
+    "--wait/--no-wait",
+    "waits",
+    default=True,
+    help="With --server: show progress until the end (the default), or answer at once with the id.",
+)
+
+
+def expect_option(example: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option of what a backtest must find; `read_expectations` reads it."""
+    return click.option(
+        "--expect",
+        "expected",
+        multiple=True,
+        metavar="TEXT",
+        help=f"What must be so, such as '{example}'; may be repeated. Exit code 1 where it is not.",
+    )
+
+
+def read_expectations(texts: Sequence[str], words: ExpectationWords) -> list[Expectation]:
+    """Read what was given as `--expect`; what does not read so ends the command."""
+    from vettance.history.backtest_result import read_expectation
+
+    try:
+        return [read_expectation(text, words) for text in texts]
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--expect'") from None
+
+
 def remote_backtest(
     server: RemoteRules,
-    document: str,
-    span: Mapping[str, float | None],
+    file: Path,
+    span_ms: tuple[int | None, int | None],
     expectations: Sequence[Expectation],
     *,
     waits: bool,
@@ -31,13 +63,17 @@ def remote_backtest(
     path: str = "/backtests",
     show_result: Callable[[JSON], None] | None = None,
 ) -> None:
-    """Have a service decide past events by a document, and show what it found; `path` says of which kind.
+    """Have a service decide past events by a file, and show what it found; `path` says of which kind.
 
     Ends with exit code 1 where an expectation is not met. An interrupt cancels the job.
     """
     from vettance.history.backtest_result import meet
 
-    body = {"document": document, **{name: at for name, at in span.items() if at is not None}}
+    local_only("out")
+    if expectations and not waits:
+        raise click.UsageError("--expect needs the end of the backtest; leave out --no-wait")
+    span = {name: at / 1000 for name, at in zip(("from", "to"), span_ms, strict=True) if at is not None}
+    body = {"document": read_rules(file), **span}
     backtest_id = server.post(path, body)["backtestId"]
     if not waits:
         show({"backtestId": backtest_id}, f"{backtest_id} is under way.", as_json=as_json)
