@@ -14,12 +14,15 @@ from tests.webhooks.receivers import receiving
 from vettance.db.engine import Misuse, Statement, StoreDown
 from vettance.db.tables import CHANGE, DELIVERY, SUBSCRIPTION
 from vettance.outbox import MessageType
+from vettance.telemetry.meters import Meters
 from vettance.tenants.sql import note_change
 from vettance.tenants.vault import Vault
 from vettance.webhooks import deliver, delivery_queue, resolve, sql
+from vettance.webhooks.attempt_results import AttemptRecorder, AttemptResult
 from vettance.webhooks.retry_policy import RetryPolicy
-from vettance.webhooks.subscription_queue import LIMIT_START
-from vettance.webhooks.webhook import verify
+from vettance.webhooks.sql import Secrets
+from vettance.webhooks.subscription_queue import LIMIT_START, SubscriptionQueue
+from vettance.webhooks.webhook import AttemptFailure, AttemptOutcome, verify
 
 
 async def test_a_message_reaches_every_subscription_that_wants_its_type_and_no_other(office: Office) -> None:
@@ -65,6 +68,55 @@ async def test_a_failed_delivery_is_claimed_once_for_each_attempt_and_never_aske
         await office.until(("exhausted", 6))
     assert claimed == [1] * 6
     assert len(asked) <= 1  # By the start, if it came after the message.
+
+
+async def test_attempts_that_failed_are_recorded_together_and_one_that_arrived_at_once(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches: list[int] = []
+    settle = AttemptRecorder._settle
+
+    async def counted(self: AttemptRecorder, batch: list[AttemptResult]) -> list[AttemptResult]:
+        batches.append(len(batch))
+        return await settle(self, batch)
+
+    monkeypatch.setattr(AttemptRecorder, "_settle", counted)
+    over: list[AttemptResult] = []
+    recorder = AttemptRecorder(office.store, RetryPolicy(), Meters(), lambda one, _due: over.append(one))
+    recording = asyncio.create_task(recorder.run())
+
+    async def note(*failures: AttemptFailure | None) -> None:
+        for failure in failures:
+            one = delivery_queue.ClaimedDelivery(
+                1,
+                "dlv_1",
+                TENANT,
+                "whs_1",
+                "type",
+                0,
+                0,
+                b"{}",
+                "http://127.0.0.1/",
+                Secrets(b"", None, None, None),
+            )
+            outcome = AttemptOutcome(0 if failure else 200, failure, b"", 1, 2, 1)
+            recorder.note(AttemptResult(SubscriptionQueue(TENANT, "whs_1"), one, "w0", outcome))
+            await asyncio.sleep(0)
+
+    await note(*[AttemptFailure.REFUSED] * 50)
+    async with asyncio.timeout(10):
+        while len(over) < 50:  # noqa: ASYNC110 - short and bounded
+            await asyncio.sleep(0.01)
+    assert len(batches) <= 2
+    await note(AttemptFailure.REFUSED, None)
+    async with asyncio.timeout(10):
+        while len(over) < 52:  # noqa: ASYNC110 - short and bounded
+            await asyncio.sleep(0.001)
+    assert batches[-1] == 2
+    await note(*[AttemptFailure.REFUSED] * 3)
+    recorder.end()
+    await asyncio.wait_for(recording, 10)
+    assert len(over) == 55
 
 
 async def test_nothing_is_stored_where_nobody_listens(office: Office) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from vettance.webhooks.subscription_queue import (
     FAILING_BURST,
+    FAILING_PAUSE_MS,
     FAILING_PER_S,
     LIMIT_MAX,
     LIMIT_START,
@@ -353,3 +354,23 @@ def test_a_hold_that_ends_early_lets_its_lane_go_at_once() -> None:
     assert lanes.next_due_at_ms() == NOW + 60_000
     lanes.hold(lane, None)
     assert seqs(lanes.take(NOW)) == [1]
+
+
+def test_attempts_at_receivers_that_fail_are_made_together_and_keep_no_other_waiting() -> None:
+    lanes = SubscriptionQueues()
+    for number in range(100):
+        lane = lanes.lane(f"ten_{number % 3}", f"failing-{number}")
+        lane.learn(1, failed=True, unreached=False)
+        lanes.add(lane, number, NOW + 10 * number, NOW)
+    rounds, went = 0, set[int]()
+    for now_ms in range(NOW, NOW + 1_100):
+        lanes.add(lanes.lane("quiet", "sound"), now_ms, now_ms, now_ms)
+        taken = lanes.take(now_ms)
+        [(sound, seq)] = [one for one in taken if one[0].tenant == "quiet"]
+        lanes.done(sound, seq)
+        failing = set(seqs(taken)) - {seq}
+        rounds += bool(failing)
+        went |= failing
+        assert all(NOW + 10 * one <= now_ms < NOW + 10 * one + FAILING_PAUSE_MS for one in failing)
+    assert went == set(range(100))
+    assert rounds <= 1_100 // FAILING_PAUSE_MS

@@ -1,6 +1,7 @@
 """Settle: records how attempts went, many in one commit, and tells when each delivery is due again."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
@@ -55,6 +56,8 @@ class AttemptRecorder:
         self._on_settled = on_settled
         self._sent: list[AttemptResult] = []
         self._wake = asyncio.Event()
+        #: Gathering ends: something has arrived, or there is as much as one commit may have.
+        self._hurry = asyncio.Event()
         self._is_ending = False
         self._isolation = Isolation("webhook_settlement", lambda: asyncio.get_running_loop().time())
 
@@ -62,17 +65,24 @@ class AttemptRecorder:
         """Take in an attempt that has ended."""
         self._sent.append(sent)
         self._wake.set()
+        if sent.outcome.failure is None or len(self._sent) >= delivery_queue.COMMIT_MAX:
+            self._hurry.set()
 
     def end(self) -> None:
         """Let `run` return once everything taken in is recorded."""
         self._is_ending = True
         self._wake.set()
+        self._hurry.set()
 
     async def run(self) -> None:
         """Record whatever is taken in, for ever, or until `end`."""
         while True:
             await self._wake.wait()
+            if not self._is_ending:
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._hurry.wait(), self._policy.gather_s)
             self._wake.clear()
+            self._hurry.clear()
             most = delivery_queue.COMMIT_MAX
             batch, self._sent = self._sent[:most], self._sent[most:]
             try:
@@ -90,6 +100,8 @@ class AttemptRecorder:
                 return
             if self._sent:
                 self._wake.set()
+                if len(self._sent) >= most or any(sent.outcome.failure is None for sent in self._sent):
+                    self._hurry.set()
             await asyncio.sleep(ROUND_S)
 
     async def _settle(self, batch: list[AttemptResult]) -> list[AttemptResult]:

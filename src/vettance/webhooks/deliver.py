@@ -75,7 +75,9 @@ class Deliverer:
         self._succession = None if members is None else DelivererTakeover(store, members)
         self._keep_ms = keep_ms
         self._now_ms = now_ms
-        self._lanes = SubscriptionQueues(ahead_ms_max=self._policy.ahead_ms_max)
+        self._lanes = SubscriptionQueues(
+            ahead_ms_max=self._policy.ahead_ms_max, failing_pause_ms=int(self._policy.gather_s * 500)
+        )
         self._settler = AttemptRecorder(store, self._policy, self._meters, self._settled)
         self._fan_out = FanOut(store, self._succession)
         self._fed_through = 0

@@ -10,6 +10,8 @@ from vettance.clock import CLOCKS_APART_MS
 ATTEMPT_S_MAX: Final = 10.0
 #: How long its name is looked up before that. Resolvers that ask others give up after five seconds as a rule.
 RESOLVE_S_MAX: Final = 5.0
+#: How long attempts that failed are gathered at most: ten commits a second.
+GATHER_S_MAX: Final = 0.1
 #: How long recording the results of attempts may take when the process stops.
 SETTLE_S_MAX: Final = 1.5
 
@@ -42,6 +44,12 @@ class RetryPolicy(msgspec.Struct, frozen=True):
         One that lies further ahead was noted while a clock was wrong, and nothing waits for it.
         """
         return max(*self.delays_ms, self.fault_pause_ms) + CLOCKS_APART_MS
+
+    @property
+    def gather_s(self) -> float:
+        """How long attempts that failed are gathered to be recorded in one commit; what they wait for after
+        that is ten times as long. Each commit keeps the decisions of everybody waiting for its while."""
+        return min(GATHER_S_MAX, min(self.delays_ms) / 10_000)
 
     @property
     def attempts_max(self) -> int:

@@ -24,6 +24,9 @@ FAILING_BURST: Final = 1000.0
 #: A tenant that has used these up waits until it may make so many again, and makes them together: one at a
 #: time they are claimed in a hundred commits a second, each with a wait for the disk that everybody shares.
 FAILING_ROUND: Final = 50
+#: Attempts at failing receivers, of all tenants, are this far apart, and those due meanwhile go together: a
+#: round is claimed in a commit, for which the decisions of everybody wait.
+FAILING_PAUSE_MS: Final = 50
 #: What a lane keeps in memory. Beyond this the store remembers, and the lane is filled again from there.
 READY_MAX: Final = 1000
 READY_LOW: Final = 250
@@ -154,14 +157,20 @@ class SubscriptionQueues:
     """
 
     def __init__(
-        self, in_flight_max: int = IN_FLIGHT_MAX, ahead_ms_max: int = RetryPolicy().ahead_ms_max
+        self,
+        in_flight_max: int = IN_FLIGHT_MAX,
+        ahead_ms_max: int = RetryPolicy().ahead_ms_max,
+        failing_pause_ms: int = FAILING_PAUSE_MS,
     ) -> None:
         self._ahead_ms_max = ahead_ms_max
+        self._failing_pause_ms = failing_pause_ms
         self._shares = DynamicShares(in_flight_max)
         self._slow = DynamicShares(max(1, int(in_flight_max * _SLOW_SHARE)))
         self._failing = RateShares(FAILING_PER_S, FAILING_BURST)
         #: Tenants that wait until they may make a round of attempts at failing receivers.
         self._resting: set[str] = set()
+        #: When attempts at failing receivers were taken last, of all tenants.
+        self._failed_at_ms = 0
         self._lanes: dict[str, SubscriptionQueue] = {}
         # Lanes that can go, by tenant and group, those that came first in front; and tenants in their turns.
         self._ready: OrderedDict[str, dict[LaneGroup, OrderedDict[str, SubscriptionQueue]]] = OrderedDict()
@@ -216,7 +225,7 @@ class SubscriptionQueues:
         there are as many as may be."""
         self._wake(now_ms)
         taken: list[tuple[SubscriptionQueue, int]] = []
-        idle = 0
+        idle, has_failing = 0, False
         while self._ready and idle < len(self._ready) and self._shares.free > 0 and len(taken) < most:
             tenant = next(iter(self._ready))
             self._ready.move_to_end(tenant)
@@ -227,11 +236,14 @@ class SubscriptionQueues:
             idle = 0
             if lane.failing:
                 self._failing.count(tenant, now_ms)
+                has_failing = True
             self._shares.count(1, tenant)
             self.in_flight += 1
             taken.append((lane, lane.pop(now_ms)))
             self._unready(lane)  # To the end of its row.
             self._place(lane, now_ms)
+        if has_failing and len(taken) < most:  # Else there may be more of this round.
+            self._failed_at_ms = now_ms
         return taken
 
     def _next_lane(self, tenant: str, now_ms: int) -> SubscriptionQueue | None:
@@ -257,6 +269,8 @@ class SubscriptionQueues:
 
     def _may_fail(self, tenant: str, now_ms: int) -> bool:
         """Tell whether a tenant may have an attempt at a receiver whose last one failed."""
+        if self._failed_at_ms < now_ms < self._failed_at_ms + self._failing_pause_ms:
+            return False
         fits = self._failing.fits(tenant, now_ms, FAILING_ROUND if tenant in self._resting else 1)
         (self._resting.discard if fits else self._resting.add)(tenant)
         return fits
