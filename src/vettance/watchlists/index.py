@@ -39,15 +39,16 @@ from vettance.watchlists.match import (
     likeliest_first,
     match_names,
 )
-from vettance.watchlists.name_alignment import SIMILARITY_MIN, WEIGHTS, align
+from vettance.watchlists.name_alignment import SIMILARITY_MIN, align
 from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, otherwise, parse_name
+from vettance.watchlists.name_readings import name_readings, towards
 from vettance.watchlists.name_token import NameToken, TokenKind, compare_words, make_word
-from vettance.watchlists.script_readings import script_readings
+from vettance.watchlists.word_weights import WEIGHTS
 
 _Array = Any
 
-#: How many names are aligned for one query, and how many entities are compared in full.
-ALIGNED_MAX, COMPARED_MAX = 56, 24
+#: How many names are aligned for a query, for a reading with other meanings; how many entities are compared.
+ALIGNED_MAX, _READING_ALIGNED_MAX, COMPARED_MAX = 56, 40, 24
 #: Names that share nearly everything are all aligned, up to this many: common names have many namesakes.
 LIKELY_MAX, _LIKELY_SHARE = 160, 0.85
 #: Names that share less than this part of the lighter side's weight are not looked at.
@@ -167,13 +168,10 @@ class Index:
         known = None if joined else self._similar_cache.get(word)
         if known is not None:
             return known
-        # Words run together are looked up by letters and sound only: their consonants are in too many others.
+        # Words run together are looked up by letters and sound: their consonants are in too many others.
         keys = np.array(word_keys(word, listed=False, bones_too=not joined), np.uint32)
-        starts = np.searchsorted(self._key_hash, keys, "left")
-        stops = np.searchsorted(self._key_hash, keys, "right")
-        runs_of = [
-            self._key_word[start:stop] for start, stop in zip(starts, stops, strict=True) if stop > start
-        ]
+        sides = (np.searchsorted(self._key_hash, keys, side) for side in ("left", "right"))
+        runs_of = [self._key_word[start:stop] for start, stop in zip(*sides, strict=True) if stop > start]
         found: list[tuple[float, int]] = []
         if runs_of:
             for identity in np.unique(np.concatenate(runs_of)).tolist():
@@ -216,8 +214,7 @@ class Index:
             found_match = match_names(subject, entity, name, aliased.get(number, ()))
             if found_match is not None:
                 matches.append(found_match)
-        matches.sort(key=likeliest_first)
-        return matches
+        return sorted(matches, key=likeliest_first)
 
     def _identified(self, subject: Subject) -> list[int]:
         """Return the entities that have one of the subject's identifiers; an aircraft's name is one."""
@@ -236,8 +233,7 @@ class Index:
     def _search_text(self, text: str, entity_type: EntityType | None, best: dict[int, NameMatch]) -> None:
         grammar = GRAMMARS.get(entity_type) if entity_type is not None else None
         for one in (Grammar.PERSON, Grammar.ORGANIZATION, Grammar.CRAFT) if grammar is None else (grammar,):
-            for name in (*otherwise(text), *script_readings(text, one)):
-                asked = parse_name(name, one)
+            for asked in (*(parse_name(name, one) for name in otherwise(text)), *name_readings(text, one)):
                 for number in self._candidates(asked):
                     self._align(asked, int(number), best)
                 if (apart := self._parted(asked)) is not None:
@@ -259,15 +255,14 @@ class Index:
     def _listed_keys(self, keys: Sequence[int]) -> set[int]:
         wanted = np.array(keys, np.uint32)
         places = np.minimum(np.searchsorted(self._key_hash, wanted), max(len(self._key_hash) - 1, 0))
-        found: list[int] = wanted[self._key_hash[places] == wanted].tolist() if len(self._key_hash) else []
-        return set(found)
+        return set(wanted[self._key_hash[places] == wanted].tolist() if len(self._key_hash) else ())
 
     def _align(self, asked: Name, number: int, best: dict[int, NameMatch]) -> None:
         entity = int(self._name_entity[number])
         start, stop = int(self._name_ends[number]), int(self._name_ends[number + 1])
         words = tuple(self._word(int(identity)) for identity in self._name_words[start:stop])
-        listed = Name("", asked.grammar, words)
-        known = best.get(entity)
+        listed, known = Name("", asked.grammar, words), best.get(entity)
+        asked = towards(asked, listed)
         if asked.grammar is Grammar.CRAFT:
             # Registration marks are compared whole; which craft are aircraft, the entity says.
             craft = self.entity(entity)
@@ -320,7 +315,9 @@ class Index:
         if len(names) > ALIGNED_MAX:
             shared = np.minimum(shared + self._initials_shared(asked, names), np.minimum(mass, own))
             share = shared / np.minimum(mass, own)
-        likely = min(LIKELY_MAX, max(ALIGNED_MAX, int(np.count_nonzero(share >= _LIKELY_SHARE))))
+        # What words sound like was counted in addition, so more names seem to share everything.
+        most = _READING_ALIGNED_MAX if asked.others else LIKELY_MAX
+        likely = min(most, max(ALIGNED_MAX, int(np.count_nonzero(share >= _LIKELY_SHARE))))
         if len(names) > likely:
             rank = share + shared / (mass + own - shared)
             names = names[np.argpartition(-rank, likely)[:likely]]
@@ -348,6 +345,10 @@ class Index:
         for word, weight, searched in zip(asked.words, weights, only, strict=True):
             if searched or not any(only):
                 sought.append(_QueryWord(weight, *self._similar(word)))
+        for others, weight in zip(asked.others, weights, strict=False):
+            # By its sound: meanings but the first are in too many names.
+            said = (_QueryWord(weight, *self._similar(one)) for one, text, _ in others if not text.isascii())
+            sought.extend(itertools.islice(said, 1))
         if len(asked.words) > 1:
             for places, joined in runs(asked):
                 if len(places) <= 3 and len(joined) <= 24:
@@ -394,7 +395,6 @@ class Index:
 
 
 def _remember(cache: dict[Any, Any], key: Any, value: Any) -> None:
-    # Dropping everything now and then is cheaper than keeping an order, and safe between threads.
-    if len(cache) >= _CACHE_WORDS:
+    if len(cache) >= _CACHE_WORDS:  # Dropping everything is cheaper than keeping an order, and thread-safe.
         cache.clear()
     cache[key] = value

@@ -20,13 +20,13 @@ from vettance.watchlists.entity import Entity
 from vettance.watchlists.glued_names import plain_words
 from vettance.watchlists.mandarin import Syllables, joined
 from vettance.watchlists.match import ALGORITHM, grammars_of
-from vettance.watchlists.name_alignment import WEIGHTS
-from vettance.watchlists.name_analysis import parse_name
+from vettance.watchlists.name_analysis import Name, parse_name
+from vettance.watchlists.name_readings import name_readings
 from vettance.watchlists.name_token import NameToken, TokenKind
-from vettance.watchlists.script_readings import script_readings
+from vettance.watchlists.word_weights import WEIGHTS
 
 #: Changes whenever the files change their meaning; an index of another format is built again.
-FORMAT = 8
+FORMAT = 9
 META_FILE = "index.json"
 ENTITIES_FILE = "entities.msgpack"
 WORDS_FILE = "words.msgpack"
@@ -76,15 +76,15 @@ class IndexBuilder:
         self._ends.append(len(self._blob))
         for place, listed in enumerate(entity.names[:65535]):
             for grammar in grammars_of(entity.type):
-                for text in (listed.text, *script_readings(listed.text, grammar)):
-                    self._add_name(number, place, text, grammar)
+                for name in (parse_name(listed.text, grammar), *name_readings(listed.text, grammar)):
+                    self._add_name(number, place, name)
         for key in dict.fromkeys(identifier_key(document) for document in entity.documents):
             if len(key) >= 3:
                 self._document_hash.append(zlib.crc32(key.encode()))
                 self._document_entity.append(number)
 
-    def _add_name(self, entity: int, place: int, text: str, grammar: Any) -> None:
-        name = parse_name(text, grammar)
+    def _add_name(self, entity: int, place: int, name: Name) -> None:
+        text = name.text
         number = len(self._name_entity)
         for word in name.words:
             identified = (word.text, int(word.kind), word.consonantal, word.syllables)
@@ -101,7 +101,7 @@ class IndexBuilder:
                     self._spellings.setdefault(identity, set()).add(spelling)
         self._name_entity.append(entity)
         self._name_place.append(place)
-        self._name_grammar.append(int(grammar))
+        self._name_grammar.append(int(name.grammar))
         if len(name.words) > 1:
             keys: set[int] = {whole_key(name)}
             for places, run in runs(name):

@@ -20,10 +20,10 @@ from vettance.watchlists.entity import BirthDate, Document, Entity, EntityType, 
 from vettance.watchlists.match_explanation import describe_names
 from vettance.watchlists.name_alignment import Alignment, Rarity, align, no_rarity
 from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, compact, otherwise, parse_name
-from vettance.watchlists.script_readings import script_readings
+from vettance.watchlists.name_readings import name_readings, towards
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-9"
+ALGORITHM = "vettance-match-10"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,13 +143,12 @@ def best_name(asked: str, entity: Entity, rarity: Rarity = no_rarity) -> NameMat
     """Return the listed name that fits best; of equal ones, the one that the publisher vouches for most."""
     best: NameMatch | None = None
     for grammar in grammars_of(entity.type):
-        queries = [
-            parse_name(text, grammar) for text in (*otherwise(asked), *script_readings(asked, grammar))
-        ]
+        queries = [parse_name(text, grammar) for text in otherwise(asked)]
+        queries += name_readings(asked, grammar)
         for listed in entity.names:
-            for text in (listed.text, *script_readings(listed.text, grammar)):
-                other = parse_name(text, grammar)
-                for one in queries:
+            for name in (parse_name(listed.text, grammar), *name_readings(listed.text, grammar)):
+                for query in queries:
+                    one, other = towards(query, name), towards(name, query)
                     alignment = align_names(one, other, entity.type, rarity)
                     found = NameMatch(alignment.score, one, other, listed, alignment)
                     if best is None or found.standing > best.standing:

@@ -11,47 +11,7 @@ from vettance.watchlists.mandarin import Syllables, are_one, are_two
 from vettance.watchlists.mandarin import joined as joined_syllables
 from vettance.watchlists.name_analysis import Grammar, Name
 from vettance.watchlists.name_token import EQUAL_SYLLABLES, NameToken, TokenKind, make_word, word_similarity
-
-#: How much a word counts by what it does in a name, before its rarity.
-_PERSON_WEIGHTS = {
-    TokenKind.NAME: 1.0,
-    TokenKind.PATRONYMIC: 0.6,
-    TokenKind.GENERIC: 1.0,
-    TokenKind.PLACE: 1.0,
-    TokenKind.NUMBER: 0.3,
-    TokenKind.INITIAL: 0.35,
-    TokenKind.KIN: 0.45,
-    TokenKind.PARTICLE: 0.08,
-    TokenKind.FORM: 0.05,
-    TokenKind.TITLE: 0.04,
-}
-_ORGANIZATION_WEIGHTS = {
-    TokenKind.NAME: 1.0,
-    TokenKind.PATRONYMIC: 1.0,
-    TokenKind.GENERIC: 0.45,
-    TokenKind.PLACE: 0.7,
-    TokenKind.NUMBER: 0.9,
-    TokenKind.INITIAL: 0.6,
-    TokenKind.KIN: 0.6,
-    TokenKind.PARTICLE: 0.04,
-    TokenKind.FORM: 0.04,
-    TokenKind.TITLE: 0.3,
-}
-_CRAFT_WEIGHTS = _ORGANIZATION_WEIGHTS | {
-    TokenKind.NUMBER: 1.6,
-    TokenKind.TITLE: 0.02,
-    TokenKind.GENERIC: 1.0,
-    TokenKind.PLACE: 1.0,
-}
-WEIGHTS = {
-    Grammar.PERSON: _PERSON_WEIGHTS,
-    Grammar.ORGANIZATION: _ORGANIZATION_WEIGHTS,
-    Grammar.CRAFT: _CRAFT_WEIGHTS,
-}
-#: Kinds that carry a name by themselves.
-_CARRYING = frozenset(
-    {TokenKind.NAME, TokenKind.PATRONYMIC, TokenKind.GENERIC, TokenKind.PLACE, TokenKind.NUMBER}
-)
+from vettance.watchlists.word_weights import CARRYING, WEIGHTS
 
 #: Found in a module at once, in an enumeration by a call.
 _FORM, _PARTICLE = TokenKind.FORM, TokenKind.PARTICLE
@@ -67,10 +27,12 @@ SIMILARITY_MIN, _SURE, _SURE_SYLLABLE = 0.6, 0.75, 0.91
 #: Words run together are those of the other side from here on.
 _JOINT_MIN = 0.8
 _EQUAL_LETTERS = 0.98
+#: A word that is related to what another may be translated as is that word no more than this.
+_LIKENED = 0.9
 #: Words left over on both sides contradict each other, left over on one side they are merely missing.
 #: Calibrated.
-_CONFLICT = 2.2
-_EXTRA = {Grammar.PERSON: 0.16, Grammar.ORGANIZATION: 0.62, Grammar.CRAFT: 0.7}
+_CONFLICT, _CONFLICT_TRANSLATED = 2.2, 1.0
+_EXTRA = {Grammar.PERSON: 0.16, Grammar.ORGANIZATION: 0.42, Grammar.CRAFT: 0.7}
 _EXTRA_DOUBT = 1.5
 #: From how much weight in common a name tells who is meant, and how much may then be held against it as
 #: extra.
@@ -138,10 +100,24 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
         _mend_joints(left, right, pairs, free_left, free_right)
     if free_left and free_right and not (_is_syllabic(left) and _is_syllabic(right)):
         _pair(scored, SIMILARITY_MIN, pairs, free_left, free_right)
+    if likened := query.likened:
+        pairs = [
+            pair
+            if likened.isdisjoint(pair.query)
+            else pair._replace(similarity=min(pair.similarity, _LIKENED))
+            for pair in pairs
+        ]
     weights = WEIGHTS[query.grammar]
     left_weights = [weights[word.kind] * rare for word, rare in zip(left, left_rarity, strict=True)]
     right_weights = [weights[word.kind] * rare for word, rare in zip(right, right_rarity, strict=True)]
-    score = _score(query.grammar, left, right, left_weights, right_weights, pairs, free_left, free_right)
+    soft = 0.0
+    if query.others:
+        soft += sum(left_weights[place] for place in free_left if query.others[place])
+    elif listed.others:
+        soft += sum(right_weights[place] for place in free_right if listed.others[place])
+    score = _score(
+        query.grammar, left, right, left_weights, right_weights, pairs, free_left, free_right, soft
+    )
     return Alignment(score, tuple(pairs), tuple(sorted(free_left)), tuple(sorted(free_right)))
 
 
@@ -320,6 +296,7 @@ def _score(
     pairs: Sequence[Pair],
     free_left: set[int],
     free_right: set[int],
+    translated: float,
 ) -> float:
     gained = total = 0.0
     carrying = 0
@@ -328,8 +305,8 @@ def _score(
         gained += weight * _worth(pair.similarity)
         total += weight
         carrying += min(
-            sum(left[i].kind in _CARRYING for i in pair.query) or 0,
-            sum(right[j].kind in _CARRYING for j in pair.listed) or 0,
+            sum(left[i].kind in CARRYING for i in pair.query) or 0,
+            sum(right[j].kind in CARRYING for j in pair.listed) or 0,
         ) or (1 if len(pair.query) + len(pair.listed) > 2 else 0)
     if not total or not carrying:
         return 0.0
@@ -350,7 +327,9 @@ def _score(
         extra = min(extra, _EXTRA_MAX)
     # What is missing weighs more where what was found is not quite the same.
     share += _EXTRA_DOUBT * (1 - gained / total)
-    score = gained / (total + _CONFLICT * conflict + share * extra)
+    # Languages name one thing differently: a word left over that was translated contradicts less.
+    contradiction = _CONFLICT * conflict - (_CONFLICT - _CONFLICT_TRANSLATED) * min(conflict, translated)
+    score = gained / (total + contradiction + share * extra)
     if _by_one_word(left, right, pairs):
         score = min(score, _ONE_SHORT_WORD)
     if grammar is not Grammar.PERSON and _numbered(left, free_left) and _numbered(right, free_right):
@@ -367,7 +346,7 @@ def _by_one_word(left: Sequence[NameToken], right: Sequence[NameToken], pairs: S
 
     One letter of five, or two of seven, make another name as often as a misspelt one: Tesla and Tesa.
     """
-    telling = [pair for pair in pairs if left[pair.query[0]].kind in _CARRYING]
+    telling = [pair for pair in pairs if left[pair.query[0]].kind in CARRYING]
     naming = [
         pair
         for pair in telling

@@ -44,11 +44,17 @@ GRAMMARS = {
 
 
 class Name(NamedTuple):
-    """A name as words. `grammar` says how it was read; `folded` is all its words run together."""
+    """A name as words, read by `grammar`.
+
+    `others`: what else each word may stand for (word, its spelling, that of the word as it is), if any may.
+    `likened`: places of words read as one of the other name that is only related to what they mean.
+    """
 
     text: str
     grammar: Grammar
     words: tuple[NameToken, ...]
+    others: tuple[tuple[tuple[NameToken, str, str], ...], ...] = ()
+    likened: frozenset[int] = frozenset()
 
 
 #: More words than this say nothing more about who is meant; a bound on the work that one name can cause.
@@ -78,10 +84,8 @@ def _parse(text: str, grammar: Grammar) -> Name:
     raw = _split(text, dotted=grammar is not Grammar.PERSON)
     if grammar is Grammar.PERSON:
         words = _person(raw)
-    elif grammar is Grammar.ORGANIZATION:
-        words = _organization(raw)
     else:
-        words = _craft(raw)
+        words = _organization(raw) if grammar is Grammar.ORGANIZATION else _craft(raw)
     return Name(text, grammar, tuple(words[:WORDS_MAX]))
 
 
