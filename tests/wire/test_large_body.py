@@ -162,6 +162,14 @@ def test_a_member_that_is_too_deep_is_named_whether_it_can_be_parsed_or_not() ->
         assert list(refused.value.details) == ["metadata"]
 
 
+def test_a_member_that_is_too_deep_by_its_keys_is_named() -> None:
+    for levels in (20_000, 50_000):
+        sent = b'{"eventName":"x","payload":' + b'{"a":' * levels + b"1" + b"}" * levels + b"}" + BLANKS
+        with pytest.raises(Unprocessable) as refused:
+            parsed(sent)
+        assert refused.value.details == {"payload": "is nested too deeply"}
+
+
 def test_escaped_quotes_and_backslashes_hide_no_structure_and_make_none() -> None:
     text = b'"' + b'\\\\\\"[{,:' * 20_000 + b'"'
     sent = b'{"eventName":"x","metadata":{"a":' + text + b"}}"

@@ -57,7 +57,9 @@ def parse_in_steps(body: bytes, shape: type | None) -> Generator[None, None, JSO
 
 def _parse_bounded(body: bytes, shape: Mapping[str, Declared]) -> Generator[None, None, JSON]:
     brackets = count_brackets(body)
-    if body.count(b":") > BODY_KEYS_MAX and _keys_beyond(body, BODY_KEYS_MAX):
+    if body.count(b":") > BODY_KEYS_MAX and (begun := _begun_beyond(body, BODY_KEYS_MAX)):
+        if is_deeper(begun, BODY_DEPTH_MAX):
+            raise (yield from too_deep(body))
         raise Unprocessable("The request cannot be processed; see details.", {"body": _TOO_MANY_KEYS})
     yield
     members = split_members(body)
@@ -123,13 +125,15 @@ def _outline(text: bytes, weight_max: int) -> _Outline:
     return _Outline(weight, b"".join(found))
 
 
-def _keys_beyond(text: bytes, most: int) -> bool:
-    keys = 0
+def _begun_beyond(text: bytes, most: int) -> bytes:
+    """Return what is outside of texts until there are more keys than so many; nothing if there are not."""
+    keys, found = 0, []
     for outside, _ in _outside(text):
+        found.append(outside)
         keys += keys_in(outside)
         if keys > most:
-            return True
-    return False
+            return b"".join(found)
+    return b""
 
 
 def _outside(text: bytes) -> Iterator[tuple[bytes, int]]:
