@@ -11,7 +11,7 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +125,8 @@ async def round_us(app: Any, requests: Sequence[bytes], first: int) -> float:
     return took / REQUESTS * 1e6
 
 
-async def measure(service: Service, key: str, seconds: float) -> dict[str, float]:
-    """Go round all parts again and again, and return the least of each."""
+async def parts_of(service: Service, key: str) -> dict[str, tuple[Any, list[bytes]]]:
+    """Return the application and the requests of each part."""
     await service.jobs.stop()  # Deciding what is accepted would take its part of every round.
     for handler in (keyed, parsed, checked):
         service.routes._add(Route("POST", f"/{handler.__name__}", handler, "", "", takes=EventBody))
@@ -139,19 +139,29 @@ async def measure(service: Service, key: str, seconds: float) -> dict[str, float
         "decided and stored: POST /events": (service.app, "/api/v1/events"),
     }
     bodies = payment_bodies(4_000)
-    sent = {name: [request("POST", path, key, body) for body in bodies] for name, (_, path) in parts.items()}
+    return {
+        name: (app, [request("POST", path, key, body) for body in bodies])
+        for name, (app, path) in parts.items()
+    }
+
+
+async def measure(service: Service, key: str, seconds: float) -> dict[str, float]:
+    """Go round all parts again and again, and return the least of each."""
+    parts = await parts_of(service, key)
     least: dict[str, float] = {}
     first, until = 0, time.monotonic() + seconds
     while time.monotonic() < until:
-        for name, (app, _) in parts.items():
-            took = await round_us(app, sent[name], first)
+        for name, (app, sent) in parts.items():
+            took = await round_us(app, sent, first)
             least[name] = min(took, least.get(name, took))
         first += REQUESTS
     return least
 
 
-async def run(folder: Path, seconds: float) -> dict[str, float]:
-    """Set up a service with fifty rules in this process, and measure."""
+async def run(
+    folder: Path, measured: Callable[[Service, str], Coroutine[Any, Any, dict[str, float]]]
+) -> dict[str, float]:
+    """Set up a service with fifty rules in this process, and measure; what measures gets it and a key."""
     make_fresh(folder)
     tenant = command(folder, "tenant", "create", "Parts")["tenantId"]
     command(folder, "tenant", "set", tenant, "--throttle", str(THROTTLE), "--quota", str(QUOTA))
@@ -160,7 +170,7 @@ async def run(folder: Path, seconds: float) -> dict[str, float]:
     rules.write_text(fifty_rules())
     command(folder, "rules", "push", str(rules), "--yes", "--tenant", tenant)
     async with running(read_settings(data=str(folder))) as service:
-        return await measure(service, key, seconds)
+        return await measured(service, key)
 
 
 def main() -> None:
@@ -170,7 +180,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="vettance-parts-") as folder:
-        least = uvloop.run(run(Path(folder) / "data", asked.seconds))
+        least = uvloop.run(
+            run(Path(folder) / "data", lambda service, key: measure(service, key, asked.seconds))
+        )
     if asked.json:
         print(json.dumps({"machine": machine(), "us": {name: round(us, 1) for name, us in least.items()}}))
         return

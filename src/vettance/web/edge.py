@@ -6,14 +6,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final, Protocol
 
 from vettance import clock
-from vettance.db.engine import StoreDown
 from vettance.errors import (
-    InternalError,
     Invalid,
     LimitReached,
     MethodNotAllowed,
     NotFound,
-    Refusal,
     ShareUsedUp,
     Unauthorized,
     Unavailable,
@@ -38,7 +35,14 @@ from vettance.web.request_body import (
     Disconnected,
     Receive,
 )
-from vettance.web.response import JSON_TYPE, Response, answer_of, answer_of_page, encoded
+from vettance.web.response import (
+    Response,
+    answer_of,
+    answer_of_error,
+    answer_of_page,
+    complete_headers,
+    content_of,
+)
 from vettance.web.routing import (
     NO_KEY,
     NOBODY,
@@ -52,7 +56,6 @@ from vettance.web.routing import (
 )
 from vettance.web.server import ARRIVED_BODY, CONNECTION_OWNER, WHOLE_ANSWER
 from vettance.web.streaming import STREAM_BYTES, send_stream
-from vettance.wire.payload import encode, error_body
 
 Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
@@ -174,52 +177,62 @@ class Edge:
             return
         except ShareUsedUp as refusal:
             await self._refund(body, answering)
-            answer = self._refuse(request_id, refusal)
+            answer = answer_of_error(request_id, refusal, self._log_error)
         except Exception as error:  # noqa: BLE001  Whatever goes wrong, the caller gets an answer.
-            answer = self._refuse(request_id, error)
+            answer = answer_of_error(request_id, error, self._log_error)
         finally:
             body.release()
             if body.holders:
                 self._admitted.give(body.holders[0])
-                self._unread.give(body.answer_bytes, body.holders)
+                if body.answer_bytes:
+                    self._unread.give(body.answer_bytes, body.holders)
         if answer.status in _HELD_BACK and self.held < self._held_max:
             await self._hold()
+        if self._give_at_once(scope, answer, answering, body, extensions):
+            return
         size = _size_of(answer)
         # Callers without a key share by address: pages such as the documentation are large too.
         holders = body.holders or (f"address {(scope.get('client') or ('unknown',))[0]}",)
         try:
             size = self._unread.take(size, holders)
         except Unavailable as refusal:
-            size, answer = 0, self._refuse(request_id, refusal)
+            size, answer = 0, answer_of_error(request_id, refusal, self._log_error)
         try:
-            await self._give(scope, answer, answering, body, send, extensions)
+            await self._give(scope, answer, answering, body, send)
         finally:
             self._unread.give(size, holders)
 
-    async def _give(
+    def _give_at_once(
         self,
         scope: Message,
         answer: Response,
         answering: list[Header],
         body: Body,
-        send: Send,
         extensions: dict[str, Any],
-    ) -> None:
-        """Complete the headers of an answer and send it: at once where the server can take it whole."""
+    ) -> bool:
+        """Send an answer where the server can take it whole; it takes no room, for nobody waits for it."""
+        whole = extensions.get(WHOLE_ANSWER)
+        if whole is None or answer.pieces is not None or body.is_left_over:
+            return False
+        content = content_of(scope, answer)
+        headers = answering + complete_headers(answer)
+        if len(content) > SMALL_ANSWER_BYTES_MAX or _CLOSE in headers:
+            return False
+        if not whole(answer.status, headers, content):
+            return False
         self._answered(answer.status)
-        answering += answer.headers
+        return True
+
+    async def _give(
+        self, scope: Message, answer: Response, answering: list[Header], body: Body, send: Send
+    ) -> None:
+        """Send an answer as fast as it is read."""
+        self._answered(answer.status)
+        answering += complete_headers(answer)
         if answer.pieces is not None:
             await send_stream(scope, answer.status, answering, answer.pieces, body, send, self._log_error)
             return
-        # RFC 9110, section 8.6: none with 204; with 304 it would have to be the length of what is not sent.
-        if answer.status not in (204, 304):
-            answering.append((b"content-length", b"%d" % len(answer.content)))
-        content = answer.content if scope["method"] != "HEAD" else b""
-        if len(content) <= SMALL_ANSWER_BYTES_MAX and not body.is_left_over and _CLOSE not in answering:
-            whole = extensions.get(WHOLE_ANSWER)
-            if whole is not None and whole(answer.status, answering, content):
-                return
-        await self._send(answer.status, content, answering, body, send)
+        await self._send(answer.status, content_of(scope, answer), answering, body, send)
 
     async def _check(
         self,
@@ -339,7 +352,7 @@ class Edge:
             except (Disconnected, ShareUsedUp):
                 raise
             except Exception as error:  # noqa: BLE001  A refusal is an answer too, and is replayed.
-                refused = self._refuse(call.request_id, error)
+                refused = answer_of_error(call.request_id, error, self._log_error)
                 return Response(refused.status, refused.content, refused.headers + hints_of(call))
 
         return await self._replays.answer(call, raw_path, work)
@@ -358,17 +371,6 @@ class Edge:
         answer = _answer(call, await route.handler(call))
         self._unread.note(route.path, call.query_string, body.holders, _size_of(answer))
         return answer
-
-    def _refuse(self, request_id: str, error: Exception) -> Response:
-        """Turn any exception into the answer that tells of it."""
-        if isinstance(error, Refusal):
-            refusal = error
-        elif isinstance(error, StoreDown):
-            refusal = Unavailable("The store cannot be reached at the moment. Try again.")
-        else:
-            self._log_error(request_id, error)
-            refusal = InternalError(request_id)
-        return Response(refusal.status, encode(error_body(refusal)), (JSON_TYPE, *encoded(refusal.headers)))
 
     async def _send(self, status: int, content: bytes, headers: list[Header], body: Body, send: Send) -> None:
         """Send an answer in pieces, each when the client has read enough of those before it."""

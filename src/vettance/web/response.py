@@ -1,12 +1,15 @@
 """The answer to a request as it is sent: status, bytes and headers."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
-from vettance.web.asgi import Header, Pieces
+from vettance.db.engine import StoreDown
+from vettance.errors import InternalError, Refusal, Unavailable
+from vettance.web.asgi import Header, Message, Pieces
 from vettance.web.routing import Page, RouteReply
-from vettance.wire.payload import encode
+from vettance.wire.payload import encode, error_body
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
 
@@ -32,6 +35,33 @@ def answer_of_page(page: Page, hints: tuple[Header, ...] = ()) -> Response:
     return Response(page.status, page.content, (*kind, *encoded(page.headers), *hints), page.pieces)
 
 
+def answer_of_error(
+    request_id: str, error: Exception, log_error: Callable[[str, BaseException], None]
+) -> Response:
+    """Turn any exception into the answer that tells of it; what nobody foresaw is logged."""
+    if isinstance(error, Refusal):
+        refusal = error
+    elif isinstance(error, StoreDown):
+        refusal = Unavailable("The store cannot be reached at the moment. Try again.")
+    else:
+        log_error(request_id, error)
+        refusal = InternalError(request_id)
+    return Response(refusal.status, encode(error_body(refusal)), (JSON_TYPE, *encoded(refusal.headers)))
+
+
 def encoded(headers: tuple[tuple[str, str], ...]) -> tuple[Header, ...]:
     """Put headers into the form in which they are sent."""
     return tuple((name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers)
+
+
+def content_of(scope: Message, answer: Response) -> bytes:
+    """Return what is sent of an answer: nothing with HEAD."""
+    return answer.content if scope["method"] != "HEAD" else b""
+
+
+def complete_headers(answer: Response) -> list[Header]:
+    """Return the headers of an answer with its length, where that is known and may be told."""
+    # RFC 9110, section 8.6: none with 204; with 304 it would have to be the length of what is not sent.
+    if answer.pieces is not None or answer.status in (204, 304):
+        return [*answer.headers]
+    return [*answer.headers, (b"content-length", b"%d" % len(answer.content))]
