@@ -5,7 +5,7 @@ times of the clock, and of the processor, say nothing. Instructions are not all 
 is to be measured once more by time. Parts are those of `request_parts`, and each has all of the line above.
 
     apt-get install valgrind
-    python bench request_instructions [--only "decided and stored: POST /events"] [--json]
+    python bench request_instructions [--only "decided and stored: evaluate"] [--json]
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 import uvloop
 
 from bench.fixtures.processes import machine, say
-from bench.parts.request_parts import REQUESTS, parts_of, round_us, run
+from bench.parts.request_parts import parts_of, round_us, run
 from vettance.server.application import Service
 
 NAMES = (
@@ -32,8 +32,10 @@ NAMES = (
     "+ event checked",
     "+ job stored: POST /events/async",
     "decided and stored: POST /events",
+    "decided and stored: evaluate",
 )
 _WARM_ROUNDS = 3
+_REQUESTS = 400  # In a round: few enough that no chunk of the history is made meanwhile.
 _COUNTED = re.compile(r"Collected : (\d+)")
 
 
@@ -41,9 +43,9 @@ async def count(service: Service, key: str, name: str) -> dict[str, float]:
     """Have Valgrind count one round of a part; it prints the sum when the process ends."""
     app, sent = (await parts_of(service, key))[name]
     for number in range(_WARM_ROUNDS):
-        await round_us(app, sent, number * REQUESTS)
+        await round_us(app, sent, number * _REQUESTS, _REQUESTS)
     _control("on")
-    await round_us(app, sent, _WARM_ROUNDS * REQUESTS)
+    await round_us(app, sent, _WARM_ROUNDS * _REQUESTS, _REQUESTS)
     _control("off")
     return {}
 
@@ -64,7 +66,7 @@ def counted(name: str) -> float:
     found = _COUNTED.search(done.stderr)
     if done.returncode or found is None:
         raise SystemExit(f"{name}: nothing was counted\n{done.stderr[-2000:]}")
-    return int(found[1]) / REQUESTS
+    return int(found[1]) / _REQUESTS
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

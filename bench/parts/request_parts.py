@@ -41,12 +41,12 @@ REPLY = RouteReply({"status": "accepted", "message": "x" * 120}, 202)
 class Round:
     """Some requests sent over all connections, each connection's next one when it is answered."""
 
-    def __init__(self, requests: Sequence[bytes], first: int) -> None:
+    def __init__(self, requests: Sequence[bytes], first: int, count: int) -> None:
         self.loop = asyncio.get_running_loop()
         self.done: asyncio.Future[None] = self.loop.create_future()
         self.requests = requests
         self.next = first
-        self.left = REQUESTS
+        self.left = count
         self.open = CONNECTIONS
 
     def send(self, to: "Wire") -> None:
@@ -108,11 +108,11 @@ async def checked(call: Call) -> RouteReply:
     return REPLY
 
 
-async def round_us(app: Any, requests: Sequence[bytes], first: int) -> float:
+async def round_us(app: Any, requests: Sequence[bytes], first: int, count: int = REQUESTS) -> float:
     """Return the microseconds of one request in a round."""
     config, state = server_config(app), ServerState()
     config.load()
-    round_ = Round(requests, first)
+    round_ = Round(requests, first, count)
     wires = [Wire(round_, EdgeProtocol(config, state, {})) for _ in range(CONNECTIONS)]
     began = time.thread_time()
     for wire in wires:
@@ -122,7 +122,7 @@ async def round_us(app: Any, requests: Sequence[bytes], first: int) -> float:
     for wire in wires:
         wire.protocol.connection_lost(OSError())
         wire.protocol._unset_keepalive_if_required()
-    return took / REQUESTS * 1e6
+    return took / count * 1e6
 
 
 async def parts_of(service: Service, key: str) -> dict[str, tuple[Any, list[bytes]]]:
@@ -137,6 +137,7 @@ async def parts_of(service: Service, key: str) -> dict[str, tuple[Any, list[byte
         "+ event checked": (service.app, "/checked"),
         "+ job stored: POST /events/async": (service.app, "/api/v1/events/async"),
         "decided and stored: POST /events": (service.app, "/api/v1/events"),
+        "decided and stored: evaluate": (service.app, "/api/v1/decisions/evaluate"),
     }
     bodies = payment_bodies(4_000)
     return {
