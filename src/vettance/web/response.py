@@ -60,7 +60,7 @@ def content_of(scope: Message, answer: Response) -> bytes:
 
 
 def complete_headers(answer: Response) -> list[Header]:
-    """Return the headers of an answer with its length, where that is known and may be told."""
+    """Return the headers of an answer and its length, where it is known and allowed."""
     # RFC 9110, section 8.6: none with 204; with 304 it would have to be the length of what is not sent.
     if answer.pieces is not None or answer.status in (204, 304):
         return [*answer.headers]
