@@ -221,6 +221,8 @@ class Deliverer:
             now_ms = self._now_ms()
             for seq, due_at_ms in rows:
                 self._lanes.add(lane, seq, due_at_ms, now_ms)
+            if not lane.known and not lane.more:
+                self._lanes.drop(lane)  # Its subscription may be gone.
 
     async def _follow_changes(self) -> None:
         """Look again at the lanes that somebody changed: replays, and subscriptions that are gone."""
