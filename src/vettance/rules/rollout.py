@@ -25,6 +25,10 @@ class Withheld(enum.StrEnum):
     SNOOZED = "snoozed"
 
 
+# Members of an enumeration take half as long to say their value as a share takes to compute.
+_ROLLOUT: Final = Withheld.ROLLOUT.value
+_DATES: Final = Withheld.DATES.value
+
 #: Rules that matched and do not act, by their place among the running ones, and why.
 WithheldRules = list[tuple[int, str]]
 
@@ -62,9 +66,9 @@ def withhold(
         if (stage.from_ms is not None and at_ms < stage.from_ms) or (
             stage.until_ms is not None and at_ms >= stage.until_ms
         ):
-            found.append((place, Withheld.DATES.value))
+            found.append((place, _DATES))
         elif stage.rollout < 100 and not is_within(stage.rollout, stage.rule_id, subject):
-            found.append((place, Withheld.ROLLOUT.value))
+            found.append((place, _ROLLOUT))
     return found
 
 

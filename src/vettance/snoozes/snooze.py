@@ -1,7 +1,7 @@
 """The snooze: what a tenant says of a rule and an entity, and how it is matched to an event."""
 
 import enum
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, ClassVar, Final
 
 import msgspec
@@ -17,6 +17,7 @@ PREFIX: Final = "snz"
 VALUE_CHARS_MAX: Final = 512
 #: Snoozes of one kind of rules that a tenant may have at a time.
 SNOOZES_MAX: Final = 1_000
+_SNOOZED: Final = Withheld.SNOOZED.value
 
 
 class SnoozeType(enum.StrEnum):
@@ -50,17 +51,13 @@ class Snooze(msgspec.Struct, frozen=True, kw_only=True):
         return self.until_ms if self.ended_at_ms is None else min(self.until_ms, self.ended_at_ms)
 
 
-def _attributes(*names: str) -> Callable[[Any], Iterable[str | None]]:
-    return lambda event: [getattr(event, name, None) for name in names]
-
-
-#: The values of an event by which a snooze may be about it; AML events have fewer.
-_VALUES_OF: Final[dict[SnoozeType, Callable[[Any], Iterable[str | None]]]] = {
-    SnoozeType.CUSTOMER: _attributes("customer_key"),
-    SnoozeType.DEVICE: _attributes("fingerprint", "device_id", "device_key"),
-    SnoozeType.IP: _attributes("ip"),
-    SnoozeType.EMAIL: _attributes("email"),
-    SnoozeType.SESSION: _attributes("session_id"),
+#: The names of the values of an event by which a snooze may be about it; AML events have fewer.
+_NAMES_OF: Final[dict[SnoozeType, tuple[str, ...]]] = {
+    SnoozeType.CUSTOMER: ("customer_key",),
+    SnoozeType.DEVICE: ("fingerprint", "device_id", "device_key"),
+    SnoozeType.IP: ("ip",),
+    SnoozeType.EMAIL: ("email",),
+    SnoozeType.SESSION: ("session_id",),
 }
 
 
@@ -82,22 +79,26 @@ class SnoozeBook:
         self, running: Sequence[Rule], fired: Sequence[int], event: Any, withheld: WithheldRules
     ) -> WithheldRules:
         """Return `withheld` with the rules that fired and are snoozed for an event, when it was received."""
-        out = {place for place, _ in withheld}
-        found = list(withheld)
+        out = {place for place, _ in withheld} if withheld else ()
+        found: WithheldRules = []
         for place in fired:
             by_type = self._spans.get(running[place].id)
-            if by_type is not None and place not in out and self._is_snoozed(by_type, event):
-                found.append((place, Withheld.SNOOZED.value))
-        return found
+            if by_type is not None and place not in out and _is_snoozed(by_type, event):
+                found.append((place, _SNOOZED))
+        return withheld + found if found else withheld
 
-    def _is_snoozed(self, by_type: dict[SnoozeType, dict[str, list[tuple[int, int]]]], event: Any) -> bool:
-        # The values of an event are few; the snoozes of a rule may be a thousand.
-        for kind, by_value in by_type.items():
-            for value in _VALUES_OF[kind](event):
-                spans = by_value.get(value, ()) if value is not None else ()
-                if any(start <= event.received_at_ms < end for start, end in spans):
-                    return True
-        return False
+
+def _is_snoozed(by_type: dict[SnoozeType, dict[str, list[tuple[int, int]]]], event: Any) -> bool:
+    # The values of an event are few; the snoozes of a rule may be a thousand.
+    for kind, by_value in by_type.items():
+        for name in _NAMES_OF[kind]:
+            value = getattr(event, name, None)
+            if value is not None and (spans := by_value.get(value)) is not None:
+                at_ms = event.received_at_ms
+                for start_ms, end_ms in spans:
+                    if start_ms <= at_ms < end_ms:
+                        return True
+    return False
 
 
 #: The snoozes of each tenant that has some.
