@@ -2,6 +2,7 @@
 
 import difflib
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
@@ -25,6 +26,8 @@ NO_NAMES: Final = KnownNames()
 UNKNOWN_MAX: Final = 8
 #: Names in members of any form that are compared with those that have a meaning: each takes 0.05 ms.
 COMPARED_MAX: Final = 40
+#: What so few strange names are told is remembered.
+_TOLD_MAX: Final = 16
 #: How long the header may be; proxies begin to mind at 4 KiB for all of them.
 HEADER_BYTES_MAX: Final = 1024
 #: How alike two names must be, from 0 to 1, for one to be taken for the other misspelt. In a member of any
@@ -50,11 +53,16 @@ def unknown_members(body: JSON, shape: type, known: KnownNames = NO_NAMES) -> li
     Whatever stands in a member of any form is the sender's own; there a name is unknown only if it is nearly
     one that `known` names for it. A `tenantId` is ignored everywhere, and so here.
     """
+    strange = _strange_names(body, _known_place(shape, known))
+    if not strange:
+        return []
+    return list((_known_told if len(strange) <= _TOLD_MAX else _told)(strange, shape, known))
+
+
+def _told(strange: "tuple[_StrangeName, ...]", shape: type, known: KnownNames) -> tuple[UnknownName, ...]:
     found: list[UnknownName] = []
-    if _is_known(body, shape, known):
-        return found
     compared = 0
-    for path, is_free in _undeclared(body, declared(shape), "", known.by_path):
+    for path, is_free in strange:
         compared += is_free
         if compared > COMPARED_MAX:
             break
@@ -63,7 +71,11 @@ def unknown_members(body: JSON, shape: type, known: KnownNames = NO_NAMES) -> li
             found.append(UnknownName(path, nearest))
             if len(found) == UNKNOWN_MAX:
                 break
-    return found
+    return tuple(found)
+
+
+# Events of a tenant have the same names again and again.
+_known_told: Final = functools.lru_cache(maxsize=512)(_told)
 
 
 def unknown_parameters(sent: Iterable[str], taken: tuple[str, ...]) -> list[UnknownName]:
@@ -89,8 +101,17 @@ def header_text(found: Iterable[UnknownName]) -> str:
 class _KnownPlace(NamedTuple):
     """The names that are known in one object, and the objects within it that have names of their own."""
 
+    path: str
     names: frozenset[str]
+    is_free: bool
     within: "tuple[tuple[str, _KnownPlace], ...]"
+
+
+class _StrangeName(NamedTuple):
+    """The path of a name that is not known in its place, and whether its holder is of any form."""
+
+    path: str
+    is_free: bool
 
 
 @functools.lru_cache(maxsize=64)
@@ -101,45 +122,32 @@ def _known_place(shape: type, known: KnownNames) -> _KnownPlace:
 def _place(members: Mapping[str, Declared], path: str, known: Mapping[str, frozenset[str]]) -> _KnownPlace:
     within = []
     for name, one in members.items():
+        inner = f"{path}{name}"
         if one.members is not None:
-            within.append((name, _place(one.members, f"{path}{name}.", known)))
-        elif (names := known.get(f"{path}{name}")) is not None:
-            within.append((name, _KnownPlace(names, ())))
+            within.append((name, _place(one.members, f"{inner}.", known)))
+        elif (names := known.get(inner)) is not None:
+            within.append((name, _KnownPlace(f"{inner}.", names, True, ())))  # noqa: FBT003
     here = known.get(path[:-1], frozenset())
-    return _KnownPlace(frozenset((*members, *here, _IGNORED)), tuple(within))
+    return _KnownPlace(path, frozenset((*members, *here, _IGNORED)), False, tuple(within))  # noqa: FBT003
 
 
-def _is_known(body: JSON, shape: type, known: KnownNames) -> bool:
-    """Tell at a glance whether all names of a body are known, which they nearly always are."""
-    waiting = [(body, _known_place(shape, known))]
-    while waiting:
-        holder, place = waiting.pop()
-        if not holder.keys() <= place.names:
-            return False
-        for name, inner in place.within:
+def _strange_names(body: JSON, known: _KnownPlace) -> tuple[_StrangeName, ...]:
+    """Return the names of a body that are not known in their places, as many as are looked at."""
+    found: list[_StrangeName] = []
+    waiting = [(body, known)]
+    for holder, (path, names, is_free, within) in waiting:  # It grows as objects are found within.
+        if not holder.keys() <= names:
+            strange = (name for name in holder if name not in names)
+            room = COMPARED_MAX + UNKNOWN_MAX - len(found)
+            found += [
+                _StrangeName(path + name[:NAME_CHARS_SHOWN], is_free)
+                for name in itertools.islice(strange, room)
+            ]
+        for name, place in within:
             value = holder.get(name)
             if type(value) is dict:
-                waiting.append((value, inner))
-    return True
-
-
-def _undeclared(
-    holder: JSON, members: Mapping[str, Declared], path: str, known: Mapping[str, frozenset[str]]
-) -> Iterator[tuple[str, bool]]:
-    """Yield the path of each name that is not known in its place, and whether its holder is of any form."""
-    here = known.get(path[:-1], frozenset())
-    for name, value in holder.items():
-        one = members.get(name)
-        if one is None:
-            if name not in here and name != _IGNORED:
-                yield f"{path}{name[:NAME_CHARS_SHOWN]}", False
-        elif type(value) is dict:
-            if one.members is not None:
-                yield from _undeclared(value, one.members, f"{path}{name}.", known)
-            elif (names := known.get(f"{path}{name}")) is not None:
-                for inner in value:
-                    if inner not in names:
-                        yield f"{path}{name}.{inner[:NAME_CHARS_SHOWN]}", True
+                waiting.append((value, place))
+    return tuple(found)
 
 
 class _Name(NamedTuple):
