@@ -6,7 +6,6 @@ interpreter reads as it starts (its flags, the language) needs a process that is
 
 import atexit
 import functools
-import io
 import json
 import os
 import select
@@ -27,68 +26,14 @@ _REQUEST_BYTES_MAX = 200_000
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "MALLOC_", "LD_")
 
 
-#: What `vettance serve` imports once it is called, for the most part; other commands need little of it.
-_OF_SERVE = ("vettance.server.web_process", "vettance.server.application", "structlog.dev")
-
-
-def needs_new_interpreter(environment: Mapping[str, str]) -> bool:
-    """Tell whether an environment has something else for the interpreter itself than this process had."""
-    return any(
-        name.startswith(_READ_AT_START) and value != os.environ.get(name)
-        for name, value in environment.items()
-    )
-
-
-class ForkedProcess:
-    """A command that goes on in a fork, with what `subprocess.Popen` has for one; its errors are a pipe."""
-
-    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
-        read_end, write_end = os.pipe()
-        self.stderr = os.fdopen(read_end, encoding="utf-8", errors="replace")
-        self.returncode: int | None = None
-        try:
-            with Path(os.devnull).open("rb") as given:
-                self._answer = _begin(arguments, environment, (given.fileno(), 1, write_end))
-        finally:
-            os.close(write_end)
-        self.pid = int(self._answer.readline())
-
-    def poll(self) -> int | None:
-        """Return the exit code, None while it goes on."""
-        try:
-            return self.wait(0)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end and return the exit code. Raises `subprocess.TimeoutExpired`."""
-        if self.returncode is None:
-            if not select.select([self._answer], [], [], timeout)[0]:
-                raise subprocess.TimeoutExpired("vettance", timeout or 0)
-            code = self._answer.readline()
-            self._answer.close()
-            self.returncode = int(code) if code else -signal.SIGKILL
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        """Send a signal, unless it has ended."""
-        if self.poll() is None:
-            os.kill(self.pid, number)
-
-    def kill(self) -> None:
-        """End it at once."""
-        self.send_signal(signal.SIGKILL)
-
-    def terminate(self) -> None:
-        """Ask it to end."""
-        self.send_signal(signal.SIGTERM)
-
-
 def run_command(
     arguments: Sequence[str], environment: Mapping[str, str], timeout_s: float, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
     """Run `vettance ARGUMENTS` on `typed`, its output as text; after `timeout_s` it is killed."""
-    if needs_new_interpreter(environment):
+    if any(
+        name.startswith(_READ_AT_START) and value != os.environ.get(name)
+        for name, value in environment.items()
+    ):
         return subprocess.run(
             [sys.executable, "-m", "vettance.cli", *arguments],
             input=typed,
@@ -111,25 +56,18 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode()
 
 
-def _begin(arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[int]) -> io.FileIO:
-    """Have a command begin; returns the pipe that says its number, and its exit code at the end."""
-    told, tell = os.pipe()
-    answer = io.FileIO(told, "r")
-    try:
-        request = {"arguments": arguments, "environment": dict(environment), "folder": str(Path.cwd())}
-        socket.send_fds(_server(), [json.dumps(request).encode()], [*files, tell])
-    except BaseException:
-        answer.close()
-        raise
-    finally:
-        os.close(tell)
-    return answer
-
-
 def _fork(
     arguments: Sequence[str], environment: Mapping[str, str], files: Sequence[IO[bytes]], timeout_s: float
 ) -> int:
-    with _begin(arguments, environment, [one.fileno() for one in files]) as answer:
+    told, tell = os.pipe()
+    with os.fdopen(told, "rb", buffering=0) as answer:
+        try:
+            request = {"arguments": arguments, "environment": dict(environment), "folder": str(Path.cwd())}
+            socket.send_fds(
+                _server(), [json.dumps(request).encode()], [*(one.fileno() for one in files), tell]
+            )
+        finally:
+            os.close(tell)
         pid = int(answer.readline())
         if not select.select([answer], [], [], timeout_s)[0]:
             os.kill(pid, signal.SIGKILL)
@@ -176,13 +114,9 @@ def serve(requests: socket.socket) -> None:
         content, files, _, _ = socket.recv_fds(requests, _REQUEST_BYTES_MAX, 4)
         if not content:
             return
-        request = json.loads(content)
-        if request["arguments"][0] == "serve":
-            for module in _OF_SERVE:
-                importlib.import_module(module)
         if os.fork() == 0:
             requests.close()
-            _become(request, *files)
+            _become(json.loads(content), *files)
         for file in files:
             os.close(file)
 

@@ -16,7 +16,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.forked_commands import ForkedProcess, needs_new_interpreter, run_command
+from tests.forked_commands import run_command
 
 START_S_MAX = 60.0
 #: Which store the services of this run are on: "sqlite", or "postgres" where they are to be tested there too.
@@ -78,7 +78,7 @@ class Service:
         self.data = data
         self.env: dict[str, str] = {}
         self.arguments: tuple[str, ...] = ()
-        self.process: subprocess.Popen[str] | ForkedProcess | None = None
+        self.process: subprocess.Popen[str] | None = None
         self.base_url = ""
         self.tenant_id = ""
         self.api_key = ""
@@ -86,17 +86,15 @@ class Service:
 
     def start(self) -> None:
         """Start the service on a free port and wait until it says that it listens."""
-        arguments = ("serve", "--port", "0", "--data", str(self.data), *self.arguments)
-        environment = {**os.environ, **self.env}
-        if needs_new_interpreter(environment):
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "vettance.cli", *arguments],
-                stderr=subprocess.PIPE,
-                text=True,
-                env=environment,
-            )
-        else:
-            self.process = ForkedProcess(arguments, environment)
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "vettance.cli", "serve", "--port", "0", "--data", str(self.data)),
+                *self.arguments,
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **self.env},
+        )
         listening = threading.Event()
 
         def read() -> None:
