@@ -125,6 +125,7 @@ ASKED = (
     events_sql.select_rows("t", [1, 2, 3]),
     events_sql.select_imported_log("t", 0, 1),
     lists_sql.select_all("", 1),
+    lists_sql.select_entries("t", ["a", "b"]),
     jobs_sql.select_queued("t", "imp", 1),
     jobs_sql.select_accepted("t", 0, 1),
     aml_sql.select_log("t", 0, 0, 1),

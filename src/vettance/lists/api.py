@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from vettance import clock
-from vettance.db.engine import Clash, Lost, Statement, Store
+from vettance.db.engine import Clash, Lost, Statement, Store, still_asked
 from vettance.errors import Conflict, NotFound
 from vettance.fairness.skipped_rows import Skipped
 from vettance.ids import IdSource, is_id
@@ -105,8 +105,12 @@ class ListDoors:
 
     async def reload(self, tenant: str, entry_ids: Sequence[str]) -> None:
         """Bring entries of the mirror in line with the store."""
-        rows = await self._store.read(sql.select_entries(tenant, entry_ids))
-        entries = {entry.id: entry for entry in map(sql.entry_of, rows)}
+        entries: dict[str, ListEntry] = {}
+        asked = entry_ids
+        while asked:
+            rows = await self._store.read(sql.select_entries(tenant, asked))
+            entries.update((entry.id, entry) for entry in map(sql.entry_of, rows))
+            asked = still_asked(asked, rows)
         for entry_id in entry_ids:
             if (entry := entries.get(entry_id)) is not None:
                 self._books.setdefault(tenant, ListBook()).put(entry)

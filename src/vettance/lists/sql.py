@@ -90,7 +90,7 @@ def select_entries(tenant: str, entry_ids: Sequence[str]) -> Statement:
     """Some entries by their ids, in no order."""
     places, args = in_list(entry_ids)
     text = f"SELECT {_COLUMNS} FROM list_entry WHERE tenant = ? AND id IN ({places})"
-    return scoped(LIST_ENTRY, tenant, text, args)
+    return in_pieces(scoped(LIST_ENTRY, tenant, text, args))
 
 
 def select_by_value(tenant: str, entry_type: EntryType, value: str, now_ms: int) -> Statement:
