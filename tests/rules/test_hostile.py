@@ -1,7 +1,9 @@
 """Hostile rule texts: refused quickly, with a clear message, and never with anything but a `RuleFault`."""
 
+import gc
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import example, given, settings
@@ -191,3 +193,27 @@ def test_any_text_is_either_good_or_refused_at_a_place_inside_it(text: str) -> N
 def test_arbitrary_unicode_is_either_good_or_refused_with_a_fault(text: str) -> None:
     fault = fault_of(text)
     assert fault is None or str(fault)
+
+
+def test_texts_are_parsed_by_several_threads_at_once() -> None:
+    # Whatever is called in the middle of the parser, as a collection is, hands over to the next thread.
+    thresholds, interval_s = gc.get_threshold(), sys.getswitchinterval()
+    text = " and ".join(["metadata.amount + 1 > 2"] * 40)
+
+    def parsed() -> int:
+        return sum(check(text, SCHEMA) is not None for _ in range(40))
+
+    gc.callbacks.append(_hand_over)
+    try:
+        gc.set_threshold(50)
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(4) as pool:
+            assert sum(pool.map(lambda _: parsed(), range(4))) == 160
+    finally:
+        gc.set_threshold(*thresholds)
+        sys.setswitchinterval(interval_s)
+        gc.callbacks.remove(_hand_over)
+
+
+def _hand_over(_phase: str, _info: dict[str, int]) -> None:
+    sum(range(50))

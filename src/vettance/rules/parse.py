@@ -1,8 +1,10 @@
 """One reading of a rule text: its syntax tree, held to its bounds, and faults that point into the text."""
 
 import ast
+import contextlib
 import difflib
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
@@ -27,6 +29,20 @@ A_TYPE: Final = {
 
 Reader = Callable[["Reading", Any], Expression]
 
+# CPython 3.11 counts the depth of a syntax tree once for all threads (python/cpython#106905): trees that are
+# made at the same time can spoil each other's count.
+_PARSING: Final = threading.Lock()
+_TRIES_MAX: Final = 5
+
+
+def _parsed(text: str) -> ast.expr:
+    """Return the syntax tree of an expression, whatever threads of others parse meanwhile."""
+    for _ in range(_TRIES_MAX - 1):
+        with _PARSING, contextlib.suppress(SystemError):
+            return ast.parse(text, mode="eval").body
+    with _PARSING:
+        return ast.parse(text, mode="eval").body
+
 
 class Reading:
     """Walks the syntax tree of one text. `readers` has one reader for each kind of node that exists."""
@@ -49,7 +65,7 @@ class Reading:
             raise RuleFault("there is no rule here", self.text, 1, 1, hint="write a condition")
         # In brackets, a rule may run over several lines. The scanner has made sure that they stay balanced.
         try:
-            tree = ast.parse(f"({self.text}\n)", mode="eval").body
+            tree = _parsed(f"({self.text}\n)")
         except SyntaxError as error:
             raise self._syntax_fault(error, tokens) from None
         except (RecursionError, MemoryError, ValueError, OverflowError):
