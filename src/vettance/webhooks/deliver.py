@@ -217,12 +217,7 @@ class Deliverer:
             limit = READY_MAX + len(lane.known)
             waiting = delivery_queue.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit)
             rows = await self._store.read(waiting)
-            self._lanes.note_more(lane, more=len(rows) == limit)
-            now_ms = self._now_ms()
-            for seq, due_at_ms in rows:
-                self._lanes.add(lane, seq, due_at_ms, now_ms)
-            if not lane.known and not lane.more:
-                self._lanes.drop(lane)  # Its subscription may be gone.
+            self._lanes.refill(lane, rows, self._now_ms(), more=len(rows) == limit)
 
     async def _follow_changes(self) -> None:
         """Look again at the lanes that somebody changed: replays, and subscriptions that are gone."""

@@ -26,7 +26,7 @@ NO_NAMES: Final = KnownNames()
 UNKNOWN_MAX: Final = 8
 #: Names in members of any form that are compared with those that have a meaning: each takes 0.05 ms.
 COMPARED_MAX: Final = 40
-#: What so few strange names are told is remembered.
+#: Answers to so few strange names are remembered.
 _TOLD_MAX: Final = 16
 #: How long the header may be; proxies begin to mind at 4 KiB for all of them.
 HEADER_BYTES_MAX: Final = 1024
