@@ -217,7 +217,10 @@ class Deliverer:
             limit = READY_MAX + len(lane.known)
             waiting = delivery_queue.select_lane(lane.subscription, self._now_ms(), LEASE_MS, limit)
             rows = await self._store.read(waiting)
-            self._lanes.refill(lane, rows, self._now_ms(), more=len(rows) == limit)
+            self._lanes.note_more(lane, more=len(rows) == limit)
+            now_ms = self._now_ms()
+            for seq, due_at_ms in rows:
+                self._lanes.add(lane, seq, due_at_ms, now_ms)
 
     async def _follow_changes(self) -> None:
         """Look again at the lanes that somebody changed: replays, and subscriptions that are gone."""

@@ -3,7 +3,6 @@
 import heapq
 import itertools
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from vettance.limits.shares import DynamicShares, RateShares
@@ -199,17 +198,6 @@ class SubscriptionQueues:
         """Note whether the store has more of a lane than is in it."""
         lane.more = more
         self._note_hunger(lane)
-
-    def refill(
-        self, lane: SubscriptionQueue, waiting: Iterable[Sequence[int]], now_ms: int, *, more: bool
-    ) -> None:
-        """Take in what the store has waiting for a lane (number, due at), of which there may be more there. A
-        lane that has nothing is forgotten, since its subscription may be gone."""
-        self.note_more(lane, more=more)
-        for seq, due_at_ms in waiting:
-            self.add(lane, seq, due_at_ms, now_ms)
-        if not lane.known and not lane.more:
-            self.drop(lane)
 
     def hold(self, lane: SubscriptionQueue, until_ms: int | None) -> None:
         """Let nothing of a lane go before a moment; None ends that."""
