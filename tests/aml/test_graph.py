@@ -1,11 +1,9 @@
 """The graph: circles and chains are found whatever else happens, and a hub costs what others do."""
 
-import sys
-from collections.abc import Callable
-
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.lines_run import lines_run
 from vettance.aml.graph import EDGES_MAX, PARTIES_MAX, Graph
 from vettance.clock import HOUR_MS
 
@@ -80,24 +78,6 @@ def test_what_is_kept_of_a_hub_is_bounded() -> None:
         move(graph, "hub", f"r{number}", 800, number / 1000)
     assert len(graph.nodes["hub"].ins) <= 2 * EDGES_MAX
     assert len(graph.nodes["hub"].known) <= 2_048
-
-
-def lines_run(act: Callable[[], object]) -> int:
-    """Count the lines of Python that an act runs: its cost, whatever else the machine is doing."""
-    count = 0
-
-    def trace(_frame: object, event: str, _argument: object) -> object:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        act()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def test_a_hub_costs_no_more_than_twice_an_ordinary_account() -> None:

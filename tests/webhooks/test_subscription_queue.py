@@ -1,14 +1,10 @@
 """Lanes share the worker fairly, keep their bounds, and lose nothing."""
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.lines_run import lines_run
 from vettance.webhooks.subscription_queue import (
     FAILING_BURST,
     FAILING_PAUSE_MS,
@@ -248,24 +244,6 @@ def test_a_receiver_that_answers_again_has_its_usual_place():
         [(_, taken)] = lanes.take(NOW)
         assert taken == seq
         lanes.done(lane, seq)
-
-
-def lines_run(act: Callable[[], Any]) -> int:
-    """Count the lines of Python that run in an act."""
-    count = 0
-
-    def trace(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        act()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def lanes_that_wait(count: int, why: str) -> SubscriptionQueues:

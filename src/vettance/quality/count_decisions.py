@@ -22,7 +22,9 @@ from vettance.rules.sql import DECIDING
 from vettance.wire.payload import decode
 
 _CURRENCY_CHARS: Final = 3
-_KNOWN_MAX: Final = 4_096
+#: So many measures are kept, and only those of few rules: of rules that fire together each pair has one.
+_KNOWN_MAX: Final = 1_024
+_KNOWN_RULES_MAX: Final = 4
 
 
 class DecisionLogs:
@@ -54,7 +56,9 @@ class DecisionLogs:
         found = []
         for row in rows:
             seq, _, at_ms, stored, sent = row
-            course = None if sent is not None else rule_course_of(stored)
+            course = rule_course_of(stored) if sent is None else None
+            if course is not None and len(course.fired) + len(course.failed) > _KNOWN_RULES_MAX:
+                course = None
             measures = None if course is None else self._known.get((tenant, course))
             if measures is None:
                 measures = await self._measures(tenant, row)
