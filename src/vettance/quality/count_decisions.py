@@ -8,6 +8,7 @@ from vettance.decisions.decision import DecisionRecordData, Outcome
 from vettance.decisions.field_readers import bounded, read_amount
 from vettance.decisions.rule_course import RuleCourse, rule_course_of
 from vettance.decisions.sql import record_of
+from vettance.fairness.tenant_cache import TenantCache
 from vettance.quality import sql
 from vettance.quality.count_rules import (
     LabelCounts,
@@ -22,9 +23,14 @@ from vettance.rules.sql import DECIDING
 from vettance.wire.payload import decode
 
 _CURRENCY_CHARS: Final = 3
-#: So many measures are kept, and only those of few rules: of rules that fire together each pair has one.
-_KNOWN_MAX: Final = 1_024
-_KNOWN_RULES_MAX: Final = 4
+#: Of rules that fire together each pair has a measure: a hundred of them make 2 MB for one kind of event.
+_KNOWN_BYTES_MAX: Final = 4 << 20
+#: A place in the dictionary, the tuple that is its key, and the text of the measure.
+_MEASURE_BYTES: Final = 250
+
+
+def _bytes_of(_course: RuleCourse, measures: Measures) -> int:
+    return len(measures) * _MEASURE_BYTES
 
 
 class DecisionLogs:
@@ -36,7 +42,7 @@ class DecisionLogs:
         self._store = store
         self._rules = RunningRules(store, cache, DECIDING)
         # Of what was not held, by what its rules said: hardly anything else is different between two events.
-        self._known: dict[tuple[str, RuleCourse], Measures] = {}
+        self._known = TenantCache[RuleCourse, Measures](_KNOWN_BYTES_MAX, _bytes_of)
 
     def select_ends(self) -> Statement:
         """Ask where both logs end."""
@@ -57,15 +63,11 @@ class DecisionLogs:
         for row in rows:
             seq, _, at_ms, stored, sent = row
             course = rule_course_of(stored) if sent is None else None
-            if course is not None and len(course.fired) + len(course.failed) > _KNOWN_RULES_MAX:
-                course = None
-            measures = None if course is None else self._known.get((tenant, course))
+            measures = None if course is None else self._known.get(tenant, course)
             if measures is None:
                 measures = await self._measures(tenant, row)
                 if course is not None and measures:  # Nothing is measured of a damaged record.
-                    if len(self._known) >= _KNOWN_MAX:
-                        self._known.clear()
-                    self._known[tenant, course] = measures
+                    self._known.put(tenant, course, measures)
             found.append(MeasuredRow(seq, at_ms, measures))
         return found
 
