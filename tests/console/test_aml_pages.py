@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from typing import Any
 
 import pytest
@@ -62,6 +63,7 @@ def test_alerts_and_cases_are_listed_with_their_figures(service: Service, bank: 
     ann = person(service, bank.id, "analyst")
     alerts = ann.get("/console/aml/alerts?state=OPEN&customer=c-risky")
     assert (alerts.status, "c-risky" in alerts.words) == (200, True)
+    assert "= True" not in alerts.words  # Figures say yes and no.
     assert "No alert matches" in ann.get("/console/aml/alerts?customer=nobody").words
     cases = ann.get(f"{CASES}?state=OPEN")
     assert case_of(bank, "c-risky")["id"] in cases.text
@@ -208,6 +210,21 @@ def test_reports_and_the_overview_count_every_label_by_what_was_decided(
         ["deny", "1", "0", "0"],
     ]
     assert "25.0 %" in lead.get("/console/?span=1h").words  # Of those that were stopped.
+
+
+def test_hours_without_decisions_keep_their_place_in_a_line(service: Service) -> None:
+    shop = Caller(service, *service.new_tenant("Corner shop"))
+    now_s = int(time.time())
+    for days in (9, 8, 6, 5.9, 0.1):
+        body = {"eventName": "payment", "occurredAt": now_s - int(days * 86_400)}
+        assert shop.post("/api/v1/events", body).status == 201
+    page = person(service, shop.id, "lead").get("/console/?span=7d").text
+    found = re.search(
+        r'aria-label="(Approved[^"]*)".*?class="before" d="([^"]*)"/><path class="now[^"]*" d="([^"]*)"', page
+    )
+    assert found is not None
+    assert found[1] == "Approved over time, 3 in all; the pale line is the span before, 2 in all"
+    assert {path.count("L") for path in found.groups()[1:]} <= {167, 168}  # A point an hour, in both spans.
 
 
 def test_the_overview_shows_what_needs_a_person(service: Service, bank: Caller) -> None:

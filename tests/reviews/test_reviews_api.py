@@ -72,7 +72,7 @@ def test_a_review_is_settled_once(holding: Caller) -> None:
     [
         ({}, 400),
         ({"outcome": 5}, 400),
-        ({"outcome": "maybe"}, 422),
+        ({"outcome": "maybe"}, 400),
         ({"outcome": "deny", "label": "GUESS"}, 422),
         ({"outcome": "deny", "note": "x" * 5000}, 422),
     ],

@@ -103,7 +103,7 @@ def test_scores_are_fitted_and_the_changed_decisions_counted(labelled: Caller) -
     ("body", "status", "member"),
     [
         ({}, 400, "kind"),
-        ({"kind": "luck"}, 422, "kind"),
+        ({"kind": "luck"}, 400, "kind"),
         ({"kind": "threshold"}, 422, "ruleId"),
         ({"kind": "rules", "load": 3}, 422, "load"),
         ({"kind": "threshold", "ruleId": "large", "precision": 2}, 422, "precision"),

@@ -75,7 +75,7 @@ def figures_of(visit: Visit, alert: dict[str, Any]) -> list[tuple[str, str]]:
     figures = alert["figures"]
     values = figures.get("values") if isinstance(figures.get("values"), dict) else figures
     return [
-        (name, visit.show.number(value))
+        (name, visit.show.value(value))
         for name, value in values.items()
         if _is_plain(value) and name not in _SAID
     ]

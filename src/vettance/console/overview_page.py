@@ -41,7 +41,7 @@ async def overview(visit: Visit) -> View:
     now, then = (decode(encode(decision_stats(one))) for one in counted[:2])
     speed = await pace(visit, counted[2].totals.evaluated)
     values = {
-        "pictures": pictures_of(visit, now, span),
+        "pictures": pictures_of(visit, now, then, span),
         "queue": await _queue(visit),
         "labels": await _labels(visit, span),
         "troubles": await _troubles(visit),
@@ -51,6 +51,15 @@ async def overview(visit: Visit) -> View:
         "span": span,
         "spans": choices(HOME, span, ("1h", "24h", "7d", "30d")),
         "stats": now,
+        "reasons": [
+            {
+                **one,
+                "url": url_of(
+                    "/console/decisions", search=one["code"], **{"from": span.start_s, "to": span.end_s}
+                ),
+            }
+            for one in now["topReasonCodes"]
+        ],
         "before": then,
         "tiles": [
             _tile(visit, word, now, then, span.start_s, span.end_s) for word in ("approve", "review", "deny")

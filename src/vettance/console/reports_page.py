@@ -22,6 +22,7 @@ from vettance.console.svg_charts import ChartPoint, time_series
 from vettance.console.words import Words
 from vettance.errors import NotFound
 from vettance.feedback.label import MEANS_FRAUD, Label
+from vettance.history.rollup import bucket_width
 from vettance.history.statistics import LabelCount
 from vettance.reviews.agreement import agreement_of
 from vettance.reviews.sql import count_work
@@ -44,13 +45,13 @@ class Report(NamedTuple):
 async def reports(visit: Visit) -> PageAnswer:
     """GET /console/reports."""
     span = span_of(visit, "30d")
-    stats = await _stats(visit, span)
+    stats, before = await asyncio.gather(_stats(visit, span.start_s, span.end_s), _stats(visit, *span.before))
     tables = await _reports(visit, span, stats)
     values = {
         "span": span,
         "spans": choices(PATH, span, ("24h", "7d", "30d", "90d")),
         "tables": tables,
-        "pictures": pictures_of(visit, stats, span),
+        "pictures": pictures_of(visit, stats, before, span),
     }
     return View("reports.html", values, title=Words("Reports"))
 
@@ -58,7 +59,7 @@ async def reports(visit: Visit) -> PageAnswer:
 async def export(visit: Visit) -> PageAnswer:
     """POST /console/reports/{name}: one report as comma-separated values."""
     span = span_of(visit, visit.form.get("span") or "30d")
-    found = await _reports(visit, span, await _stats(visit, span))
+    found = await _reports(visit, span, await _stats(visit, span.start_s, span.end_s))
     report = next((one for one in found if one.name == visit.path["name"]), None)
     if report is None:
         raise NotFound
@@ -74,8 +75,8 @@ def _safe(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell
 
 
-async def _stats(visit: Visit, span: TimeSpan) -> Any:
-    return await visit.ask("GET", "/api/v1/decisions/stats", {"from": span.start_s, "to": span.end_s})
+async def _stats(visit: Visit, start_s: int, end_s: int) -> Any:
+    return await visit.ask("GET", "/api/v1/decisions/stats", {"from": start_s, "to": end_s})
 
 
 async def _reports(visit: Visit, span: TimeSpan, stats: Any) -> list[Report]:
@@ -183,20 +184,31 @@ async def _aml(visit: Visit, span: TimeSpan) -> Report:
     return Report("aml", "Money laundering", ("Severity", "Alerts", "Cases"), rows)
 
 
-def pictures_of(visit: Visit, stats: Any, span: TimeSpan) -> list[tuple[str, Any]]:
-    """Return a line over time for each outcome of some statistics."""
-    buckets = stats["buckets"]
-    width_s = max(1, span.width_s // max(1, len(buckets)))
+def pictures_of(visit: Visit, stats: Any, before: Any, span: TimeSpan) -> list[tuple[str, Any]]:
+    """Return a line over time for each outcome of some statistics, a pale one of the span before with it."""
+    width_s = bucket_width(span.width_s * 1000)
+    starts = range(span.start_s - span.start_s % width_s, span.end_s, width_s)
     found = []
     for word, title in (("approve", "Approved"), ("review", "Held"), ("deny", "Denied")):
         points = [
-            ChartPoint(visit.show.label(visit.show.moment(one["start"]) or 0, width_s), one[word])
-            for one in buckets
+            ChartPoint(visit.show.label(start * 1000, width_s), value)
+            for start, value in zip(starts, _counts(visit, stats, word, starts), strict=True)
         ]
-        most = max((point.value for point in points), default=0)
-        text = f"{title} over time, {stats['totals'][word]} in all"
-        found.append((title, time_series(points, (), text, visit.show.number(most), word)))
+        text = f"{title} over time, {visit.show.number(stats['totals'][word])} in all"
+        then: list[int] = []
+        if before["totals"]["evaluated"]:
+            first = (starts[0] - span.width_s) // width_s * width_s
+            then = _counts(visit, before, word, range(first, first + len(starts) * width_s, width_s))
+            text += f"; the pale line is the span before, {visit.show.number(before['totals'][word])} in all"
+        most = max([*(point.value for point in points), *then])
+        found.append((title, time_series(points, then, text, visit.show.number(most), word)))
     return found
+
+
+def _counts(visit: Visit, stats: Any, word: str, starts: range) -> list[int]:
+    """Return the count of each bucket; statistics leave out those without a decision."""
+    counted = {(visit.show.moment(one["start"]) or 0) // 1000: one[word] for one in stats["buckets"]}
+    return [counted.get(start, 0) for start in starts]
 
 
 PAGES: Final = (

@@ -99,7 +99,7 @@ class Settlement(Wire, frozen=True):
 
     EXAMPLE: ClassVar[JSON] = {"outcome": "deny", "label": "FRAUD", "note": "Called the customer."}
 
-    outcome: Annotated[ReviewOutcome, how(wrong_type=NOT_TEXT, value_is_422=True)]
+    outcome: Annotated[ReviewOutcome, how(wrong_type=NOT_TEXT)]
     label: Annotated[Label, how(wrong_type=NOT_TEXT, value_is_422=True)] | None = None
     note: (
         Annotated[

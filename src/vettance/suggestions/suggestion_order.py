@@ -62,7 +62,7 @@ class SuggestionBody(Wire, frozen=True):
             "`weights` fits the scores of the rules in force, `calibration` their numbers to a share "
             "of traffic."
         ),
-        how(check=_kind, message="must be one of rules, threshold, weights, calibration"),
+        how(parse=_kind, message="must be one of rules, threshold, weights, calibration"),
     ]
     rule_id: (
         Annotated[
