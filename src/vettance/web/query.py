@@ -4,7 +4,7 @@ import decimal
 import enum
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -64,9 +64,10 @@ def read_query(raw: bytes, shape: type[QueryStruct]) -> QueryStruct:
     unknown ones are ignored; an empty text is the same as none. `from` after `to` is a fault.
     """
     faults = Faults()
-    sent = _split(raw, faults) if raw else {}
+    parameters = parameters_of(shape)
+    sent = _split(raw, faults, {parameter.name for parameter in parameters}) if raw else {}
     values: dict[str, Any] = {}
-    for parameter in parameters_of(shape):
+    for parameter in parameters:
         text = sent.get(parameter.name)
         if text is None:
             if parameter.required:
@@ -91,18 +92,19 @@ def names_beyond(raw: bytes, shape: type[msgspec.Struct] | None) -> list[Unknown
     if not raw:
         return []
     taken = tuple(parameter.name for parameter in parameters_of(shape)) if shape is not None else ()
-    return unknown_parameters(_split(raw, Faults()), taken)
+    return unknown_parameters(_split(raw, Faults(), taken), taken)
 
 
-def _split(raw: bytes, faults: Faults) -> dict[str, str]:
-    """Split a raw query string; what cannot be decoded is a fault of its parameter, or of the whole query."""
+def _split(raw: bytes, faults: Faults, known: Container[str]) -> dict[str, str]:
+    """Split a raw query string; what cannot be decoded is a fault of a known parameter, or of the query."""
     sent: dict[str, str] = {}
     for pair in raw.split(b"&"):
         raw_name, _, raw_value = pair.partition(b"=")
         name = _decode(raw_name)
         value = _decode(raw_value)
         if name is None or value is None:
-            faults.shape["query"] = "must be UTF-8 text, percent-encoded, without NUL characters"
+            place = name if name is not None and name in known else "query"
+            faults.shape[place] = "must be UTF-8 text, percent-encoded, without NUL characters"
         else:
             sent[name] = value
     return sent

@@ -360,8 +360,10 @@ def _whole_second(seconds: int) -> str:
     return (_EPOCH + dt.timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
 
 
+#: Extended and basic format of ISO 8601, of dates of the calendar. Digits alone may be Unix seconds.
 _ISO = re.compile(
-    r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?(?:[Zz]|[+-]\d{2}(?::?\d{2})?)?)?",
+    r"(?:\d{4}-\d{2}-\d{2}|\d{8}(?=[Tt]))"
+    r"(?:[Tt ]\d{2}(?:(:?)\d{2}(?:\1\d{2}(?:[.,]\d{1,9})?)?)?(?:[Zz]|[+-]\d{2}(?::?\d{2})?)?)?",
     re.ASCII,
 )
 
