@@ -78,6 +78,11 @@ def test_a_case_is_resolved_by_two_people_and_a_stale_form_loses_nothing(
     page = ann.get(place)
     assert 'class="picture money"' in page.text
     assert "12,000" in page.words
+    # Officers are chosen from those who work cases, and what was done does not repeat an alert in full.
+    assert re.search(r'<select id="assignee".*?<option value="[^"]+@[^"]+"', page.text)
+    done = page.text.partition('id="timeline"')[2]
+    assert "Alerted" in done
+    assert "12,000" not in done
     stale = seen(page.text)
     assert ann.submit(place, place, what="notes", notes="Asked for the contract.").status == 303
     assert (

@@ -7,8 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from vettance.aml.aml_event import AmlEvent
+from vettance.aml.condition_words import condition_in_words, name_in_words
 from vettance.rules.compiler import CompiledRules
-from vettance.rules.expression import AggregateExpression, Expression
+from vettance.rules.expression import AggregateExpression
 from vettance.rules.language import CheckedText, check
 from vettance.rules.rule import Rule
 from vettance.rules.schema import Schema
@@ -17,30 +18,6 @@ from vettance.velocity.port import Value
 
 SUMMARY_CHARS_MAX: Final = 1_000
 
-#: How names are called in a sentence; others are called as they are written, with spaces.
-_WORDS: Final = {
-    "sender": "senders",
-    "receiver": "receivers",
-    "counterparty.key": "counterparties",
-    "customer.key": "customers",
-    "customer.external_id": "customers",
-    "account.id": "accounts",
-    "place": "places",
-    "pair_is_new": "between parties new to each other",
-    "moves_money": "of money",
-    "incoming": "coming in",
-    "outgoing": "going out",
-    "cash": "in cash",
-    "near_threshold": "within 10 % below a reporting limit",
-    "below_threshold": "from 60 % of a reporting limit to below it",
-    "cash_below_threshold": "in cash below a reporting limit",
-    "round_sum": "of round sums",
-    "repayment": "of repayments",
-    "adds_instrument": "of new instruments",
-    "place.high_risk": "with high-risk jurisdictions",
-    "wages": "of pay",
-    "worth": "amount",
-}
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
@@ -117,23 +94,12 @@ def _said(found: AggregateExpression, value: Value, scale: float) -> str | None:
         return None
     if found.value is not None and found.value.text == "worth" and type(value) in (int, float):
         value = float(value) * scale
-    which = f" {_condition(found.condition)}" if found.condition is not None else ""
-    what = (
-        _WORDS.get(found.value.text, found.value.text.replace("_", " ").replace(".", " "))
-        if found.value
-        else ""
-    )
+    which = f" {condition_in_words(found.condition.text)}" if found.condition is not None else ""
+    what = name_in_words(found.value.text) if found.value else ""
     assert isinstance(value, int | float)
     return pattern.format(
         value=value, which=which, what=what, window=_span(found.window_ms / 1000), span=_span(float(value))
     )
-
-
-def _condition(condition: Expression) -> str:
-    words = condition.text
-    for name in sorted(_WORDS, key=len, reverse=True):
-        words = words.replace(name, _WORDS[name])
-    return f"({words.replace('_', ' ').replace(' and ', ', ')})"
 
 
 def _span(seconds: float) -> str:

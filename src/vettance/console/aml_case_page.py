@@ -4,8 +4,8 @@ import asyncio
 from typing import Any, Final
 
 from vettance.aml import sql as aml_sql
-from vettance.aml.case import AlertOrigin
-from vettance.console.aml_cases_page import CASES, figures_of
+from vettance.aml.case import AlertOrigin, EntryKind
+from vettance.console.aml_cases_page import CASES, alert_shown, heading_and_rest
 from vettance.console.page import (
     QUEUE_READERS,
     WORKERS,
@@ -16,7 +16,7 @@ from vettance.console.page import (
     Visit,
     url_of,
 )
-from vettance.console.review_forms import names_of
+from vettance.console.review_forms import names_of, people_who_work
 from vettance.console.rule_place import AML
 from vettance.console.svg_money import MoneyFlow, draw_money
 from vettance.console.words import Words
@@ -86,11 +86,11 @@ async def _page(visit: Visit, warning: str = "") -> View:
     events, event_page = _part(visit, "events", found["events"])
     values = {
         "case": found,
-        "alerts": [{**one, "figures": figures_of(visit, one), "rule_url": _rule_url(one)} for one in alerts],
+        "alerts": [{**alert_shown(visit, one), "rule_url": _rule_url(one)} for one in alerts],
         "alert_page": alert_page,
         "events": [_event(visit, one) for one in events],
         "event_page": event_page,
-        "timeline": found["timeline"][-_SHOWN:],
+        "timeline": [_act(one) for one in found["timeline"][-_SHOWN:]],
         "is_cut": len(found["timeline"]) > _SHOWN,
         "picture": draw_money(found["customer"], _flows(found), visit.show),
         "warning": warning,
@@ -100,9 +100,26 @@ async def _page(visit: Visit, warning: str = "") -> View:
         "is_proposer": found["proposedBy"] == visit.signed.user_id,
         "proposer": (await names_of(visit)).get(found["proposedBy"] or "", found["proposedBy"]),
         "officer": own,
+        "officers": await _officers(visit, found["assignee"]),
         "may_work": visit.may(*WORKERS),
     }
     return View("aml_case.html", values, title=f"Case of {found['customer']}", status=409 if warning else 200)
+
+
+async def _officers(visit: Visit, assignee: str | None) -> list[tuple[str, str]]:
+    """Return who may be given the case; names that the API or an earlier form gave are kept."""
+    if not visit.may(*WORKERS):
+        return []
+    people = await people_who_work(visit, by_actor=True)
+    others = dict.fromkeys(one for one in (visit.form.get("assignee"), assignee) if one)
+    known = dict(people)
+    return people + [(one, one) for one in others if one not in known]
+
+
+def _act(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return a line of what was done; what an alert says in full is in the table of alerts."""
+    text = entry.get("text") or ""
+    return {**entry, "text": heading_and_rest(text)[0] if entry["kind"] == EntryKind.ALERTED else text}
 
 
 def _rule_url(alert: dict[str, Any]) -> str:

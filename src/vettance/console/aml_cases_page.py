@@ -1,5 +1,6 @@
 """Alerts and cases of the watch for money laundering, as lists."""
 
+import re
 from typing import Any, Final
 
 from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, url_of
@@ -17,6 +18,8 @@ _CASE_STATES: Final = (
 )
 _SHOWN: Final = 50
 #: Figures that are elsewhere on the page.
+#: A sentence ends at a full stop before a capital; amounts and "10.5" do not end one.
+_SENTENCE: Final = re.compile(r".+?[.](?=\s+[A-Z])", re.DOTALL)
 _SAID: Final = ("ruleId", "ruleName", "screening")
 
 
@@ -29,7 +32,7 @@ async def alerts(visit: Visit) -> PageAnswer:
         "GET", "/api/v1/aml/alerts", {**asked, "limit": _SHOWN, "cursor": visit.query.get("cursor")}
     )
     values = {
-        "rows": [_alert(visit, one) for one in found["data"]],
+        "rows": [alert_shown(visit, one) for one in found["data"]],
         "asked": asked,
         "states": _ALERT_STATES,
         "sorts": _SORTS,
@@ -66,8 +69,16 @@ def pages(
     }
 
 
-def _alert(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
-    return {**one, "figures": figures_of(visit, one)}
+def alert_shown(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
+    """Return an alert as people read it: a heading, the rest of what it says, and its figures."""
+    heading, rest = heading_and_rest(one["summary"])
+    return {**one, "heading": heading, "rest": rest, "figures": figures_of(visit, one)}
+
+
+def heading_and_rest(text: str) -> tuple[str, str]:
+    """Cut what an alert says into its first sentence and the figures that follow."""
+    found = _SENTENCE.match(text)
+    return (found[0], text[found.end() :].strip()) if found else (text, "")
 
 
 def figures_of(visit: Visit, alert: dict[str, Any]) -> list[tuple[str, str]]:

@@ -180,11 +180,14 @@ async def names_of(visit: Visit) -> dict[str, str]:
 
 async def workers_of(visit: Visit) -> list[tuple[str, str]]:
     """Return (id, name) of those who work the queue, for leads; nobody for others."""
-    if not visit.may(*LEADS):
-        return []
+    return await people_who_work(visit) if visit.may(*LEADS) else []
+
+
+async def people_who_work(visit: Visit, *, by_actor: bool = False) -> list[tuple[str, str]]:
+    """Return (id, name) of those who work the queue; `by_actor` names them by e-mail, as cases do."""
     users = await visit.parts.administration.users(visit.tenant.id)
     return [
-        (one.account.id, one.account.name or one.account.email)
+        (one.account.email if by_actor else one.account.id, one.account.name or one.account.email)
         for one in users
         if not one.account.disabled and not one.roles.isdisjoint(WORKERS)
     ]

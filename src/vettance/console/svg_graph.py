@@ -1,7 +1,7 @@
 """The graph of an entity: a radial picture of two hops, hubs as one node each, and a table of its edges."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from markupsafe import Markup
@@ -12,6 +12,22 @@ _SIZE: Final = 620
 _CENTER: Final = _SIZE / 2
 _RADII: Final = {0: 0, 1: 130, 2: 252}
 _NODE: Final = {0: 12, 1: 8, 2: 6}
+#: How large a letter is in the picture's own units, by the class of its text; telephones halve it.
+_LETTERS: Final = {"wide": 11, "narrow": 22}
+#: How much of its height a letter is wide, at most on average.
+_ASPECT: Final = 0.6
+#: Longer labels are shortened in the middle where letters are large.
+_NARROW_CHARS: Final = 11
+
+
+class NodeLabel(NamedTuple):
+    """What is written next to a node, and the box that it fills: left, top, right, bottom."""
+
+    text: str
+    anchor: str
+    x: float
+    y: float
+    box: tuple[float, float, float, float]
 
 
 class Place(NamedTuple):
@@ -38,8 +54,9 @@ def draw(
         )
         for edge in graph.edges
     )
+    written = {size: labels(graph, places, titles, size) for size in _LETTERS}
     nodes = Markup().join(
-        _node(node, hop, places[node], titles[node], urls.get(node), graph)
+        _node(node, hop, places[node], titles[node], urls.get(node), graph, _texts(node, written))
         for node, hop in graph.hops.items()
     )
     return Markup(
@@ -47,19 +64,78 @@ def draw(
     ).format(s=_SIZE, t=text, l=lines, n=nodes)
 
 
-def _node(node: EntityNode, hop: int, at: Place, title: str, url: str | None, graph: EntityGraph) -> Markup:
+def _texts(node: EntityNode, written: Mapping[str, Mapping[EntityNode, NodeLabel]]) -> Markup:
+    return Markup().join(
+        Markup('<text class="{}" x="{}" y="{}" text-anchor="{}">{}</text>').format(
+            size, round(found[node].x), round(found[node].y), found[node].anchor, found[node].text
+        )
+        for size, found in written.items()
+        if node in found
+    )
+
+
+def _node(
+    node: EntityNode, hop: int, at: Place, title: str, url: str | None, graph: EntityGraph, texts: Markup
+) -> Markup:
     kind = f"{node.kind}{' center' if hop == 0 else ''}{' hub' if node in graph.hubs else ''}"
-    is_left = math.cos(at.angle) < 0 and hop > 0
-    gap = _NODE[hop] + 5
-    anchor = "middle" if hop == 0 else "end" if is_left else "start"
-    x = at.x if hop == 0 else at.x - gap if is_left else at.x + gap
-    y = at.y + (_NODE[0] + 15 if hop == 0 else 4)
-    drawn = Markup(
-        '<circle cx="{}" cy="{}" r="{}"/><text x="{}" y="{}" text-anchor="{}">{}</text><title>{}</title>'
-    ).format(round(at.x), round(at.y), _NODE[hop], round(x), round(y), anchor, title, f"{node.kind} {title}")
+    drawn = Markup('<circle cx="{}" cy="{}" r="{}"/>{}<title>{}</title>').format(
+        round(at.x), round(at.y), _NODE[hop], texts, f"{node.kind} {title}"
+    )
     if url is None or hop == 0:
         return Markup('<g class="{}">{}</g>').format(kind, drawn)
     return Markup('<a class="{}" href="{}" tabindex="-1">{}</a>').format(kind, url, drawn)
+
+
+def labels(
+    graph: EntityGraph, places: Mapping[EntityNode, Place], titles: Mapping[EntityNode, str], size: str
+) -> dict[EntityNode, NodeLabel]:
+    """Return the labels that can be read: inside the picture, and on no other label and no node.
+
+    The centre comes first, then its neighbours; a node whose label has no room has its name on hover, and in
+    the table.
+    """
+    nodes = {
+        node: (at.x - _NODE[hop], at.y - _NODE[hop], at.x + _NODE[hop], at.y + _NODE[hop])
+        for node, hop in graph.hops.items()
+        for at in (places[node],)
+    }
+    found: dict[EntityNode, NodeLabel] = {}
+    for node, hop in sorted(graph.hops.items(), key=lambda one: one[1]):
+        taken = [box for other, box in nodes.items() if other != node]
+        taken += [label.box for label in found.values()]
+        for label in _tries(places[node], hop, titles[node], size):
+            if _is_inside(label.box) and not any(_overlap(label.box, box) for box in taken):
+                found[node] = label
+                break
+    return found
+
+
+def _tries(at: Place, hop: int, title: str, size: str) -> Iterator[NodeLabel]:
+    """Yield where a label may be: outwards, below, above, inwards."""
+    letter = _LETTERS[size]
+    if size == "narrow" and len(title) > _NARROW_CHARS:
+        title = f"{title[:6]}…{title[-4:]}"
+    width, gap = len(title) * letter * _ASPECT, _NODE[hop] + 5
+    sides = {
+        "end": (at.x - gap, at.y + letter * 0.36, at.x - gap - width),
+        "start": (at.x + gap, at.y + letter * 0.36, at.x + gap),
+        "below": (at.x, at.y + _NODE[hop] + letter + 2, at.x - width / 2),
+        "above": (at.x, at.y - _NODE[hop] - 5, at.x - width / 2),
+    }
+    outwards, inwards = ("end", "start") if math.cos(at.angle) < 0 else ("start", "end")
+    order = ("below", "above", "start", "end") if hop == 0 else (outwards, "below", "above", inwards)
+    for side in order:
+        x, y, left = sides[side]
+        anchor = side if side in ("end", "start") else "middle"
+        yield NodeLabel(title, anchor, x, y, (left, y - letter, left + width, y + letter * 0.25))
+
+
+def _is_inside(box: tuple[float, float, float, float]) -> bool:
+    return min(box) >= 0 and max(box) <= _SIZE
+
+
+def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def place(graph: EntityGraph) -> dict[EntityNode, Place]:

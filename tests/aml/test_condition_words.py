@@ -1,0 +1,20 @@
+"""Sentences of alerts speak no rule language."""
+
+import pytest
+
+from vettance.aml.condition_words import condition_in_words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1000 <= amount and amount < 10000", "with amount of at least 1,000 and below 10,000"),
+        ("1000 <= amount < 10000", "with amount of at least 1,000 and below 10,000"),
+        ("cash and not outgoing", "in cash, not going out"),
+        ('country in ["KP", "IR"]', "with country KP or IR"),
+        ("not (cash or incoming)", "that meet the rule's condition"),
+        ("worth > 3 * income", "that meet the rule's condition"),
+    ],
+)
+def test_conditions_are_said_in_words(text: str, words: str) -> None:
+    assert condition_in_words(text) == words
