@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.aml.aml_event import AmlEvent, TransferHistory, payload_digest, read_taken_aml_event
+from vettance.aml.aml_fields import adds_instrument
 from vettance.aml.case import CaseState, OfficerSettings, Resolution, open_case, reject, resolve
 from vettance.aml.findings import COMBINED, AmlFinding, Severity, judge, rule_weight
 from vettance.aml.member_spellings import KNOWN_MEMBERS, PROFILE_SPELLINGS, SPELLINGS
@@ -177,6 +178,26 @@ def test_a_loan_that_comes_in_is_paid_out(kind: str, direction: str, lends: bool
     told = {"amount": 5, "direction": direction, "transactionType": kind}
     body = {"eventName": "x", "externalEventId": "e", "metadata": told}
     assert read_taken_aml_event(body, NOW).transfer.lends is lends
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "adds"),
+    [
+        ("card.added", {}, True),
+        ("addCard", {"eventCategory": "ACCOUNT"}, True),
+        ("PAYMENT_METHOD_UPDATED", {"eventCategory": "CUSTOMER"}, True),
+        ("bank_account.linked", {}, True),
+        ("x", {"eventCategory": "PAYMENT_INSTRUMENT"}, True),
+        ("card.removed", {"eventCategory": "PAYMENT_INSTRUMENT"}, False),
+        ("card.add_failed", {}, False),
+        ("card.payment.created", {"metadata": {"amount": 5}}, False),
+        ("account.created", {}, False),
+        ("card.blocked", {}, False),
+    ],
+)
+def test_a_new_instrument_is_told_by_category_or_name(name: str, more: dict[str, Any], adds: bool) -> None:
+    body = {"eventName": name, "externalEventId": "e", **more}
+    assert adds_instrument(read_taken_aml_event(body, NOW)) is adds
 
 
 def test_codes_are_assigned_ones_in_either_length_and_case() -> None:

@@ -13,6 +13,7 @@ from vettance.db.sqlite import SqliteStore, store_path
 from vettance.db.tables import AML_ALERT, EVENT
 from vettance.learning import alert_sql, keep_alert_order, keep_learning
 from vettance.learning.alert_sql import AlertModelSetting
+from vettance.learning.change_models import find_setting
 from vettance.learning.keep_alert_order import AlertOrderKeeper
 from vettance.learning.keep_learning import ModelKeeper
 from vettance.models.sql import ModelSetting, save_setting, select_features
@@ -107,3 +108,13 @@ async def test_a_training_of_one_tenant_keeps_no_other_from_being_watched(
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_training_that_was_asked_for_without_any_events_is_answered(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keep_learning, "can_train", lambda: True)
+    await store.write(save_setting(ModelSetting("ten_a", wanted=True)))
+    await ModelKeeper(store, tmp_path).look()
+    found = await find_setting(store, "ten_a")
+    assert (found.wanted, found.failure) == (False, "the tenant has no events yet")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 from vettance.aml.aml_event import AmlEvent
-from vettance.aml.transfer import Transfer
+from vettance.aml.transfer import Transfer, words_of
 from vettance.clock import DAY_MS, HOUR_MS
 from vettance.reference.currencies import REPORTING_LIMITS, Currencies
 from vettance.reference.jurisdictions import country_of
@@ -17,6 +17,26 @@ THRESHOLD: Final = 10_000
 _ROUND_MIN: Final = 200
 _ROUND: Final = 50
 BIRTH_MEMBERS: Final = ("dateOfBirth", "date_of_birth", "birthDate", "birth_date", "dob")
+#: Words of names by which an event is about a payment instrument that is new or another one now.
+_INSTRUMENTS: Final = (
+    {"card"},
+    {"wallet"},
+    {"instrument"},
+    {"mandate"},
+    {"iban"},
+    {"payment", "method"},
+    {"bank", "account"},
+)
+_ADDS: Final = frozenset(
+    {
+        *("add", "added", "link", "linked", "register", "registered", "create", "created", "save", "saved"),
+        *("attach", "attached", "enroll", "enrolled", "change", "changed", "update", "updated", "new"),
+    }
+)
+_FAILS: Final = frozenset(
+    {"fail", "failed", "failure", "rejected", "refused", "cancelled", "canceled", "error"}
+)
+_ENDS: Final = ("remov", "delet", "expir", "declin", "block")
 _YEAR_MS: Final = 365.2425 * 24 * HOUR_MS
 
 
@@ -139,10 +159,17 @@ def instrument(event: AmlEvent) -> str | None:
 
 
 def adds_instrument(event: AmlEvent) -> bool:
+    """Tell it by the category, else by the words of a name without an amount: many say ACCOUNT or nothing."""
     if category(event) != "PAYMENT_INSTRUMENT":
-        return False
+        if event.transfer.amount is not None:
+            return False
+        words = words_of(event.name)
+        if _ADDS.isdisjoint(words) or not (
+            _FAILS.isdisjoint(words) and any(one <= words for one in _INSTRUMENTS)
+        ):
+            return False
     name = event.name.lower()
-    return not any(word in name for word in ("remov", "delet", "expir", "declin", "block"))
+    return not any(word in name for word in _ENDS)
 
 
 def description(event: AmlEvent) -> str | None:

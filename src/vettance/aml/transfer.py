@@ -136,9 +136,9 @@ def read_transfer(
         return NO_TRANSFER
     said = read_members(metadata, payload)
     about = {**read_profile(profile), **said} if profile else said
-    words = _words(name)
+    words = words_of(name)
     kind = read_word(said.get("transactionType"))
-    kinds = words | _words(kind or "")
+    kinds = words | words_of(kind or "")
     channel = read_word(said.get("channel"))
     amount = read_amount(said.get("amount"))
     if amount is not None and amount < 0:
@@ -164,7 +164,7 @@ def read_transfer(
         lends=not _LEND.isdisjoint(kinds) or (way > 0 and not repays and not _LOAN.isdisjoint(kinds)),
         # A type that says "payment" is a purchase where transfers are typed too; a name says it of anything.
         buys=channel in _BUY or not _BUY.isdisjoint(kinds) or kind in ("payment", "bill_payment"),
-        pays_wages=not _WAGES.isdisjoint(kinds | _words(_text(said.get("description")) or "")),
+        pays_wages=not _WAGES.isdisjoint(kinds | words_of(_text(said.get("description")) or "")),
         amount=amount,
         currency=_upper(said.get("currency")),
         account=read_id(said.get("accountId")),
@@ -186,7 +186,8 @@ def read_transfer(
     )
 
 
-def _words(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a name such as `card.added` or `addCard`, in small letters."""
     return frozenset(word.lower() for word in _WORD.findall(text[:STRING_CHARS_MAX]))
 
 

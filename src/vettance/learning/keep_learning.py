@@ -92,8 +92,9 @@ class ModelKeeper:
                     if setting.wanted:
                         known = await find_setting(self._store, tenant)
                         await save_failure(self._store, known, "vettance[learning] is not installed")
-                elif not setting.features:
-                    await self._begin(setting)
+                elif not setting.features and not await self._begin(setting) and setting.wanted:
+                    known = await find_setting(self._store, tenant)
+                    await save_failure(self._store, known, "the tenant has no events yet")
 
     async def train_due(self) -> None:
         """Have models trained for the tenants for which that is due, one after the other."""
@@ -116,12 +117,14 @@ class ModelKeeper:
             one: set_so for one, set_so in found.items() if set_so.mode is not ModelMode.OFF or set_so.wanted
         }
 
-    async def _begin(self, setting: ModelSetting) -> None:
-        """Find a tenant's keys and numbers, and have their features recorded from now on."""
-        if found := await find_features(self._store, setting.tenant):
+    async def _begin(self, setting: ModelSetting) -> bool:
+        """Find a tenant's keys and numbers, and have their features recorded from now on; no events, none."""
+        found = await find_features(self._store, setting.tenant)
+        if found:
             # Somebody who puts features of their own at the same moment is first.
             with contextlib.suppress(Conflict):
                 await begin_features(self._store, setting.tenant, write_feature_set(found), self._now_ms)
+        return bool(found)
 
     async def _train(self, setting: ModelSetting) -> None:
         tenant = setting.tenant
