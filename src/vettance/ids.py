@@ -14,6 +14,10 @@ _RANDOM_BYTES = 8
 _RESERVED = 512  # Random numbers are drawn in bulk: a system call for each id costs more than the rest.
 ID_DIGITS = 32
 _SHAPE = re.compile(r"[0-9a-f]{32}")
+#: What stands for the name of an erased customer.
+PSEUDONYM_HEAD = "erased_"
+PSEUDONYM_DIGITS = 24
+_PSEUDONYM = re.compile(rf"{PSEUDONYM_HEAD}[0-9a-f]{{{PSEUDONYM_DIGITS}}}")
 
 
 class IdSource:
@@ -65,3 +69,8 @@ def made_at_ms(made: str) -> int:
 def first_id(prefix: str, at_ms: int) -> str:
     """Return an id before all that are made from a moment on (Unix ms)."""
     return f"{prefix}_{max(at_ms, 0):012x}" + "0" * (ID_DIGITS - 12)
+
+
+def is_pseudonym(name: str | None) -> bool:
+    """Tell whether a name is what stands for an erased customer."""
+    return name is not None and _PSEUDONYM.fullmatch(name) is not None

@@ -124,3 +124,15 @@ def test_a_model_is_turned_off_taken_back_and_promoted(learner: Caller) -> None:
     assert cli("model", "promote", str(champion), "--tenant", learner.id, "--json")["champion"] == champion
     awaited_model(learner, version=champion)
     assert cli("model", "promote", "77", "--tenant", learner.id, ok=False).returncode == 1
+
+
+def test_of_an_erased_customer_nothing_is_learned_any_more(learner: Caller) -> None:
+    train = ("model", "train", "--tenant", learner.id, "--wait", "--json")
+    learner.service.cli(*train)
+    before = learner.get(ROOT).json["data"][0]
+    learner.service.cli("customer", "erase", "--tenant", learner.id, "--external-id", "c7", "--json")
+    learner.service.cli(*train)
+    after = learner.get(ROOT).json["data"][0]
+    assert after["version"] == before["version"] + 1
+    assert 0 < before["card"]["rows"] - after["card"]["rows"] < 20
+    assert after["card"]["frauds"] == before["card"]["frauds"]

@@ -5,11 +5,11 @@ from typing import Final
 from vettance.db.engine import Statement, everyone, in_pieces, scoped
 from vettance.db.tables import DECISION, EVENT, LABEL
 
-_ROW: Final = "seq, id, occurred_at_ms, record FROM decision WHERE "
+_ROW: Final = "seq, id, occurred_at_ms, record, customer_id, email FROM decision WHERE "
 
 
 def select_decided(tenant: str, after: int, limit: int) -> Statement:
-    """(place, id, moment, record) of the next decisions of the log."""
+    """(place, id, moment, record, customer, e-mail) of the next decisions of the log."""
     text = f"SELECT {_ROW}tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
     # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
     rows = f"SELECT {_ROW}(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq LIMIT ?"

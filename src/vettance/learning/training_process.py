@@ -12,6 +12,7 @@ from vettance.commands import open_store
 from vettance.db.engine import Store
 from vettance.decisions.sql import record_of
 from vettance.deployment.connect import long_reads
+from vettance.ids import is_pseudonym
 from vettance.learning import sql
 from vettance.learning.training_rows import RowCollector, decided_row, standing_labels
 from vettance.models.feature_set import FeatureSet, read_feature_set, set_in_force
@@ -96,7 +97,9 @@ async def _collect(store: Store, tenant: str, features: FeatureSet) -> RowCollec
     after = 0
     while rows := await store.read(sql.select_decided(tenant, after, _ROWS)):
         after = rows[-1][0]
-        for _, event, occurred_at_ms, stored in rows:
+        for _, event, occurred_at_ms, stored, customer, email in rows:
+            if is_pseudonym(customer or email):
+                continue  # Of a customer who was erased nothing is learned any more.
             try:
                 record = record_of(stored)
             except Exception:  # noqa: BLE001, S112  One damaged row must not keep the others from being used.

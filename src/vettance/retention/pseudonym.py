@@ -1,15 +1,13 @@
 """The pseudonym: what stands for a customer once their names are erased."""
 
 import hashlib
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from vettance.ids import PSEUDONYM_DIGITS, PSEUDONYM_HEAD
 from vettance.retention.name_forms import Names
 from vettance.wire.payload import JSON, decode, encode
-
-_DIGITS: Final = 24
-_HEAD: Final = "erased_"
 
 
 def pseudonym(secret: bytes, tenant: str, value: str, erased_at_ms: int) -> str:
@@ -18,7 +16,7 @@ def pseudonym(secret: bytes, tenant: str, value: str, erased_at_ms: int) -> str:
     The moment of the erasure goes into it: data of a customer who comes back stays separate.
     """
     text = f"{tenant}\x00{value}\x00{erased_at_ms}".encode()
-    return _HEAD + hashlib.blake2b(text, key=secret, digest_size=_DIGITS // 2).hexdigest()
+    return PSEUDONYM_HEAD + hashlib.blake2b(text, key=secret, digest_size=PSEUDONYM_DIGITS // 2).hexdigest()
 
 
 def renamed(value: Any, names: Names) -> Any:
