@@ -8,6 +8,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from vettance.console.page_table import PAGES, PageTable
 from vettance.demo.launch import RunningService, serving
 
 ROOT: Final = Path(__file__).parents[2]
@@ -39,6 +41,9 @@ DOCUMENTED: Final = (
     "reports",
     "settings",
 )
+
+#: Pages that open nothing to look at: they end or begin something elsewhere.
+_LEFT_OUT: Final = ("/console/sign-in/provider", "/console/sign-in/return")
 
 
 def main() -> None:
@@ -86,6 +91,11 @@ def take(service: RunningService, link: str, every: Path | None) -> Iterator[str
         page.wait_for_url("**/console/")
         state = page.context.storage_state()
         shown = pages_of(service)
+        if every is not None:
+            taken = set(shown.values())
+            shown |= {name: path for name, path in more_pages().items() if path and path not in taken}
+            shown = linked_pages(page, shown, service.target.base_url)
+            every.mkdir(parents=True, exist_ok=True)
         for theme in THEMES:
             context = browser.new_context(
                 storage_state=state,
@@ -94,8 +104,12 @@ def take(service: RunningService, link: str, every: Path | None) -> Iterator[str
                 reduced_motion="reduce",
                 locale="en-GB",
             )
-            tab = context.new_page()
+            signed_in = context.new_page()
+            stranger = browser.new_context(
+                color_scheme=theme, reduced_motion="reduce", locale="en-GB"
+            ).new_page()
             for name, path in shown.items():
+                tab = stranger if path == "sign-in" else signed_in
                 tab.goto(f"{service.target.base_url}/console/{path}")
                 tab.wait_for_timeout(300)
                 if name in DOCUMENTED:
@@ -148,6 +162,41 @@ def pages_of(service: RunningService) -> dict[str, str]:
     if case is not None:
         shown["aml-case"] = f"aml/cases/{case['id']}"
     return shown
+
+
+def more_pages() -> dict[str, str]:
+    """Return the other pages of the table that need no name of a thing."""
+    return {
+        page.path.removeprefix("/console/").replace("/", "-"): page.path.removeprefix("/console/")
+        for page in PAGES
+        if page.method == "GET" and "{" not in page.path and page.path not in _LEFT_OUT
+    }
+
+
+def linked_pages(tab: Any, shown: dict[str, str], base_url: str) -> dict[str, str]:
+    """Return a page of each kind that the pages shown lead to and that none of them is."""
+    table, found = PageTable(), dict(shown)
+    known = {path for path in (_row(table, path) for path in shown.values()) if path}
+    waiting = list(shown.values())
+    while waiting:
+        tab.goto(f"{base_url}/console/{waiting.pop(0)}")
+        links = tab.eval_on_selector_all(
+            "main a[href^='/console/']", "all => all.map(a => a.getAttribute('href'))"
+        )
+        for link in links:
+            path = link.removeprefix("/console/").partition("#")[0]
+            row = _row(table, path)
+            if row and row not in known and row not in _LEFT_OUT:
+                known.add(row)
+                found[re.sub(r"[{}]", "", row.removeprefix("/console/")).replace("/", "-")] = path
+                waiting.append(path)
+    return found
+
+
+def _row(table: PageTable, path: str) -> str:
+    """Return the row of the table that a path below /console/ belongs to."""
+    page = table.find("GET", f"/console/{path.partition('?')[0]}".encode())
+    return page[0].path if page is not None else ""
 
 
 def _shoot(tab: Any, folder: Path, name: str) -> Path:
