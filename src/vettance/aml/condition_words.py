@@ -4,6 +4,8 @@ import ast
 import functools
 from typing import Final
 
+from vettance.rules.parse import parsed
+
 #: How names are called in a sentence; others are called as they are written, with spaces.
 _WORDS: Final = {
     "sender": "senders",
@@ -53,7 +55,7 @@ def condition_in_words(text: str) -> str:
     Conditions that are nested, or that compute, have no words that cannot be misread.
     """
     try:
-        return _said(ast.parse(text.strip(), mode="eval").body)
+        return _said(parsed(text.strip()))
     except (SyntaxError, _Unsaid):
         return _OTHER
 

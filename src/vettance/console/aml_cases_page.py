@@ -17,9 +17,9 @@ _CASE_STATES: Final = (
     ("CLOSED", Words("Closed")),
 )
 _SHOWN: Final = 50
-#: Figures that are elsewhere on the page.
 #: A sentence ends at a full stop before a capital; amounts and "10.5" do not end one.
 _SENTENCE: Final = re.compile(r".+?[.](?=\s+[A-Z])", re.DOTALL)
+#: Figures that are elsewhere on the page.
 _SAID: Final = ("ruleId", "ruleName", "screening")
 
 
