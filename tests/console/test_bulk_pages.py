@@ -114,6 +114,6 @@ def test_what_is_asked_for_is_withdrawn_or_refused(
 
 def test_a_request_says_why_and_its_scores_are_numbers(ann: Visitor) -> None:
     assert ann.submit(BULK, BULK, customer="again", outcome="deny").status == 422
-    assert ann.submit(BULK, BULK, customer="again", outcome="perhaps", note="x").status == 422
+    assert ann.submit(BULK, BULK, customer="again", outcome="perhaps", note="x").status == 400
     assert ann.get(f"{BULK}?minScore=many&choose=1").status == 422
     assert ann.get(f"{BULK}?minScore=90&choose=1").status == 200
