@@ -141,6 +141,21 @@ def test_events_of_all_processes_count_for_each_of_them(two: tuple[Service, Serv
     assert len(listed["data"]) == 6
 
 
+def test_a_subscription_answered_by_one_process_hears_of_the_next_event_of_another(
+    two: tuple[Service, Service],
+) -> None:
+    one, other = two
+    _, key = one.new_tenant("Subscriber")
+    for service in two:
+        service.wait_for(lambda at=service: at.get("/api/v1/lists", key=key).status == 200)
+    wished = {"url": "https://hooks.example.com/events", "eventTypes": ["EVENT_RISK_EVALUATED"]}
+    made = one.post("/api/v1/webhooks/subscriptions", wished, key=key)
+    assert made.status == 201
+    decided = other.post("/api/v1/decisions/evaluate", LOGIN, key=key)
+    deliveries = one.get(f"/api/v1/webhooks/subscriptions/{made.json['id']}/deliveries", key=key).json["data"]
+    assert [each["subjectId"] for each in deliveries] == [decided.json["correlationIds"]["eventId"]]
+
+
 def test_an_event_accepted_by_one_process_is_decided_by_another(
     deployment: Deployment, two: tuple[Service, Service]
 ) -> None:

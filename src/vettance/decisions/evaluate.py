@@ -121,8 +121,9 @@ class Evaluator:
         self._subscribed.add(tenant)
 
     def has_subscription(self, tenant: str) -> bool:
-        """Tell whether a tenant has, or had since the start, a subscription."""
-        return tenant in self._subscribed
+        """Tell whether a tenant may have a subscription: one since the start, or one of another process."""
+        # Another process may have answered one this second; the store looks for listeners in the commit.
+        return self._shared is not None or tenant in self._subscribed
 
     def has_rules(self, tenant: str) -> bool:
         """Tell whether rules of a tenant are in force."""
@@ -196,7 +197,7 @@ class Evaluator:
         statements = rows_of(tenant, evaluated, record, source, sent, signals) + added.statements
         if self._open_review is not None:
             statements += self._open_review(tenant, evaluated)
-        if tell and tenant in self._subscribed:
+        if tell and self.has_subscription(tenant):
             payload = decision_payload(
                 event_id,
                 event,
