@@ -10,6 +10,7 @@ from vettance.aml.condition_words import condition_in_words
     [
         ("1000 <= amount and amount < 10000", "with amount of at least 1,000 and below 10,000"),
         ("1000 <= amount < 10000", "with amount of at least 1,000 and below 10,000"),
+        ("cash\nand incoming", "in cash, coming in"),
         ("cash and not outgoing", "in cash, not going out"),
         ('country in ["KP", "IR"]', "with country KP or IR"),
         ("not (cash or incoming)", "that meet the rule's condition"),

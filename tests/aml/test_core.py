@@ -193,9 +193,12 @@ def test_a_loan_that_comes_in_is_paid_out(kind: str, direction: str, lends: bool
         ("card.payment.created", {"metadata": {"amount": 5}}, False),
         ("account.created", {}, False),
         ("card.blocked", {}, False),
+        ("card.pin.changed", {}, False),
+        ("iban_changed", {}, True),
+        ("card.declined", {"eventCategory": "PAYMENT_INSTRUMENT"}, False),
     ],
 )
-def test_a_new_instrument_is_told_by_category_or_name(name: str, more: dict[str, Any], adds: bool) -> None:
+def test_a_new_instrument_is_known_by_category_or_name(name: str, more: dict[str, Any], adds: bool) -> None:
     body = {"eventName": name, "externalEventId": "e", **more}
     assert adds_instrument(read_taken_aml_event(body, NOW)) is adds
 

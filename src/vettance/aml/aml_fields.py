@@ -17,26 +17,24 @@ THRESHOLD: Final = 10_000
 _ROUND_MIN: Final = 200
 _ROUND: Final = 50
 BIRTH_MEMBERS: Final = ("dateOfBirth", "date_of_birth", "birthDate", "birth_date", "dob")
-#: Words of names by which an event is about a payment instrument that is new or another one now.
-_INSTRUMENTS: Final = (
-    {"card"},
-    {"wallet"},
-    {"instrument"},
-    {"mandate"},
-    {"iban"},
-    {"payment", "method"},
-    {"bank", "account"},
+#: Words of names by which an event is about a payment instrument.
+_INSTRUMENTS: Final = tuple(
+    frozenset(words.split())
+    for words in ("card", "wallet", "instrument", "mandate", "iban", "payment method", "bank account")
 )
 _ADDS: Final = frozenset(
     {
-        *("add", "added", "link", "linked", "register", "registered", "create", "created", "save", "saved"),
-        *("attach", "attached", "enroll", "enrolled", "change", "changed", "update", "updated", "new"),
+        *("add", "added", "attach", "attached", "create", "created", "enroll", "enrolled"),
+        *("link", "linked", "new", "register", "registered", "save", "saved"),
     }
 )
-_FAILS: Final = frozenset(
-    {"fail", "failed", "failure", "rejected", "refused", "cancelled", "canceled", "error"}
+#: Where a name says more, as `card.pin.changed` does, something else of the instrument was changed.
+_CHANGES: Final = frozenset({"change", "changed", "replace", "replaced", "update", "updated"})
+#: Parts of names by which no instrument is there that was not there before.
+_NOT_ADDED: Final = (
+    *("remov", "delet", "expir", "declin", "block"),
+    *("fail", "reject", "refus", "cancel", "error"),
 )
-_ENDS: Final = ("remov", "delet", "expir", "declin", "block")
 _YEAR_MS: Final = 365.2425 * 24 * HOUR_MS
 
 
@@ -159,17 +157,21 @@ def instrument(event: AmlEvent) -> str | None:
 
 
 def adds_instrument(event: AmlEvent) -> bool:
-    """Tell it by the category, else by the words of a name without an amount: many say ACCOUNT or nothing."""
-    if category(event) != "PAYMENT_INSTRUMENT":
-        if event.transfer.amount is not None:
-            return False
-        words = words_of(event.name)
-        if _ADDS.isdisjoint(words) or not (
-            _FAILS.isdisjoint(words) and any(one <= words for one in _INSTRUMENTS)
-        ):
-            return False
+    """By its category, or by its name: products often call the event ACCOUNT, or send no category."""
     name = event.name.lower()
-    return not any(word in name for word in _ENDS)
+    if any(word in name for word in _NOT_ADDED):
+        return False
+    return category(event) == "PAYMENT_INSTRUMENT" or _is_named_as_added(event)
+
+
+def _is_named_as_added(event: AmlEvent) -> bool:
+    if event.transfer.amount is not None:
+        return False
+    words = words_of(event.name)
+    named = [instrument for instrument in _INSTRUMENTS if instrument <= words]
+    if not words.isdisjoint(_ADDS):
+        return bool(named)
+    return not words.isdisjoint(_CHANGES) and any(words <= instrument | _CHANGES for instrument in named)
 
 
 def description(event: AmlEvent) -> str | None:

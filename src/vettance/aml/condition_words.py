@@ -4,7 +4,7 @@ import ast
 import functools
 from typing import Final
 
-from vettance.rules.parse import parsed
+from vettance.rules.parse import parse_expression
 
 #: How names are called in a sentence; others are called as they are written, with spaces.
 _WORDS: Final = {
@@ -55,7 +55,7 @@ def condition_in_words(text: str) -> str:
     Conditions that are nested, or that compute, have no words that cannot be misread.
     """
     try:
-        return _said(parsed(text.strip()))
+        return _said(parse_expression(f"({text}\n)"))  # In brackets it may run over several lines.
     except (SyntaxError, _Unsaid):
         return _OTHER
 

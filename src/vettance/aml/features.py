@@ -187,7 +187,7 @@ def _transfer_fields() -> tuple[Field, ...]:
         ),
         _plain("market_value", "transfer.market_value", "What the goods are worth.", number, ANYTHING),
         Field("instrument", Type.TEXT, instrument, "The card, wallet or mandate used or added."),
-        Field("adds_instrument", flag, adds_instrument, "Whether a payment instrument is added or changed."),
+        Field("adds_instrument", flag, adds_instrument, "Whether an instrument is new, by category or name."),
     )
 
 

@@ -35,7 +35,7 @@ _PARSING: Final = threading.Lock()
 _TRIES_MAX: Final = 5
 
 
-def parsed(text: str) -> ast.expr:
+def parse_expression(text: str) -> ast.expr:
     """Return the syntax tree of an expression, whatever threads of others parse meanwhile."""
     for _ in range(_TRIES_MAX - 1):
         with _PARSING, contextlib.suppress(SystemError):
@@ -65,7 +65,7 @@ class Reading:
             raise RuleFault("there is no rule here", self.text, 1, 1, hint="write a condition")
         # In brackets, a rule may run over several lines. The scanner has made sure that they stay balanced.
         try:
-            tree = parsed(f"({self.text}\n)")
+            tree = parse_expression(f"({self.text}\n)")
         except SyntaxError as error:
             raise self._syntax_fault(error, tokens) from None
         except (RecursionError, MemoryError, ValueError, OverflowError):
