@@ -1,7 +1,7 @@
 """Takes pictures of the console, filled by the demo, in both themes.
 
 Those that the documentation shows go into docs/pictures; with `--every FOLDER` each page is taken at 1440 and
-380 pixels as well, for looking at all of them side by side.
+380 pixels instead, into that folder, for looking at all of them side by side.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def main() -> None:
     """Fill a service by the demo, unless `--data` names one that is filled, and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="what `vettance demo --exit` left; made anew when left out")
-    parser.add_argument("--every", type=Path, metavar="FOLDER", help="take every page at both widths as well")
+    parser.add_argument("--every", type=Path, metavar="FOLDER", help="take every page at both widths instead")
     parser.add_argument("--customers", type=int, default=400, help="how many customers the demo invents")
     given = parser.parse_args()
     with contextlib.ExitStack() as held:
@@ -112,7 +112,7 @@ def take(service: RunningService, link: str, every: Path | None) -> Iterator[str
                 tab = stranger if path == "sign-in" else signed_in
                 tab.goto(f"{service.target.base_url}/console/{path}")
                 tab.wait_for_timeout(300)
-                if name in DOCUMENTED:
+                if name in DOCUMENTED and every is None:
                     PICTURES.mkdir(parents=True, exist_ok=True)
                     file = _shoot(tab, PICTURES, f"{name}-{theme}")
                     yield f"{file.relative_to(ROOT)}: {file.stat().st_size:,} bytes"

@@ -52,6 +52,8 @@ async def entity(visit: Visit) -> View:
         raise NotFound
     links = await parts.linker.links(tenant, {kind: value}) if neighbours.own_events else {}
     feedback = await parts.explainer.feedback(tenant, [one["id"] for one in found["data"]])
+    # The labels of a full graph take milliseconds to place.
+    pictures = await asyncio.to_thread(_pictures, visit, found["data"], graph)
     values = {
         "kind": kind,
         "label": KIND_LABELS[kind],
@@ -68,7 +70,7 @@ async def entity(visit: Visit) -> View:
         "listable": _listable(kind, value, neighbours),
         "here": entity_url(visit, kind, value),
         "seen_with": _seen_with(visit, neighbours),
-        **_pictures(visit, found["data"], graph),
+        **pictures,
     }
     return View("entity.html", values, title=f"{KIND_LABELS[kind]} {visit.sight.text(value)}")
 
