@@ -152,8 +152,9 @@ COLD: Final = {
     "learning/sql.py:select_decided": "A training reads the whole log, in a process of its own.",
     "learning/sql.py:select_labels": "A training reads all labels, in a process of its own.",
     "learning/sql.py:select_label_moments": "A training asks once.",
-    "learning/sql.py:select_reached": "A training asks once.",
-    "learning/sql.py:select_recent_bodies": "Asked once, when a tenant labels for the first time.",
+    "feedback/maturity_sql.py:*": "A training, a suggestion or a backtest asks once.",
+    "learning/sql.py:select_recent_bodies": "As a young tenant's events double; a training asks once.",
+    "learning/sql.py:count_recent_events": "Of young tenants only, and no further than they are young.",
     **dict.fromkeys(
         (
             f"learning/alert_sql.py:{name}"

@@ -9,7 +9,6 @@ from typing import Final
 
 import msgspec
 
-from vettance import clock
 from vettance.aml.features import aml_schema
 from vettance.aml.sql import RULE_SETS
 from vettance.backtests.aml_backtest import AmlBacktest, TriedEvent
@@ -22,6 +21,7 @@ from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import active_rules
 from vettance.decisions.features import fraud_schema
 from vettance.deployment.connect import connect_velocity, long_reads
+from vettance.feedback.find_maturity import find_mature_moment
 from vettance.history.backtest import Backtest, ChangedDecision
 from vettance.history.backtest_result import backtest_result
 from vettance.history.sql import count_after
@@ -77,7 +77,8 @@ async def work(store: Store, request: BacktestRequest, countries: Jurisdictions)
             samples.append(change)
 
     await run.run((order.from_ms, order.to_ms), keep, sayer.advance)
-    return backtest_result(run, ruleset.running, samples, flipped, clock.now_ms())
+    mature_ms = await find_mature_moment(store, request.tenant)
+    return backtest_result(run, ruleset.running, samples, flipped, mature_ms)
 
 
 async def _work_aml(store: Store, request: BacktestRequest, countries: Jurisdictions) -> JSON:

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from vettance.clock import DAY_MS
 from vettance.decisions.decision import LOWERCASE, Outcome
 from vettance.history.backtest import Backtest, ChangedDecision
 from vettance.quality.wilson import Share, share_of
@@ -14,8 +13,6 @@ from vettance.wire.payload import JSON, timestamp
 
 #: What labels say, by the word of each in results and expectations.
 GROUPS: Final[Mapping[str, bool | None]] = {"all": None, "fraud": True, "legit": False}
-#: Events younger than this may still be labelled; they are counted apart as well.
-YOUNG_MS: Final = 7 * DAY_MS
 _DIGITS: Final = 6
 _CAUGHT: Final = ("review", "deny")
 _COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -93,9 +90,12 @@ def meet(
 
 
 def backtest_result(
-    run: Backtest, rules: Sequence[Rule], flips: Sequence[ChangedDecision], flipped: int, now_ms: int
+    run: Backtest, rules: Sequence[Rule], flips: Sequence[ChangedDecision], flipped: int, mature_ms: int
 ) -> JSON:
-    """Write what a backtest found; `flips` are samples of the events that would be decided otherwise."""
+    """Write what a backtest found; `flips` are samples of the events that would be decided otherwise.
+
+    Events after `mature_ms` (Unix milliseconds) may still be labelled; they are counted apart as well.
+    """
     decisions = decisions_out(run)
     days = _days(run)
     load = {
@@ -110,7 +110,7 @@ def backtest_result(
         "rules": [_rule_out(rule, place, run) for place, rule in enumerate(rules)],
         "days": days,
         "reviewsPerDay": load,
-        "young": _young(run, now_ms),
+        "young": _young(run, mature_ms),
     }
 
 
@@ -184,7 +184,11 @@ def _days(run: Backtest) -> list[dict[str, Any]]:
     return found
 
 
-def _young(run: Backtest, now_ms: int) -> JSON:
-    since_s = (now_ms - YOUNG_MS) // 1000
+def _young(run: Backtest, mature_ms: int) -> JSON:
+    since_s = mature_ms // 1000
     counted = [(was, now, number) for (day_s, _, was, now), number in run.days.items() if day_s >= since_s]
-    return {"events": sum(number for *_, number in counted), **_sides(counted)}
+    return {
+        "since": timestamp(max(mature_ms, 0)),
+        "events": sum(number for *_, number in counted),
+        **_sides(counted),
+    }

@@ -33,7 +33,6 @@ from vettance.wire.payload import decode
 
 #: Events that are looked through for keys and numbers.
 EVENTS_LOOKED_THROUGH: Final = 2_000
-_FOUND: Final = "Found in the newest events."
 _EARLIER: Final = "Recorded before versions were kept."
 
 
@@ -68,10 +67,10 @@ async def count_members(bodies: Iterable[bytes]) -> MemberCounts:
 async def feature_call(store: Store, tenant: str, document: str) -> FeatureCall:
     """Return what is to be checked of a document of own features."""
     found = await find_features(store, tenant)
-    return FeatureCall(document, tuple(found), *await _rules_and_serving(store, tenant))
+    return FeatureCall(document, tuple(found), *await find_rules_and_serving(store, tenant))
 
 
-async def _rules_and_serving(store: Store, tenant: str) -> tuple[str, str | None]:
+async def find_rules_and_serving(store: Store, tenant: str) -> tuple[str, str | None]:
     """Return the rules in force, and the features of the model in service."""
     rules = await store.read(DECIDING.select_active(tenant))
     document = rules[0][1] if rules else load_pack_text(DECIDING.pack)
@@ -135,7 +134,7 @@ class FeatureSteps:
         if earlier.version.version == newest:
             raise Conflict("This version is in force.", "in_force", version=newest)
         call = FeatureCall(
-            "", earlier.features.features, *await _rules_and_serving(self._store, self._tenant)
+            "", earlier.features.features, *await find_rules_and_serving(self._store, self._tenant)
         )
         return earlier, call
 
@@ -206,11 +205,6 @@ class FeatureSteps:
         first = msgspec.structs.replace(_earlier(1, known.features), created_at_ms=self._now_ms())
         written = write_feature_set(known.features.features)
         return [feature_version_sql.insert_feature_version(self._tenant, first, known.document, written)]
-
-
-async def begin_features(store: Store, tenant: str, found: str, now_ms: Callable[[], int]) -> None:
-    """Have the features that come along be recorded, in the name of the service. Raises `Conflict`."""
-    await FeatureSteps(store, tenant, SERVICE, now_ms).put("", found, _FOUND, over=0)
 
 
 def features_statements(changed: ModelSetting, made: FeatureVersion) -> list[Statement]:

@@ -11,15 +11,13 @@ import msgspec
 
 from vettance import clock
 from vettance.db.engine import Clash, Lost, Store, StoreDown
-from vettance.errors import Conflict
 from vettance.fairness.isolation import Isolation
 from vettance.ids import IdSource
 from vettance.learning import sql
-from vettance.learning.change_features import begin_features, find_features
 from vettance.learning.change_models import enter_model, find_setting, save_failure
+from vettance.learning.grow_features import FeatureGrowth
 from vettance.learning.run_training import is_due, run_training
 from vettance.learning.watch_drift import DriftWatcher
-from vettance.models.feature_set import write_feature_set
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, select_states, setting_of
 from vettance.telemetry.logs import logger
@@ -58,6 +56,7 @@ class ModelKeeper:
         self._isolation, self._training = Isolation("learning"), Isolation("learning")
         self._ids = IdSource()
         self._drift = DriftWatcher(store)
+        self._growth = FeatureGrowth(store, now_ms)
         self._meters = meters or Meters()
         self._after = 0
         self._frauds: dict[str, int] = {}
@@ -81,6 +80,7 @@ class ModelKeeper:
         for tenant, last, frauds in await self._store.read(sql.select_new_labels(self._after)):
             self._after = max(self._after, last)
             self._frauds[tenant] = self._frauds.get(tenant, 0) + frauds
+            self._growth.look_soon(tenant)
         for tenant, setting in (await self._watched()).items():
             if not self._isolation.is_due(tenant):
                 continue
@@ -92,7 +92,9 @@ class ModelKeeper:
                     if setting.wanted:
                         known = await find_setting(self._store, tenant)
                         await save_failure(self._store, known, "vettance[learning] is not installed")
-                elif not setting.features and not await self._begin(setting) and setting.wanted:
+                elif setting.features:
+                    await self._growth.look(tenant)
+                elif not await self._growth.begin(tenant) and setting.wanted:
                     known = await find_setting(self._store, tenant)
                     await save_failure(self._store, known, "the tenant has no events yet")
 
@@ -117,17 +119,9 @@ class ModelKeeper:
             one: set_so for one, set_so in found.items() if set_so.mode is not ModelMode.OFF or set_so.wanted
         }
 
-    async def _begin(self, setting: ModelSetting) -> bool:
-        """Find a tenant's keys and numbers, and have their features recorded from now on; no events, none."""
-        found = await find_features(self._store, setting.tenant)
-        if found:
-            # Somebody who puts features of their own at the same moment is first.
-            with contextlib.suppress(Conflict):
-                await begin_features(self._store, setting.tenant, write_feature_set(found), self._now_ms)
-        return bool(found)
-
     async def _train(self, setting: ModelSetting) -> None:
         tenant = setting.tenant
+        await self._growth.grow(tenant)
         setting = await find_setting(self._store, tenant)
         order = {"tenant": tenant, "features": setting.features, "champion": setting.champion}
         said = await run_training(self._data, order)
@@ -135,7 +129,7 @@ class ModelKeeper:
         # What people have set meanwhile stays, but the model is made from the features of its training.
         current = msgspec.structs.replace(
             await find_setting(self._store, tenant),
-            features=setting.features,
+            features=str(said.get("features", setting.features)),
             wanted=False,
             trained_frauds=frauds,
             trained_at_ms=self._now_ms(),

@@ -40,6 +40,18 @@ def select_recent_bodies(tenant: str, limit: int) -> Statement:
     )
 
 
+def count_recent_events(tenant: str, limit: int) -> Statement:
+    """(count,) of a tenant's events; the limit where there are more."""
+    text = "SELECT COUNT(*) FROM (SELECT 1 FROM event WHERE tenant = ? LIMIT ?) AS newest"
+    rows = (
+        "SELECT COUNT(*) FROM (SELECT 1 FROM event WHERE tenant >= ? AND tenant <= ? "
+        "ORDER BY tenant DESC, seq DESC LIMIT ?) AS newest"
+    )
+    return scoped(EVENT, tenant, text, (limit,))._replace(
+        postgres=scoped(EVENT, tenant, rows, (tenant, limit))
+    )
+
+
 def select_new_labels(after: int) -> Statement:
     """(tenant, last place, labels of fraud) given after a place, by tenant."""
     return everyone(
@@ -60,19 +72,6 @@ def select_label_moments(tenant: str, limit: int) -> Statement:
         "WHERE decision.tenant = ?",
         (limit, tenant),
     )
-
-
-def select_reached(tenant: str) -> Statement:
-    """(moment,) of the newest decisions' latest event."""
-    text = (
-        "SELECT MAX(occurred_at_ms) FROM (SELECT occurred_at_ms FROM decision WHERE tenant = ? "
-        "ORDER BY seq DESC LIMIT 1000) AS newest"
-    )
-    rows = (
-        "SELECT MAX(occurred_at_ms) FROM (SELECT occurred_at_ms FROM decision WHERE tenant >= ? "
-        "AND tenant <= ? ORDER BY tenant DESC, seq DESC LIMIT 1000) AS newest"
-    )
-    return scoped(DECISION, tenant, text)._replace(postgres=scoped(DECISION, tenant, rows, (tenant,)))
 
 
 def select_newest_labels(tenant: str, limit: int) -> Statement:

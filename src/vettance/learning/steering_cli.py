@@ -45,11 +45,13 @@ def work_on(data: str | None, tenant: str, step: Callable[[Store], Awaitable[Any
 
 def described(setting: ModelSetting) -> dict[str, Any]:
     """Write how models are used, for scripts."""
+    from vettance.models.serving_model import ModelMode
+
     return {
         "tenantId": setting.tenant,
         "mode": setting.mode.value,
         "mayBlock": setting.may_block,
-        "recordsFeatures": bool(setting.features),
+        "recordsFeatures": bool(setting.features) and setting.mode is not ModelMode.OFF,
         "champion": setting.champion,
         "previous": setting.previous,
         "trainedAt": timestamp(setting.trained_at_ms) if setting.trained_at_ms else None,

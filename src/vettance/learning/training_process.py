@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import time
+from collections import Counter
 from typing import Any, Final
 
 import msgspec
@@ -12,10 +13,15 @@ from vettance.commands import open_store
 from vettance.db.engine import Store
 from vettance.decisions.sql import record_of
 from vettance.deployment.connect import long_reads
+from vettance.feedback import maturity_sql
+from vettance.feedback.find_maturity import find_maturity_days
 from vettance.ids import is_pseudonym
 from vettance.learning import sql
-from vettance.learning.training_rows import RowCollector, decided_row, standing_labels
-from vettance.models.feature_set import FeatureSet, read_feature_set, set_in_force
+from vettance.learning.earlier_sets import SetsTaken, take_sets
+from vettance.learning.held_out import HoldOuts
+from vettance.learning.training_rows import RowCollector, StandingLabel, decided_row, standing_labels
+from vettance.models import feature_version_sql
+from vettance.models.feature_set import FeatureSet, read_feature_set, set_in_force, write_feature_set
 from vettance.models.trees import text_digest, write_trees
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.wire.payload import JSON, encode
@@ -43,14 +49,14 @@ async def work(
     store: Store, order: TrainingOrder, countries: Jurisdictions | None = None, seed: int = 1
 ) -> JSON:
     """Train, and return the model with its card, or why there is none."""
-    from vettance.learning.train import TooFewLabels, train
+    from vettance.learning.train import FRAUDS_MIN, TooFewLabels, train
 
     if order.kind == ALERTS:
         return await _work_on_alerts(store, order, countries, seed)
     began_s = time.monotonic()
     features = read_feature_set(order.features)
-    names = tuple(one.name for one in features.features)
-    collector = await _collect(store, order.tenant, features)
+    collector, taken = await collect(store, order.tenant, features, FRAUDS_MIN)
+    names = tuple(one.name for one in taken.features.features)
     try:
         made = train(collector.rows(), names, order.champion, seed)
     except TooFewLabels as few:
@@ -58,14 +64,23 @@ async def work(
     text = write_trees(made.trees)
     card = {
         **made.card,
-        "featureSet": features.digest,
+        "featureSet": taken.features.digest,
+        "earlierSets": len(taken.places) - 1,
         "labelDelaySeconds": collector.delay_ms // 1000,
         "maturitySeconds": collector.maturity_ms // 1000,
         "promoted": made.is_better,
         "seed": seed,
         "seconds": round(time.monotonic() - began_s, 2),
     }
-    return {"body": text, "digest": text_digest(text), "card": card, "isBetter": made.is_better}
+    is_whole = taken.features is features
+    made_from = order.features if is_whole else write_feature_set(taken.features.features)
+    return {
+        "body": text,
+        "digest": text_digest(text),
+        "features": made_from,
+        "card": card,
+        "isBetter": made.is_better,
+    }
 
 
 async def _work_on_alerts(
@@ -84,7 +99,50 @@ async def _work_on_alerts(
     return {"body": text, "digest": text_digest(text), "card": card, "isBetter": made.is_better}
 
 
-async def _collect(store: Store, tenant: str, features: FeatureSet) -> RowCollector:
+async def collect(
+    store: Store, tenant: str, features: FeatureSet, frauds_min: int
+) -> tuple[RowCollector, SetsTaken]:
+    """Read what a model with these features can be made from, and the feature sets that were taken for it.
+
+    Where the decisions of this set have fewer labelled frauds than are needed, those of the sets before it
+    are read too, as far back as it takes; the features are those that all of them have.
+    """
+    labels, reached_ms, delays = await _read_labels(store, tenant)
+    days = await find_maturity_days(store, tenant)
+
+    def new_collector() -> RowCollector:
+        return RowCollector(labels, reached_ms, delays, days)
+
+    taken, collector = take_sets([features]), new_collector()
+    frauds = await _take_decisions(store, tenant, taken, collector)
+    if frauds[features.digest] < frauds_min:
+        wider = await _take_earlier(store, tenant, features, frauds, frauds_min)
+        if len(wider.places) > 1:
+            taken, collector = wider, new_collector()
+            await _take_decisions(store, tenant, taken, collector)
+    return collector, taken
+
+
+async def _take_earlier(
+    store: Store, tenant: str, features: FeatureSet, frauds: Counter[str], frauds_min: int
+) -> SetsTaken:
+    """Take earlier versions of the features, the newest first, until their decisions have enough frauds."""
+    sets = [features]
+    for row in await store.read(feature_version_sql.select_digests(tenant)):
+        (digest,) = row
+        if sum(frauds[one.digest] for one in sets) >= frauds_min:
+            break
+        if frauds[digest] and digest not in {one.digest for one in sets}:
+            rows = await store.read(feature_version_sql.select_features_by_digest(tenant, digest))
+            wider = [*sets, read_feature_set(rows[0][0])]
+            if not take_sets(wider).features.features:
+                break
+            sets = wider
+    return take_sets(sets)
+
+
+async def _read_labels(store: Store, tenant: str) -> tuple[dict[str, StandingLabel], int, list[int]]:
+    """Return the labels that hold, the newest event time, and the delays of labels in milliseconds."""
     changes: list[Any] = []
     after = 0
     while rows := await store.read(sql.select_labels(tenant, after, _LABELS)):
@@ -93,7 +151,15 @@ async def _collect(store: Store, tenant: str, features: FeatureSet) -> RowCollec
     labels = standing_labels(changes)
     reached_ms, moments = await _moments(store, tenant)
     delays = [one.at_ms - moments[event] for event, one in labels.items() if event in moments]
-    collector = RowCollector(labels, reached_ms, delays)
+    return labels, reached_ms, delays
+
+
+async def _take_decisions(
+    store: Store, tenant: str, taken: SetsTaken, collector: RowCollector
+) -> Counter[str]:
+    """Have the decisions of the sets taken collected; return the labelled frauds of every set there is."""
+    frauds: Counter[str] = Counter()
+    hold_outs = HoldOuts(store, tenant)
     after = 0
     while rows := await store.read(sql.select_decided(tenant, after, _ROWS)):
         after = rows[-1][0]
@@ -104,17 +170,20 @@ async def _collect(store: Store, tenant: str, features: FeatureSet) -> RowCollec
                 record = record_of(stored)
             except Exception:  # noqa: BLE001, S112  One damaged row must not keep the others from being used.
                 continue
-            if set_in_force(record.feature_set) == features.digest:
-                row = decided_row(event, occurred_at_ms, record)
-                # Behind the set there may be what only the model in service needed.
-                collector.take(row._replace(features=row.features[: len(features.features)]))
-    return collector
+            digest = set_in_force(record.feature_set)
+            frauds[digest] += collector.is_fraud(event)
+            # Behind the set there may be what only the model in service needed.
+            values = taken.values(digest, record.features)
+            if values is not None:
+                row = decided_row(event, occurred_at_ms, record)._replace(features=values)
+                collector.take(await hold_outs.weigh(row, record))
+    return frauds
 
 
 async def _moments(store: Store, tenant: str) -> tuple[int, dict[str, int]]:
     """Return the newest event time, and those of the newest labelled events."""
     found = await store.read(sql.select_label_moments(tenant, _LABELS))
-    newest = await store.read(sql.select_reached(tenant))
+    newest = await store.read(maturity_sql.select_reached(tenant))
     return newest[0][0] or 0, dict(found)
 
 

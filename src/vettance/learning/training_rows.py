@@ -8,16 +8,13 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from vettance.clock import DAY_MS
 from vettance.decisions.decision import DecisionRecordData, Outcome
+from vettance.feedback.maturity import maturity_of
 from vettance.models.model_score import score_of
 
 ROWS_MAX: Final = 300_000
 #: Of these the newest are taken whole, older ones by a sample with weights.
 NEWEST_MAX: Final = 200_000
-#: Without a label, an event is presumed legitimate once it is older than this many median delays of labels.
-MATURITY_DELAYS: Final = 4
-MATURITY_MS_MIN: Final = 7 * DAY_MS
 _SEED: Final = 20_260_101
 
 
@@ -29,7 +26,7 @@ class StandingLabel(NamedTuple):
 
 
 class DecidedRow(NamedTuple):
-    """A decision as training reads it. `points` is the score of the rules; `log_odds` what a model said."""
+    """A decision as training reads it: the score of the rules, what a model said, and how much it counts."""
 
     event: str
     occurred_at_ms: int
@@ -37,6 +34,7 @@ class DecidedRow(NamedTuple):
     was_denied: bool
     points: int
     log_odds: float | None
+    weight: float = 1.0
 
 
 class TrainingRow(NamedTuple):
@@ -62,10 +60,16 @@ def decided_row(event: str, occurred_at_ms: int, record: DecisionRecordData) -> 
 class RowCollector:
     """Takes decisions in the order of the log and keeps what a model can be trained on, in bounded memory."""
 
-    def __init__(self, labels: dict[str, StandingLabel], reached_ms: int, delays_ms: Sequence[int]) -> None:
+    def __init__(
+        self,
+        labels: dict[str, StandingLabel],
+        reached_ms: int,
+        delays_ms: Sequence[int],
+        maturity_days: int = 0,
+    ) -> None:
         self._labels = labels
         self.delay_ms = int(statistics.median(delays_ms)) if delays_ms else 0
-        self.maturity_ms = max(MATURITY_DELAYS * self.delay_ms, MATURITY_MS_MIN)
+        self.maturity_ms = maturity_of(maturity_days, delays_ms)
         self._mature_ms = reached_ms - self.maturity_ms
         self._frauds: list[tuple[int, TrainingRow]] = []
         self._newest: deque[tuple[int, TrainingRow]] = deque()
@@ -74,14 +78,19 @@ class RowCollector:
         self._number = 0
         self._random = random.Random(_SEED)  # noqa: S311  The same log gives the same model.
 
+    def is_fraud(self, event: str) -> bool:
+        """Tell whether an event was labelled as fraud."""
+        label = self._labels.get(event)
+        return label is not None and label.fraud
+
     def take(self, row: DecidedRow) -> None:
         """Take the next decision."""
-        label = self._labels.get(row.event)
-        if label is None and (row.was_denied or row.occurred_at_ms > self._mature_ms):
+        is_known = row.event in self._labels
+        if not is_known and (row.was_denied or row.occurred_at_ms > self._mature_ms):
             return  # Nobody knows yet, or never will.
-        fraud = label is not None and label.fraud
+        fraud = self.is_fraud(row.event)
         values = array("d", [math.nan if value is None else value for value in row.features]).tobytes()
-        kept = TrainingRow(row.occurred_at_ms, values, fraud, 1.0, row.points, row.log_odds)
+        kept = TrainingRow(row.occurred_at_ms, values, fraud, row.weight, row.points, row.log_odds)
         self._number += 1
         if fraud:
             self._frauds.append((self._number, kept))
@@ -103,7 +112,7 @@ class RowCollector:
         room = max(ROWS_MAX - len(self._frauds) - len(self._newest), 0)
         sample = self._sample[:room]
         weight = self._older / len(sample) if sample else 1.0
-        older = [(number, row._replace(weight=weight)) for number, row in sample]
+        older = [(number, row._replace(weight=weight * row.weight)) for number, row in sample]
         return [row for _, row in sorted([*self._frauds, *self._newest, *older], key=lambda one: one[0])]
 
 

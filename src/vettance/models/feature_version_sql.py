@@ -67,6 +67,15 @@ def count_versions(tenant: str) -> Statement:
     return scoped(FEATURE_VERSION, tenant, "SELECT COUNT(*) FROM feature_version WHERE tenant = ?")
 
 
+def select_digests(tenant: str) -> Statement:
+    """(digest,) of every version, the newest first."""
+    return scoped(
+        FEATURE_VERSION,
+        tenant,
+        "SELECT digest FROM feature_version WHERE tenant = ? ORDER BY version DESC",
+    )
+
+
 def select_features_by_digest(tenant: str, digest: str) -> Statement:
     """(features,) of a version with a digest."""
     return scoped(

@@ -9,9 +9,6 @@ from vettance.clock import DAY_MS
 
 #: The newest decisions of a span that are looked at.
 EVENTS_MAX: Final = 3_000_000
-#: Without a label, an event is presumed legitimate once it is older than this many median delays of labels.
-MATURITY_DELAYS: Final = 4
-MATURITY_MS_MIN: Final = 7 * DAY_MS
 #: From this share of labelled events on, those that nobody labelled are not missed.
 LABELLED_SHARE: Final = 0.5
 #: The share of labelled frauds from which is learned; those after it, and what happened meanwhile, measure.
@@ -99,44 +96,36 @@ class LabelColumns:
     def __init__(self) -> None:
         self._hashes: list[Numbers] = []
         self._values: list[Numbers] = []
-        self._moments: list[Numbers] = []
 
-    def take(self, rows: list[tuple[str, int, int, int]]) -> None:
-        """Take (event, fraud, weight, at_ms) of further changes."""
+    def take(self, rows: list[tuple[str, int, int]]) -> None:
+        """Take (event, fraud, weight) of further changes."""
         self._hashes.append(hashes_of([row[0] for row in rows]))
-        values = [int(fraud) if weight > 0 else UNLABELLED for _, fraud, weight, _ in rows]
+        values = [int(fraud) if weight > 0 else UNLABELLED for _, fraud, weight in rows]
         self._values.append(np.array(values, dtype=np.int64))
-        self._moments.append(np.array([row[3] for row in rows], dtype=np.int64))
 
-    def standing(self) -> tuple[Numbers, Numbers, Numbers]:
-        """Return hashes of events in order, their truths, and since when these count (event time)."""
+    def standing(self) -> tuple[Numbers, Numbers]:
+        """Return hashes of events in order, and their truths."""
         empty = np.zeros(0, dtype=np.int64)
-        hashes, values, moments = (
-            np.concatenate([empty, *parts]) for parts in (self._hashes, self._values, self._moments)
-        )
+        hashes, values = (np.concatenate([empty, *parts]) for parts in (self._hashes, self._values))
         found, last = np.unique(hashes[::-1], return_index=True)
-        return found, values[::-1][last], moments[::-1][last]
+        return found, values[::-1][last]
 
 
 class LogColumns:
     """Takes the outlines of decisions in the order of the log and keeps the newest, as columns."""
 
-    def __init__(self, span: tuple[int, int], standing: tuple[Numbers, Numbers, Numbers]) -> None:
+    def __init__(self, span: tuple[int, int], standing: tuple[Numbers, Numbers], mature_ms: int) -> None:
         self._span = span
+        self._mature_ms = mature_ms
         self._standing = standing
         self._parts: list[tuple[Numbers, Numbers, npt.NDArray[np.int8], npt.NDArray[np.int8]]] = []
         self._count = 0
-        self._delays: list[Numbers] = []
-        self._reached = 0
 
     def take(self, rows: list[tuple[int, str, int, str]]) -> None:
         """Take (place, id, moment, decision) of further decisions."""
         moments = np.array([row[2] for row in rows], dtype=np.int64)
-        self._reached = max(self._reached, int(moments.max()))
         inside = (moments >= self._span[0]) & (moments < self._span[1])
-        truths, since = self._label(hashes_of([row[1] for row in rows]))
-        labelled = truths != UNLABELLED
-        self._delays.append((since - moments)[labelled])
+        truths = self._label(hashes_of([row[1] for row in rows]))
         places = np.array([row[0] for row in rows], dtype=np.int64)
         answers = np.array([ANSWERS.get(row[3], 0) for row in rows], dtype=np.int8)
         self._parts.append((places[inside], moments[inside], answers[inside], truths[inside]))
@@ -144,13 +133,12 @@ class LogColumns:
         while self._count - len(self._parts[0][0]) >= EVENTS_MAX:
             self._count -= len(self._parts.pop(0)[0])
 
-    def _label(self, hashes: Numbers) -> tuple[npt.NDArray[np.int8], Numbers]:
-        known, truths, since = self._standing
+    def _label(self, hashes: Numbers) -> npt.NDArray[np.int8]:
+        known, truths = self._standing
         if not len(known):
-            return np.full(len(hashes), UNLABELLED, dtype=np.int8), np.zeros(len(hashes), dtype=np.int64)
+            return np.full(len(hashes), UNLABELLED, dtype=np.int8)
         at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-        found = np.where(known[at] == hashes, truths[at], UNLABELLED).astype(np.int8)
-        return found, since[at]
+        return np.where(known[at] == hashes, truths[at], UNLABELLED).astype(np.int8)
 
     def finish(self) -> LabelledLog:
         """Return the columns."""
@@ -159,10 +147,7 @@ class LogColumns:
         places, moments, answers, truths = (
             np.concatenate(parts) for parts in zip((*empty, *no_bytes), *self._parts, strict=True)
         )
-        delays = np.concatenate([np.zeros(0, dtype=np.int64), *self._delays])
-        delay_ms = float(np.median(delays)) if len(delays) else 0.0
-        mature_ms = self._reached - max(int(MATURITY_DELAYS * delay_ms), MATURITY_MS_MIN)
-        return LabelledLog(places, moments, answers, truths, mature_ms)
+        return LabelledLog(places, moments, answers, truths, self._mature_ms)
 
 
 def hashes_of(ids: list[str]) -> Numbers:

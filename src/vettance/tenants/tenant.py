@@ -50,6 +50,7 @@ class Tenant(msgspec.Struct, rename="camel", frozen=True, kw_only=True):
     review_days: int = REVIEW_DAYS_DEFAULT
     review_checks: int = 0
     rule_approval: bool = False
+    label_maturity: int = 0
     second_factor: bool = False
 
 
@@ -81,6 +82,12 @@ SETTINGS: Final[Mapping[str, TenantSetting]] = {
         "Settled reviews in a hundred that a second person looks at.", int, least=0, most=100
     ),
     "rule_approval": TenantSetting("Rules come into force only when another person or key approves them."),
+    "label_maturity": TenantSetting(
+        "Days after which an event without a label counts as legitimate; 0: four times what labels take.",
+        int,
+        least=0,
+        most=3_650,
+    ),
     "second_factor": TenantSetting("Demand a second factor of all who use the console."),
 }
 
