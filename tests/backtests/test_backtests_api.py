@@ -96,6 +96,58 @@ def test_orders_that_make_no_sense_are_refused(
     assert member in answer.json["error"]["details"]
 
 
+LOWER = {"id": "large", "when": "metadata.amount > 1"}
+
+
+def test_a_trial_needs_no_tests_to_pass_and_says_which_fail(
+    service: Service, past: Caller, tmp_path: Path
+) -> None:
+    found = ended(past, {"rule": LOWER})
+    assert (found["state"], found["error"]) == ("completed", None)
+    result = found["result"]
+    (failed,) = result["failedTests"]
+    assert (failed["ruleId"], failed["test"]) == ("large", "small")
+    assert "small" in failed["message"]
+    assert result["decisions"]["all"]["after"]["approve"] == 0
+    added = {"id": "any", "name": "Any", "when": "metadata.amount > 0", "score": 1, "reason": "ANY"}
+    lacking = ended(past, {"rule": {**added, "explanation": "Any."}})["result"]
+    assert [one["ruleId"] for one in lacking["failedTests"]] == ["any", "any"]
+    assert [one["test"] for one in lacking["failedTests"]] == [None, None]
+    text = RULES.replace("metadata.amount > 100\n", "metadata.amount > 1\n")
+    assert ended(past, {"document": text})["result"]["failedTests"] == result["failedTests"]
+    draft = past.post("/api/v1/rulesets", {"document": text}).json
+    assert draft["state"] == "draft"
+    tried = ended(past, {"version": draft["version"]})["result"]
+    assert tried["failedTests"] == result["failedTests"]
+    assert tried["decisions"] == result["decisions"]
+    broken = past.post("/api/v1/rulesets", {"document": text.replace("amount > 1\n", "amount >\n")}).json
+    assert past.post(ROOT, {"version": broken["version"]}).status == 422
+    assert ended(past, {"version": 2})["result"]["failedTests"] == []
+    assert ended(past, {"version": 0})["state"] == "completed"
+    file = tmp_path / "lower.yaml"
+    file.write_text(text)
+    here = service.cli("rules", "backtest", str(file), "--tenant", past.id, "--json")
+    assert here["failedTests"] == result["failedTests"]
+    shown = service.cli("rules", "backtest", str(file), "--tenant", past.id)
+    assert "test 'small'" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"when": "metadata.amount >"},
+        {"when": "metadata.amount > 'a'"},
+        {"score": "many"},
+        {"tests": "none"},
+        {"unknown": 1},
+        {"when": " or ".join(f"metadata.a{number} > 1" for number in range(600))},
+    ],
+)
+def test_a_trial_of_rules_that_cannot_run_is_refused(past: Caller, change: dict[str, Any]) -> None:
+    answer = past.post(ROOT, {"rule": {"id": "large", **change}})
+    assert answer.status == 422, answer.body
+
+
 def test_a_document_with_faults_is_refused(past: Caller) -> None:
     answer = past.post(ROOT, {"document": RULES.replace("metadata.amount", "metadata.")})
     assert answer.status == 422, answer.body

@@ -152,6 +152,17 @@ def test_more_faults_than_anybody_reads_are_counted() -> None:
     assert faults[-1].message == "there are 140 more faults, not shown here"
 
 
+def test_any_number_of_warnings_refuses_nothing_and_of_failed_tests_no_trial() -> None:
+    shadows = "".join(rule("hour < 5", "\n    mode: shadow", f"r{number}") for number in range(150))
+    warned = found(HEAD + shadows)
+    assert (len(warned.faults), warned.errors) == (101, ())
+    warned.passed()
+    untested = found(HEAD + "".join(rule("hour < 5", name=f"r{number}") for number in range(80)))
+    assert (len(untested.missed), untested.broken) == (101, ())
+    mixed = found(HEAD + shadows + rule("hour <", name="last"))
+    assert {fault.where for fault in mixed.errors} == {"rule last"}
+
+
 def test_what_is_no_rule_at_all_is_one_fault() -> None:
     assert places(HEAD + "  - just a text\n") == [(3, 5, "must be a mapping of names to values")]
 

@@ -1,7 +1,7 @@
 """The doors of backtests: order one, look how far it is, cancel it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
@@ -22,14 +22,16 @@ from vettance.errors import Invalid, NotFound
 from vettance.ids import IdSource
 from vettance.rules.changed_document import with_changes
 from vettance.rules.packs import load_pack_text
+from vettance.rules.rule import Fault, missed_out
 from vettance.rules.sql import DECIDING, RuleSets
+from vettance.rules.version import VersionState, version_of
 from vettance.rules.versioning import NewRules
 from vettance.tenants.key_scope import KeyScope
 from vettance.web.routing import Call, Route, RouteReply, reached_by
 from vettance.wire.payload import JSON, Wire
 
-#: Passes a document of a tenant through the gate; returns what would be saved of it, and what was found.
-Admit = Callable[[str, RuleSets, str], Awaitable[tuple[NewRules, object]]]
+#: Checks a document of a tenant that is only tried; returns its rules, and which of their tests fail.
+Admit = Callable[[str, RuleSets, str], Awaitable[tuple[NewRules, Sequence[Fault]]]]
 
 
 class BacktestKind(NamedTuple):
@@ -132,27 +134,40 @@ class BacktestDoors:
         """POST /backtests."""
         said, from_ms, to_ms = read_backtest(call.json())
         tenant, now_ms = call.tenant.id, self._now_ms()
-        version, document = await self._rules(tenant, said)
+        version, document, missed = await self._rules(tenant, said)
         share = 1.0 if said.sample is None else said.sample
-        order = BacktestOrder(document, version, from_ms, to_ms, share, self._kind.sets.pack)
+        order = BacktestOrder(
+            document, version, from_ms, to_ms, share, self._kind.sets.pack, tuple(missed_out(missed))
+        )
         backtest_id = self._ids.make(BACKTEST_PREFIX, now_ms)
         reply = RouteReply(BacktestAccepted(backtest_id), 202)
         await order_job(self._store, tenant, backtest_id, order, now_ms, call.keep(reply))
         return reply
 
-    async def _rules(self, tenant: str, said: BacktestBody) -> tuple[int, str]:
-        """Return the number (0 for what is no version) and the whole document of the rules to try."""
+    async def _rules(self, tenant: str, said: BacktestBody) -> tuple[int, str, Sequence[Fault]]:
+        """Return the number (0 for what is no version) and the whole document of the rules to try.
+
+        With them, the tests that they do not pass.
+        """
+        text = said.document
+        if said.version == 0:
+            return 0, load_pack_text(self._kind.sets.pack), ()
         if said.version is not None:
-            rows = await self._store.read(self._kind.sets.select_version(tenant, said.version))
+            rows = await self._store.read(self._kind.sets.select_one(tenant, said.version))
             if not rows:
                 raise NotFound
-            return said.version, rows[0][0]
-        text = said.document
+            state = version_of(rows[0]).state
+            _, document, pushed = (
+                await self._store.read(self._kind.sets.select_pushed(tenant, said.version))
+            )[0]
+            if state not in (VersionState.DRAFT, VersionState.REJECTED):
+                return said.version, document, ()
+            text = document if pushed is None else pushed  # It may be broken.
         if said.rule is not None:
             text = await self._with_rule(tenant, said.rule)
         assert text is not None, "one of the three is given"
-        rules, _ = await self._admit(tenant, self._kind.sets, text)
-        return 0, rules.document
+        rules, missed = await self._admit(tenant, self._kind.sets, text)
+        return said.version or 0, rules.document, missed
 
     async def _with_rule(self, tenant: str, rule: JSON) -> str:
         """Return the rules in force with the members of one rule replaced, or with one more rule."""

@@ -39,7 +39,8 @@ UNDER_WAY: Final = (JobState.QUEUED, JobState.RUNNING)
 class BacktestOrder(msgspec.Struct, frozen=True):
     """What a job is to do: complete rules as YAML, the span (Unix milliseconds), the share of events.
 
-    `kind` is the pack that the rules are of: `fraud` or `aml`.
+    `kind` is the pack that the rules are of: `fraud` or `aml`. `missed` has the tests that the rules do not
+    pass, for the result to name.
     """
 
     document: str
@@ -48,6 +49,7 @@ class BacktestOrder(msgspec.Struct, frozen=True):
     to_ms: int
     sample: float
     kind: str = "fraud"
+    missed: tuple[JSON, ...] = ()
 
 
 class BacktestJob(msgspec.Struct, frozen=True):
@@ -108,8 +110,10 @@ class BacktestBody(Wire, frozen=True):
     version: (
         Annotated[
             int,
-            msgspec.Meta(ge=1, le=_VERSION_MAX, description="A version of your rule set."),
-            how(check=_in_range(1, _VERSION_MAX), message="is no version"),
+            msgspec.Meta(
+                ge=0, le=_VERSION_MAX, description="A version of your rule set; 0 is the default pack."
+            ),
+            how(check=_in_range(0, _VERSION_MAX), message="is no version"),
         ]
         | None
     ) = None

@@ -61,7 +61,13 @@ class _Sayer:
 async def work(store: Store, request: BacktestRequest, countries: Jurisdictions) -> JSON:
     """Do a backtest and return its result."""
     if request.order.kind == RULE_SETS.pack:
-        return await _work_aml(store, request, countries)
+        found = await _work_aml(store, request, countries)
+    else:
+        found = await _work_fraud(store, request)
+    return found | {"failedTests": list(request.order.missed)}
+
+
+async def _work_fraud(store: Store, request: BacktestRequest) -> JSON:
     order = request.order
     ruleset, compiled = compile_document(order.document, fraud_schema())
     active = active_rules(order.version, "", ruleset, compiled)

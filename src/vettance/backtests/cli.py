@@ -112,7 +112,7 @@ def _try_here(
     from vettance.rules.rule_file import admit_file
     from vettance.velocity.memory.memory_velocity import MemoryVelocity
 
-    admitted = admit_file(file, aml_context(settings_of(data).jurisdictions, MemoryVelocity()))
+    admitted = admit_file(file, aml_context(settings_of(data).jurisdictions, MemoryVelocity()), is_trial=True)
     active = active_rules(0, "", admitted.ruleset, admitted.compiled)
     samples: list[TriedEvent] = []
 
@@ -135,7 +135,7 @@ def _try_here(
     result = aml_backtest_result(run_for_tenant(data, tenant_id, work), samples)
     met = meet(expectations, result["decisions"])
     if as_json:
-        show({**result, "expectations": met_out(met)}, "", as_json=True)
+        show({**result, "failedTests": admitted.missed_out, "expectations": met_out(met)}, "", as_json=True)
     else:
         _show(result)
         for one in met:

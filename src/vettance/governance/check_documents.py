@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import sys
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -12,7 +13,7 @@ from vettance.governance.check_process import DocumentCall
 from vettance.governance.checked_document import CheckedDocument
 from vettance.governance.checked_features import CheckedFeatures, FeatureCall
 from vettance.reference.jurisdictions import Jurisdictions
-from vettance.rules.rule import RuleSetRefused
+from vettance.rules.rule import Fault, RuleSetRefused
 from vettance.rules.sql import RuleSets
 from vettance.rules.versioning import NewRules
 from vettance.watchlists.search_protocol import LENGTH_BYTES, framed
@@ -73,12 +74,17 @@ class DocumentChecker:
             if not line.waiting:
                 del self._lines[tenant]
 
-    async def admit(self, tenant: str, sets: RuleSets, document: str) -> tuple[NewRules, CheckedDocument]:
-        """Return what is saved of a document that passes the gate. Raises `RuleSetRefused`."""
+    async def admit_trial(
+        self, tenant: str, sets: RuleSets, document: str
+    ) -> tuple[NewRules, Sequence[Fault]]:
+        """Return the rules of a document to be tried, and which of their tests fail: that refuses no trial.
+
+        Raises `RuleSetRefused` for rules that cannot run.
+        """
         found = await self.check(tenant, sets, document)
-        if not found.is_good:
+        if found.broken or found.cost is None:
             raise RuleSetRefused(found.faults)
-        return found.new_rules, found
+        return found.new_rules, found.missed
 
     async def close(self) -> None:
         """End the process."""

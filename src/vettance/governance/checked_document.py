@@ -36,6 +36,16 @@ class CheckedDocument(msgspec.Struct, frozen=True):
         return all(fault.warning for fault in self.faults)
 
     @property
+    def broken(self) -> list[Fault]:
+        """What keeps the rules from being tried: every error but those of their tests."""
+        return [fault for fault in self.faults if not fault.warning and fault.test is None]
+
+    @property
+    def missed(self) -> list[Fault]:
+        """The errors of tests, which keep rules from being saved and not from being tried."""
+        return [fault for fault in self.faults if not fault.warning and fault.test is not None]
+
+    @property
     def new_rules(self) -> NewRules:
         """What is saved of it."""
         return NewRules(self.document, self.pushed)
@@ -45,7 +55,7 @@ def check_document(text: str, context: Context) -> CheckedDocument:
     """Pass a document through the gate, which takes up to some seconds of processor."""
     found = examine(text, context)
     rules, faults = resolved(text, found), list(found.faults)
-    if len(rules.document.encode()) > DOCUMENT_BYTES_MAX and not found.errors:
+    if len(rules.document.encode()) > DOCUMENT_BYTES_MAX and not found.broken:
         size = f"with its pack it is larger than {DOCUMENT_BYTES_MAX // 1024} KiB"
         rules, faults = NewRules(text, None), [*faults, Fault("document", size)]
     return CheckedDocument(

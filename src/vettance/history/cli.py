@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from vettance.history.backtest import Backtest, ChangedDecision
     from vettance.history.backtest_result import MetExpectation
     from vettance.rules.rule import Rule
+    from vettance.wire.payload import JSON
 
 PACK = "fraud"
 END_MS = 2**62  # Later than anything happens.
@@ -111,7 +112,7 @@ def backtest_file(
     if server is not None:
         remote_backtest(server, file, (from_ms, to_ms), expectations, waits=waits, as_json=as_json)
         return
-    admitted = admit_file(file, _context())
+    admitted = admit_file(file, _context(), is_trial=True)
     ruleset, compiled = admitted.ruleset, admitted.compiled
     active = active_rules(0, "", ruleset, compiled)
 
@@ -127,12 +128,19 @@ def backtest_file(
 
     run = run_for_tenant(data, tenant_id, work)
     met = meet(expectations, decisions_out(run))
-    _show(run, ruleset.running, met, as_json=as_json)
+    _show(run, ruleset.running, met, admitted.missed_out, as_json=as_json)
     if not all(one.is_met for one in met):
         raise SystemExit(1)
 
 
-def _show(run: Backtest, rules: Sequence[Rule], met: Sequence[MetExpectation], *, as_json: bool) -> None:
+def _show(
+    run: Backtest,
+    rules: Sequence[Rule],
+    met: Sequence[MetExpectation],
+    missed: Sequence[JSON],
+    *,
+    as_json: bool,
+) -> None:
     """Say what a backtest found."""
     from vettance.decisions.decision import LOWERCASE, Outcome
 
@@ -157,7 +165,8 @@ def _show(run: Backtest, rules: Sequence[Rule], met: Sequence[MetExpectation], *
         for was in Outcome
     ]
     if as_json:
-        show({"decisions": decisions, "rules": found, "expectations": met_out(met)}, "", as_json=True)
+        told = {"decisions": decisions, "rules": found, "failedTests": missed, "expectations": met_out(met)}
+        show(told, "", as_json=True)
         return
     total = sum(run.counts.values())
     changed = sum(number for (_, was, now), number in run.counts.items() if was is not now)

@@ -90,6 +90,8 @@ def remote_backtest(
     if as_json:
         show({"backtestId": backtest_id, **result, "expectations": met_out(met)}, "", as_json=True)
     else:
+        for one in result.get("failedTests", ()):
+            click.echo(f"warning: rule {one['ruleId']}: {one['message']}", err=True)
         (show_result or _show)(result)
         for one in met:
             click.echo(met_line(one))

@@ -60,6 +60,16 @@ class GateResult(NamedTuple):
         """Those faults for which the rule set is refused."""
         return tuple(fault for fault in self.faults if not fault.warning)
 
+    @property
+    def broken(self) -> tuple[Fault, ...]:
+        """Those errors for which the rules cannot even be tried: all but those of their tests."""
+        return tuple(fault for fault in self.errors if fault.test is None)
+
+    @property
+    def missed(self) -> tuple[Fault, ...]:
+        """The errors of tests, which keep rules from being saved and not from being tried."""
+        return tuple(fault for fault in self.errors if fault.test is not None)
+
     def passed(self) -> CompiledRules:
         """Return the running rules, compiled. Raises `RuleSetRefused` naming every fault."""
         if self.errors or self.compiled is None:
@@ -240,12 +250,15 @@ def _try(
 
 
 def first_faults(faults: list[Fault]) -> list[Fault]:
-    """Return as many faults as anybody reads, errors before warnings when there are more."""
+    """Return as many faults as anybody reads; of more, what is broken, then tests, then warnings."""
     if len(faults) <= FAULTS_MAX:
         return faults
-    kept = sorted(faults, key=lambda fault: fault.warning)[:FAULTS_MAX]
+    ranked = sorted(faults, key=lambda fault: (fault.warning, fault.test is not None))
+    kept, rest = ranked[:FAULTS_MAX], ranked[FAULTS_MAX:]
     kept.sort(key=lambda fault: (fault.line or 0, fault.column or 0))
-    return [*kept, Fault("document", f"there are {len(faults) - FAULTS_MAX} more faults, not shown here")]
+    # As bad as the worst of those that it stands for, which comes first.
+    more = Fault("document", f"there are {len(rest)} more faults, not shown here", warning=rest[0].warning)
+    return [*kept, more if rest[0].test is None else more._replace(test="")]
 
 
 __all__ = [

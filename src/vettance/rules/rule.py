@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -178,6 +178,18 @@ def shown_value(name: str, value: Any) -> str:
         return f"{name} is missing"
     shown = json.dumps(value, ensure_ascii=False)
     return f"{name} = {shown if len(shown) <= _SHOWN_CHARS_MAX else shown[:_SHOWN_CHARS_MAX] + '…'}"
+
+
+def missed_out(missed: Iterable[Fault]) -> list[dict[str, Any]]:
+    """Write tests that are not passed, as callers read them; one without a name is lacking."""
+    return [
+        {
+            "ruleId": fault.where.removeprefix("rule "),
+            "test": fault.test or None,
+            "message": fault.message,
+        }
+        for fault in missed
+    ]
 
 
 class RuleSetRefused(Unprocessable):

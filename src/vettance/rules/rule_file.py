@@ -13,7 +13,7 @@ from vettance.rules.document import DOCUMENT_BYTES_MAX
 from vettance.rules.gate import Context, examine
 from vettance.rules.packs import PackUnknown, load_pack_text
 from vettance.rules.remote_rules import RemoteRules, fault_of, server_option
-from vettance.rules.rule import Fault, RuleSet, shown_value
+from vettance.rules.rule import Fault, RuleSet, missed_out, shown_value
 from vettance.rules.ruleset import write_ruleset
 from vettance.wire.payload import JSON
 
@@ -34,6 +34,11 @@ class CheckedRuleFile(NamedTuple):
     ruleset: RuleSet
     compiled: CompiledRules
     warnings: tuple[Fault, ...]
+
+    @property
+    def missed_out(self) -> list[JSON]:
+        """The tests that rules which are only tried do not pass, as scripts read them."""
+        return missed_out(fault for fault in self.warnings if not fault.warning)
 
 
 def read_rules(file: Path) -> str:
@@ -81,18 +86,21 @@ def warn(faults: Iterable[Fault]) -> None:
         click.echo(f"{fault}\n", err=True)
 
 
-def admit_file(file: Path, context: Context) -> CheckedRuleFile:
-    """Pass a file through the gate. Everything wrong is shown, and any error ends the command."""
+def admit_file(file: Path, context: Context, *, is_trial: bool = False) -> CheckedRuleFile:
+    """Pass a file through the gate. Everything wrong is shown, and any error ends the command.
+
+    Rules that are only tried (`is_trial`) need not pass their tests: those that fail are shown.
+    """
     text = read_rules(file)
     found = examine(text, context)
     document = text
-    if found.extends is not None and not found.errors:
+    if found.extends is not None and not found.broken:
         # The same file must become the same document, whatever its name.
         document = f"# What was pushed came to this on {found.extends}.\n{write_ruleset(found.ruleset)}"
         if len(document.encode()) > DOCUMENT_BYTES_MAX:
             size = f"with its pack it is larger than {DOCUMENT_BYTES_MAX // 1024} KiB"
             found = found._replace(faults=(*found.faults, Fault("document", size)))
-    if found.errors or found.compiled is None:
+    if (found.broken if is_trial else found.errors) or found.compiled is None:
         refuse(file, found.faults)
     warn(found.faults)
     return CheckedRuleFile(text, document, found.extends, found.ruleset, found.compiled, found.faults)
@@ -216,8 +224,15 @@ class RuleFiles:
 
         @self.group.command("pack", help=self.help(text, f"pack > {self.example}"))
         @click.argument("name", default=self.pack)
+        @server_option
         @json_option
-        def show_pack(name: str, as_json: bool) -> None:
+        def show_pack(name: str, server: RemoteRules | None, as_json: bool) -> None:
+            if server is not None:
+                if name != self.pack:
+                    raise click.UsageError(f"with --server there is the pack {self.pack}")
+                document = server.get(f"{self.path}/rulesets/pack")["document"]
+                write_document(document, {"pack": name}, None, as_json=as_json)
+                return
             try:
                 document = load_pack_text(name)
             except PackUnknown as fault:
@@ -229,9 +244,8 @@ def _run_tests(file: Path, context: Context) -> list[JSON]:
     """Run the tests of a file; what else is wrong with it ends the command."""
     found = examine(read_rules(file), context)
     # Failing tests are what is shown; whatever else is wrong keeps rules from running.
-    broken = [fault for fault in found.errors if fault.test is None]
-    if broken:
-        refuse(file, broken)
+    if found.broken:
+        refuse(file, found.broken)
     return [
         {
             "rule": one.rule,

@@ -157,7 +157,7 @@ class Service:
         take_label = LabelTaker(acts, self.evaluator).take
         self.reviews = assemble_reviews(acts, self.ids, self.evaluator, take_label, self.keys.tenant)
         self.governance = Governance(acts, self.ids, settings.jurisdictions, self.evaluator, self.aml.monitor)
-        measured = (self.evaluator, self.aml.monitor, cache, schema, self.governance.checker.admit)
+        measured = (self.evaluator, self.aml.monitor, cache, schema, self.governance.checker.admit_trial)
         self.measures = RuleMeasures(settings, store, acts, self.ids, *measured)
         routes = (
             *DecisionDoors(self.evaluator).routes(),
