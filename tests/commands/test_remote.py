@@ -16,6 +16,7 @@ import pytest
 from tests.live import Caller, Service
 from tests.reviews.conftest import RULES as RULES_TEXT
 from tests.reviews.conftest import decided
+from vettance.rules.packs import load_pack_text
 
 BROKEN = RULES_TEXT.replace("when: metadata.amount > 100\n", "when: amount > 100\n")
 FAILING = RULES_TEXT.replace("amount: 200}}, fires: true", "amount: 20}}, fires: true")
@@ -103,6 +104,48 @@ def test_a_version_lives_its_life_from_afar(pipeline: Pipeline, group: str) -> N
     steps = pipeline.ask(group, "log")
     assert "approved" in str(steps)
     assert steps == pipeline.service.cli(group, "log", "--tenant", pipeline.tenant_id, "--json")
+
+
+@pytest.mark.parametrize("group", ["rules", "aml"])
+def test_a_push_that_waits_says_so_and_the_glass_can_be_broken(pipeline: Pipeline, group: str) -> None:
+    service = pipeline.service
+    tenant_id = service.cli("tenant", "create", "Two people", "--aml", "--json")["tenantId"]
+    service.cli("tenant", "set", tenant_id, "--rule-approval", "on")
+    key = key_of(service, tenant_id, "rules")
+    service.wait_for(lambda: Caller(service, tenant_id, key).get("/api/v1/rulesets").status == 200)
+    file = pipeline.file(f"{group}-waits.yaml", RULES_TEXT if group == "rules" else AML)
+
+    def here(*arguments: str) -> Any:
+        return service.cli(*arguments, "--tenant", tenant_id, ok=False)
+
+    for run in (lambda *given: pipeline.run(*given, key=key), here):
+        waits = run(group, "push", file, "--yes")
+        assert waits.returncode == 0, waits.stderr
+        assert "is proposed and NOT in force yet:" in waits.stdout
+        assert "still decides" in waits.stdout
+        found = json.loads(run(group, "push", file, "--yes", "--json").stdout)
+        assert (found["saved"], found["state"], found["inForce"]) == (True, "proposed", False)
+        forced = run(group, "push", file, "--yes", "--break-glass", "Under attack", "--json")
+        assert forced.returncode == 0, forced.stderr
+        found = json.loads(forced.stdout)
+        assert (found["state"], found["inForce"], found["breakGlass"]) == ("active", True, "Under attack")
+        file = pipeline.file(f"{group}-more.yaml", Path(file).read_text().replace("score: 60", "score: 61"))
+        number = json.loads(run(group, "propose", file, "--json").stdout)["version"]
+        assert run(group, "activate", str(number)).returncode == 1
+        forced = run(group, "activate", str(number), "--break-glass", "Still", "--json")
+        assert json.loads(forced.stdout)["breakGlass"] == "Still"
+        assert run(group, "activate", str(number), "--break-glass", "").returncode == 2
+        same = json.loads(run(group, "push", file, "--json").stdout)
+        assert (same["saved"], same["state"], same["inForce"]) == (False, "active", True)
+        file = pipeline.file(f"{group}-last.yaml", Path(file).read_text().replace("score: 61", "score: 62"))
+
+
+@pytest.mark.parametrize("group", ["rules", "aml"])
+def test_the_pack_is_had_from_afar(pipeline: Pipeline, group: str) -> None:
+    done = pipeline.run(group, "pack")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == load_pack_text("fraud" if group == "rules" else "aml")
+    assert "document" in pipeline.ask(group, "pack")
 
 
 def test_snoozes_and_quality_are_had_from_afar(pipeline: Pipeline) -> None:
@@ -239,7 +282,8 @@ def test_something_else_at_the_address_gets_no_second_request(
     "arguments",
     [
         ("approve", "1", "--by", "ana"),
-        ("activate", "1", "--break-glass", "now"),
+        ("activate", "1", "--break-glass", " "),
+        ("pack", "aml"),
         ("backtest", "FILE", "--output", "flips.ndjson"),
         ("backtest", "FILE", "--no-wait", "--expect", "all.denied < 1"),
     ],

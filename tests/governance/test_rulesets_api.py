@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.live import Answer, Caller, Service
+from vettance.rules.packs import load_pack_text
 
 ROOT = "/api/v1/rulesets"
 GOOD = "extends: default\nrules:\n  - {id: webdriver, score: SCORE}\n"
@@ -154,6 +155,56 @@ def test_aml_rules_are_steered_alike(team: Team) -> None:
     assert team.ben.post(f"{root}/{version}/activate").json["state"] == "active"
     assert team.ana.get(f"{root}/active").json["document"] == AML
     assert team.ana.post(f"{root}/rollback", {}).json["rollbackOf"] == 1
+
+
+@pytest.mark.parametrize("root", [ROOT, "/api/v1/aml/rulesets"])
+def test_breaking_the_glass_is_heard(team: Team, root: str) -> None:
+    kind, note = ("aml", "Mules right now") if "aml" in root else ("fraud", "Card testing right now")
+    document = AML.replace("35", "36") if kind == "aml" else GOOD.replace("SCORE", "41")
+    for blank in ("", "  "):
+        refused = team.ana.post(root, {"document": document, "activate": True, "breakGlass": blank})
+        assert (refused.status, list(refused.json["error"]["details"])) == (422, ["breakGlass"])
+    assert team.ana.post(root, {"document": document, "propose": True, "breakGlass": note}).status == 422
+    made = team.ana.post(root, {"document": document, "activate": True, "breakGlass": note})
+    assert (made.status, made.json["state"], made.json["breakGlass"]) == (201, "active", note), made.body
+    waiting = team.ana.post(root, {"document": f"{document}# More\n", "propose": True}).json["version"]
+    step = f"{root}/{waiting}/activate"
+    assert reason_of(team.ana.post(step, {"note": "Please"})) == "approval_needed"
+    assert team.ana.post(step, {"breakGlass": ""}).status == 422
+    done = team.ana.post(step, {"breakGlass": note})
+    assert (done.status, done.json["state"], done.json["breakGlass"]) == (200, "active", note)
+    steps = team.ana.get(f"{root}/log").json["data"]
+    broken = [(one["version"], one["note"]) for one in steps if one["step"] == "broke_glass"]
+    assert broken == [(waiting, note), (made.json["version"], note)]
+    # What `vettance_rules_break_glass_total` counts.
+    counted = f"SELECT COUNT(*) FROM rule_step WHERE tenant = '{team.id}' AND kind = '{kind}'"
+    assert team.service.rows(f"{counted} AND step = 'broke_glass'")[0][0] == 2
+
+    def logged() -> bool:
+        said = [line for line in team.service.log if "rules_break_glass" in line and team.id in line]
+        return sum(f'"kind":"{kind}"' in line.replace(" ", "") for line in said) == 2
+
+    team.service.wait_for(logged)
+    exported = team.service.cli("audit", "export", "--tenant", team.id)
+    assert exported.stdout.count(note) == 2
+
+
+def test_what_waits_already_is_not_proposed_again(team: Team) -> None:
+    body = {"document": GOOD.replace("SCORE", "43"), "activate": True}
+    first, second = (team.ana.post(ROOT, body).json for _ in range(2))
+    assert (first["state"], second) == ("proposed", first)
+    assert team.ben.post(f"{ROOT}/{first['version']}/approve").status == 200
+    third = team.ana.post(ROOT, body).json
+    assert (third["version"], third["state"]) == (first["version"], "approved")
+    activated = team.ana.post(f"{ROOT}/{first['version']}/activate", {"note": "Now"})
+    assert activated.json["state"] == "active"
+    assert team.ana.get(f"{ROOT}/log").json["data"][0]["note"] == "Now"
+
+
+def test_the_pack_is_had_whoever_decides(team: Team) -> None:
+    for root, name in ((ROOT, "fraud"), ("/api/v1/aml/rulesets", "aml")):
+        pack = team.ana.get(f"{root}/pack").json
+        assert (pack["version"], pack["state"], pack["document"]) == (0, "retired", load_pack_text(name))
 
 
 def test_bad_bodies_and_unknown_versions_are_refused(team: Team) -> None:

@@ -598,7 +598,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A version with its document; `active` is the one in force */
+        /** A version with its document; `active` is the one in force, `pack` that of the release */
         get: operations["get_rulesets_version"];
         put?: never;
         post?: never;
@@ -752,7 +752,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A version with its document; `active` is the one in force */
+        /** A version with its document; `active` is the one in force, `pack` that of the release */
         get: operations["get_aml_rulesets_version"];
         put?: never;
         post?: never;
@@ -1476,6 +1476,19 @@ export interface components {
         Action: {
             action: string;
             description: string;
+        };
+        /**
+         * ActivateBody
+         * @description Why a version comes into force, and why without approval where that is so.
+         */
+        ActivateBody: {
+            /**
+             * @description What changed, or why.
+             * @default
+             */
+            note?: string;
+            /** @default null */
+            breakGlass?: string | null;
         };
         /**
          * AlertOrigin
@@ -3180,6 +3193,8 @@ export interface components {
              * @default null
              */
             over?: number | null;
+            /** @default null */
+            breakGlass?: string | null;
         };
         /**
          * RuleTestAnswer
@@ -4157,6 +4172,7 @@ export interface components {
     pathItems: never;
 }
 export type Action = components['schemas']['Action'];
+export type ActivateBody = components['schemas']['ActivateBody'];
 export type AlertOrigin = components['schemas']['AlertOrigin'];
 export type AlertPage = components['schemas']['AlertPage'];
 export type AlertState = components['schemas']['AlertState'];
@@ -6453,10 +6469,10 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "note": "Looks right on last week's traffic"
+                 *       "breakGlass": "Card testing right now, nobody else is awake"
                  *     }
                  */
-                "application/json": components["schemas"]["StepBody"];
+                "application/json": components["schemas"]["ActivateBody"];
             };
         };
         responses: {
@@ -6909,10 +6925,10 @@ export interface operations {
             content: {
                 /**
                  * @example {
-                 *       "note": "Looks right on last week's traffic"
+                 *       "breakGlass": "Card testing right now, nobody else is awake"
                  *     }
                  */
-                "application/json": components["schemas"]["StepBody"];
+                "application/json": components["schemas"]["ActivateBody"];
             };
         };
         responses: {

@@ -23,6 +23,21 @@ Note = Annotated[
     how(value_is_422=True),
 ]
 
+#: Why a version comes into force past its approval; nothing else would say so afterwards.
+BreakGlass = Annotated[
+    str,
+    msgspec.Meta(
+        max_length=NOTE_CHARS_MAX,
+        description="Why it comes into force without the approval that it needs; every server logs that.",
+    ),
+    how(
+        keeps_empty=True,
+        value_is_422=True,
+        check=lambda note: note if note.strip() else None,
+        message="must say why",
+    ),
+]
+
 VERSION_MAX = 2**31 - 1
 _NUMBER = how(
     check=lambda value: value if 0 <= value <= VERSION_MAX else None,
@@ -58,6 +73,7 @@ class RuleSetBody(Wire, frozen=True):
         msgspec.Meta(description="Activate it only while this version is in force."),
         _NUMBER,
     ] = None
+    break_glass: BreakGlass | None = None
 
 
 class StepBody(Wire, frozen=True):
@@ -66,6 +82,15 @@ class StepBody(Wire, frozen=True):
     EXAMPLE: ClassVar[JSON] = {"note": "Looks right on last week's traffic"}
 
     note: Note = ""
+
+
+class ActivateBody(Wire, frozen=True):
+    """Why a version comes into force, and why without approval where that is so."""
+
+    EXAMPLE: ClassVar[JSON] = {"breakGlass": "Card testing right now, nobody else is awake"}
+
+    note: Note = ""
+    break_glass: BreakGlass | None = None
 
 
 class RollbackBody(Wire, frozen=True):

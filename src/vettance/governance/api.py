@@ -8,6 +8,7 @@ from vettance.db.engine import Store
 from vettance.errors import NotFound, Unprocessable
 from vettance.governance.answers import (
     VERSION_MAX,
+    ActivateBody,
     CheckAnswer,
     CheckBody,
     RollbackBody,
@@ -115,7 +116,7 @@ class RuleDoors:
                 "GET",
                 one,
                 self.one,
-                "A version with its document; `active` is the one in force",
+                "A version with its document; `active` is the one in force, `pack` that of the release",
                 tag,
                 answers=WholeVersionAnswer,
                 refusals=(404,),
@@ -128,10 +129,10 @@ class RuleDoors:
     def _steps_of_one(self, one: str) -> tuple[Route, ...]:
         """The rows of the steps that a version takes."""
         steps = (
-            ("propose", self.propose, "Propose a draft"),
-            ("approve", self.approve, "Approve a proposed version"),
-            ("reject", self.reject, "Reject a version that is not in force"),
-            ("activate", self.activate, "Put a version into force"),
+            ("propose", self.propose, "Propose a draft", StepBody),
+            ("approve", self.approve, "Approve a proposed version", StepBody),
+            ("reject", self.reject, "Reject a version that is not in force", StepBody),
+            ("activate", self.activate, "Put a version into force", ActivateBody),
         )
         return tuple(
             Route(
@@ -140,12 +141,12 @@ class RuleDoors:
                 handler,
                 summary,
                 self._kind.tag,
-                takes=StepBody,
+                takes=takes,
                 may_lack_body=True,
                 answers=VersionAnswer,
                 refusals=(404, 409, 422),
             )
-            for step, handler, summary in steps
+            for step, handler, summary, takes in steps
         )
 
     async def page(self, call: Call) -> RouteReply:
@@ -171,10 +172,10 @@ class RuleDoors:
     async def one(self, call: Call) -> RouteReply:
         """GET /rulesets/{version}."""
         sets, tenant = self._kind.sets, call.tenant.id
-        if call.path["version"] == "active":
+        if (named := call.path["version"]) in ("active", "pack"):
             rows = await self._store.read(sets.select_pushed(tenant))
-            if not rows:
-                return RouteReply(self._pack())
+            if not rows or named == "pack":
+                return RouteReply(self._pack(VersionState.RETIRED if rows else VersionState.ACTIVE))
         else:
             rows = await self._store.read(sets.select_pushed(tenant, _version_of(call)))
         if not rows:
@@ -203,13 +204,18 @@ class RuleDoors:
     async def create(self, call: Call) -> RouteReply:
         """POST /rulesets."""
         body = _read(call, RuleSetBody)
+        if body.break_glass is not None and not body.activate:
+            raise Unprocessable(
+                "The request cannot be processed; see details.",
+                {"breakGlass": "is for `activate`: nothing else needs an approval"},
+            )
         found = await self._checker.check(call.tenant.id, self._kind.sets, body.document)
         steps, rules = self._steps(call), found.new_rules
         if (body.propose or body.activate) and not found.is_good:
             raise _refused(RuleSetRefused(found.faults))
         if body.activate:
             over = body.over if body.over is not None else await steps.active_version()
-            made = await steps.push(rules, body.note, over=over or None)
+            made = await steps.push(rules, body.note, over=over or None, break_glass=body.break_glass)
         elif body.propose:
             made = await steps.propose_new(rules, body.note)
         else:
@@ -219,8 +225,7 @@ class RuleDoors:
 
     async def propose(self, call: Call) -> RouteReply:
         """POST /rulesets/{version}/propose."""
-        version = _version_of(call)
-        _read(call, StepBody)
+        version, body = _version_of(call), _read(call, StepBody)
 
         async def admit(text: str) -> NewRules:
             found = await self._checker.check(call.tenant.id, self._kind.sets, text)
@@ -228,7 +233,7 @@ class RuleDoors:
                 raise _refused(RuleSetRefused(found.faults))
             return found.new_rules
 
-        return RouteReply(_answer(await self._steps(call).propose(version, admit)))
+        return RouteReply(_answer(await self._steps(call).propose(version, admit, body.note)))
 
     async def approve(self, call: Call) -> RouteReply:
         """POST /rulesets/{version}/approve."""
@@ -242,9 +247,8 @@ class RuleDoors:
 
     async def activate(self, call: Call) -> RouteReply:
         """POST /rulesets/{version}/activate."""
-        version = _version_of(call)
-        _read(call, StepBody)
-        return RouteReply(_answer(await self._steps(call).activate(version)))
+        version, body = _version_of(call), _read(call, ActivateBody)
+        return RouteReply(_answer(await self._steps(call).activate(version, body.break_glass, body.note)))
 
     async def roll_back(self, call: Call) -> RouteReply:
         """POST /rulesets/rollback."""
@@ -255,12 +259,12 @@ class RuleDoors:
         actor = call.actor or call.key.id
         return Versioning(self._store, self._kind.sets, call.tenant.id, actor, self._ids)
 
-    def _pack(self) -> WholeVersionAnswer:
-        """Return the pack, as the version that decides for a tenant without one."""
+    def _pack(self, state: VersionState) -> WholeVersionAnswer:
+        """Return the pack, as the version that decides for a tenant without one of its own."""
         text = load_pack_text(self._kind.sets.pack)
         return WholeVersionAnswer(
             version=_PACK_VERSION,
-            state=VersionState.ACTIVE,
+            state=state,
             note="The default pack.",
             author=None,
             approved_by=None,

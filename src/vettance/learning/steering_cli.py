@@ -10,7 +10,7 @@ from vettance import clock
 from vettance.commands import data_option, fail, json_option, run_for_tenant, show, show_table
 from vettance.errors import NotFound, Refusal
 from vettance.ids import IdSource
-from vettance.rules.version_cli import by_option, note_option, read_note, tenant_option
+from vettance.rules.version_cli import break_glass_option, by_option, note_option, tenant_option
 from vettance.wire.payload import timestamp
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 
 _CHANGES_SHOWN = 100
 
-_break_glass = click.option(
-    "--break-glass", metavar="NOTE", callback=read_note, help="Without approval, and why."
-)
 _change_argument = click.argument("change_id", metavar="CHANGE")
 
 
@@ -109,7 +106,7 @@ def _show(found: SteeredModels, *, as_json: bool) -> None:
 @click.argument("version", type=click.IntRange(min=1))
 @tenant_option
 @note_option
-@_break_glass
+@break_glass_option
 @by_option
 @json_option
 @data_option
@@ -170,7 +167,7 @@ def turn_off(tenant_id: str, actor: str, as_json: bool, data: str | None) -> Non
 @click.argument("mode", type=click.Choice(["off", "shadow", "active"]))
 @tenant_option
 @note_option
-@_break_glass
+@break_glass_option
 @by_option
 @json_option
 @data_option
@@ -201,7 +198,7 @@ def set_mode(
 @click.option("--mode", type=click.Choice(["off", "shadow", "active"]), help="What the model may do.")
 @click.option("--may-block", type=click.Choice(["on", "off"]), help="Whether its score alone may deny.")
 @note_option
-@_break_glass
+@break_glass_option
 @by_option
 @json_option
 @data_option

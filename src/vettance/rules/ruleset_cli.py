@@ -32,9 +32,9 @@ from vettance.rules.version_cli import (
     VERSION,
     StoredRules,
     add_version_commands,
+    break_glass_option,
     by_option,
     note_option,
-    read_note,
     steps_of,
 )
 from vettance.rules.versioning import NewRules
@@ -89,7 +89,7 @@ class Versions(StoredRules):
         @file_argument
         @tenant_or_server
         @note_option
-        @click.option("--break-glass", metavar="NOTE", callback=read_note, help="Without approval, and why.")
+        @break_glass_option
         @by_option
         @click.option("--dry-run", is_flag=True, help="Show what would change, and save nothing.")
         @click.option("--yes", "-y", is_flag=True, help="Remove rules without asking.")
@@ -108,8 +108,8 @@ class Versions(StoredRules):
             data: str | None,
         ) -> None:
             if server is not None:
-                local_only("actor", "break_glass")
-                self._push_to(server, file, note, dry_run=dry_run, yes=yes, as_json=as_json)
+                local_only("actor")
+                self._push_to(server, file, note, break_glass, dry_run=dry_run, yes=yes, as_json=as_json)
                 return
             admitted = admit_file(file, self.context(data))
             before = run_for_tenant(data, tenant_id, lambda store: self._find(store, tenant_id))
@@ -124,7 +124,7 @@ class Versions(StoredRules):
                 "warnings": [fault_out(fault) for fault in admitted.warnings],
             }
             if same and before is not None:
-                show(found, f"Nothing to save: {before.name} is the same.", as_json=as_json)
+                _show_same(found, before, as_json=as_json)
                 return
             if not as_json and before is not None:
                 click.echo(shown_changes(changes, before, admitted.ruleset))
@@ -134,13 +134,7 @@ class Versions(StoredRules):
             if not yes:
                 _confirm_removal(changes, as_json=as_json)
             saved = self._save(data, tenant_id, before, admitted, note, actor, break_glass)
-            is_active = saved.state is VersionState.ACTIVE
-            said = "in force" if is_active else "proposed; another person or key has to approve it"
-            show(
-                found | version_out(saved) | {"saved": True},
-                f"Version {saved.version} is {said}.",
-                as_json=as_json,
-            )
+            _show_saved(found, before, version_out(saved), as_json=as_json)
 
     def _save(
         self,
@@ -255,7 +249,15 @@ class Versions(StoredRules):
             )
 
     def _push_to(
-        self, server: RemoteRules, file: Path, note: str, *, dry_run: bool, yes: bool, as_json: bool
+        self,
+        server: RemoteRules,
+        file: Path,
+        note: str,
+        break_glass: str | None,
+        *,
+        dry_run: bool,
+        yes: bool,
+        as_json: bool,
     ) -> None:
         """Have a service save FILE as the version after the one it is compared with."""
         before = self._remote_version(server, None)
@@ -272,7 +274,7 @@ class Versions(StoredRules):
         found = {"version": before.version, "saved": False, "changes": [change_out(one) for one in changes]}
         found["warnings"] = [fault_out(fault) for fault in faults]
         if before.text == document:
-            show(found, f"Nothing to save: {before.name} is the same.", as_json=as_json)
+            _show_same(found, before, as_json=as_json)
             return
         if not as_json:
             warn(faults)
@@ -283,10 +285,9 @@ class Versions(StoredRules):
         if not yes:
             _confirm_removal(changes, as_json=as_json)
         body = {"document": document, "note": note, "activate": True, "over": before.version or 0}
-        saved = server.post(f"{self.path}/rulesets", body)
-        is_active = saved["state"] == VersionState.ACTIVE
-        said = "in force" if is_active else "proposed; another person or key has to approve it"
-        show(found | saved | {"saved": True}, f"Version {saved['version']} is {said}.", as_json=as_json)
+        if break_glass is not None:
+            body["breakGlass"] = break_glass
+        _show_saved(found, before, server.post(f"{self.path}/rulesets", body), as_json=as_json)
 
     def _version(
         self, server: RemoteRules | None, data: str | None, tenant_id: str, version: int | None
@@ -325,6 +326,29 @@ def _readable(before: StoredRuleSet) -> RuleSet:
         return read_ruleset(before.document)
     except RuleSetRefused:
         return RuleSet(name="")
+
+
+def _show_same(found: JSON, before: StoredRuleSet, *, as_json: bool) -> None:
+    """Say that a push had nothing to save: what it would save is in force."""
+    found |= {"state": VersionState.ACTIVE.value, "inForce": True}
+    show(found, f"Nothing to save: {before.name} is the same.", as_json=as_json)
+
+
+def _show_saved(found: JSON, before: StoredRuleSet | None, saved: JSON, *, as_json: bool) -> None:
+    """Say what became of a push; one that waits for an approval has changed nothing that decides."""
+    version, state = saved["version"], saved["state"]
+    is_active = state == VersionState.ACTIVE
+    if is_active:
+        said = f"Version {version} is in force."
+    else:
+        decides = before.name if before is not None else "nothing"
+        needed = (
+            f"`activate {version}` puts it into force"
+            if state == VersionState.APPROVED
+            else f"another person or key has to approve it, then `activate {version}` puts it into force"
+        )
+        said = f"Version {version} is {state} and NOT in force yet: {decides} still decides; {needed}."
+    show(found | saved | {"saved": True, "inForce": is_active}, said, as_json=as_json)
 
 
 def _confirm_removal(changes: list[RuleChange], *, as_json: bool) -> None:

@@ -51,11 +51,22 @@ def read_note(_context: click.Context, _option: click.Parameter, value: str | No
     return value
 
 
+def _read_break_glass(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """Read why a version needs no approval: nothing but the note says so afterwards."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("must say why")
+    return read_note(context, option, value)
+
+
 note_option = click.option(
     "--note", default="", callback=read_note, help="What changed, for the list of versions."
 )
 by_option = click.option(
     "--by", "actor", callback=_read_actor, metavar="NAME", help="Who does it; else the user of this machine."
+)
+
+break_glass_option = click.option(
+    "--break-glass", metavar="NOTE", callback=_read_break_glass, help="Without approval, and why."
 )
 
 
@@ -138,7 +149,7 @@ def _add_propose(sets: StoredRules) -> None:
         data: str | None,
     ) -> None:
         if server is not None:
-            local_only("actor", "break_glass")
+            local_only("actor")
             body = {"document": read_rules(file), "note": note, "propose": not draft}
             _shown_answer(server.post(f"{sets.path}/rulesets", body), draft, as_json=as_json)
             return
@@ -188,7 +199,7 @@ def _add_approve(sets: StoredRules) -> None:
     ) -> None:
         said = f"Version {version} is approved. `activate {version}` puts it into force."
         if server is not None:
-            local_only("actor", "break_glass")
+            local_only("actor")
             show(server.post(sets.step(version, "approve"), {"note": note}), said, as_json=as_json)
             return
         one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.approve(version, note))
@@ -218,7 +229,7 @@ def _add_reject(sets: StoredRules) -> None:
     ) -> None:
         said = f"Version {version} is rejected."
         if server is not None:
-            local_only("actor", "break_glass")
+            local_only("actor")
             show(server.post(sets.step(version, "reject"), {"note": note}), said, as_json=as_json)
             return
         one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.reject(version, note))
@@ -231,7 +242,7 @@ def _add_activate(sets: StoredRules) -> None:
     @sets.group.command("activate", help=sets.help(text, "activate 5 --tenant ten_0190…"))
     @version_argument
     @tenant_or_server
-    @click.option("--break-glass", metavar="NOTE", callback=read_note, help="Without approval, and why.")
+    @break_glass_option
     @by_option
     @json_option
     @data_option
@@ -246,8 +257,9 @@ def _add_activate(sets: StoredRules) -> None:
     ) -> None:
         said = f"Version {version} is in force."
         if server is not None:
-            local_only("actor", "break_glass")
-            show(server.post(sets.step(version, "activate"), {}), said, as_json=as_json)
+            local_only("actor")
+            body = {} if break_glass is None else {"breakGlass": break_glass}
+            show(server.post(sets.step(version, "activate"), body), said, as_json=as_json)
             return
         one = steps_of(sets, data, tenant_id, actor, lambda steps: steps.activate(version, break_glass))
         _shown(one, said, as_json=as_json)
@@ -274,7 +286,7 @@ def _add_rollback(sets: StoredRules) -> None:
         data: str | None,
     ) -> None:
         if server is not None:
-            local_only("actor", "break_glass")
+            local_only("actor")
             body = {} if to is None else {"to": to}
             found = server.post(f"{sets.path}/rulesets/rollback", body)
         else:
@@ -294,7 +306,6 @@ def _add_log(sets: StoredRules) -> None:
     @data_option
     def log(tenant_id: str, server: RemoteRules | None, as_json: bool, data: str | None) -> None:
         if server is not None:
-            local_only("actor", "break_glass")
             rows = server.get(f"{sets.path}/rulesets/log")["data"]
         else:
             read = sets.kept.select_steps(tenant_id)

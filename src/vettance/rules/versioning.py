@@ -54,8 +54,8 @@ class _Standing(NamedTuple):
 
 
 def resolved(text: str, found: GateResult) -> NewRules:
-    """Return what is saved of a text that was examined; as written, where it has faults."""
-    if found.errors or found.extends is None:
+    """Return what is saved of a text that was examined; as written, where it is broken."""
+    if found.broken or found.extends is None:
         return NewRules(text, None)
     # The same file must become the same document, whatever its name.
     document = f"# What was pushed came to this on {found.extends}.\n{write_ruleset(found.ruleset)}"
@@ -103,12 +103,16 @@ class Versioning:
     ) -> RuleSetVersion:
         """Save a document that has passed the gate, in force at once, or proposed where approval is needed.
 
-        `over` is the version in force that it was compared with. Raises `Conflict` when it is another by now.
+        A version of the same rules that waits for its approval is returned as it is: a pipeline that runs
+        again must not propose it again. `over` is the version in force that it was compared with. Raises
+        `Conflict` when it is another by now.
         """
         standing = await self._standing()
         if standing.active != over:
             raise _changed()
         if standing.needs_approval and break_glass is None:
+            if (waiting := await self._find_waiting(rules, standing)) is not None:
+                return waiting
             return await self._add(rules, note, VersionState.PROPOSED, ())
         broken_glass = break_glass if standing.needs_approval else None
         step = VersionStep.ACTIVATED if broken_glass is None else VersionStep.BROKE_GLASS
@@ -117,11 +121,21 @@ class Versioning:
         except (Clash, Lost):
             raise _changed() from None
 
+    async def _find_waiting(self, rules: NewRules, standing: _Standing) -> RuleSetVersion | None:
+        """Return the newest version where it has these rules and waits to come into force."""
+        rows = await self._store.read(self._sets.select_pushed(self._tenant, standing.newest))
+        if not rows or NewRules(*rows[0][1:]) != rules:
+            return None
+        one = await self.find(standing.newest)
+        return one if one.state in (VersionState.PROPOSED, VersionState.APPROVED) else None
+
     async def active_version(self) -> int | None:
         """Return the number of the version in force, where there is one."""
         return (await self._standing()).active
 
-    async def propose(self, version: int, admit: Callable[[str], Awaitable[NewRules]]) -> RuleSetVersion:
+    async def propose(
+        self, version: int, admit: Callable[[str], Awaitable[NewRules]], note: str = ""
+    ) -> RuleSetVersion:
         """Pass a draft through the gate, for somebody to approve. Raises what `admit` does, `Conflict`."""
         one = await self.find(version)
         check_proposable(one)
@@ -133,7 +147,7 @@ class Versioning:
             one,
             VersionState.PROPOSED,
             VersionStep.PROPOSED,
-            one.note,
+            note or one.note,
             document=rules.document,
             pushed=rules.pushed,
         )
@@ -163,7 +177,7 @@ class Versioning:
             one, VersionState.REJECTED, VersionStep.REJECTED, note, decided_at_ms=self._now_ms()
         )
 
-    async def activate(self, version: int, break_glass: str | None = None) -> RuleSetVersion:
+    async def activate(self, version: int, break_glass: str | None = None, note: str = "") -> RuleSetVersion:
         """Put a version into force, and retire the one that is. Raises `NotFound`, `Conflict`.
 
         The commit looks again at what stood in its way: the setting, the approval, the version in force.
@@ -190,7 +204,7 @@ class Versioning:
                         activated_at_ms=now_ms,
                         **columns,
                     ),
-                    *self._noted(version, step, break_glass if passes and break_glass else "", now_ms),
+                    *self._noted(version, step, break_glass if passes and break_glass else note, now_ms),
                 )
                 return await self.find(version)
         raise _changed()

@@ -922,7 +922,7 @@ class AsyncMethods(AsyncCaller):
         return await self._call(endpoints.GET_RULESET_LOG, (), timeout_s=timeout_s)
 
     async def get_ruleset(self, version: str, *, timeout_s: float | None = None) -> models.WholeVersionAnswer:
-        """A version with its document; `active` is the one in force.
+        """A version with its document; `active` is the one in force, `pack` that of the release.
 
         `GET /api/v1/rulesets/{version}`
         """
@@ -962,7 +962,7 @@ class AsyncMethods(AsyncCaller):
         )
 
     async def activate_ruleset(
-        self, version: str, body: bodies.StepBody | None = None, *, timeout_s: float | None = None
+        self, version: str, body: bodies.ActivateBody | None = None, *, timeout_s: float | None = None
     ) -> models.VersionAnswer:
         """Put a version into force.
 
@@ -1069,7 +1069,7 @@ class AsyncMethods(AsyncCaller):
     async def get_aml_ruleset(
         self, version: str, *, timeout_s: float | None = None
     ) -> models.WholeVersionAnswer:
-        """A version with its document; `active` is the one in force.
+        """A version with its document; `active` is the one in force, `pack` that of the release.
 
         `GET /api/v1/aml/rulesets/{version}`
         """
@@ -1109,7 +1109,7 @@ class AsyncMethods(AsyncCaller):
         )
 
     async def activate_aml_ruleset(
-        self, version: str, body: bodies.StepBody | None = None, *, timeout_s: float | None = None
+        self, version: str, body: bodies.ActivateBody | None = None, *, timeout_s: float | None = None
     ) -> models.VersionAnswer:
         """Put a version into force.
 

@@ -4,6 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
+
+class ActivateBody(TypedDict):
+    """
+    Why a version comes into force, and why without approval where that is so.
+    """
+
+    note: NotRequired[str]
+    """
+    What changed, or why.
+    """
+    breakGlass: NotRequired[str | None]
+
+
 AmlBacktestBody = TypedDict(
     "AmlBacktestBody",
     {
@@ -333,6 +346,7 @@ class RuleSetBody(TypedDict):
     """
     Activate it only while this version is in force.
     """
+    breakGlass: NotRequired[str | None]
 
 
 InputAliase: TypeAlias = str

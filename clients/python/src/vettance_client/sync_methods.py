@@ -918,7 +918,7 @@ class Methods(Caller):
         return self._call(endpoints.GET_RULESET_LOG, (), timeout_s=timeout_s)
 
     def get_ruleset(self, version: str, *, timeout_s: float | None = None) -> models.WholeVersionAnswer:
-        """A version with its document; `active` is the one in force.
+        """A version with its document; `active` is the one in force, `pack` that of the release.
 
         `GET /api/v1/rulesets/{version}`
         """
@@ -958,7 +958,7 @@ class Methods(Caller):
         )
 
     def activate_ruleset(
-        self, version: str, body: bodies.StepBody | None = None, *, timeout_s: float | None = None
+        self, version: str, body: bodies.ActivateBody | None = None, *, timeout_s: float | None = None
     ) -> models.VersionAnswer:
         """Put a version into force.
 
@@ -1063,7 +1063,7 @@ class Methods(Caller):
         return self._call(endpoints.GET_AML_RULESET_LOG, (), timeout_s=timeout_s)
 
     def get_aml_ruleset(self, version: str, *, timeout_s: float | None = None) -> models.WholeVersionAnswer:
-        """A version with its document; `active` is the one in force.
+        """A version with its document; `active` is the one in force, `pack` that of the release.
 
         `GET /api/v1/aml/rulesets/{version}`
         """
@@ -1103,7 +1103,7 @@ class Methods(Caller):
         )
 
     def activate_aml_ruleset(
-        self, version: str, body: bodies.StepBody | None = None, *, timeout_s: float | None = None
+        self, version: str, body: bodies.ActivateBody | None = None, *, timeout_s: float | None = None
     ) -> models.VersionAnswer:
         """Put a version into force.
 
