@@ -7,6 +7,8 @@ import type {
   AmlBacktestBody,
   AmlEventBody,
   AmlQualityAnswer,
+  AmlSettingsAnswer,
+  AmlSettingsBody,
   AmlSnoozeBody,
   AssignBody,
   BacktestAccepted,
@@ -189,6 +191,8 @@ const DISMISS_AML_SCREENING: Endpoint = { name: "dismissAmlScreening", method: "
 const SCREEN: Endpoint = { name: "screen", method: "POST", path: "/api/v1/aml/screen", repeat: "never" };
 const GET_SCREENING: Endpoint = { name: "getScreening", method: "GET", path: "/api/v1/aml/screenings/{id}", repeat: "always" };
 const LIST_WATCHLISTS: Endpoint = { name: "listWatchlists", method: "GET", path: "/api/v1/aml/watchlists", repeat: "always" };
+const GET_AML_SETTINGS: Endpoint = { name: "getAmlSettings", method: "GET", path: "/api/v1/aml/settings", repeat: "always" };
+const REPLACE_AML_SETTING: Endpoint = { name: "replaceAmlSetting", method: "PUT", path: "/api/v1/aml/settings", repeat: "always" };
 const GET_HEALTH: Endpoint = { name: "getHealth", method: "GET", path: "/healthz", repeat: "always", credential: "none" };
 const GET_READINESS: Endpoint = { name: "getReadiness", method: "GET", path: "/readyz", repeat: "always", credential: "none" };
 const GET_OPENAPI: Endpoint = { name: "getOpenapi", method: "GET", path: "/openapi.json", repeat: "always", credential: "none" };
@@ -1166,6 +1170,24 @@ export class Methods extends Caller {
    */
   listWatchlists(options: Options = {}): Promise<WatchlistsAnswer> {
     return this.call(LIST_WATCHLISTS, [], undefined, undefined, options);
+  }
+
+  /**
+   * How AML works.
+   *
+   * `GET /api/v1/aml/settings`
+   */
+  getAmlSettings(options: Options = {}): Promise<AmlSettingsAnswer> {
+    return this.call(GET_AML_SETTINGS, [], undefined, undefined, options);
+  }
+
+  /**
+   * Change how AML works; what is left out stays.
+   *
+   * `PUT /api/v1/aml/settings`
+   */
+  replaceAmlSetting(body: AmlSettingsBody, options: Options = {}): Promise<AmlSettingsAnswer> {
+    return this.call(REPLACE_AML_SETTING, [], undefined, body, options);
   }
 
   /**

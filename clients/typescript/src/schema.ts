@@ -1414,6 +1414,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/aml/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How AML works */
+        get: operations["get_aml_settings"];
+        /** Change how AML works; what is left out stays */
+        put: operations["put_aml_settings"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -1667,6 +1685,36 @@ export interface components {
             failures: number;
             costUs: number | null;
             remarks: string[];
+        };
+        /**
+         * AmlSettingsAnswer
+         * @description How AML works. `bounds` has the least score that is reviewed, by profile.
+         */
+        AmlSettingsAnswer: {
+            fourEyes: boolean;
+            inlineScreening: boolean;
+            profile: components["schemas"]["Profile"];
+            bounds: {
+                [key: string]: number;
+            };
+        };
+        /**
+         * AmlSettingsBody
+         * @description How AML is to work; what is left out stays as it is.
+         */
+        AmlSettingsBody: {
+            /** @default null */
+            fourEyes?: boolean | null;
+            /** @default null */
+            inlineScreening?: boolean | null;
+            /** @default null */
+            profile?: components["schemas"]["Profile"] | null;
+            /** @default null */
+            conservative?: number | null;
+            /** @default null */
+            balanced?: number | null;
+            /** @default null */
+            liberal?: number | null;
         };
         /**
          * AmlShadowQuality
@@ -4183,6 +4231,8 @@ export type AmlCategory = components['schemas']['AmlCategory'];
 export type AmlEventBody = components['schemas']['AmlEventBody'];
 export type AmlQualityAnswer = components['schemas']['AmlQualityAnswer'];
 export type AmlRuleQualityAnswer = components['schemas']['AmlRuleQualityAnswer'];
+export type AmlSettingsAnswer = components['schemas']['AmlSettingsAnswer'];
+export type AmlSettingsBody = components['schemas']['AmlSettingsBody'];
 export type AmlShadowQuality = components['schemas']['AmlShadowQuality'];
 export type AmlSnoozeBody = components['schemas']['AmlSnoozeBody'];
 export type AssignBody = components['schemas']['AssignBody'];
@@ -8706,6 +8756,84 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    get_aml_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AmlSettingsAnswer"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["LimitReached"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    put_aml_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "fourEyes": true,
+                 *       "profile": "CONSERVATIVE"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AmlSettingsBody"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AmlSettingsAnswer"];
+                };
+            };
+            400: components["responses"]["Invalid"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Unprocessable"];
             429: components["responses"]["LimitReached"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["Unavailable"];

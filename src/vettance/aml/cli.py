@@ -19,8 +19,8 @@ from vettance.commands import (
     show,
 )
 from vettance.db.engine import Store
+from vettance.rules.remote_rules import RemoteRules, tenant_or_server
 from vettance.rules.ruleset_cli import Versions
-from vettance.rules.version_cli import tenant_option
 from vettance.snoozes.cli import add_snooze_commands
 from vettance.tenants.sql import note_change
 
@@ -43,7 +43,7 @@ aml.add_command(set_screening)
 
 
 @aml.command("set")
-@tenant_option
+@tenant_or_server
 @click.option("--four-eyes", type=_SWITCH, help="Whether closing a case needs two officers.")
 @click.option(
     "--inline-screening", type=_SWITCH, help="Whether names in AML events are compared with the watchlists."
@@ -51,14 +51,19 @@ aml.add_command(set_screening)
 @json_option
 @data_option
 def set_settings(
-    tenant_id: str, four_eyes: str | None, inline_screening: str | None, as_json: bool, data: str | None
+    tenant_id: str,
+    server: RemoteRules | None,
+    four_eyes: str | None,
+    inline_screening: str | None,
+    as_json: bool,
+    data: str | None,
 ) -> None:
     """Show or change how AML works for a tenant; a running server follows within seconds.
 
     Example: vettance aml set --tenant ten_0190… --four-eyes on --inline-screening on
     """
-    wanted = {"four_eyes": four_eyes, "inline_screening": inline_screening}
-    new = {name: value == "on" for name, value in wanted.items() if value is not None}
+    given = {"four_eyes": four_eyes, "inline_screening": inline_screening}
+    new = {name: value == "on" for name, value in given.items() if value is not None}
 
     async def work(store: Store) -> OfficerSettings:
         known = sql.settings_of(await store.read(sql.select_settings(tenant_id)))
@@ -71,16 +76,21 @@ def set_settings(
         )
         return changed
 
-    changed = run_for_tenant(data, tenant_id, work)
+    if server is not None:
+        changes = {"fourEyes": new.get("four_eyes"), "inlineScreening": new.get("inline_screening")}
+        answer = server.change("/aml/settings", changes)
+        found = {name: answer[name] for name in ("fourEyes", "inlineScreening")}
+    else:
+        changed = run_for_tenant(data, tenant_id, work)
+        found = {
+            "tenantId": tenant_id,
+            "fourEyes": changed.four_eyes,
+            "inlineScreening": changed.inline_screening,
+        }
     text = (
-        f"Closing a case needs {'two officers' if changed.four_eyes else 'one officer'}; "
-        f"names in events are {'' if changed.inline_screening else 'not '}screened."
+        f"Closing a case needs {'two officers' if found['fourEyes'] else 'one officer'}; "
+        f"names in events are {'' if found['inlineScreening'] else 'not '}screened."
     )
-    found = {
-        "tenantId": tenant_id,
-        "fourEyes": changed.four_eyes,
-        "inlineScreening": changed.inline_screening,
-    }
     show(found, text, as_json=as_json)
 
 

@@ -62,6 +62,11 @@ class RemoteRules:
         """Return the answer of a POST."""
         return self._ask("POST", path, body)
 
+    def change(self, path: str, members: dict[str, Any]) -> Any:
+        """Change members of what is at the path, leaving those that are None; return how it is then."""
+        given = {name: value for name, value in members.items() if value is not None}
+        return self._ask("PUT", path, given) if given else self.get(path)
+
     def delete(self, path: str) -> Any:
         """Return the answer of a DELETE."""
         return self._ask("DELETE", path)

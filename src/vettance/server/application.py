@@ -12,6 +12,7 @@ from vettance.aml import sql as aml_sql
 from vettance.aml.assemble import Aml, assemble
 from vettance.aml.screening.api import ScreeningDoors
 from vettance.aml.screening.rescreening import Rescreener
+from vettance.aml.settings.api import AmlSettingsDoors
 from vettance.audit.audited_store import AuditedStore
 from vettance.db.engine import Store, StoreDown
 from vettance.decisions import sql as decisions_sql
@@ -171,7 +172,7 @@ class Service:
             *(*self.governance.routes(), *self.measures.routes()),
             *models.routes(acts, self.governance.checker),
             *JobDoors(store, self.ids, self.jobs).routes(),
-            *(*self.aml.doors.routes(), *self.screening.routes()),
+            *(*self.aml.doors.routes(), *self.screening.routes(), *AmlSettingsDoors(acts).routes()),
         )
         self.routes = with_pages(audited(routes, acts), self._checks(), __version__, self._notices())
         self.app = self.edge = self._edge(settings, Gate(self.keys, counters.limits(), self.tokens))

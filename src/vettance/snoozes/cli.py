@@ -11,6 +11,7 @@ from vettance.commands import data_option, fail, json_option, read_time, run_for
 from vettance.db.engine import Lost, Store
 from vettance.errors import Refusal
 from vettance.ids import IdSource
+from vettance.rules.packs import load_pack_text
 from vettance.rules.remote_rules import RemoteRules, local_only, tenant_or_server
 from vettance.rules.ruleset import read_ruleset
 from vettance.rules.sql import RuleSets
@@ -70,7 +71,9 @@ def _add_snooze(group: click.Group, sets: RuleSets) -> None:
         async def work(store: Store) -> JSON:
             now_ms = clock.now_ms()
             rows = await store.read(sets.select_active(tenant_id))
-            known = [one.id for one in read_ruleset(rows[0][1]).rules] if rows else []
+            # A tenant of AML that never pushed any rules has the pack in force.
+            document = rows[0][1] if rows else load_pack_text(sets.pack)
+            known = [one.id for one in read_ruleset(document).rules]
             try:
                 said = read_snooze(body, known, now_ms)
             except Refusal as refusal:

@@ -21,7 +21,7 @@ SCOPES: Final = {
     KeyScope.READ: "Read everything, and change nothing.",
     KeyScope.RULES: "Read, try, propose, approve and activate rules.",
     KeyScope.REVIEW: "Read and settle reviews.",
-    KeyScope.MANAGE: "Keep webhook subscriptions and lists.",
+    KeyScope.MANAGE: "Keep webhook subscriptions, lists and the settings of AML.",
 }
 #: What a key may do for which nobody said anything, and what every key could do before there were scopes.
 SCOPES_DEFAULT: Final = frozenset({KeyScope.DECIDE})

@@ -1831,6 +1831,22 @@ class AsyncMethods(AsyncCaller):
         """
         return await self._call(endpoints.LIST_WATCHLISTS, (), timeout_s=timeout_s)
 
+    async def get_aml_settings(self, *, timeout_s: float | None = None) -> models.AmlSettingsAnswer:
+        """How AML works.
+
+        `GET /api/v1/aml/settings`
+        """
+        return await self._call(endpoints.GET_AML_SETTINGS, (), timeout_s=timeout_s)
+
+    async def replace_aml_setting(
+        self, body: bodies.AmlSettingsBody, *, timeout_s: float | None = None
+    ) -> models.AmlSettingsAnswer:
+        """Change how AML works; what is left out stays.
+
+        `PUT /api/v1/aml/settings`
+        """
+        return await self._call(endpoints.REPLACE_AML_SETTING, (), body=body, timeout_s=timeout_s)
+
     async def get_health(self, *, timeout_s: float | None = None) -> models.Health:
         """Tell whether the process is alive.
 

@@ -507,6 +507,19 @@ class AmlEventBody(TypedDict):
     """
 
 
+class AmlSettingsBody(TypedDict):
+    """
+    How AML is to work; what is left out stays as it is.
+    """
+
+    fourEyes: NotRequired[bool | None]
+    inlineScreening: NotRequired[bool | None]
+    profile: NotRequired[Profile | None]
+    conservative: NotRequired[int | None]
+    balanced: NotRequired[int | None]
+    liberal: NotRequired[int | None]
+
+
 class AmlSnoozeBody(TypedDict):
     """
     An AML rule and an entity for which it is to have no effect.

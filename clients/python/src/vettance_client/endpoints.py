@@ -348,6 +348,12 @@ GET_SCREENING: Endpoint[models.ScreeningSchema] = Endpoint(
 LIST_WATCHLISTS: Endpoint[models.WatchlistsAnswer] = Endpoint(
     "list_watchlists", "GET", "/api/v1/aml/watchlists", models.WatchlistsAnswer, Repeat.ALWAYS
 )
+GET_AML_SETTINGS: Endpoint[models.AmlSettingsAnswer] = Endpoint(
+    "get_aml_settings", "GET", "/api/v1/aml/settings", models.AmlSettingsAnswer, Repeat.ALWAYS
+)
+REPLACE_AML_SETTING: Endpoint[models.AmlSettingsAnswer] = Endpoint(
+    "replace_aml_setting", "PUT", "/api/v1/aml/settings", models.AmlSettingsAnswer, Repeat.ALWAYS
+)
 GET_HEALTH: Endpoint[models.Health] = Endpoint("get_health", "GET", "/healthz", models.Health, Repeat.ALWAYS)
 GET_READINESS: Endpoint[models.Readiness] = Endpoint(
     "get_readiness", "GET", "/readyz", models.Readiness, Repeat.ALWAYS

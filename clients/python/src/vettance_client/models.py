@@ -1280,6 +1280,17 @@ class AmlRuleQualityAnswer(Answer, frozen=True):
     remarks: list[str]
 
 
+class AmlSettingsAnswer(Answer, frozen=True):
+    """
+    How AML works. `bounds` has the least score that is reviewed, by profile.
+    """
+
+    four_eyes: bool = field(name="fourEyes")
+    inline_screening: bool = field(name="inlineScreening")
+    profile: Profile
+    bounds: dict[str, int]
+
+
 class CaseAnswer(Answer, frozen=True):
     """
     A case as it stands.

@@ -9,6 +9,7 @@ import click
 
 from vettance.aml.screening import sql
 from vettance.commands import Whole, data_option, fail, find_tenant, json_option, open_store, show
+from vettance.rules.remote_rules import RemoteRules, tenant_or_server
 from vettance.watchlists.subject_screening import SHOWN_MIN, Profile
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ _BOUND: Final = Whole(SHOWN_MIN, 100)
 
 
 @click.command("screening")
-@click.option("--tenant", "tenant_id", required=True, metavar="ID", help="Whose.")
+@tenant_or_server
 @click.option("--profile", type=click.Choice(list(Profile)), help="Of requests that name none.")
 @click.option("--conservative", type=_BOUND, help="Review bound of CONSERVATIVE.")
 @click.option("--balanced", type=_BOUND, help="Review bound of BALANCED.")
@@ -27,6 +28,7 @@ _BOUND: Final = Whole(SHOWN_MIN, 100)
 @data_option
 def set_screening(
     tenant_id: str,
+    server: RemoteRules | None,
     profile: str | None,
     conservative: int | None,
     balanced: int | None,
@@ -50,22 +52,22 @@ def set_screening(
             if profile is None and not new_bounds:
                 return known
             changed = ScreeningSettings(Profile(profile or known.profile), {**known.bounds, **new_bounds})
-            _refuse_disorder(changed)
+            if not changed.is_ordered:
+                fail("the bounds must not fall from CONSERVATIVE over BALANCED to LIBERAL")
             await store.write(sql.save_settings(tenant_id, changed))
             return changed
 
-    settings = asyncio.run(work())
-    bounds = {name.value: settings.bounds[name] for name in Profile}
-    shown = ", ".join(f"{name} from {bound}" for name, bound in bounds.items())
+    if server is not None:
+        given = {"profile": profile, **{name.value.lower(): bound for name, bound in new_bounds.items()}}
+        found = server.change("/aml/settings", given)
+        found = {name: found[name] for name in ("profile", "bounds")}
+    else:
+        settings = asyncio.run(work())
+        bounds = {name.value: settings.bounds[name] for name in Profile}
+        found = {"tenantId": tenant_id, "profile": settings.profile.value, "bounds": bounds}
+    shown = ", ".join(f"{name} from {bound}" for name, bound in found["bounds"].items())
     show(
-        {"tenantId": tenant_id, "profile": settings.profile.value, "bounds": bounds},
-        f"Screens as {settings.profile.value} unless a request says otherwise; review at {shown}.",
+        found,
+        f"Screens as {found['profile']} unless a request says otherwise; review at {shown}.",
         as_json=as_json,
     )
-
-
-def _refuse_disorder(settings: ScreeningSettings) -> None:
-    """A more sensitive profile must never clear what a less sensitive one holds."""
-    bounds = [settings.bounds[name] for name in Profile]
-    if bounds != sorted(bounds):
-        fail("the bounds must not fall from CONSERVATIVE over BALANCED to LIBERAL")

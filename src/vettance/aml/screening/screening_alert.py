@@ -32,6 +32,12 @@ class ScreeningSettings(msgspec.Struct, frozen=True):
     profile: Profile = Profile.BALANCED
     bounds: Mapping[Profile, int] = msgspec.field(default_factory=lambda: REVIEW_BOUNDS)
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether a more sensitive profile never clears what a less sensitive one holds."""
+        bounds = [self.bounds[name] for name in Profile]
+        return bounds == sorted(bounds)
+
 
 class SeenAlert(NamedTuple):
     """An open alert of a subject, with the entities behind it and their digests."""

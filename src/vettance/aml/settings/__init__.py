@@ -1,0 +1,1 @@
+"""How AML works for a tenant, over HTTP."""
