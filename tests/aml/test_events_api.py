@@ -33,6 +33,7 @@ def test_an_ordinary_event_is_clear_and_can_be_polled(officer: Caller) -> None:
     assert answer.json["alerts"] == []
     assert answer.json["externalEventId"] == body["externalEventId"]
     assert answer.json["id"].startswith("evt_")
+    assert answer.json["ruleVersion"] == {"version": "1"}, "the pack, before any rules were pushed"
     poll = officer.get(f"{PATH}/{body['externalEventId']}")
     assert poll.status == 200
     assert poll.json == answer.json

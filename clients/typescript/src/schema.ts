@@ -2436,6 +2436,7 @@ export interface components {
             /** @description `CLEAR` or `ALERTED`. */
             status: string;
             alerts: components["schemas"]["EventAlert"][];
+            ruleVersion: components["schemas"]["RuleVersion"];
             receivedAt: string;
         };
         /**

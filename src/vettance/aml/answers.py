@@ -18,6 +18,7 @@ from vettance.aml.case import (
     Resolution,
 )
 from vettance.aml.findings import Severity
+from vettance.decisions.answers import RuleVersion
 from vettance.errors import Invalid, Unprocessable
 from vettance.web.paging import PageAnswer, PageQuery
 from vettance.web.query import From, To, any_case
@@ -74,6 +75,7 @@ class AmlEventAnswer(Wire, frozen=True):
     external_event_id: str
     status: Annotated[str, msgspec.Meta(description="`CLEAR` or `ALERTED`.")]
     alerts: list[EventAlert] | msgspec.Raw
+    rule_version: RuleVersion
     received_at: str
 
 
@@ -84,6 +86,7 @@ class EventSchema(Wire, frozen=True):
     external_event_id: str
     status: Annotated[str, msgspec.Meta(description="`CLEAR` or `ALERTED`.")]
     alerts: list[EventAlert]
+    rule_version: RuleVersion
     received_at: str
 
 

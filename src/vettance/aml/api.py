@@ -37,6 +37,7 @@ from vettance.aml.monitor import Monitor
 from vettance.aml.screening.screening_review import ScreeningReviewer
 from vettance.aml.transfer import known_names
 from vettance.db.engine import Row, Statement, Store
+from vettance.decisions.answers import RuleVersion
 from vettance.errors import NotFound
 from vettance.ids import is_id
 from vettance.web.paging import bad_cursor
@@ -352,6 +353,7 @@ def _event_answer(stored: sql.StoredEvent) -> AmlEventAnswer:
         external_event_id=stored.external_id,
         status=stored.status,
         alerts=msgspec.Raw(stored.alerts),
+        rule_version=RuleVersion(version=str(stored.ruleset_version)),
         received_at=timestamp(stored.received_at_ms),
     )
 

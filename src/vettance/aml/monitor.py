@@ -252,7 +252,8 @@ class Monitor:
         )
         if failed or unknown:
             self._meters.failed(len(failed), len(unknown))
-        stored = sql.StoredEvent(event_id, event.external_id, event.received_at_ms, digest, "CLEAR", b"[]")
+        received_at_ms, version = event.received_at_ms, active.version
+        stored = sql.StoredEvent(event_id, event.external_id, received_at_ms, digest, "CLEAR", b"[]", version)
         added = NOTHING_ADDED
         if past is None and self.additions is not None and not active.effects.keys().isdisjoint(may_act):
             running, effects, now_ms = active.ruleset.running, active.effects, self._now_ms()

@@ -54,6 +54,7 @@ class StoredEvent(NamedTuple):
     digest: bytes
     status: str
     alerts: bytes
+    ruleset_version: int
     import_id: str | None = None  # Which import brings it; not read back.
 
 
@@ -68,7 +69,7 @@ _INSERT_EVENT: Final = Insert(
     "sent, record, import_id",
 )
 _SELECT_EVENT: Final = (
-    "SELECT id, external_id, received_at_ms, digest, status, alerts FROM aml_event "
+    "SELECT id, external_id, received_at_ms, digest, status, alerts, record FROM aml_event "
     "WHERE tenant = ? AND external_id = ?"
 )
 _LOG: Final = "SELECT seq, id, external_id, received_at_ms, sent, tenant FROM aml_event "
@@ -108,7 +109,7 @@ def select_event(tenant: str, external_id: str) -> Statement:
 
 def stored_of(row: Row) -> StoredEvent:
     """Make a stored event of a row. What was held in former times is read as alerted."""
-    stored = StoredEvent(*row)
+    stored = StoredEvent._make((*row[:-1], record_of(row[-1]).ruleset_version, None))
     return stored._replace(status="ALERTED") if stored.status == "HELD" else stored
 
 

@@ -1499,6 +1499,7 @@ class EventSchema(Answer, frozen=True):
     external_event_id: str = field(name="externalEventId")
     status: Annotated[str, Meta(description="`CLEAR` or `ALERTED`.")]
     alerts: list[EventAlert]
+    rule_version: RuleVersion = field(name="ruleVersion")
     received_at: str = field(name="receivedAt")
 
 
