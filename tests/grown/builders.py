@@ -180,6 +180,7 @@ COLD: Final = {
     "reviews/bulk_sql.py:*": "People ask, twenty times at most; pieces are read one by one, by their key.",
     "streams/sql.py:*": "A consumer reads, in a process of its own, by names and by an index of what is due.",
     "suggestions/sql.py:*": "A suggestion reads the whole log, in a process of its own.",
+    "models/sql.py:select_in_service": "A person looks at the overview; one row by its key.",
     "learning/sql.py:select_newest_labels": "A person asks by a page.",
     "learning/sql.py:select_new_labels": "From the newest label on; from the first one at the start only.",
     "snoozes/sql.py:*": "A tenant has a thousand at a time at most, and only people ask for them.",

@@ -2,7 +2,7 @@
 
 import random
 
-from tests.console.visitor import visitor_of
+from tests.console.visitor import Visitor, visitor_of
 from tests.learning.conftest import pay
 from tests.live import Caller, Service
 
@@ -14,6 +14,7 @@ def test_a_model_is_shown_with_its_card_and_steered(service: Service, learner: C
     champion = service.cli("model", "show", "--tenant", learner.id, "--json")["champion"]
     page = analyst.get(PATH)
     assert f"Model {champion} is in service, in shadow" in page.words
+    assert f"Model in force Model {champion} In shadow." in analyst.get("/console/").words
     assert "Train now" not in page.words
     one = analyst.get(f"{PATH}/{champion}")
     assert "Features that tell most" in one.words
@@ -24,6 +25,8 @@ def test_a_model_is_shown_with_its_card_and_steered(service: Service, learner: C
     assert admin.submit(PATH, f"{PATH}/setting", mode="active", may_block="on").status == 303
     setting = service.cli("model", "show", "--tenant", learner.id, "--json")
     assert (setting["mode"], setting["mayBlock"]) == ("active", True)
+    assert f"Model in force Model {champion} It raises scores." in analyst.get("/console/").words
+    assert "Model in force None" in analyst_of_another(service).get("/console/").words
     assert admin.submit(PATH, f"{PATH}/setting", mode="wild").status == 422
     assert admin.submit(PATH, f"{PATH}/setting", mode="shadow").status == 303
     assert admin.submit(PATH, f"{PATH}/rollback").status == 303
@@ -32,6 +35,11 @@ def test_a_model_is_shown_with_its_card_and_steered(service: Service, learner: C
     assert service.cli("model", "show", "--tenant", learner.id, "--json")["champion"] == champion
     log = service.rows(f"SELECT action FROM audit_entry WHERE tenant = '{learner.id}'")
     assert log
+
+
+def analyst_of_another(service: Service) -> Visitor:
+    """Return an analyst of a tenant that never labelled anything."""
+    return visitor_of(service, service.new_tenant("No labels")[0], "analyst")
 
 
 def test_a_decision_shows_what_the_model_made_of_it(service: Service, learner: Caller) -> None:

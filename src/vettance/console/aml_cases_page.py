@@ -4,6 +4,7 @@ import re
 from typing import Any, Final
 
 from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.value_words import value_in_words
 from vettance.console.words import Words
 
 ALERTS: Final = "/console/aml/alerts"
@@ -81,12 +82,12 @@ def heading_and_rest(text: str) -> tuple[str, str]:
     return (found[0], text[found.end() :].strip()) if found else (text, "")
 
 
-def figures_of(visit: Visit, alert: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the figures of an alert as people read them."""
+def figures_of(visit: Visit, alert: dict[str, Any]) -> list[tuple[str, str | None, str]]:
+    """Return the figures of an alert as people read them: name, what it counts in words, value."""
     figures = alert["figures"]
     values = figures.get("values") if isinstance(figures.get("values"), dict) else figures
     return [
-        (name, visit.show.value(value))
+        (name, value_in_words(name), visit.show.value(value))
         for name, value in values.items()
         if _is_plain(value) and name not in _SAID
     ]

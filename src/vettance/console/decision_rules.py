@@ -6,15 +6,20 @@ from typing import Any, NamedTuple
 
 from vettance.console.page import Visit
 from vettance.console.rule_place import FRAUD, RULE_READERS
+from vettance.console.value_words import value_in_words
 from vettance.rules.rule import Rule
 
 
 class RuleValue(NamedTuple):
-    """A value that a rule read: the name the decision keeps it under, and the value as it is shown."""
+    """A value that a rule read: the name the decision keeps it under, and the value as it is shown.
+
+    `words` say what an aggregate counted; None where the name says it.
+    """
 
     name: str
     value: str
     is_doubtful: bool
+    words: str | None
 
 
 class RuleShown(NamedTuple):
@@ -74,7 +79,12 @@ async def rules_shown(visit: Visit, record: dict[str, Any]) -> RulesShown:
                 rule.explanation if rule is not None else "",
                 rule.when if rule is not None else "",
                 tuple(
-                    RuleValue(name, value_shown(visit, name, features.get(name)), name in doubtful)
+                    RuleValue(
+                        name,
+                        value_shown(visit, name, features.get(name)),
+                        name in doubtful,
+                        value_in_words(name),
+                    )
                     for name in names
                 ),
                 result.get("error", ""),

@@ -4,6 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.console.decision_rules import value_shown
 from vettance.console.page import Visit
+from vettance.console.value_words import value_in_words
 from vettance.decisions.counterfactual import change_words, list_words
 from vettance.lists.entry import ListType
 
@@ -44,7 +45,7 @@ def other_answers(visit: Visit, record: dict[str, Any]) -> list[OtherAnswer]:
         for change in one["changes"]:
             name = change["name"]
             was, bound = (value_shown(visit, name, change[part]) for part in ("was", "value"))
-            words.append(change_words(name, change["relation"], was, bound))
+            words.append(change_words(value_in_words(name) or name, change["relation"], was, bound))
         shown.append(OtherAnswer(one["decision"], one["riskScore"], tuple(words)))
     return shown
 

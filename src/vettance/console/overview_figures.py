@@ -9,6 +9,8 @@ from vettance.console.rule_place import FRAUD, RULE_READERS
 from vettance.decisions.decision import DecisionRecordData
 from vettance.decisions.sql import listed_decision_of, select_listed_decisions, select_places
 from vettance.history.rollup import SpanCounts
+from vettance.models.serving_model import ModelMode
+from vettance.models.sql import select_in_service
 
 _MINUTE_S: Final = 60
 #: So many of the newest decisions say how long deciding takes.
@@ -26,6 +28,14 @@ class DecisionPace(NamedTuple):
     p99_ms: float | None
     timed: int
     version: int | None
+
+
+class ModelInForce(NamedTuple):
+    """What decides with the rules, in words; the page is empty for those who may not see it."""
+
+    name: str
+    words: str
+    url: str
 
 
 class ReasonChange(NamedTuple):
@@ -53,6 +63,18 @@ async def pace(visit: Visit, in_last_minute: int) -> DecisionPace:
         timed=len(took),
         version=records[0].ruleset_version if records else None,
     )
+
+
+async def model_in_force(visit: Visit, rules_version: int | None) -> ModelInForce:
+    """Return the model in service and what it may do."""
+    rows = await visit.parts.store.read(select_in_service(visit.tenant.id))
+    mode, champion = (ModelMode(rows[0][0]), rows[0][1]) if rows else (ModelMode.OFF, None)
+    rules = "Rules" if rules_version is None else f"Rules, version {rules_version},"
+    if champion is None or mode is ModelMode.OFF:
+        return ModelInForce("None", f"{rules} decide alone.", "")
+    words = "It raises scores." if mode is ModelMode.ACTIVE else f"In shadow. {rules} decide alone."
+    url = url_of(f"/console/models/{champion}") if visit.may(*RULE_READERS) else ""
+    return ModelInForce(f"Model {champion}", words, url)
 
 
 async def _newest_records(visit: Visit) -> list[DecisionRecordData]:

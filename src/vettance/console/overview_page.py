@@ -3,7 +3,9 @@
 import asyncio
 from typing import Any, Final
 
-from vettance.console.overview_figures import changed_rules, pace
+from markupsafe import Markup
+
+from vettance.console.overview_figures import changed_rules, model_in_force, pace
 from vettance.console.page import (
     HOME,
     LEADS,
@@ -19,6 +21,7 @@ from vettance.console.page import (
 from vettance.console.reports_page import pictures_of
 from vettance.console.review_forms import BULK
 from vettance.console.spans import TimeSpan, choices, span_of
+from vettance.console.svg_charts import share_mark
 from vettance.console.words import Words
 from vettance.feedback.label import MEANS_FRAUD, Label
 from vettance.history.answers import decision_stats
@@ -40,8 +43,10 @@ async def overview(visit: Visit) -> View:
     )
     now, then = (decode(encode(decision_stats(one))) for one in counted[:2])
     speed = await pace(visit, counted[2].totals.evaluated)
+    pictures = [picture for _, picture in pictures_of(visit, now, then, span)]
+    most = max((one["count"] for one in now["topReasonCodes"]), default=1)
     values = {
-        "pictures": pictures_of(visit, now, then, span),
+        "model": await model_in_force(visit, speed.version),
         "queue": await _queue(visit),
         "labels": await _labels(visit, span),
         "troubles": await _troubles(visit),
@@ -54,6 +59,7 @@ async def overview(visit: Visit) -> View:
         "reasons": [
             {
                 **one,
+                "mark": share_mark(one["count"] / most),
                 "url": url_of(
                     "/console/decisions", search=one["code"], **{"from": span.start_s, "to": span.end_s}
                 ),
@@ -61,8 +67,9 @@ async def overview(visit: Visit) -> View:
             for one in now["topReasonCodes"]
         ],
         "before": then,
-        "tiles": [
-            _tile(visit, word, now, then, span.start_s, span.end_s) for word in ("approve", "review", "deny")
+        "outcomes": [
+            _outcome(visit, word, now, then, span, picture)
+            for word, picture in zip(("approve", "review", "deny"), pictures, strict=True)
         ],
     }
     return View("overview.html", values, title=Words("Overview"))
@@ -123,8 +130,8 @@ async def _troubles(visit: Visit) -> list[tuple[str, str]]:
     return found
 
 
-def _tile(visit: Visit, word: str, now: Any, then: Any, start_s: int, end_s: int) -> dict[str, Any]:
-    """Return a rate with what it was before, and the page of its decisions."""
+def _outcome(visit: Visit, word: str, now: Any, then: Any, span: TimeSpan, picture: Markup) -> dict[str, Any]:
+    """Return a rate with what it was before, its course, and the page of its decisions."""
     return {
         "word": word,
         "rate": now["rates"][word],
@@ -132,7 +139,8 @@ def _tile(visit: Visit, word: str, now: Any, then: Any, start_s: int, end_s: int
         "change": visit.show.change(now["rates"][word], then["rates"][word])
         if then["totals"]["evaluated"]
         else "",
-        "url": url_of("/console/decisions", decision=word, **{"from": start_s, "to": end_s}),
+        "picture": picture,
+        "url": url_of("/console/decisions", decision=word, **{"from": span.start_s, "to": span.end_s}),
     }
 
 

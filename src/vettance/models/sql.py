@@ -99,6 +99,11 @@ def select_setting(tenant: str) -> Statement:
     return scoped(MODEL_SETTING, tenant, f"SELECT {_SETTING} FROM model_setting WHERE tenant = ?")
 
 
+def select_in_service(tenant: str) -> Statement:
+    """(mode, version in service) of a tenant; no row where nobody has labelled yet."""
+    return scoped(MODEL_SETTING, tenant, "SELECT mode, champion FROM model_setting WHERE tenant = ?")
+
+
 def select_settings() -> Statement:
     """The same of all tenants."""
     return everyone(MODEL_SETTING, f"SELECT {_SETTING} FROM model_setting ORDER BY tenant")
