@@ -169,3 +169,12 @@ def test_what_is_no_rule_at_all_is_one_fault() -> None:
 
 def test_a_document_that_is_no_yaml_is_one_fault() -> None:
     assert [fault.where for fault in found("name: [").faults] == ["document"]
+
+
+def test_a_hold_out_of_rules_that_answer_nothing_is_a_warning() -> None:
+    document = "name: Shop\nexplore: {percent: 1, below: 100}\nrules:\n" + rule(
+        'event.kind == "login"', TESTS
+    )
+    assert found(document).faults == ()
+    (warned,) = examine(document, CONTEXT._replace(answers=False)).faults
+    assert (warned.where, warned.warning) == ("explore", True)

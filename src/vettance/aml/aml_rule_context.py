@@ -12,4 +12,5 @@ from vettance.rules.packs import default_pack
 def aml_context(countries: Jurisdictions, velocity: SnapshotVelocity) -> Context:
     """Return it; `velocity` is an empty memory that tests may fill."""
     trial = Trial(velocity)
-    return Context(aml_schema(countries), trial.parse, trial.maker(), default_pack(RULE_SETS.pack))
+    pack = default_pack(RULE_SETS.pack)
+    return Context(aml_schema(countries), trial.parse, trial.maker(), pack, answers=False)

@@ -24,7 +24,8 @@ class Context(NamedTuple):
 
     `parse(body, now_ms)` makes an event of the body of a test; it may raise a `Refusal`. `make_velocity`
     makes an empty state engine. `pretend_model` gives, by their names, the values that rules see of a model
-    that says a probability; without it there are no models for events of this kind.
+    that says a probability; without it there are no models for events of this kind. `answers` is whether
+    these rules answer an event, so that a hold-out can let it through.
     """
 
     schema: Schema
@@ -32,6 +33,7 @@ class Context(NamedTuple):
     make_velocity: Callable[[], Velocity]
     pack: Pack | None = None
     pretend_model: PretendedModel | None = None
+    answers: bool = True
 
 
 class TestResult(NamedTuple):
@@ -160,6 +162,9 @@ def _examine(layout: DocumentLayout, document: str, context: Context) -> GateRes
         faults.append(Fault("tests", f"they run {events} events, {TRIAL_EVENTS_MAX} are allowed"))
     elif compiled is not None:
         results = _try(good, compiled, context, faults)
+    if layout.ruleset.explore is not None and not context.answers:
+        message = "there is nothing to hold out: these rules raise alerts, and answer no event"
+        faults.append(Fault("explore", message, warning=True))
     faults.sort(key=lambda fault: (fault.line or 0, fault.column or 0))
     return GateResult(layout.ruleset, compiled, tuple(first_faults(faults)), results=tuple(results))
 
