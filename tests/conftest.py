@@ -2,6 +2,7 @@
 
 import functools
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,8 +39,20 @@ STARTERS = {
     "subprocess",
 }
 
+#: A line that imports more than a constant of one of them: the file is slow, which needs no loading to know.
+IMPORTS_A_STARTER = re.compile(
+    r"^(?:from (?:{0}) import (?![A-Z_]+$)|import (?:{0})\b)".format("|".join(map(re.escape, STARTERS))),
+    re.MULTILINE,
+)
+
 #: Fixtures that start a process, for whoever asks for them or for what they are made into.
 STARTING = {"service", "own_service", "server", "browser"}
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave whole files unloaded that `make fast` would leave out test by test."""
+    unwanted = config.option.markexpr == "not slow" and collection_path.match("test_*.py")
+    return True if unwanted and IMPORTS_A_STARTER.search(collection_path.read_text("utf-8")) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

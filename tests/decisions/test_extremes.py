@@ -56,7 +56,15 @@ def every_rule_of(pack: str, schema: Schema) -> CompiledRules:
     return compile_ruleset(msgspec.structs.replace(ruleset, rules=(*ruleset.rules, *rules)), schema)
 
 
-DECIDING, WATCHING = every_rule_of("fraud", FRAUD), every_rule_of("aml", AML)
+@pytest.fixture(scope="module")
+def deciding() -> CompiledRules:
+    """Compiled where it is asked for: each process loads this file, and one runs its tests."""
+    return every_rule_of("fraud", FRAUD)
+
+
+@pytest.fixture(scope="module")
+def watching() -> CompiledRules:
+    return every_rule_of("aml", AML)
 
 
 def finite(value: Any) -> bool:
@@ -72,11 +80,13 @@ def check_fields(schema: Schema, event: Any) -> None:
 
 @settings(max_examples=150)
 @given(st.integers(0, 2**32))
-def test_every_event_is_decided_and_remembered_alike_after_a_restart(seed: int) -> None:
+def test_every_event_is_decided_and_remembered_alike_after_a_restart(
+    deciding: CompiledRules, seed: int
+) -> None:
     draw = Extremes(random.Random(seed))
     live, again = MemoryVelocity(MODULUS), MemoryVelocity(MODULUS)
     for memory in (live, again):
-        memory.install("t", DECIDING.plan)
+        memory.install("t", deciding.plan)
     session = b"{}"
     taken: list[tuple[Event, tuple[Any, ...]]] = []
     for number in range(12):
@@ -88,11 +98,11 @@ def test_every_event_is_decided_and_remembered_alike_after_a_restart(seed: int) 
             continue
         event = with_session_signals(event, msgspec.json.decode(session))
         check_fields(FRAUD, event)
-        facts = DECIDING.facts(event)
-        seen = DECIDING.observe(facts)
+        facts = deciding.facts(event)
+        seen = deciding.observe(facts)
         failures: list[Failure] = failures_of(facts, seen)
-        answer = ask(live, DECIDING.plan, "t", str(number), event.occurred_at_ms, seen, failures)
-        fired, failed = DECIDING.run(facts, answer.values)
+        answer = ask(live, deciding.plan, "t", str(number), event.occurred_at_ms, seen, failures)
+        fired, failed = deciding.run(facts, answer.values)
         assert failures == []
         assert failed == []
         assert all(map(finite, answer.values))
@@ -100,17 +110,19 @@ def test_every_event_is_decided_and_remembered_alike_after_a_restart(seed: int) 
         assert len(record[0]) == len(facts)
         taken.append((event, answer.values))
     for number, (event, values) in enumerate(taken):
-        seen = DECIDING.observe(DECIDING.facts(event))
+        seen = deciding.observe(deciding.facts(event))
         assert again.observe("t", str(number), event.occurred_at_ms, seen).values == values
     list(live.dump("t"))
 
 
 @settings(max_examples=150)
 @given(st.integers(0, 2**32))
-def test_every_transfer_is_watched_and_remembered_alike_after_a_restart(seed: int) -> None:
+def test_every_transfer_is_watched_and_remembered_alike_after_a_restart(
+    watching: CompiledRules, seed: int
+) -> None:
     draw = Extremes(random.Random(seed))
     memory, copy = AmlMemory(MemoryVelocity(MODULUS)), AmlMemory(MemoryVelocity(MODULUS))
-    memory.install("t", WATCHING.plan)
+    memory.install("t", watching.plan)
     memory.known["t"] = UsedIds()
     teller, ruleset = EvidenceWriter(AML), load_pack("aml")
     for number in range(24):
@@ -120,23 +132,23 @@ def test_every_transfer_is_watched_and_remembered_alike_after_a_restart(seed: in
         except Refusal:
             continue
         if number == 12:
-            copy.load("t", WATCHING.plan, [b"".join(memory.dump("t"))])
+            copy.load("t", watching.plan, [b"".join(memory.dump("t"))])
         assert all(asked is None or asked.subject.name for asked in requests_of(event))
-        taken = memory.take("t", WATCHING, f"evt-{number}", event)
+        taken = memory.take("t", watching, f"evt-{number}", event)
         if number >= 12 and "t" in copy.known:
-            again = copy.take("t", WATCHING, f"evt-{number}", event)
+            again = copy.take("t", watching, f"evt-{number}", event)
             assert (again.event.trail, again.answer) == (taken.event.trail, taken.answer)
         assert taken.unknown == []
         check_fields(AML, taken.event)
         assert all(map(finite, taken.answer.values))
-        fired, failed = WATCHING.run(taken.facts, taken.answer.values)
+        fired, failed = watching.run(taken.facts, taken.answer.values)
         assert failed == []
         msgspec.json.decode(encode((taken.facts, taken.answer.values, fired)))
         known = [index for index in fired if index < len(ruleset.running)]
         judge(ruleset, known, {}, taken.event)
         for index in known:
             said, values = teller.tell(
-                ruleset.running[index], WATCHING, taken.facts, taken.answer.values, taken.event
+                ruleset.running[index], watching, taken.facts, taken.answer.values, taken.event
             )
             assert said
             assert all(map(finite, values.values()))
