@@ -7,10 +7,17 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from vettance.watchlists.mandarin import Syllables, are_one, are_two
-from vettance.watchlists.mandarin import joined as joined_syllables
 from vettance.watchlists.name_analysis import Grammar, Name
-from vettance.watchlists.name_token import EQUAL_SYLLABLES, NameToken, TokenKind, make_word, word_similarity
+from vettance.watchlists.name_joints import (
+    LIKENED,
+    Pair,
+    mend_joints,
+    mend_torn,
+    pair_letters,
+    pair_meanings,
+)
+from vettance.watchlists.name_token import EQUAL_SYLLABLES, NameToken, TokenKind, word_similarity
+from vettance.watchlists.organization_words import is_english_word
 from vettance.watchlists.word_weights import CARRYING, WEIGHTS
 
 #: Found in a module at once, in an enumeration by a call.
@@ -24,14 +31,14 @@ Rarity = Callable[[NameToken], float]
 
 #: A pair of words below this is two words, not one misspelt; one above `_SURE` needs no other explanation.
 SIMILARITY_MIN, _SURE, _SURE_SYLLABLE = 0.6, 0.75, 0.91
-#: Words run together are those of the other side from here on.
-_JOINT_MIN = 0.8
-_EQUAL_LETTERS = 0.98
-#: A word that is related to what another may be translated as is that word no more than this.
-_LIKENED = 0.9
 #: Words left over on both sides contradict each other, left over on one side they are merely missing.
 #: Calibrated.
 _CONFLICT, _CONFLICT_TRANSLATED = 2.2, 1.0
+#: The same for usual words where names agree and none is left over; up to what weight none is.
+_CONFLICT_NAMED, _UNNAMED_MAX = 0.3, 0.3
+#: From so many letters on, names that agree tell who is meant, whatever usual words describe it.
+_SHORT_WORD, _INITIALS_MIN = 3, 3
+_LONG_NAME, _EXTRA_DESCRIBED, _SURELY_NAMED = 12, 0.3, 0.9
 _EXTRA = {Grammar.PERSON: 0.16, Grammar.ORGANIZATION: 0.42, Grammar.CRAFT: 0.7}
 _EXTRA_DOUBT = 1.5
 #: From how much weight in common a name tells who is meant, and how much may then be held against it as
@@ -49,18 +56,11 @@ _OTHER_PLACE = 0.74
 #: The most that names score which share one short word that is written differently, and up to what length a
 #: word with one error, and with more, is short.
 _ONE_SHORT_WORD, _ONE_ERROR_MAX, _TWO_ERRORS_MAX, _LIKE_MIN = 0.74, 5, 8, 7
+_LETTERS_MAX = 4
 _NAMING = frozenset({TokenKind.NAME, TokenKind.PATRONYMIC})
 _USUAL, _TELLING_MAX = _NAMING | {TokenKind.GENERIC}, 2
 #: How fast a similarity below 1 costs, and how much faster below 0.8: 0.9 counts as 0.87, 0.7 as 0.4.
 _STEEPNESS, _DOUBT = 1.35, 2.0
-
-
-class Pair(NamedTuple):
-    """Words of the query that stand for words of the listed name; several where they were run together."""
-
-    query: tuple[int, ...]
-    listed: tuple[int, ...]
-    similarity: float
 
 
 class Alignment(NamedTuple):
@@ -93,32 +93,58 @@ def align(query: Name, listed: Name, rarity: Rarity = no_rarity) -> Alignment:
     if syllabic:
         # A syllable that is like a word of two may be one of its two.
         _pair(scored, _SURE_SYLLABLE, pairs, free_left, free_right)
-        _mend_joints(left, right, pairs, free_left, free_right, _SURE_SYLLABLE)
-    _pair_letters(left, right, pairs, free_left, free_right)
+        mend_joints(left, right, pairs, free_left, free_right, _SURE_SYLLABLE)
+    pair_letters(left, right, pairs, free_left, free_right)
     _pair(scored, _SURE, pairs, free_left, free_right)
     if free_left or free_right:
-        _mend_joints(left, right, pairs, free_left, free_right)
+        mend_joints(left, right, pairs, free_left, free_right)
+        mend_torn(left, right, pairs, free_left, free_right)
     if free_left and free_right and not (_is_syllabic(left) and _is_syllabic(right)):
         _pair(scored, SIMILARITY_MIN, pairs, free_left, free_right)
+    if query.grammar is Grammar.ORGANIZATION and pairs:
+        if free_left and free_right:
+            pair_meanings(left, right, pairs, free_left, free_right)
+        free_left -= _said_again(left, free_left) if free_left else set()
+        free_right -= _said_again(right, free_right) if free_right else set()
     if likened := query.likened:
         pairs = [
             pair
             if likened.isdisjoint(pair.query)
-            else pair._replace(similarity=min(pair.similarity, _LIKENED))
+            else pair._replace(similarity=min(pair.similarity, LIKENED))
             for pair in pairs
         ]
     weights = WEIGHTS[query.grammar]
     left_weights = [weights[word.kind] * rare for word, rare in zip(left, left_rarity, strict=True)]
     right_weights = [weights[word.kind] * rare for word, rare in zip(right, right_rarity, strict=True)]
-    soft = 0.0
-    if query.others:
-        soft += sum(left_weights[place] for place in free_left if query.others[place])
-    elif listed.others:
-        soft += sum(right_weights[place] for place in free_right if listed.others[place])
+    translated = bool(query.others or listed.others)
+    soft = (0.0, 0.0)
+    if query.grammar is Grammar.ORGANIZATION and (translated or not (free_left and free_right)):
+        soft = _soft(query, left_weights, free_left), _soft(listed, right_weights, free_right)
     score = _score(
-        query.grammar, left, right, left_weights, right_weights, pairs, free_left, free_right, soft
+        query.grammar,
+        left,
+        right,
+        left_weights,
+        right_weights,
+        pairs,
+        free_left,
+        free_right,
+        soft,
+        translated,
     )
     return Alignment(score, tuple(pairs), tuple(sorted(free_left)), tuple(sorted(free_right)))
+
+
+def _soft(name: Name, weights: Sequence[float], free: set[int]) -> float:
+    """Return the weight of the words left over that translators put in many ways, or leave out."""
+    others = name.others or ((),) * len(name.words)
+    return sum(
+        weights[place]
+        for place in free
+        if others[place]
+        or is_english_word(name.words[place].text)
+        or len(name.words[place].text) <= _SHORT_WORD
+    )
 
 
 def _similarities(
@@ -175,99 +201,6 @@ def _compatible(one: NameToken, other: NameToken) -> float:
     return word_similarity(one, other)
 
 
-def _mend_joints(
-    left: Sequence[NameToken],
-    right: Sequence[NameToken],
-    pairs: list[Pair],
-    free_left: set[int],
-    free_right: set[int],
-    least: float = _JOINT_MIN,
-) -> None:
-    """Pair words that one side writes together and the other apart: "PeterGadet", "Taji Deen", "Al Qaida"."""
-    for i in sorted(free_left) if len(free_right) > 1 else ():
-        if (found := _split_of(left[i], right, free_right, least)) is not None:
-            run, similarity = found
-            free_left.discard(i)
-            free_right.difference_update(run)
-            pairs.append(Pair((i,), run, similarity))
-    for j in sorted(free_right) if len(free_left) > 1 else ():
-        if (found := _split_of(right[j], left, free_left, least)) is not None:
-            run, similarity = found
-            free_right.discard(j)
-            free_left.difference_update(run)
-            pairs.append(Pair(run, (j,), similarity))
-
-
-def _split_of(
-    word: NameToken, others: Sequence[NameToken], free: set[int], least: float
-) -> tuple[tuple[int, ...], float] | None:
-    """Find a run of free neighbours that spells `word` when run together, particles counting as free."""
-    if len(word.text) < 4 or word.kind in (TokenKind.FORM, TokenKind.NUMBER):
-        return None
-    best: tuple[tuple[int, ...], float] | None = None
-    # Without vowels a word is shorter than its other spelling by up to a half; Wade-Giles is longer by a
-    # letter or two for each syllable.
-    length, slack = len(word.text), 2 if word.syllables is None else 4
-    for start in sorted(free):
-        joined = others[start].text
-        run = [start]
-        while run[-1] + 1 < len(others) and run[-1] + 1 in free and len(run) < 5:
-            run.append(run[-1] + 1)
-            joined += others[run[-1]].text
-            consonantal = others[start].consonantal
-            shortest = length // 2 if consonantal and not word.consonantal else length - slack
-            longest = length * 2 if word.consonantal and not consonantal else length + slack
-            if len(joined) > longest:
-                break
-            if len(joined) >= shortest:
-                syllables = word.syllables and joined_syllables([others[place].syllables for place in run])
-                similarity = joint_similarity(word, joined, consonantal, syllables)
-                if similarity >= least and (best is None or similarity > best[1]):
-                    best = tuple(run), similarity
-    return best
-
-
-def _pair_letters(
-    left: Sequence[NameToken],
-    right: Sequence[NameToken],
-    pairs: list[Pair],
-    free_left: set[int],
-    free_right: set[int],
-) -> None:
-    """Pair a short word of one side with neighbours of the other that are its letters: JP and J. P."""
-    for words, others, free, free_others in (
-        (left, right, free_left, free_right),
-        (right, left, free_right, free_left),
-    ):
-        letters = "".join(word.text if len(word.text) == 1 else " " for word in others)
-        if len(letters.strip()) < 2:
-            continue
-        for place, word in enumerate(words):
-            if not 1 < len(word.text) < 4 or (start := letters.find(word.text)) < 0 or place not in free:
-                continue
-            run = tuple(range(start, start + len(word.text)))
-            if free_others.issuperset(run):
-                free.discard(place)
-                free_others.difference_update(run)
-                one, other = ((place,), run) if words is left else (run, (place,))
-                pairs.append(Pair(one, other, _EQUAL_LETTERS))
-
-
-def joint_similarity(
-    word: NameToken, joined: str, consonantal: bool, syllables: Syllables | None = None
-) -> float:
-    """Compare a word with words run together."""
-    if word.text == joined:
-        return 0.98
-    if syllables is not None and word.syllables is not None and are_one(word.syllables, syllables):
-        return 0.98 * EQUAL_SYLLABLES
-    if are_two(word.syllables, syllables, word.text, joined):
-        return 0.0
-    if word.consonantal == consonantal and OSA.distance(word.text, joined, score_cutoff=4) > 4:
-        return 0.0
-    return 0.98 * word_similarity(word, make_word(joined, TokenKind.NAME, consonantal))
-
-
 def _is_syllabic(words: Sequence[NameToken]) -> bool:
     """Tell whether a name is made of single syllables, as most Chinese and Korean names are."""
     return all(_is_syllable(word.text) or word.kind is TokenKind.INITIAL for word in words)
@@ -296,7 +229,8 @@ def _score(
     pairs: Sequence[Pair],
     free_left: set[int],
     free_right: set[int],
-    translated: float,
+    soft: tuple[float, float],
+    translated: bool,
 ) -> float:
     gained = total = 0.0
     carrying = 0
@@ -327,8 +261,19 @@ def _score(
         extra = min(extra, _EXTRA_MAX)
     # What is missing weighs more where what was found is not quite the same.
     share += _EXTRA_DOUBT * (1 - gained / total)
-    # Languages name one thing differently: a word left over that was translated contradicts less.
-    contradiction = _CONFLICT * conflict - (_CONFLICT - _CONFLICT_TRANSLATED) * min(conflict, translated)
+    # Languages name one thing differently: where words were translated, usual ones contradict less.
+    named = min(missing_left - soft[0], missing_right - soft[1])
+    usual = _CONFLICT_TRANSLATED
+    if (
+        grammar is Grammar.ORGANIZATION
+        and max(missing_left - soft[0], missing_right - soft[1]) < _UNNAMED_MAX
+    ):
+        letters = _letters_named(left, pairs)
+        if letters and translated:
+            usual = _CONFLICT_NAMED
+        if letters >= _LONG_NAME:
+            share = min(share, _EXTRA_DESCRIBED)
+    contradiction = _CONFLICT * named + usual * (conflict - named)
     score = gained / (total + contradiction + share * extra)
     if _by_one_word(left, right, pairs):
         score = min(score, _ONE_SHORT_WORD)
@@ -339,6 +284,32 @@ def _score(
         # The works of Minsk are not those of Tehran.
         score = min(score, _OTHER_PLACE)
     return score
+
+
+def _said_again(words: Sequence[NameToken], free: set[int]) -> set[int]:
+    """Return the words left over that the rest of the name says already: once more, or by initials."""
+    rest = [word.text for place, word in enumerate(words) if place not in free]
+    initials = "".join(text[0] for text in rest if len(text) > _SHORT_WORD)
+    return {
+        place
+        for place in free
+        if words[place].kind is not TokenKind.NUMBER
+        and (
+            words[place].text in rest
+            or (len(words[place].text) >= _INITIALS_MIN and words[place].text in initials)
+        )
+    }
+
+
+def _letters_named(words: Sequence[NameToken], pairs: Sequence[Pair]) -> int:
+    """Return how many letters the words have that agree and are names, and not words that anybody may use."""
+    return sum(
+        len(words[place].text)
+        for pair in pairs
+        if pair.similarity >= _SURELY_NAMED
+        for place in pair.query
+        if words[place].kind in _NAMING and not is_english_word(words[place].text)
+    )
 
 
 def _by_one_word(left: Sequence[NameToken], right: Sequence[NameToken], pairs: Sequence[Pair]) -> bool:
@@ -361,6 +332,9 @@ def _by_one_word(left: Sequence[NameToken], right: Sequence[NameToken], pairs: S
     if one.consonantal is not other.consonantal or one.text == other.text or one.syllables is not None:
         return False
     longest = max(len(one.text), len(other.text))
+    if longest < _LETTERS_MAX or (longest == _LETTERS_MAX and len(one.text) != len(other.text)):
+        # So few letters are mostly initials, of which every one counts.
+        return True
     if (distance := OSA.distance(one.text, other.text, score_cutoff=2)) > 1:
         # Of equal sound it is a spelling (Rasheed, Rashid), of like sound only if long: Qavamin, Ghavamin.
         like = one.folds[0] == other.folds[0] or (longest >= _LIKE_MIN and one.classes[0] == other.classes[0])

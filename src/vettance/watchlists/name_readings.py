@@ -43,7 +43,7 @@ def _parse_reading(reading: Reading) -> Name:
             meant = ((other, text, first) for text in more if (other := _one_word(text)) is not None)
             known[word.text] = tuple(meant)
     others = tuple(known.get(word.text, ()) for word in name.words)
-    return name._replace(others=others) if any(others) else name
+    return name._replace(others=others)
 
 
 @lru_cache(maxsize=8192)

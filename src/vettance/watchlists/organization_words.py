@@ -1,0 +1,91 @@
+"""English words of names of organisations, and words of Russian in Latin letters by what they mean."""
+
+import re
+from functools import lru_cache
+
+from vettance.reference.dictionary import read_lines
+from vettance.watchlists.transliteration import romanise
+from vettance.watchlists.vocabulary import GENERIC_WORDS, MEANINGS
+
+_TABLES = (
+    "organization_cyrillic",
+    "organization_arabic",
+    "organization_arabic_names",
+    "organization_han",
+    "organization_korean",
+)
+
+
+@lru_cache(maxsize=1)
+def _english_words() -> frozenset[str]:
+    texts = [line.partition(": ")[0].removeprefix("=") for table in _TABLES for line in read_lines(table)]
+    texts += read_lines("organization_related")
+    words = {word for text in texts for word in text.split()} | GENERIC_WORDS
+    return frozenset(MEANINGS.get(word, word) for word in words)
+
+
+#: Endings that English words have and names hardly ever.
+_ENGLISH = re.compile(
+    r"[a-z]{3,}(?:tions?|ments?|ings?|ology|ological|ical|istics?|ances?|ences?|ity|ships?|tures?|graphy|ware"
+    r"|ional|ative|isms?|ists|able|ness|ization|isation)"
+)
+
+
+@lru_cache(maxsize=16384)
+def is_english_word(text: str) -> bool:
+    """Tell whether a word is one by which names are translated, and so may stand for another of them."""
+    return MEANINGS.get(text, text) in _english_words() or _ENGLISH.fullmatch(text) is not None
+
+
+#: One sound of Russian is written in several ways in Latin letters.
+_SOUNDS = (
+    *(("shch", "sch"), ("kh", "h"), ("ya", "ia"), ("yu", "iu"), ("ye", "e"), ("ts", "c"), ("tz", "c")),
+    *(("yo", "io"), ("zh", "j"), ("w", "v"), ("x", "ks"), ("y", "i"), ("j", "i"), ("\u0027", "")),
+)
+_RUN = re.compile(r"(.)\1+")
+_STEM_MIN, _ENDING_MAX = 4, 5
+_ADJECTIVE = re.compile(r"(?<=[a-z]{3})(?:en|in|an|ov|ev)?s?k(?:ii|i|aia|oie|oe|oi|ogo|om|ie|ih)$")
+_LAST_VOWEL = re.compile(r"[aeiou]+$")
+
+
+def _spelt(text: str) -> str:
+    """Bring the spellings of Russian in Latin letters to one."""
+    for written, sound in _SOUNDS:
+        text = text.replace(written, sound)
+    return _RUN.sub(r"\1", text)
+
+
+@lru_cache(maxsize=1)
+def _romanised() -> dict[str, frozenset[str]]:
+    """Return (beginning of a word of Russian in Latin letters → what it means in English)."""
+    found: dict[str, set[str]] = {}
+    for line in read_lines("organization_cyrillic"):
+        english, _, stems = line.partition(": ")
+        if english.isalpha():
+            for stem in stems.split():
+                spelt = _spelt(romanise(stem)[0])
+                if "+" not in stem and len(spelt) >= _STEM_MIN - 1:
+                    found.setdefault(spelt, set()).add(MEANINGS.get(english, english))
+    return {stem: frozenset(meanings) for stem, meanings in found.items()}
+
+
+@lru_cache(maxsize=16384)
+def _meanings(text: str) -> frozenset[str]:
+    """Return what a word in Latin letters means if it is one of Russian, and the places it may be of."""
+    if len(text) < _STEM_MIN or not text.isalpha():
+        return frozenset()
+    spelt, known = _spelt(text), _romanised()
+    least = max(_STEM_MIN - 1, len(spelt) - _ENDING_MAX)
+    stems = (spelt[:length] for length in range(len(spelt), least - 1, -1))
+    meanings = next((known[stem] for stem in stems if stem in known), frozenset())
+    place = _ADJECTIVE.sub("", spelt)
+    return meanings | {f"={place}"} if place != spelt and len(place) >= _STEM_MIN else meanings
+
+
+def mean_the_same(text: str, other: str) -> bool:
+    """Tell whether a word of Russian in Latin letters means the other, or is the adjective of that place."""
+    meanings = _meanings(text)
+    if not meanings:
+        return False
+    place = "=" + _LAST_VOWEL.sub("", _spelt(other))
+    return MEANINGS.get(other, other) in meanings or (len(place) > _STEM_MIN and place in meanings)
