@@ -16,9 +16,15 @@ def test_a_model_is_shown_with_its_card_and_steered(service: Service, learner: C
     assert f"Model {champion} is in service, in shadow" in page.words
     assert f"Model in force Model {champion} In shadow." in analyst.get("/console/").words
     assert "Train now" not in page.words
+    draw = random.Random(3)
+
+    def has_decided() -> bool:
+        pay(learner, 1_000, draw)
+        return "It would change" in analyst.get(f"{PATH}/{champion}").words
+
+    service.wait_for(has_decided, seconds=20)
     one = analyst.get(f"{PATH}/{champion}")
     assert "Features that tell most" in one.words
-    assert "It would change" in one.words
     assert "Drift of the newest decisions" in one.words
     assert one.text.count('class="picture"') == 2
     assert analyst.get(f"{PATH}/77").status == 404

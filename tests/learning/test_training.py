@@ -84,6 +84,29 @@ def test_what_nobody_labelled_is_legitimate_once_it_is_old_and_was_not_denied() 
     assert collected(labels, decided("new", 24), decided("stopped", 2, denied=True)) == [True, True]
 
 
+@pytest.mark.parametrize(
+    ("old_frauds", "labelled_legits", "rows"),
+    [
+        # Of 100 young events 20 are labelled, all of them frauds: that time is left out.
+        (50, 0, 50 + 300),
+        # As soon as half are labelled, what was labelled counts.
+        (50, 30, 50 + 300 + 20 + 30),
+        # With too few frauds before that time nothing is left out.
+        (49, 0, 49 + 300 + 20),
+    ],
+)
+def test_time_in_which_hardly_anything_but_fraud_is_labelled_is_left_out(
+    old_frauds: int, labelled_legits: int, rows: int
+) -> None:
+    fraud, legit = StandingLabel(fraud=True, at_ms=0), StandingLabel(fraud=False, at_ms=0)
+    labels = {f"old{number}": fraud for number in range(old_frauds)}
+    labels |= {f"young{number}": fraud for number in range(20)}
+    labels |= {f"young{number}": legit for number in range(20, 20 + labelled_legits)}
+    old = [decided(f"old{number}", 1 + number / 1_000) for number in range(old_frauds + 300)]
+    young = [decided(f"young{number}", 25 + number / 1_000) for number in range(100)]
+    assert len(collected(labels, *old, *young)) == rows
+
+
 def test_the_label_that_holds_in_the_end_counts() -> None:
     log = [("a", 1, 1, 10), ("b", 1, 1, 11), ("a", 1, -1, 10), ("a", 0, 1, 12)]
     found = standing_labels(log)

@@ -9,6 +9,8 @@ from vettance.clock import DAY_MS
 #: Without a setting: so many median delays of labels, and seven days at least.
 DELAYS: Final = 4
 _MS_MIN: Final = 7 * DAY_MS
+#: From this share of labelled events on, those that nobody labelled are not missed.
+LABELLED_SHARE: Final = 0.5
 
 
 def maturity_of(days: int, delays_ms: Sequence[int]) -> int:

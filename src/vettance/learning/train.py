@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vettance.learning.isotonic import ScoredRows, apply, chances, find_calibration, losses
-from vettance.learning.training_rows import TrainingRow
+from vettance.learning.training_rows import FRAUDS_MIN, TrainingRow
 from vettance.models.calibration import NOT_CALIBRATED, Calibration
 from vettance.models.trees import TreeText
 
-FRAUDS_MIN: Final = 50
 #: The newest frauds by which a model is compared with the one in service.
 COMPARED_MIN: Final = 30
 COMPARED_SHARE: Final = 0.2

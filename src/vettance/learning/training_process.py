@@ -19,7 +19,13 @@ from vettance.ids import is_pseudonym
 from vettance.learning import sql
 from vettance.learning.earlier_sets import SetsTaken, take_sets
 from vettance.learning.held_out import HoldOuts
-from vettance.learning.training_rows import RowCollector, StandingLabel, decided_row, standing_labels
+from vettance.learning.training_rows import (
+    FRAUDS_MIN,
+    RowCollector,
+    StandingLabel,
+    decided_row,
+    standing_labels,
+)
 from vettance.models import feature_version_sql
 from vettance.models.feature_set import FeatureSet, read_feature_set, set_in_force, write_feature_set
 from vettance.models.trees import text_digest, write_trees
@@ -49,7 +55,7 @@ async def work(
     store: Store, order: TrainingOrder, countries: Jurisdictions | None = None, seed: int = 1
 ) -> JSON:
     """Train, and return the model with its card, or why there is none."""
-    from vettance.learning.train import FRAUDS_MIN, TooFewLabels, train
+    from vettance.learning.train import TooFewLabels, train
 
     if order.kind == ALERTS:
         return await _work_on_alerts(store, order, countries, seed)

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from vettance.decisions.decision import DecisionRecordData, Outcome
-from vettance.feedback.maturity import maturity_of
+from vettance.feedback.maturity import LABELLED_SHARE, maturity_of
 from vettance.models.model_score import score_of
 
+#: A model is made from so many labelled frauds at least.
+FRAUDS_MIN: Final = 50
 ROWS_MAX: Final = 300_000
 #: Of these the newest are taken whole, older ones by a sample with weights.
 NEWEST_MAX: Final = 200_000
@@ -75,6 +77,7 @@ class RowCollector:
         self._newest: deque[tuple[int, TrainingRow]] = deque()
         self._sample: list[tuple[int, TrainingRow]] = []
         self._older = 0
+        self._young = self._young_labelled = 0
         self._number = 0
         self._random = random.Random(_SEED)  # noqa: S311  The same log gives the same model.
 
@@ -86,6 +89,9 @@ class RowCollector:
     def take(self, row: DecidedRow) -> None:
         """Take the next decision."""
         is_known = row.event in self._labels
+        if row.occurred_at_ms > self._mature_ms:
+            self._young += 1
+            self._young_labelled += is_known
         if not is_known and (row.was_denied or row.occurred_at_ms > self._mature_ms):
             return  # Nobody knows yet, or never will.
         fraud = self.is_fraud(row.event)
@@ -108,12 +114,20 @@ class RowCollector:
             self._sample[place] = one
 
     def rows(self) -> list[TrainingRow]:
-        """Return the rows in the order of the log."""
+        """Return the rows in the order of the log.
+
+        Where few of the youngest events have a label yet, those that have are mostly fraud. All of that time
+        is left out then, as long as there are enough frauds before it.
+        """
         room = max(ROWS_MAX - len(self._frauds) - len(self._newest), 0)
         sample = self._sample[:room]
         weight = self._older / len(sample) if sample else 1.0
         older = [(number, row._replace(weight=weight * row.weight)) for number, row in sample]
-        return [row for _, row in sorted([*self._frauds, *self._newest, *older], key=lambda one: one[0])]
+        rows = [row for _, row in sorted([*self._frauds, *self._newest, *older], key=lambda one: one[0])]
+        if self._young_labelled >= LABELLED_SHARE * self._young:
+            return rows
+        old = [row for row in rows if row.occurred_at_ms <= self._mature_ms]
+        return old if sum(row.fraud for row in old) >= FRAUDS_MIN else rows
 
 
 def standing_labels(rows: Iterable[tuple[str, int, int, int]]) -> dict[str, StandingLabel]:

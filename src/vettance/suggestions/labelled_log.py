@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from vettance.clock import DAY_MS
+from vettance.feedback.maturity import LABELLED_SHARE
 
 #: The newest decisions of a span that are looked at.
 EVENTS_MAX: Final = 3_000_000
-#: From this share of labelled events on, those that nobody labelled are not missed.
-LABELLED_SHARE: Final = 0.5
 #: The share of labelled frauds from which is learned; those after it, and what happened meanwhile, measure.
 LEARNED_SHARE: Final = 0.65
 ANSWERS: Final = {"ALLOW": 0, "REVIEW": 1, "BLOCK": 2}
