@@ -233,6 +233,14 @@ def walk_features(walk: Walk) -> None:
     assert (back["featureSet"], back["rollbackOf"]) == (before["featureSet"], earlier["version"])
 
 
+def walk_aml_settings(walk: Walk) -> None:
+    before = walk("get_aml_settings")
+    other = "LIBERAL" if before["profile"] != "LIBERAL" else "BALANCED"
+    changed = walk("replace_aml_setting", body={"profile": other})
+    assert changed == {**before, "profile": other} == walk("get_aml_settings")
+    assert walk("replace_aml_setting", body={"profile": before["profile"]}) == before
+
+
 def walk_aml_rules(walk: Walk) -> None:
     walk("get_aml_rule_quality")
     order = {"rule": {"id": "structuring", "score": 50}}

@@ -80,9 +80,10 @@ class AsyncCalls:
 
 
 class NodeCalls:
-    """Calls by the TypeScript client, in a Node process."""
+    """Calls by the TypeScript client, in a Node process, one after another."""
 
     def __init__(self) -> None:
+        self.one_at_once = threading.Lock()
         self.process = subprocess.Popen(
             ["node", str(DRIVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
         )
@@ -107,9 +108,10 @@ class NodeCalls:
         """Send one request to the driver and read its answer."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
+        with self.one_at_once:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
         assert line, "the driver ended"
         answer: dict[str, Any] = json.loads(line)
         return answer
