@@ -78,11 +78,12 @@ def labels_of(
     missing: float = 0,
     wrong: float = 0,
     seed: int = 1,
+    silent: float = 0,
 ) -> list[GivenLabel]:
     """Return the labels of a stream in their order.
 
-    Of the frauds a share is never labelled; a share of the labels of fraud says legitimate, and as many
-    legitimate events are said to be fraud.
+    Of the frauds the share `missing` is never labelled, of the others the share `silent`; a share of the
+    labels of fraud says legitimate, and as many legitimate events are said to be fraud.
     """
     draw = random.Random(seed)
     frauds = [place for place, one in enumerate(events) if one.fraud]
@@ -90,6 +91,8 @@ def labels_of(
     said = [place for place in frauds if place not in unsaid]
     turned = set(draw.sample(said, round(wrong * len(said))))
     turned |= set(draw.sample([place for place, one in enumerate(events) if not one.fraud], len(turned)))
+    others = [place for place, one in enumerate(events) if not one.fraud and place not in turned]
+    unsaid |= set(draw.sample(others, round(silent * len(others)))) if silent else set()
     return [
         GivenLabel(one.at_ms + int(delay_days * DAY_MS), place, one.fraud is not (place in turned))
         for place, one in enumerate(events)

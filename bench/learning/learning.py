@@ -1,6 +1,7 @@
 """How well the model that a tenant gets from its labels scores a stream, and what training takes.
 
     python bench learning offline [--data FILE] [--last 28] [--seeds 3] [--missing .5] [--wrong .01]
+                                  [--silent 1]   nobody labels what is no fraud
     python bench learning http [--seeds 3] [--minutes 15]
                                   the same through a service: events with `occurredAt`, labels by feedback; it
                                   waits for trainings, and ends after so many minutes a seed
@@ -50,7 +51,7 @@ def events_of(options: argparse.Namespace) -> list[LabelledEvent]:
 def offline(options: argparse.Namespace) -> None:
     """Print what the stream gives with each seed."""
     events = events_of(options)
-    labels = labels_of(events, options.delay, options.missing, options.wrong, options.seed)
+    labels = labels_of(events, options.delay, options.missing, options.wrong, options.seed, options.silent)
     for seed in range(1, options.seeds + 1):
         run = OfflineStream(events, seed)
         figures = measure(events, run.run(labels), options.last)
@@ -66,7 +67,7 @@ def offline(options: argparse.Namespace) -> None:
 def http(options: argparse.Namespace) -> None:
     """Print what a service says of the stream."""
     events = events_of(options)
-    labels = labels_of(events, options.delay, options.missing, options.wrong, options.seed)
+    labels = labels_of(events, options.delay, options.missing, options.wrong, options.seed, options.silent)
     for seed in range(1, options.seeds + 1):
         with tempfile.TemporaryDirectory() as folder:
             began_s = time.monotonic()
@@ -87,6 +88,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, help="events at the beginning of the stream that are taken")
     parser.add_argument("--delay", type=float, default=7, help="days from an event to its label")
     parser.add_argument("--missing", type=float, default=0, help="share of frauds that nobody reports")
+    parser.add_argument("--silent", type=float, default=0, help="share of others that nobody labels")
     parser.add_argument("--wrong", type=float, default=0, help="share of labels of fraud that are wrong")
     parser.add_argument("--seeds", type=int, default=1, help="seeds of training that are tried")
     parser.add_argument("--seed", type=int, default=1, help="of generated events, and of bad labels")

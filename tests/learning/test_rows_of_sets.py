@@ -171,15 +171,16 @@ async def test_a_hold_out_counts_for_what_would_have_been_denied(store: Store) -
 
 async def test_without_a_label_an_event_counts_once_it_is_as_old_as_the_tenant_says(store: Store) -> None:
     await put(store, EARLY)
-    await decide(store, "evt_labelled", EARLY, (1.0, 1.0), fraud=True, days_ago=3)
+    for number in range(3):
+        await decide(store, f"evt_labelled{number}", EARLY, (1.0, 1.0), fraud=number == 0, days_ago=3)
     for days in (13, 11, 1):
         await decide(store, f"evt_{days}", EARLY, (1.0, 1.0), days_ago=days)
     await decide(store, "evt_newest", EARLY, (1.0, 1.0))
     # Labels take three days here, so four times that are waited for.
     assert await find_mature_moment(store, TENANT.id) == NOW_MS - 12 * DAY_MS
     rows, _ = await collect(store, TENANT.id, EARLY, 1)
-    assert (len(rows.rows()), rows.maturity_ms) == (2, 12 * DAY_MS)
+    assert (len(rows.rows()), rows.maturity_ms) == (4, 12 * DAY_MS)
     await store.write(update_tenant(Tenant(id=TENANT.id, name="One", label_maturity=10)))
     assert await find_mature_moment(store, TENANT.id) == NOW_MS - 10 * DAY_MS
     rows, _ = await collect(store, TENANT.id, EARLY, 1)
-    assert (len(rows.rows()), rows.maturity_ms) == (3, 10 * DAY_MS)
+    assert (len(rows.rows()), rows.maturity_ms) == (5, 10 * DAY_MS)

@@ -77,9 +77,9 @@ def decided(event: str, day: float, *, denied: bool = False) -> DecidedRow:
 
 def test_what_nobody_labelled_is_legitimate_once_it_is_old_and_was_not_denied() -> None:
     # The maturity is seven days at least, though labels take one.
-    assert collected({}, decided("old", 22), decided("new", 24), decided("stopped", 2, denied=True)) == [
-        False
-    ]
+    asked = {"asked": StandingLabel(fraud=False, at_ms=0)}
+    events = decided("old", 22), decided("new", 24), decided("asked", 24), decided("stopped", 2, denied=True)
+    assert collected(asked, *events) == [False, False]
     labels = {"new": StandingLabel(fraud=True, at_ms=0), "stopped": StandingLabel(fraud=True, at_ms=0)}
     assert collected(labels, decided("new", 24), decided("stopped", 2, denied=True)) == [True, True]
 
@@ -91,8 +91,8 @@ def test_what_nobody_labelled_is_legitimate_once_it_is_old_and_was_not_denied() 
         (50, 0, 50 + 300),
         # As soon as half are labelled, what was labelled counts.
         (50, 30, 50 + 300 + 20 + 30),
-        # With too few frauds before that time nothing is left out.
-        (49, 0, 49 + 300 + 20),
+        # With too few frauds before that, what nobody labelled for a day, as labels take, counts as well.
+        (49, 0, 49 + 300 + 100),
     ],
 )
 def test_time_in_which_hardly_anything_but_fraud_is_labelled_is_left_out(

@@ -72,12 +72,14 @@ class RowCollector:
         self._labels = labels
         self.delay_ms = int(statistics.median(delays_ms)) if delays_ms else 0
         self.maturity_ms = maturity_of(maturity_days, delays_ms)
+        self._reached_ms = reached_ms
         self._mature_ms = reached_ms - self.maturity_ms
         self._frauds: list[tuple[int, TrainingRow]] = []
         self._newest: deque[tuple[int, TrainingRow]] = deque()
         self._sample: list[tuple[int, TrainingRow]] = []
         self._older = 0
         self._young = self._young_labelled = 0
+        self._unlabelled: deque[tuple[int, TrainingRow]] = deque(maxlen=ROWS_MAX - NEWEST_MAX)
         self._number = 0
         self._random = random.Random(_SEED)  # noqa: S311  The same log gives the same model.
 
@@ -88,22 +90,24 @@ class RowCollector:
 
     def take(self, row: DecidedRow) -> None:
         """Take the next decision."""
-        is_known = row.event in self._labels
-        if row.occurred_at_ms > self._mature_ms:
-            self._young += 1
-            self._young_labelled += is_known
-        if not is_known and (row.was_denied or row.occurred_at_ms > self._mature_ms):
-            return  # Nobody knows yet, or never will.
+        is_labelled, is_young = row.event in self._labels, row.occurred_at_ms > self._mature_ms
+        self._young += is_young
+        self._young_labelled += is_young and is_labelled
+        if not is_labelled and row.was_denied:
+            return  # Nobody will ever know.
         fraud = self.is_fraud(row.event)
         values = array("d", [math.nan if value is None else value for value in row.features]).tobytes()
         kept = TrainingRow(row.occurred_at_ms, values, fraud, row.weight, row.points, row.log_odds)
         self._number += 1
-        if fraud:
-            self._frauds.append((self._number, kept))
-            return
-        self._newest.append((self._number, kept))
-        if len(self._newest) > NEWEST_MAX:
-            self._take_older(self._newest.popleft())
+        one = self._number, kept
+        if is_young and not is_labelled:
+            self._unlabelled.append(one)
+        elif fraud:
+            self._frauds.append(one)
+        else:
+            self._newest.append(one)
+            if len(self._newest) > NEWEST_MAX:
+                self._take_older(self._newest.popleft())
 
     def _take_older(self, one: tuple[int, TrainingRow]) -> None:
         self._older += 1
@@ -117,17 +121,28 @@ class RowCollector:
         """Return the rows in the order of the log.
 
         Where few of the youngest events have a label yet, those that have are mostly fraud. All of that time
-        is left out then, as long as there are enough frauds before it.
+        is left out then, as long as there are enough frauds before it. Where there are not, an event counts
+        as legitimate once it is older than half of the labels take: some of these are wrong, but they tell
+        how rare fraud is.
         """
         room = max(ROWS_MAX - len(self._frauds) - len(self._newest), 0)
         sample = self._sample[:room]
         weight = self._older / len(sample) if sample else 1.0
         older = [(number, row._replace(weight=weight * row.weight)) for number, row in sample]
-        rows = [row for _, row in sorted([*self._frauds, *self._newest, *older], key=lambda one: one[0])]
+        labelled = [*self._frauds, *self._newest, *older]
         if self._young_labelled >= LABELLED_SHARE * self._young:
-            return rows
-        old = [row for row in rows if row.occurred_at_ms <= self._mature_ms]
-        return old if sum(row.fraud for row in old) >= FRAUDS_MIN else rows
+            return _in_order(labelled)
+        mature = [one for one in labelled if one[1].occurred_at_ms <= self._mature_ms]
+        if sum(row.fraud for _, row in mature) >= FRAUDS_MIN:
+            return _in_order(mature)
+        latest_ms = self._reached_ms - self.delay_ms
+        return _in_order(
+            [one for one in (*labelled, *self._unlabelled) if one[1].occurred_at_ms <= latest_ms]
+        )
+
+
+def _in_order(numbered: Iterable[tuple[int, TrainingRow]]) -> list[TrainingRow]:
+    return [row for _, row in sorted(numbered, key=lambda one: one[0])]
 
 
 def standing_labels(rows: Iterable[tuple[str, int, int, int]]) -> dict[str, StandingLabel]:
