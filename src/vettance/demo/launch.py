@@ -52,12 +52,15 @@ def make_fresh(folder: Path) -> None:
 
 def command(folder: Path, *arguments: str, seconds_max: float = COMMAND_S_MAX) -> Any:
     """Run a `vettance` command on the folder and return what it answered as JSON. Raises `LaunchFault`."""
-    done = subprocess.run(  # noqa: S603 - our own command, no shell.
-        [sys.executable, "-m", "vettance.cli", *arguments, "--json", "--data", str(folder)],
-        capture_output=True,
-        check=False,
-        timeout=seconds_max,
-    )
+    try:
+        done = subprocess.run(  # noqa: S603 - our own command, no shell.
+            [sys.executable, "-m", "vettance.cli", *arguments, "--json", "--data", str(folder)],
+            capture_output=True,
+            check=False,
+            timeout=seconds_max,
+        )
+    except subprocess.TimeoutExpired:
+        raise LaunchFault(f"`vettance {' '.join(arguments[:2])}` took over {seconds_max:.0f} s") from None
     if done.returncode != 0:
         raise LaunchFault(done.stderr.decode("utf-8", "replace").strip() or f"`{arguments[0]}` failed")
     return json.loads(done.stdout)

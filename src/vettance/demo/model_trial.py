@@ -17,6 +17,8 @@ from vettance.demo.launch import LaunchFault, command
 #: fewer where a stream has too little labelled fraud to train on until then.
 FIRST_DAYS: Final = 5
 LAST_DAYS: Final = 9
+#: A training gives way to everything else that the machine does.
+_TRAINING_S_MAX: Final = 600.0
 _LAST_DAYS_MIN: Final = 4
 DAYS_MIN: Final = 20
 _FEATURES_S_MAX: Final = 15.0
@@ -75,7 +77,7 @@ def wait_for_features(folder: Path, tenant: str) -> None:
 def train(folder: Path, tenant: str) -> str | None:
     """Have a model trained, and wait until it scores; return why none does."""
     try:
-        found = command(folder, "model", "train", "--tenant", tenant, "--wait")
+        found = command(folder, "model", "train", "--tenant", tenant, "--wait", seconds_max=_TRAINING_S_MAX)
     except LaunchFault as fault:
         return str(fault).removeprefix("Error: ")
     if found["champion"] is None:
