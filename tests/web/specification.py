@@ -97,6 +97,8 @@ ADDITIONS: frozenset[tuple[str, str]] = frozenset(
         ("POST", _V1 + "/aml/cases/{id}/notes"),
         ("POST", _V1 + "/aml/cases/{id}/reject"),
         ("POST", _V1 + "/aml/cases/{id}/resolve"),
+        ("GET", _V1 + "/aml/settings"),
+        ("PUT", _V1 + "/aml/settings"),
         ("POST", _V1 + "/aml/screenings/{id}/dismiss"),
         ("GET", _V1 + "/aml/watchlists"),
         ("GET", _V1 + "/reviews"),
