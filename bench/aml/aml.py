@@ -239,7 +239,7 @@ async def measure_start(folder: Path, count: int) -> None:
     events = islice(aml_events(Watch(customers, 60, 5, now_ms - 60 * DAY_MS)), count)
     for _move, body in events:
         event = read_taken_aml_event(body, now_ms)
-        stored = sql.StoredEvent(ids.make("evt"), event.external_id, now_ms, b"", "CLEAR", b"[]")
+        stored = sql.StoredEvent(ids.make("evt"), event.external_id, now_ms, b"", "CLEAR", b"[]", 1)
         batch.append(sql.insert_event("ten_b", event, stored, encode(body), record))
         if len(batch) == 1000:
             await store.write(*batch)

@@ -18,6 +18,7 @@ from vettance.decisions.features import fraud_schema
 from vettance.decisions.label_memory import record_label
 from vettance.events.event import Event, read_taken_event
 from vettance.feedback.label_change import LabelChange
+from vettance.feedback.maturity import timing_of
 from vettance.learning.change_features import EVENTS_LOOKED_THROUGH
 from vettance.learning.keep_learning import is_training_due
 from vettance.learning.train import TooFewLabels, TrainedModel, train
@@ -101,7 +102,7 @@ class OfflineStream:
         self._setting = msgspec.structs.replace(
             self._setting, trained_frauds=self._frauds, trained_at_ms=self._now_ms
         )
-        collector = RowCollector(self._labels, now_ms, self._delays)
+        collector = RowCollector(self._labels, timing_of(now_ms, self._delays))
         for row in self._rows:
             if row.features:  # Before the first label there are none.
                 collector.take(row)

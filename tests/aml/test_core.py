@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,7 @@ from vettance.aml.aml_fields import adds_instrument
 from vettance.aml.case import CaseState, OfficerSettings, Resolution, open_case, reject, resolve
 from vettance.aml.findings import COMBINED, AmlFinding, Severity, judge, rule_weight
 from vettance.aml.member_spellings import KNOWN_MEMBERS, PROFILE_SPELLINGS, SPELLINGS
-from vettance.aml.sql import stored_of
+from vettance.aml.sql import AmlRecord, stored_of
 from vettance.aml.suppression import REPEAT_MS, is_raised, mistaken, repeated
 from vettance.backtests.raised_alerts import TriedAlert
 from vettance.errors import Conflict
@@ -352,7 +353,16 @@ def test_one_officer_closes_without_four_eyes_and_two_with_them() -> None:
 
 
 def test_what_was_held_in_former_times_is_read_as_alerted() -> None:
-    row = ("evt_1", "e", NOW, b"digest", "HELD", b"[]")
-    assert stored_of(row).status == "ALERTED"
+    record = msgspec.json.encode(
+        AmlRecord(ruleset_version=3, facts=(), answers=(), inexact=0, fired=[], failed=[])
+    )
+    row = ("evt_1", "e", NOW, b"digest", "HELD", b"[]", record)
+    assert (stored_of(row).status, stored_of(row).ruleset_version) == ("ALERTED", 3)
     for status in ("CLEAR", "ALERTED", "APPROVED", "REJECTED"):
-        assert stored_of((*row[:4], status, b"[]")).status == status
+        assert stored_of((*row[:4], status, b"[]", record)).status == status
+
+
+def test_an_event_whose_record_is_damaged_has_its_answer_and_no_version() -> None:
+    for damaged in (b"", b"[1", b"[]", b'{"a": 1}', b"\xff"):
+        stored = stored_of(("evt_1", "e", NOW, b"digest", "CLEAR", b"[]", damaged))
+        assert (stored.status, stored.alerts, stored.ruleset_version) == ("CLEAR", b"[]", None)

@@ -7,6 +7,12 @@ import pytest
 
 from tests.commands.test_remote import Pipeline, key_of
 from tests.live import Caller, Service
+from vettance.aml import sql
+from vettance.aml.screening import sql as screening_sql
+from vettance.aml.screening.screening_alert import ScreeningSettings
+from vettance.aml.settings import sql as settings_sql
+from vettance.db.sqlite import SqliteStore
+from vettance.watchlists.subject_screening import Profile
 
 PATH = "/api/v1/aml/settings"
 FIRST = {"fourEyes": False, "inlineScreening": False, "profile": "BALANCED"}
@@ -45,6 +51,21 @@ def test_settings_are_changed_one_by_one_and_heard_of(watching: Watching) -> Non
     assert watching.service.cli("aml", "screening", "--tenant", watching.id, "--json")["bounds"] == bounds
     exported = watching.service.cli("audit", "export", "--tenant", watching.id).stdout
     assert exported.count("PUT /api/v1/aml/settings") == 2
+
+
+async def test_two_who_change_different_settings_at_once_both_get_what_they_asked_for(tmp_path: Path) -> None:
+    async with await SqliteStore.open(tmp_path / "vettance.db", writer="thread") as store:
+        await store.migrate()
+        # Both have read that nothing is set.
+        await store.write(settings_sql.save_four_eyes("ten_a", is_on=True))
+        await store.write(settings_sql.save_inline_screening("ten_a", is_on=True))
+        kept = sql.settings_of(await store.read(sql.select_settings("ten_a")))
+        assert (kept.four_eyes, kept.inline_screening) == (True, True)
+        bounds = {**ScreeningSettings().bounds, Profile.CONSERVATIVE: 60}
+        await store.write(settings_sql.save_profile("ten_a", Profile.LIBERAL))
+        await store.write(settings_sql.save_bounds("ten_a", bounds))
+        found = screening_sql.settings_of(await store.read(screening_sql.select_settings("ten_a")))
+        assert (found.profile, found.bounds[Profile.CONSERVATIVE]) == (Profile.LIBERAL, 60)
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,10 @@ def test_aggregates_are_said_in_words(name: str, words: str) -> None:
         "sum(by=x)",
         "count(a, within=3)",
         "f(x)",
+        'frauds(by=ip, within="7d", where=event.spends)',
+        'count(event.spends, by=ip, within="7d", where=event.logged_in)',
+        'count(event.spends, by=ip if event.logged_in else "", within="7d")',
+        'count(event.spends, by=ip if event.spends else device.key, within="7d")',
     ],
 )
 def test_other_names_have_no_words(name: str) -> None:

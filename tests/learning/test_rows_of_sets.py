@@ -14,7 +14,7 @@ from vettance.decisions.decision import Decision, DecisionRecordData, Outcome
 from vettance.decisions.sql import insert_decision
 from vettance.events.event import Category, Event, EventSource
 from vettance.events.sql import insert_event
-from vettance.feedback.find_maturity import find_mature_moment
+from vettance.feedback.find_maturity import find_label_timing
 from vettance.feedback.label_change import LabelChange
 from vettance.feedback.label_sql import insert_label
 from vettance.learning.change_features import FeatureSteps
@@ -177,10 +177,10 @@ async def test_without_a_label_an_event_counts_once_it_is_as_old_as_the_tenant_s
         await decide(store, f"evt_{days}", EARLY, (1.0, 1.0), days_ago=days)
     await decide(store, "evt_newest", EARLY, (1.0, 1.0))
     # Labels take three days here, so four times that are waited for.
-    assert await find_mature_moment(store, TENANT.id) == NOW_MS - 12 * DAY_MS
+    assert (await find_label_timing(store, TENANT.id)).mature_ms == NOW_MS - 12 * DAY_MS
     rows, _ = await collect(store, TENANT.id, EARLY, 1)
-    assert (len(rows.rows()), rows.maturity_ms) == (4, 12 * DAY_MS)
+    assert (len(rows.rows()), rows.timing.maturity_ms) == (4, 12 * DAY_MS)
     await store.write(update_tenant(Tenant(id=TENANT.id, name="One", label_maturity=10)))
-    assert await find_mature_moment(store, TENANT.id) == NOW_MS - 10 * DAY_MS
+    assert (await find_label_timing(store, TENANT.id)).mature_ms == NOW_MS - 10 * DAY_MS
     rows, _ = await collect(store, TENANT.id, EARLY, 1)
-    assert (len(rows.rows()), rows.maturity_ms) == (5, 10 * DAY_MS)
+    assert (len(rows.rows()), rows.timing.maturity_ms) == (5, 10 * DAY_MS)

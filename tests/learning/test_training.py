@@ -6,6 +6,7 @@ from array import array
 import pytest
 
 from vettance.clock import DAY_MS
+from vettance.feedback.maturity import timing_of
 from vettance.learning.drift import find_drift
 from vettance.learning.train import TooFewLabels, average_precision, np, train
 from vettance.learning.training_rows import (
@@ -65,7 +66,7 @@ def test_average_precision_counts_equal_scores_together() -> None:
 
 
 def collected(labels: dict[str, StandingLabel], *decided: DecidedRow) -> list[bool]:
-    collector = RowCollector(labels, 30 * DAY_MS, [DAY_MS])
+    collector = RowCollector(labels, timing_of(30 * DAY_MS, [DAY_MS]))
     for one in decided:
         collector.take(one)
     return [row.fraud for row in collector.rows()]
@@ -107,6 +108,18 @@ def test_time_in_which_hardly_anything_but_fraud_is_labelled_is_left_out(
     assert len(collected(labels, *old, *young)) == rows
 
 
+def test_frauds_that_were_labelled_at_once_long_after_are_learned_from() -> None:
+    # Sixty frauds of the last ten days are all labelled today: half of the labels took over five days.
+    fraud = StandingLabel(fraud=True, at_ms=30 * DAY_MS)
+    labels = {f"e{number}": fraud for number in range(0, 600, 10)}
+    events = [decided(f"e{number}", 20 + number / 60) for number in range(600)]
+    delays = [30 * DAY_MS - one.occurred_at_ms for one in events[::10]]
+    collector = RowCollector(labels, timing_of(30 * DAY_MS, delays))
+    for one in events:
+        collector.take(one)
+    assert [row.fraud for row in collector.rows()] == [number % 10 == 0 for number in range(600)]
+
+
 def test_the_label_that_holds_in_the_end_counts() -> None:
     log = [("a", 1, 1, 10), ("b", 1, 1, 11), ("a", 1, -1, 10), ("a", 0, 1, 12)]
     found = standing_labels(log)
@@ -117,7 +130,7 @@ def test_many_rows_are_sampled_with_weights(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("vettance.learning.training_rows.ROWS_MAX", 300)
     monkeypatch.setattr("vettance.learning.training_rows.NEWEST_MAX", 200)
     labels = {f"e{number}": StandingLabel(number % 100 == 0, 0) for number in range(5_000)}
-    collector = RowCollector(labels, 30 * DAY_MS, [])
+    collector = RowCollector(labels, timing_of(30 * DAY_MS, []))
     for number in range(5_000):
         collector.take(decided(f"e{number}", number / 1000))
     found = collector.rows()

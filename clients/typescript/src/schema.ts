@@ -2436,7 +2436,8 @@ export interface components {
             /** @description `CLEAR` or `ALERTED`. */
             status: string;
             alerts: components["schemas"]["EventAlert"][];
-            ruleVersion: components["schemas"]["RuleVersion"];
+            /** @description Null where the record of the event is damaged. */
+            ruleVersion: components["schemas"]["RuleVersion"] | null;
             receivedAt: string;
         };
         /**

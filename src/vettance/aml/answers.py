@@ -75,7 +75,7 @@ class AmlEventAnswer(Wire, frozen=True):
     external_event_id: str
     status: Annotated[str, msgspec.Meta(description="`CLEAR` or `ALERTED`.")]
     alerts: list[EventAlert] | msgspec.Raw
-    rule_version: RuleVersion
+    rule_version: RuleVersion | None
     received_at: str
 
 
@@ -86,7 +86,9 @@ class EventSchema(Wire, frozen=True):
     external_event_id: str
     status: Annotated[str, msgspec.Meta(description="`CLEAR` or `ALERTED`.")]
     alerts: list[EventAlert]
-    rule_version: RuleVersion
+    rule_version: Annotated[
+        RuleVersion | None, msgspec.Meta(description="Null where the record of the event is damaged.")
+    ]
     received_at: str
 
 

@@ -353,7 +353,7 @@ def _event_answer(stored: sql.StoredEvent) -> AmlEventAnswer:
         external_event_id=stored.external_id,
         status=stored.status,
         alerts=msgspec.Raw(stored.alerts),
-        rule_version=RuleVersion(version=str(stored.ruleset_version)),
+        rule_version=None if stored.ruleset_version is None else RuleVersion(str(stored.ruleset_version)),
         received_at=timestamp(stored.received_at_ms),
     )
 

@@ -120,13 +120,6 @@ class Reviewer:
         """Return how a tenant's officers work."""
         return sql.settings_of(await self._store.read(sql.select_settings(tenant)))
 
-    async def settings(self, tenant: str, settings: OfficerSettings) -> None:
-        """Store how a tenant's officers work."""
-        now_ms = self._now_ms()
-        await self._store.write(
-            sql.save_settings(tenant, settings), note_change(sql.AREA, tenant, "settings", now_ms)
-        )
-
     async def _move(
         self, tenant: str, case_id: str, act: Callable[[Case, int], CaseStep], seen: str | None = None
     ) -> Case:

@@ -11,6 +11,7 @@ from vettance import clock
 from vettance.aml import sql
 from vettance.aml.quality.cli import add_aml_quality_command
 from vettance.aml.screening.cli import set_screening
+from vettance.aml.settings.sql import save_officers
 from vettance.commands import (
     data_option,
     json_option,
@@ -71,7 +72,7 @@ def set_settings(
         if not new:
             return known
         await store.write(
-            sql.save_settings(tenant_id, changed),
+            save_officers(tenant_id, changed),
             note_change(sql.AREA, tenant_id, "settings", clock.now_ms()),
         )
         return changed

@@ -54,7 +54,7 @@ class StoredEvent(NamedTuple):
     digest: bytes
     status: str
     alerts: bytes
-    ruleset_version: int
+    ruleset_version: int | None  # None where the record cannot be read.
     import_id: str | None = None  # Which import brings it; not read back.
 
 
@@ -109,7 +109,11 @@ def select_event(tenant: str, external_id: str) -> Statement:
 
 def stored_of(row: Row) -> StoredEvent:
     """Make a stored event of a row. What was held in former times is read as alerted."""
-    stored = StoredEvent._make((*row[:-1], record_of(row[-1]).ruleset_version, None))
+    try:
+        version = record_of(row[-1]).ruleset_version
+    except msgspec.MsgspecError:
+        version = None  # A damaged record takes nothing from the answer that was given.
+    stored = StoredEvent._make((*row[:-1], version, None))
     return stored._replace(status="ALERTED") if stored.status == "HELD" else stored
 
 
@@ -383,16 +387,3 @@ def select_settings(tenant: str) -> Statement:
 def settings_of(rows: Sequence[Row]) -> OfficerSettings:
     """Make the settings of the rows of `select_settings`."""
     return OfficerSettings(bool(rows[0][0]), bool(rows[0][1])) if rows else OfficerSettings()
-
-
-_SAVE_SETTINGS: Final = Insert(
-    AML_SETTING,
-    "tenant, four_eyes, inline_screening",
-    key="tenant",
-    replaces="four_eyes, inline_screening",
-)
-
-
-def save_settings(tenant: str, settings: OfficerSettings) -> Statement:
-    """Store the settings of a tenant."""
-    return insert(_SAVE_SETTINGS, tenant, (int(settings.four_eyes), int(settings.inline_screening)))

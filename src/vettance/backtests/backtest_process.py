@@ -21,7 +21,7 @@ from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import active_rules
 from vettance.decisions.features import fraud_schema
 from vettance.deployment.connect import connect_velocity, long_reads
-from vettance.feedback.find_maturity import find_mature_moment
+from vettance.feedback.find_maturity import find_label_timing
 from vettance.history.backtest import Backtest, ChangedDecision
 from vettance.history.backtest_result import backtest_result
 from vettance.history.sql import count_after
@@ -83,8 +83,8 @@ async def _work_fraud(store: Store, request: BacktestRequest) -> JSON:
             samples.append(change)
 
     await run.run((order.from_ms, order.to_ms), keep, sayer.advance)
-    mature_ms = await find_mature_moment(store, request.tenant)
-    return backtest_result(run, ruleset.running, samples, flipped, mature_ms)
+    timing = await find_label_timing(store, request.tenant)
+    return backtest_result(run, ruleset.running, samples, flipped, timing.mature_ms)
 
 
 async def _work_aml(store: Store, request: BacktestRequest, countries: Jurisdictions) -> JSON:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from vettance.aml import sql as aml_sql
 from vettance.aml.case import AlertOrigin, EntryKind
-from vettance.console.aml_cases_page import CASES, alert_shown, heading_and_rest
+from vettance.console.aml_cases_page import CASES, alert_shown, figures_of, heading_and_rest
 from vettance.console.page import (
     QUEUE_READERS,
     WORKERS,
@@ -86,7 +86,10 @@ async def _page(visit: Visit, warning: str = "") -> View:
     events, event_page = _part(visit, "events", found["events"])
     values = {
         "case": found,
-        "alerts": [{**alert_shown(visit, one), "rule_url": _rule_url(one)} for one in alerts],
+        "alerts": [
+            {**alert_shown(one), "figures": figures_of(visit, one), "rule_url": _rule_url(one)}
+            for one in alerts
+        ],
         "alert_page": alert_page,
         "events": [_event(visit, one) for one in events],
         "event_page": event_page,

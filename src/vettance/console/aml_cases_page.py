@@ -33,7 +33,7 @@ async def alerts(visit: Visit) -> PageAnswer:
         "GET", "/api/v1/aml/alerts", {**asked, "limit": _SHOWN, "cursor": visit.query.get("cursor")}
     )
     values = {
-        "rows": [alert_shown(visit, one) for one in found["data"]],
+        "rows": [alert_shown(one) for one in found["data"]],
         "asked": asked,
         "states": _ALERT_STATES,
         "sorts": _SORTS,
@@ -70,10 +70,10 @@ def pages(
     }
 
 
-def alert_shown(visit: Visit, one: dict[str, Any]) -> dict[str, Any]:
-    """Return an alert as people read it: a heading, the rest of what it says, and its figures."""
+def alert_shown(one: dict[str, Any]) -> dict[str, Any]:
+    """Return an alert as people read it: a heading, and the rest of what it says."""
     heading, rest = heading_and_rest(one["summary"])
-    return {**one, "heading": heading, "rest": rest, "figures": figures_of(visit, one)}
+    return {**one, "heading": heading, "rest": rest}
 
 
 def heading_and_rest(text: str) -> tuple[str, str]:

@@ -31,10 +31,10 @@ class DecisionPace(NamedTuple):
 
 
 class ModelInForce(NamedTuple):
-    """What decides with the rules, in words; the page is empty for those who may not see it."""
+    """The model that is in service; its page is empty for those who may not see it."""
 
-    name: str
-    words: str
+    version: int
+    is_active: bool
     url: str
 
 
@@ -65,16 +65,13 @@ async def pace(visit: Visit, in_last_minute: int) -> DecisionPace:
     )
 
 
-async def model_in_force(visit: Visit, rules_version: int | None) -> ModelInForce:
-    """Return the model in service and what it may do."""
-    rows = await visit.parts.store.read(select_in_service(visit.tenant.id))
-    mode, champion = (ModelMode(rows[0][0]), rows[0][1]) if rows else (ModelMode.OFF, None)
-    rules = "Rules" if rules_version is None else f"Rules, version {rules_version},"
-    if champion is None or mode is ModelMode.OFF:
-        return ModelInForce("None", f"{rules} decide alone.", "")
-    words = "It raises scores." if mode is ModelMode.ACTIVE else f"In shadow. {rules} decide alone."
-    url = url_of(f"/console/models/{champion}") if visit.may(*RULE_READERS) else ""
-    return ModelInForce(f"Model {champion}", words, url)
+async def model_in_force(visit: Visit) -> ModelInForce | None:
+    """Return the model in service; None where there is none, or models are off."""
+    for mode, champion in await visit.parts.store.read(select_in_service(visit.tenant.id)):
+        if champion is not None and mode != ModelMode.OFF:
+            url = url_of(f"/console/models/{champion}") if visit.may(*RULE_READERS) else ""
+            return ModelInForce(champion, mode == ModelMode.ACTIVE, url)
+    return None
 
 
 async def _newest_records(visit: Visit) -> list[DecisionRecordData]:

@@ -46,7 +46,7 @@ async def overview(visit: Visit) -> View:
     pictures = [picture for _, picture in pictures_of(visit, now, then, span)]
     most = max((one["count"] for one in now["topReasonCodes"]), default=1)
     values = {
-        "model": await model_in_force(visit, speed.version),
+        "model": await model_in_force(visit),
         "queue": await _queue(visit),
         "labels": await _labels(visit, span),
         "troubles": await _troubles(visit),

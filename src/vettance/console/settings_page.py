@@ -7,6 +7,7 @@ import msgspec
 
 from vettance.aml import sql as aml_sql
 from vettance.aml.case import OfficerSettings
+from vettance.aml.settings.sql import save_officers
 from vettance.audit.act import describe
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.words import Words
@@ -51,7 +52,7 @@ async def save(visit: Visit) -> PageAnswer:
     if now.aml:
         changed_officers = msgspec.structs.replace(officers, **{name: wanted[name] for name in AML_SWITCHES})
         statements += [
-            aml_sql.save_settings(now.id, changed_officers),
+            save_officers(now.id, changed_officers),
             sql.note_change(aml_sql.AREA, now.id, "settings", visit.now_ms),
         ]
     describe(before=_switches(now, officers), after=wanted)

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+from collections.abc import Mapping
 from typing import Final
 
 from vettance.aml.condition_words import condition_in_words, name_in_words
@@ -80,15 +81,21 @@ def value_in_words(name: str) -> str | None:
         return None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return None
-    given = {one.arg: one.value for one in call.keywords}
+    return _said(call.func.id, call.args, {one.arg: one.value for one in call.keywords})
+
+
+def _said(kind: str, args: list[ast.expr], given: Mapping[str | None, ast.expr]) -> str | None:
+    """Say an aggregate; None for what has other parts than these words tell of."""
+    pattern, of_values, by = _PATTERNS.get(kind), kind in _OF_VALUES, given.get("by")
+    told = {"by", "within", "where"} if of_values else {"by", "within"}
     window = _window(given.get("within"))
-    if given.get("by") is None or window is None:
+    if pattern is None or by is None or window is None or given.keys() - told or len(args) > 1:
         return None
-    pattern, of_values = _PATTERNS.get(call.func.id), call.func.id in _OF_VALUES
-    first = call.args[0] if call.args else None
-    if pattern is None or (of_values and first is None):
-        return None
+    first = args[0] if args else None
     condition = given.get("where") if of_values else first
+    whose = [_one_of(part, condition) for part in _parts(by)]
+    if None in whose or (of_values and first is None):
+        return None
     (event, events), which = _events(condition)
     if of_values and condition is not None:
         which = f", counting {events}{' ' if which else ''}{which}"
@@ -99,20 +106,22 @@ def value_in_words(name: str) -> str | None:
         which=which if of_values or not which else f", {which}",
         one=one,
         several=several,
-        whose=f" of {_whose(given['by'])}",
+        whose=f" of {' and '.join(map(str, whose))}",
         window=window,
     )
 
 
-def _whose(by: ast.expr) -> str:
-    """Return of whom is counted; what only some events have is called by what those have."""
-    parts = by.elts if isinstance(by, ast.Tuple) else [by]
-    return " and ".join(_one_of(part) for part in parts)
+def _parts(by: ast.expr) -> list[ast.expr]:
+    return by.elts if isinstance(by, ast.Tuple) else [by]
 
 
-def _one_of(node: ast.expr) -> str:
+def _one_of(node: ast.expr, condition: ast.expr | None) -> str | None:
+    """Return of whom is counted; None where only some of the events that are counted have that."""
     if isinstance(node, ast.IfExp):
-        return _one_of(node.body)
+        # What is empty is not counted, so the condition that is counted by may be said again here.
+        is_empty = isinstance(node.orelse, ast.Constant) and node.orelse.value == ""
+        is_said = condition is not None and ast.unparse(node.test) == ast.unparse(condition)
+        return _one_of(node.body, condition) if is_empty and is_said else None
     return "all together" if isinstance(node, ast.Constant) else f"the {_thing(node)[0]}"
 
 

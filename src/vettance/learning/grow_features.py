@@ -65,16 +65,14 @@ class FeatureGrowth:
         known = self._looks.get(tenant, _Look(0, 0, _WAIT_MS_MIN))
         if known.events >= EVENTS_LOOKED_THROUGH or (0 <= known.due_ms - now_ms <= _WAIT_MS_MAX):
             return
-        events = await self._count(tenant)
-        # Of a tenant that is not young when a process begins to watch it, trainings look.
-        is_settled = not known.events and events == EVENTS_LOOKED_THROUGH
-        if not is_settled and (events >= 2 * known.events or events == EVENTS_LOOKED_THROUGH):
+        events, wait_ms = await self._count(tenant), _WAIT_MS_MIN
+        if not known.events and events == EVENTS_LOOKED_THROUGH:
+            pass  # Not young when this process begins to watch it: trainings look.
+        elif events == EVENTS_LOOKED_THROUGH or events >= max(2 * known.events, 1):
             await self.grow(tenant)
-        elif not is_settled:
-            wait_ms = min(2 * known.wait_ms, _WAIT_MS_MAX)
-            self._looks[tenant] = _Look(known.events, now_ms + wait_ms, wait_ms)
-            return
-        self._looks[tenant] = _Look(events, now_ms + _WAIT_MS_MIN, _WAIT_MS_MIN)
+        else:
+            events, wait_ms = known.events, min(2 * known.wait_ms, _WAIT_MS_MAX)
+        self._looks[tenant] = _Look(events, now_ms + wait_ms, wait_ms)
 
     async def grow(self, tenant: str) -> None:
         """Add what comes along for the newest events to a set that only the service has made."""

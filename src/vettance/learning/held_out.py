@@ -1,5 +1,7 @@
 """What a decision that was held out of blocking stands for in training."""
 
+from typing import Final
+
 import msgspec
 
 from vettance.db.engine import Store
@@ -9,7 +11,7 @@ from vettance.rules.ruleset import RuleSet, read_ruleset
 from vettance.rules.sql import DECIDING
 
 #: One decision stands for so many at most: otherwise a hold-out of a thousandth would decide what is learned.
-_WEIGHT_MAX = 100.0
+_WEIGHT_MAX: Final = 100.0
 
 
 class HoldOuts:
@@ -44,6 +46,6 @@ class HoldOuts:
             rows = await self._store.read(DECIDING.select_version(self._tenant, version))
             try:
                 self._known[version] = read_ruleset(rows[0][0]) if rows else None
-            except Exception:  # noqa: BLE001  Rules that cannot be read any more weigh nothing.
+            except Exception:  # noqa: BLE001  Without its rules a decision stands for itself.
                 self._known[version] = None
         return self._known[version]

@@ -62,18 +62,6 @@ def select_new_labels(after: int) -> Statement:
     )
 
 
-def select_label_moments(tenant: str, limit: int) -> Statement:
-    """(event, moment) of the events that were labelled last."""
-    return scoped(
-        LABEL.reading(DECISION),
-        tenant,
-        "SELECT decision.id, decision.occurred_at_ms FROM (SELECT event FROM label WHERE tenant = ? "
-        "ORDER BY seq DESC LIMIT ?) AS newest JOIN decision ON decision.id = newest.event "
-        "WHERE decision.tenant = ?",
-        (limit, tenant),
-    )
-
-
 def select_newest_labels(tenant: str, limit: int) -> Statement:
     """(event, fraud, weight, at_ms) of the newest changes that labels have made, newest first."""
     return scoped(

@@ -13,8 +13,7 @@ from vettance.commands import open_store
 from vettance.db.engine import Store
 from vettance.decisions.sql import record_of
 from vettance.deployment.connect import long_reads
-from vettance.feedback import maturity_sql
-from vettance.feedback.find_maturity import find_maturity_days
+from vettance.feedback.find_maturity import find_label_timing
 from vettance.ids import is_pseudonym
 from vettance.learning import sql
 from vettance.learning.earlier_sets import SetsTaken, take_sets
@@ -72,8 +71,8 @@ async def work(
         **made.card,
         "featureSet": taken.features.digest,
         "earlierSets": len(taken.places) - 1,
-        "labelDelaySeconds": collector.delay_ms // 1000,
-        "maturitySeconds": collector.maturity_ms // 1000,
+        "labelDelaySeconds": collector.timing.delay_ms // 1000,
+        "maturitySeconds": collector.timing.maturity_ms // 1000,
         "promoted": made.is_better,
         "seed": seed,
         "seconds": round(time.monotonic() - began_s, 2),
@@ -113,18 +112,13 @@ async def collect(
     Where the decisions of this set have fewer labelled frauds than are needed, those of the sets before it
     are read too, as far back as it takes; the features are those that all of them have.
     """
-    labels, reached_ms, delays = await _read_labels(store, tenant)
-    days = await find_maturity_days(store, tenant)
-
-    def new_collector() -> RowCollector:
-        return RowCollector(labels, reached_ms, delays, days)
-
-    taken, collector = take_sets([features]), new_collector()
+    labels, timing = await _read_labels(store, tenant), await find_label_timing(store, tenant)
+    taken, collector = take_sets([features]), RowCollector(labels, timing)
     frauds = await _take_decisions(store, tenant, taken, collector)
     if frauds[features.digest] < frauds_min:
         wider = await _take_earlier(store, tenant, features, frauds, frauds_min)
         if len(wider.places) > 1:
-            taken, collector = wider, new_collector()
+            taken, collector = wider, RowCollector(labels, timing)
             await _take_decisions(store, tenant, taken, collector)
     return collector, taken
 
@@ -147,17 +141,14 @@ async def _take_earlier(
     return take_sets(sets)
 
 
-async def _read_labels(store: Store, tenant: str) -> tuple[dict[str, StandingLabel], int, list[int]]:
-    """Return the labels that hold, the newest event time, and the delays of labels in milliseconds."""
+async def _read_labels(store: Store, tenant: str) -> dict[str, StandingLabel]:
+    """Return the labels that hold in the end."""
     changes: list[Any] = []
     after = 0
     while rows := await store.read(sql.select_labels(tenant, after, _LABELS)):
         after = rows[-1][0]
         changes += [row[1:] for row in rows]
-    labels = standing_labels(changes)
-    reached_ms, moments = await _moments(store, tenant)
-    delays = [one.at_ms - moments[event] for event, one in labels.items() if event in moments]
-    return labels, reached_ms, delays
+    return standing_labels(changes)
 
 
 async def _take_decisions(
@@ -184,13 +175,6 @@ async def _take_decisions(
                 row = decided_row(event, occurred_at_ms, record)._replace(features=values)
                 collector.take(await hold_outs.weigh(row, record))
     return frauds
-
-
-async def _moments(store: Store, tenant: str) -> tuple[int, dict[str, int]]:
-    """Return the newest event time, and those of the newest labelled events."""
-    found = await store.read(sql.select_label_moments(tenant, _LABELS))
-    newest = await store.read(maturity_sql.select_reached(tenant))
-    return newest[0][0] or 0, dict(found)
 
 
 async def main(data: str) -> None:

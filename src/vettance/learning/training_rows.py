@@ -2,14 +2,13 @@
 
 import math
 import random
-import statistics
 from array import array
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from vettance.decisions.decision import DecisionRecordData, Outcome
-from vettance.feedback.maturity import LABELLED_SHARE, maturity_of
+from vettance.feedback.maturity import LABELLED_SHARE, LabelTiming
 from vettance.models.model_score import score_of
 
 #: A model is made from so many labelled frauds at least.
@@ -62,18 +61,9 @@ def decided_row(event: str, occurred_at_ms: int, record: DecisionRecordData) -> 
 class RowCollector:
     """Takes decisions in the order of the log and keeps what a model can be trained on, in bounded memory."""
 
-    def __init__(
-        self,
-        labels: dict[str, StandingLabel],
-        reached_ms: int,
-        delays_ms: Sequence[int],
-        maturity_days: int = 0,
-    ) -> None:
+    def __init__(self, labels: dict[str, StandingLabel], timing: LabelTiming) -> None:
         self._labels = labels
-        self.delay_ms = int(statistics.median(delays_ms)) if delays_ms else 0
-        self.maturity_ms = maturity_of(maturity_days, delays_ms)
-        self._reached_ms = reached_ms
-        self._mature_ms = reached_ms - self.maturity_ms
+        self.timing = timing
         self._frauds: list[tuple[int, TrainingRow]] = []
         self._newest: deque[tuple[int, TrainingRow]] = deque()
         self._sample: list[tuple[int, TrainingRow]] = []
@@ -90,7 +80,7 @@ class RowCollector:
 
     def take(self, row: DecidedRow) -> None:
         """Take the next decision."""
-        is_labelled, is_young = row.event in self._labels, row.occurred_at_ms > self._mature_ms
+        is_labelled, is_young = row.event in self._labels, row.occurred_at_ms > self.timing.mature_ms
         self._young += is_young
         self._young_labelled += is_young and is_labelled
         if not is_labelled and row.was_denied:
@@ -120,10 +110,10 @@ class RowCollector:
     def rows(self) -> list[TrainingRow]:
         """Return the rows in the order of the log.
 
-        Where few of the youngest events have a label yet, those that have are mostly fraud. All of that time
-        is left out then, as long as there are enough frauds before it. Where there are not, an event counts
-        as legitimate once it is older than half of the labels take: some of these are wrong, but they tell
-        how rare fraud is.
+        Where few of the youngest events have a label yet, those that have are mostly fraud: all of that time
+        is left out. Where too few frauds are left then, only what is younger than half of the labels take is
+        left out, and nothing where that still leaves too few. What nobody labelled counts as legitimate
+        then: some of it is not, but it tells how rare fraud is.
         """
         room = max(ROWS_MAX - len(self._frauds) - len(self._newest), 0)
         sample = self._sample[:room]
@@ -132,13 +122,12 @@ class RowCollector:
         labelled = [*self._frauds, *self._newest, *older]
         if self._young_labelled >= LABELLED_SHARE * self._young:
             return _in_order(labelled)
-        mature = [one for one in labelled if one[1].occurred_at_ms <= self._mature_ms]
-        if sum(row.fraud for _, row in mature) >= FRAUDS_MIN:
-            return _in_order(mature)
-        latest_ms = self._reached_ms - self.delay_ms
-        return _in_order(
-            [one for one in (*labelled, *self._unlabelled) if one[1].occurred_at_ms <= latest_ms]
-        )
+        rows = _in_order([*labelled, *self._unlabelled])
+        for latest_ms in (self.timing.mature_ms, self.timing.reached_ms - self.timing.delay_ms):
+            old = [row for row in rows if row.occurred_at_ms <= latest_ms]
+            if sum(row.fraud for row in old) >= FRAUDS_MIN:
+                return old
+        return rows
 
 
 def _in_order(numbered: Iterable[tuple[int, TrainingRow]]) -> list[TrainingRow]:

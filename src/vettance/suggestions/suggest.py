@@ -7,7 +7,7 @@ from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.decisions.features import fraud_schema
 from vettance.decisions.load_ruleset import load_active
-from vettance.feedback.find_maturity import find_mature_moment
+from vettance.feedback.find_maturity import find_label_timing
 from vettance.history.sql import count_after
 from vettance.learning.change_models import find_setting
 from vettance.learning.sql import select_labels
@@ -152,7 +152,8 @@ async def read_log(
     while rows := await store.read(select_labels(tenant, after, _LABELS)):
         after = rows[-1][0]
         labels.take([(row[1], row[2], row[3]) for row in rows])
-    columns = LogColumns(span, labels.standing(), await find_mature_moment(store, tenant))
+    timing = await find_label_timing(store, tenant)
+    columns = LogColumns(span, labels.standing(), timing.mature_ms)
     after = 0
     while rows := await store.read(sql.select_outlines(tenant, after, _CHUNK)):
         after = rows[-1][0]

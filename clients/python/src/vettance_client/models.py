@@ -1499,7 +1499,13 @@ class EventSchema(Answer, frozen=True):
     external_event_id: str = field(name="externalEventId")
     status: Annotated[str, Meta(description="`CLEAR` or `ALERTED`.")]
     alerts: list[EventAlert]
-    rule_version: RuleVersion = field(name="ruleVersion")
+    rule_version: (
+        Annotated[
+            RuleVersion,
+            Meta(description="Null where the record of the event is damaged."),
+        ]
+        | None
+    ) = field(name="ruleVersion")
     received_at: str = field(name="receivedAt")
 
 

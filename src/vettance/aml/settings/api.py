@@ -10,6 +10,7 @@ from vettance.aml import sql
 from vettance.aml.case import OfficerSettings
 from vettance.aml.screening import sql as screening_sql
 from vettance.aml.screening.screening_alert import ScreeningSettings
+from vettance.aml.settings.sql import save_bounds, save_four_eyes, save_inline_screening, save_profile
 from vettance.audit.act import describe
 from vettance.db.engine import Store
 from vettance.tenants.key_scope import KeyScope
@@ -97,10 +98,12 @@ class AmlSettingsDoors:
         said = read_body(call.json(), AmlSettingsBody, faults)
         faults.raise_any()
         officers, screening = await self._known(tenant)
-        given = {"four_eyes": said.four_eyes, "inline_screening": said.inline_screening}
-        new_officers = msgspec.structs.replace(
-            officers, **{name: value for name, value in given.items() if value is not None}
-        )
+        switches = {
+            name: value
+            for name in ("four_eyes", "inline_screening")
+            if (value := getattr(said, name)) is not None
+        }
+        new_officers = msgspec.structs.replace(officers, **switches)
         bounds = {
             profile: bound
             for profile in Profile
@@ -116,11 +119,16 @@ class AmlSettingsDoors:
             faults.raise_any()
         describe(before=msgspec.to_builtins(_answer(officers, screening)))
         writes = []
-        if new_officers != officers:
-            writes.append(sql.save_settings(tenant, new_officers))
+        if new_officers.four_eyes != officers.four_eyes:
+            writes.append(save_four_eyes(tenant, is_on=new_officers.four_eyes))
+        if new_officers.inline_screening != officers.inline_screening:
+            writes.append(save_inline_screening(tenant, is_on=new_officers.inline_screening))
+        if writes:
             writes.append(note_change(sql.AREA, tenant, "settings", self._now_ms()))
-        if new_screening != screening:
-            writes.append(screening_sql.save_settings(tenant, new_screening))
+        if new_screening.profile != screening.profile:
+            writes.append(save_profile(tenant, new_screening.profile))
+        if new_screening.bounds != screening.bounds:
+            writes.append(save_bounds(tenant, new_screening.bounds))
         if writes:
             await self._store.write(*writes)
         return RouteReply(_answer(new_officers, new_screening))
