@@ -31,8 +31,8 @@ from vettance.learning.alert_values import (
     values_of,
 )
 from vettance.learning.run_training import is_due
-from vettance.learning.train import TooFewLabels
 from vettance.learning.train_alerts import train_on
+from vettance.learning.training_rows import TooFewLabels
 from vettance.models.trees import TreeModel, text_digest, write_trees
 from vettance.rules.packs import load_pack
 from vettance.rules.ruleset import compile_ruleset

@@ -21,8 +21,8 @@ from vettance.feedback.label_change import LabelChange
 from vettance.feedback.maturity import timing_of
 from vettance.learning.change_features import EVENTS_LOOKED_THROUGH
 from vettance.learning.keep_learning import is_training_due
-from vettance.learning.train import TooFewLabels, TrainedModel, train
-from vettance.learning.training_rows import DecidedRow, RowCollector, StandingLabel, decided_row
+from vettance.learning.train import TrainedModel, train
+from vettance.learning.training_rows import DecidedRow, RowCollector, StandingLabel, TooFewLabels, decided_row
 from vettance.models.discovery import discover, features_of
 from vettance.models.feature_set import compile_with_rules, read_feature_set, write_feature_set
 from vettance.models.serving_model import ModelMode, ServingModel

@@ -10,8 +10,8 @@ from vettance.aml.case import NO_PRIORITY
 from vettance.aml.evidence import Figures
 from vettance.clock import DAY_MS
 from vettance.learning.alert_values import AlertTable, OrderedAlert, numbers_of, priority_of
-from vettance.learning.train import TooFewLabels
 from vettance.learning.train_alerts import train_on
+from vettance.learning.training_rows import TooFewLabels
 from vettance.models.trees import TreeModel, log_odds_of, text_digest, write_trees
 
 FIGURES = msgspec.json.encode(Figures("r", "R", {}, ("customer:a", "customer:b"), ("other",)))

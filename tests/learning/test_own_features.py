@@ -15,7 +15,8 @@ OWN = "cents: {value: metadata.amount * 100, family: amount, text: amount in cen
 
 
 def decided(learner: Caller) -> Any:
-    event, _ = pay(learner, 1_000, random.Random(2))
+    # An ordinary payment: nobody labels it, and it counts as legitimate in the next training.
+    event, _ = pay(learner, 1_001, random.Random(2))
     return learner.get(f"/api/v1/decisions/{event}").json
 
 
@@ -35,7 +36,7 @@ def awaited(learner: Caller, digest: str) -> str:
     found: list[str] = []
 
     def is_recorded() -> bool:
-        found.append(pay(learner, 1_000, random.Random(2))[0])
+        found.append(pay(learner, 1_001, random.Random(2))[0])
         record = recorded(learner, found[-1])
         assert record.model is not None, record.feature_set
         assert record.model.error is None, record.feature_set

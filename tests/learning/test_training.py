@@ -8,11 +8,12 @@ import pytest
 from vettance.clock import DAY_MS
 from vettance.feedback.maturity import timing_of
 from vettance.learning.drift import find_drift
-from vettance.learning.train import TooFewLabels, average_precision, np, train
+from vettance.learning.train import average_precision, np, train
 from vettance.learning.training_rows import (
     DecidedRow,
     RowCollector,
     StandingLabel,
+    TooFewLabels,
     TrainingRow,
     standing_labels,
 )

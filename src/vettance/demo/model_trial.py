@@ -19,7 +19,8 @@ FIRST_DAYS: Final = 5
 LAST_DAYS: Final = 9
 #: A training gives way to everything else that the machine does.
 _TRAINING_S_MAX: Final = 600.0
-_LAST_DAYS_MIN: Final = 4
+_LAST_DAYS_MIN: Final = 5
+_DAYS_A_TRY: Final = 2
 DAYS_MIN: Final = 20
 _FEATURES_S_MAX: Final = 15.0
 _PAUSE_S: Final = 0.3
@@ -61,7 +62,7 @@ class StreamParts:
 
 def bounds_of(first_ms: int, days: int) -> tuple[int, list[int]]:
     """Return when the first labels are given, and the moments to try a training at, one after the other."""
-    tries = [first_ms + (days - last) * DAY_MS for last in range(LAST_DAYS, _LAST_DAYS_MIN - 1, -1)]
+    tries = [first_ms + (days - last) * DAY_MS for last in range(LAST_DAYS, _LAST_DAYS_MIN - 1, -_DAYS_A_TRY)]
     return first_ms + FIRST_DAYS * DAY_MS, tries
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vettance.learning.isotonic import ScoredRows, apply, chances, find_calibration, losses
-from vettance.learning.training_rows import FRAUDS_MIN, TrainingRow
+from vettance.learning.training_rows import TrainingRow, check_frauds
 from vettance.models.calibration import NOT_CALIBRATED, Calibration
 from vettance.models.trees import TreeText
 
@@ -43,10 +43,6 @@ _SETTINGS: Final = {
 Numbers = npt.NDArray[np.float64]
 
 
-class TooFewLabels(Exception):
-    """There is too little to learn from; the text says what is missing."""
-
-
 class TrainedModel(NamedTuple):
     """A model with everything that was measured of it, and whether it should serve."""
 
@@ -72,11 +68,8 @@ def train(
     Before that, a candidate is trained on the older ones, and measured on the newest frauds and what happened
     meanwhile; the champion is measured by what it said when it decided them. None is the rules alone.
     """
+    check_frauds(rows)
     frauds = [place for place, row in enumerate(rows) if row.fraud]
-    if len(frauds) < FRAUDS_MIN:
-        raise TooFewLabels(
-            f"{len(frauds)} labelled frauds have features, {FRAUDS_MIN} are needed before a model is trained"
-        )
     table = _table_of(rows, len(names))
     cut = frauds[-max(COMPARED_MIN, int(COMPARED_SHARE * len(frauds)))]
     newest = table.part(slice(cut, None))

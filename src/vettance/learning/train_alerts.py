@@ -8,7 +8,8 @@ from vettance.db.engine import Store
 from vettance.learning import alert_sql
 from vettance.learning.alert_facts import AlertFacts
 from vettance.learning.alert_values import AlertTable, OrderedAlert
-from vettance.learning.train import TooFewLabels, TrainedModel, train
+from vettance.learning.train import TrainedModel, train
+from vettance.learning.training_rows import TooFewLabels
 from vettance.reference.jurisdictions import Jurisdictions
 
 MATCHES_MIN: Final = 50

@@ -22,6 +22,8 @@ from vettance.learning.training_rows import (
     FRAUDS_MIN,
     RowCollector,
     StandingLabel,
+    TooFewLabels,
+    check_frauds,
     decided_row,
     standing_labels,
 )
@@ -54,16 +56,19 @@ async def work(
     store: Store, order: TrainingOrder, countries: Jurisdictions | None = None, seed: int = 1
 ) -> JSON:
     """Train, and return the model with its card, or why there is none."""
-    from vettance.learning.train import TooFewLabels, train
-
     if order.kind == ALERTS:
         return await _work_on_alerts(store, order, countries, seed)
     began_s = time.monotonic()
     features = read_feature_set(order.features)
     collector, taken = await collect(store, order.tenant, features, FRAUDS_MIN)
     names = tuple(one.name for one in taken.features.features)
+    rows = collector.rows()
     try:
-        made = train(collector.rows(), names, order.champion, seed)
+        check_frauds(rows)
+        # Loading what trains takes a second of processor, which this process hardly gets on a busy machine.
+        from vettance.learning.train import train
+
+        made = train(rows, names, order.champion, seed)
     except TooFewLabels as few:
         return {"error": str(few)}
     text = write_trees(made.trees)
@@ -91,7 +96,6 @@ async def work(
 async def _work_on_alerts(
     store: Store, order: TrainingOrder, countries: Jurisdictions | None, seed: int
 ) -> JSON:
-    from vettance.learning.train import TooFewLabels
     from vettance.learning.train_alerts import train_alerts
 
     began_s = time.monotonic()

@@ -19,6 +19,10 @@ NEWEST_MAX: Final = 200_000
 _SEED: Final = 20_260_101
 
 
+class TooFewLabels(Exception):
+    """There is too little to learn from; the text says what is missing."""
+
+
 class StandingLabel(NamedTuple):
     """What labels say of an event in all: whether it was fraud, and since when that counts (event time)."""
 
@@ -143,3 +147,12 @@ def standing_labels(rows: Iterable[tuple[str, int, int, int]]) -> dict[str, Stan
         elif event in found and found[event].fraud is bool(fraud):
             del found[event]
     return found
+
+
+def check_frauds(rows: Iterable[TrainingRow]) -> None:
+    """Demand that there is enough to learn from. Raises `TooFewLabels`."""
+    frauds = sum(row.fraud for row in rows)
+    if frauds < FRAUDS_MIN:
+        raise TooFewLabels(
+            f"{frauds} labelled frauds have features, {FRAUDS_MIN} are needed before a model is trained"
+        )
