@@ -58,9 +58,9 @@ class CleanEnvironment:
         self.python = folder / "bin" / "python"
 
     def install(self, *arguments: str | Path) -> None:
-        """Install by the pip that runs the release."""
+        """Install by the pip that runs the release. What is imported is compiled then: little of all of it."""
         run(sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet",
-            "--disable-pip-version-check", *arguments)  # fmt: skip
+            "--no-compile", "--disable-pip-version-check", *arguments)  # fmt: skip
 
     def program(self, name: str) -> Path:
         """Return where a program of an installed package is."""

@@ -6,7 +6,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -16,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tests.forked_commands import run_command
+from tests.forked_commands import ForkedProcess, run_command, start_command
 
 START_S_MAX = 60.0
 #: Which store the services of this run are on: "sqlite", or "postgres" where they are to be tested there too.
@@ -78,7 +77,7 @@ class Service:
         self.data = data
         self.env: dict[str, str] = {}
         self.arguments: tuple[str, ...] = ()
-        self.process: subprocess.Popen[str] | None = None
+        self.process: ForkedProcess | subprocess.Popen[str] | None = None
         self.base_url = ""
         self.tenant_id = ""
         self.api_key = ""
@@ -86,15 +85,8 @@ class Service:
 
     def start(self) -> None:
         """Start the service on a free port and wait until it says that it listens."""
-        self.process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "vettance.cli", "serve", "--port", "0", "--data", str(self.data)),
-                *self.arguments,
-            ],
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **self.env},
-        )
+        words = ("serve", "--port", "0", "--data", str(self.data), *self.arguments)
+        self.process = start_command(words, {**os.environ, **self.env})
         listening = threading.Event()
 
         def read() -> None:

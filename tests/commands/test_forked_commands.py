@@ -2,13 +2,14 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.forked_commands import run_command
+from tests.forked_commands import run_command, start_command
 
 
 def anew(*words: str, **variables: str) -> tuple[int, str, str]:
@@ -75,6 +76,19 @@ def test_it_is_killed_when_it_takes_too_long(tmp_path: Path) -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         run_command(serve, dict(os.environ), timeout_s=0.5)
     assert forked("tenant", "list", "--json", "--data", str(tmp_path))[0] in {0, 1}
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_one_that_goes_on_ends_by_the_signal_that_it_is_sent(number: signal.Signals, tmp_path: Path) -> None:
+    words = ("serve", "--port", "0", "--data", str(tmp_path))
+    process = start_command(words, os.environ)
+    assert process.stderr is not None
+    with process.stderr:
+        assert "listens on" in process.stderr.readline()
+        assert process.poll() is None
+        process.send_signal(number)
+        assert process.wait(20) == (0 if number is signal.SIGTERM else -number)
+        assert process.poll() == process.returncode
 
 
 def test_what_an_interpreter_reads_as_it_starts_is_read() -> None:

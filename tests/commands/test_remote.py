@@ -3,16 +3,14 @@
 import json
 import os
 import socket
-import subprocess
-import sys
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.forked_commands import run_command
 from tests.live import Caller, Service
 from tests.reviews.conftest import RULES as RULES_TEXT
 from tests.reviews.conftest import decided
@@ -40,15 +38,7 @@ class Pipeline:
     def run(self, *arguments: str, key: str | None = None, url: str | None = None) -> Any:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("VETTANCE_")}
         environment["VETTANCE_API_KEY"] = self.key if key is None else key
-        return subprocess.run(
-            [sys.executable, "-m", "vettance.cli", *arguments, "--server", url or self.url],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            env=environment,
-            cwd=self.folder,
-        )
+        return run_command((*arguments, "--server", url or self.url), environment, 120, folder=self.folder)
 
     def ask(self, *arguments: str) -> Any:
         done = self.run(*arguments, "--json")
@@ -295,8 +285,6 @@ def test_what_only_the_store_can_do_is_wrong_use(pipeline: Pipeline, arguments: 
 
 
 def test_without_a_server_a_tenant_has_to_be_named(pipeline: Pipeline) -> None:
-    run: Callable[..., Any] = subprocess.run
-    command = [sys.executable, "-m", "vettance.cli", "rules", "log", "--data", str(pipeline.service.data)]
-    done = run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run_command(("rules", "log", "--data", str(pipeline.service.data)), os.environ, timeout_s=60)
     assert done.returncode == 2
     assert "--tenant" in done.stderr

@@ -2,10 +2,10 @@
 
 import os
 import subprocess
-import sys
 
 import pytest
 
+from tests.forked_commands import run_command
 from tests.live import Service
 
 PASSWORD = "correct horse battery"
@@ -38,14 +38,8 @@ def test_a_user_is_made_with_roles_and_a_link(service: Service, tenant_id: str) 
 def test_a_password_comes_by_standard_input(service: Service, tenant_id: str) -> None:
     def create(email: str, password: str) -> subprocess.CompletedProcess[str]:
         arguments = ("user", "create", email, "--tenant", tenant_id, "--role", "admin", "--password-stdin")
-        return subprocess.run(
-            [sys.executable, "-m", "vettance.cli", *arguments, "--json", "--data", str(service.data)],
-            input=password,
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, **service.env},
-        )
+        command = (*arguments, "--json", "--data", str(service.data))
+        return run_command(command, {**os.environ, **service.env}, timeout_s=60, typed=password)
 
     assert create("bob@example.com", PASSWORD + "\n").returncode == 0
     failed = create("eve@example.com", "short\n")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.databases import SERVER, absence, ask, database, url_of
+from tests.forked_commands import run_command
 from tests.live import Service, started
 from tests.redis_link.redis_server import PrivateRedis
 
@@ -37,13 +38,8 @@ def url() -> Iterator[str]:
 
 def refusal(folder: Path, env: dict[str, str], workers: str = "2") -> list[str]:
     """Serve with these settings, and return what was said till it ended by itself, which it must."""
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "vettance.cli", "serve", "--port", "0"),
-            *("--workers", workers, "--data", str(folder)),
-        ],
-        stderr=subprocess.PIPE, text=True, timeout=40, check=False, env={**os.environ, **env},
-    )  # fmt: skip
+    serve = ("serve", "--port", "0", "--workers", workers, "--data", str(folder))
+    done = run_command(serve, {**os.environ, **env}, timeout_s=40)
     assert done.returncode == 1, done.stderr
     return done.stderr.splitlines()
 

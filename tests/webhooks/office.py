@@ -43,7 +43,8 @@ class Office:
         """Stop every worker as SIGTERM does."""
         for deliverer, task, postman in self._running:
             deliverer.stop()
-            await task
+            async with asyncio.timeout(30):
+                await task
             await postman.close()
         self._running.clear()
 

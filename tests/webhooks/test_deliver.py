@@ -87,20 +87,7 @@ async def test_attempts_that_failed_are_recorded_together_and_one_that_arrived_a
 
     async def note(*failures: AttemptFailure | None) -> None:
         for failure in failures:
-            one = delivery_queue.ClaimedDelivery(
-                1,
-                "dlv_1",
-                TENANT,
-                "whs_1",
-                "type",
-                0,
-                0,
-                b"{}",
-                "http://127.0.0.1/",
-                Secrets(b"", None, None, None),
-            )
-            outcome = AttemptOutcome(0 if failure else 200, failure, b"", 1, 2, 1)
-            recorder.note(AttemptResult(SubscriptionQueue(TENANT, "whs_1"), one, "w0", outcome))
+            recorder.note(ended(failure))
             await asyncio.sleep(0)
 
     await note(*[AttemptFailure.REFUSED] * 50)
@@ -117,6 +104,41 @@ async def test_attempts_that_failed_are_recorded_together_and_one_that_arrived_a
     recorder.end()
     await asyncio.wait_for(recording, 10)
     assert len(over) == 55
+
+
+def ended(failure: AttemptFailure | None) -> AttemptResult:
+    one = delivery_queue.ClaimedDelivery(
+        1,
+        "dlv_1",
+        TENANT,
+        "whs_1",
+        "type",
+        0,
+        0,
+        b"{}",
+        "http://127.0.0.1/",
+        Secrets(b"", None, None, None),
+    )
+    outcome = AttemptOutcome(0 if failure else 200, failure, b"", 1, 2, 1)
+    return AttemptResult(SubscriptionQueue(TENANT, "whs_1"), one, "w0", outcome)
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_recording_ends_when_it_is_cancelled_at_any_turn_of_the_loop_around_an_arrival(
+    office: Office, turns: int
+) -> None:
+    """`asyncio.wait_for` of Python 3.11 forgets a cancellation that comes with what it waits for."""
+    recorder = AttemptRecorder(office.store, RetryPolicy(), Meters(), lambda _one, _due: None)
+    recording = asyncio.create_task(recorder.run())
+    recorder.note(ended(AttemptFailure.REFUSED))
+    await asyncio.sleep(0.005)  # It gathers what fails.
+    recorder.note(ended(None))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    recording.cancel()
+    done, _ = await asyncio.wait([recording], timeout=5)
+    assert done
+    assert recording.cancelled()
 
 
 async def test_nothing_is_stored_where_nobody_listens(office: Office) -> None:

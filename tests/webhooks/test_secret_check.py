@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.databases import absence, database
+from tests.forked_commands import run_command
 from tests.live import run_cli
 from vettance.db.engine import Store
 from vettance.deployment.connect import connect_store
@@ -151,10 +150,7 @@ def test_serve_and_commands_refuse_another_secret_in_one_line_until_it_is_taken(
 
 
 def refusal(data: Path, env: dict[str, str], *arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "vettance.cli", *arguments, "--data", str(data)],
-        stderr=subprocess.PIPE, text=True, timeout=60, check=False, env={**os.environ, **env},
-    )  # fmt: skip
+    done = run_command((*arguments, "--data", str(data)), {**os.environ, **env}, timeout_s=60)
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     return line

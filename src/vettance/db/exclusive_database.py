@@ -93,12 +93,14 @@ class ExclusiveUse:
         """Tell whether the place is ours, asking for it where there is no connection that holds it."""
         try:
             if self._connection is not None:
-                await asyncio.wait_for(self._connection.fetchval("SELECT 1"), _ANSWER_S_MAX)
+                async with asyncio.timeout(_ANSWER_S_MAX):
+                    await self._connection.fetchval("SELECT 1")
                 return True
             # Before the first migration there is no role for the daily work; a lock needs none.
             connection = await connect(self._url, statement_s_max=_ANSWER_S_MAX, writes=False, plain=True)
             try:
-                is_ours = bool(await asyncio.wait_for(connection.fetchval(self._ask, _PLACE), _ANSWER_S_MAX))
+                async with asyncio.timeout(_ANSWER_S_MAX):
+                    is_ours = bool(await connection.fetchval(self._ask, _PLACE))
             except BaseException:
                 connection.terminate()
                 raise

@@ -60,4 +60,5 @@ async def _told(work: Callable[[], Awaitable[None]]) -> None:
 
 async def _answer(connection: Any, text: str, *args: Any) -> Any:
     """Ask the server; one that went away without a word has not answered in time."""
-    return await asyncio.wait_for(connection.fetchval(text, *args), _ANSWER_S_MAX)
+    async with asyncio.timeout(_ANSWER_S_MAX):
+        return await connection.fetchval(text, *args)

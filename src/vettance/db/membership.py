@@ -60,4 +60,5 @@ class Membership:
 
     async def _ask(self, question: Any) -> Any:
         """Ask the server; one that went away without a word has not answered in time."""
-        return await asyncio.wait_for(question, _ANSWER_S_MAX)
+        async with asyncio.timeout(_ANSWER_S_MAX):
+            return await question

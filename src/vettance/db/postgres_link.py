@@ -294,7 +294,8 @@ def _number(text: str) -> int | float:
 async def part(connection: Any) -> None:
     """Let go of a connection, politely if it still listens."""
     with contextlib.suppress(*ERRORS):
-        await asyncio.wait_for(connection.close(), 1.0)
+        async with asyncio.timeout(1.0):
+            await connection.close()
     if not connection.is_closed():
         connection.terminate()
 

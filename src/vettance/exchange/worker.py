@@ -63,7 +63,8 @@ class Importer:
         """Begin no further batch, and wait a little for the one under way."""
         self._stopping = True
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._idle.wait(), STOP_S_MAX)
+            async with asyncio.timeout(STOP_S_MAX):
+                await self._idle.wait()
 
     async def drain(self) -> None:
         """Decide every import that waits now. Of a tenant that cannot be served the later ones wait, too."""

@@ -106,7 +106,8 @@ class Worker:
             finally:
                 self._idle.set()
             try:
-                await asyncio.wait_for(self._waking.wait(), SOON_S if found else LOOK_S)
+                async with asyncio.timeout(SOON_S if found else LOOK_S):
+                    await self._waking.wait()
             except TimeoutError:
                 continue
 
@@ -114,7 +115,8 @@ class Worker:
         """Start no more jobs, and wait a little for those under way."""
         self._stopping = True
         try:
-            await asyncio.wait_for(self._idle.wait(), STOP_S_MAX)
+            async with asyncio.timeout(STOP_S_MAX):
+                await self._idle.wait()
         except TimeoutError:
             _log.warning("jobs_still_under_way", jobs=len(self.under_way))
 

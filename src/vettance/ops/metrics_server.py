@@ -39,14 +39,16 @@ class MetricsDoor:
         try:
             with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
                 writer.write(await self._answer(reader))
-                await asyncio.wait_for(writer.drain(), _ANSWER_S_MAX)
+                async with asyncio.timeout(_ANSWER_S_MAX):
+                    await writer.drain()
         finally:
             self._callers -= 1
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader) -> bytes:
         try:
-            head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S_MAX)
+            async with asyncio.timeout(_HEAD_S_MAX):
+                head = await reader.readuntil(b"\r\n\r\n")
         except asyncio.LimitOverrunError:
             return _response("431 Request Header Fields Too Large", b"")
         method, _, rest = head.partition(b"\r\n")[0].partition(b" ")

@@ -161,7 +161,8 @@ class Supervisor:
                     pause_s = self._backoff.pause_s_min
             process = None
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), pause_s)
+                async with asyncio.timeout(pause_s):
+                    await self._stopping.wait()
             if self.is_stopping:
                 return
             pause_s = min(self._backoff.pause_s_max, pause_s * 2)

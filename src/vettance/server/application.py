@@ -327,7 +327,8 @@ class Service:
         with contextlib.suppress(StoreDown, StateDown):
             await self.tally.save()
         with contextlib.suppress(StoreDown, OSError, TimeoutError):
-            await asyncio.wait_for(self._save_memories(), SNAPSHOT_S_MAX)
+            async with asyncio.timeout(SNAPSHOT_S_MAX):
+                await self._save_memories()
         await self.counters.close()
         await self.reading.close()
         await self.store.close()

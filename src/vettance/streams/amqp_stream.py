@@ -51,7 +51,8 @@ class _Link:
     async def close(self) -> None:
         if self._connection is not None:
             with contextlib.suppress(*_FAULTS, asyncio.CancelledError):
-                await asyncio.wait_for(self._connection.close(), _CONNECT_S)
+                async with asyncio.timeout(_CONNECT_S):
+                    await self._connection.close()
 
 
 class AmqpSource:
@@ -81,7 +82,8 @@ class AmqpSource:
         """Return what has arrived, or wait for the first."""
         assert self._channel is not None
         try:
-            first = await asyncio.wait_for(self._arrived.get(), wait_s)
+            async with asyncio.timeout(wait_s):
+                first = await self._arrived.get()
         except TimeoutError:
             if self._channel.is_closed:
                 raise BrokerDown("the connection ended") from None

@@ -200,7 +200,8 @@ class StreamRun:
     async def _stops_within(self, wait_s: float) -> bool:
         """Wait, unless the run is stopped meanwhile; tells whether it is."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), wait_s)
+            async with asyncio.timeout(wait_s):
+                await self._stopping.wait()
         return self._stopping.is_set()
 
 

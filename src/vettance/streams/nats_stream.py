@@ -56,7 +56,8 @@ async def _connect(address: StreamAddress) -> Client:
 async def _disconnect(client: Client | None) -> None:
     if client is not None:
         with contextlib.suppress(*_FAULTS):
-            await asyncio.wait_for(client.close(), _CONNECT_S)
+            async with asyncio.timeout(_CONNECT_S):
+                await client.close()
 
 
 class NatsSource:
@@ -145,7 +146,8 @@ class NatsSink:
         context = self._client.jetstream(publish_async_max_pending=_SENDING_MAX)
         try:
             acks = [await self._begin(context, one) for one in messages]
-            await asyncio.wait_for(asyncio.gather(*acks), _CONNECT_S + len(messages) / 100)
+            async with asyncio.timeout(_CONNECT_S + len(messages) / 100):
+                await asyncio.gather(*acks)
         except nats.js.errors.NoStreamResponseError:
             raise BrokerDown(f"no stream takes the subject {self._address.name}") from None
         except _FAULTS as error:

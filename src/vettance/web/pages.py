@@ -148,7 +148,8 @@ def _readyz(checks: Mapping[str, Check], notices: Mapping[str, Check]) -> Handle
 
 async def _run(name: str, check: Check) -> CheckResult:
     try:
-        reason = await asyncio.wait_for(check(), CHECK_S_MAX)
+        async with asyncio.timeout(CHECK_S_MAX):
+            reason = await check()
     except TimeoutError:
         reason = f"did not answer within {CHECK_S_MAX:g} s"
     except (StoreDown, OSError):

@@ -80,7 +80,8 @@ class AttemptRecorder:
             await self._wake.wait()
             if not self._is_ending:
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._hurry.wait(), self._policy.gather_s)
+                    async with asyncio.timeout(self._policy.gather_s):
+                        await self._hurry.wait()
             self._wake.clear()
             self._hurry.clear()
             most = delivery_queue.COMMIT_MAX

@@ -149,8 +149,7 @@ class WebhookClient:
         now_ms: Callable[[], int] = clock.now_ms,
     ) -> None:
         self._unsafe = unsafe
-        self._tls = trust or ssl.create_default_context()
-        self._tls.set_alpn_protocols(["http/1.1"])
+        self._trust = trust
         self._now_ms = now_ms
         self._idle: dict[tuple[str, str, int], deque[_Connection]] = {}
         self._idle_count = 0
@@ -258,16 +257,23 @@ class WebhookClient:
             await loop.sock_connect(sock, address)
             check_receiver(sock.getpeername()[0], unsafe=self._unsafe)
             secure = target.scheme == "https"
+            trust = await self._trusted() if secure else None
             _, connection = await loop.create_connection(
                 lambda: _Connection(self._forget),
                 sock=sock,
-                ssl=self._tls if secure else None,
+                ssl=trust,
                 server_hostname=target.host if secure else None,
             )
         except BaseException:
             sock.close()
             raise
         return connection
+
+    async def _trusted(self) -> ssl.SSLContext:
+        """Return what certificates are checked with; reading the system's takes a tenth of a second."""
+        if self._trust is None:
+            self._trust = await asyncio.to_thread(_trust_as_system)
+        return self._trust
 
     def _take(self, target: ReceiverTarget) -> _Connection | None:
         """Return a kept connection, the one used last: the others may fall idle and go."""
@@ -325,6 +331,12 @@ class WebhookClient:
         self._idle.clear()
         await self._resolver.close()
         await asyncio.sleep(0)
+
+
+def _trust_as_system() -> ssl.SSLContext:
+    trust = ssl.create_default_context()
+    trust.set_alpn_protocols(["http/1.1"])
+    return trust
 
 
 def _request(target: ReceiverTarget, headers: Headers, body: bytes) -> bytes:

@@ -80,7 +80,8 @@ class Rescreener:
                 with contextlib.suppress(StoreDown), self._isolation.of(_LOOK):
                     await self.catch_up()
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._keeper.changed(), LOOK_S)
+                    async with asyncio.timeout(LOOK_S):
+                        await self._keeper.changed()
         finally:
             await self._close()
 

@@ -125,9 +125,13 @@ def check_clock(patient: DoctorContext) -> Iterator[DoctorFinding]:
 def _ask_database(url: str) -> DoctorFinding:
     from vettance.db.postgres_schema import check  # The driver is loaded where it is used only.
 
+    async def ask() -> list[str]:
+        async with asyncio.timeout(_ASK_S_MAX):
+            return await check(url)
+
     name = "store"
     try:
-        pending = asyncio.run(asyncio.wait_for(check(url), _ASK_S_MAX))
+        pending = asyncio.run(ask())
     except (StoreDown, OSError, TimeoutError) as error:
         told = error.full if isinstance(error, StoreDown) else type(error).__name__
         return fault(
