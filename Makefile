@@ -110,7 +110,7 @@ ON_BOTH := tests/lists tests/retention/test_tenant_deletion.py::test_a_tenant_is
 
 # Files of tests go to several processes at once; one file's tests share their servers, and stay together. Many wait
 # for real clocks, so there are more than two cores have: TEST_JOBS=4 takes 22 minutes on two, TEST_JOBS=2 37.
-TEST_JOBS ?= 3
+TEST_JOBS ?= 4
 AT_ONCE := -n $(TEST_JOBS) --dist loadfile
 
 # What comes first does not wait for one another: mypy keeps one core busy for a minute, the others mostly download.

@@ -58,7 +58,7 @@ class CleanEnvironment:
         self.python = folder / "bin" / "python"
 
     def install(self, *arguments: str | Path) -> None:
-        """Install by the pip that runs the release. What is imported is compiled then: little of all of it."""
+        """Install by the pip that runs the release; what is imported is compiled then, which is little."""
         run(sys.executable, "-m", "pip", "--python", self.python, "install", "--quiet",
             "--no-compile", "--disable-pip-version-check", *arguments)  # fmt: skip
 
