@@ -209,6 +209,13 @@ def test_a_version_that_is_not_there_ends_with_one(pipeline: Pipeline) -> None:
     assert pipeline.run("rules", "pull", "--version", "999999").returncode == 1
 
 
+def test_a_threshold_of_a_rule_that_is_not_there_ends_with_one(pipeline: Pipeline) -> None:
+    done = pipeline.run("rules", "suggest", "--threshold", "nobody")
+    assert (done.returncode, "ruleId: is no rule of the rules in force" in done.stderr) == (1, True)
+    as_json = json.loads(pipeline.run("rules", "suggest", "--threshold", "nobody", "--json").stdout)["error"]
+    assert (as_json["status"], as_json["ruleId"]) == (422, "is no rule of the rules in force")
+
+
 def test_a_key_that_may_not_is_said_in_plain_words(pipeline: Pipeline) -> None:
     key = key_of(pipeline.service, pipeline.tenant_id, "decide")
     caller = Caller(pipeline.service, pipeline.tenant_id, key)

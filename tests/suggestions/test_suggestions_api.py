@@ -1,5 +1,6 @@
 """Suggestions ordered over HTTP and on the command line, watched, cancelled and refused."""
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,8 @@ def test_scores_are_fitted_and_the_changed_decisions_counted(labelled: Caller) -
         ({"kind": "threshold", "ruleId": "large", "precision": 2}, 422, "precision"),
         ({"kind": "threshold", "ruleId": "large", "precision": 0.9, "load": 2}, 422, "load"),
         ({"kind": "rules", "from": 20, "to": 10}, 422, "from"),
+        ({"kind": "threshold", "ruleId": "nobody"}, 422, "ruleId"),
+        ({"kind": "threshold", "ruleId": "nobody", "from": 20, "to": 10}, 422, "from"),
     ],
 )
 def test_what_cannot_be_suggested_is_refused(
@@ -119,9 +122,44 @@ def test_what_cannot_be_suggested_is_refused(
     assert member in answer.json["error"]["details"]
 
 
-def test_a_rule_that_is_not_there_fails_the_job_with_a_reason(labelled: Caller) -> None:
-    found = ended(labelled, {"kind": "threshold", "ruleId": "nobody"})
-    assert (found["state"], found["error"]) == ("failed", "no rule nobody is in force.")
+@pytest.fixture(scope="module")
+def fixed(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Caller:
+    """A tenant one of whose rules compares with no number, and another is off."""
+    caller = steering(holding_tenant(service, tmp_path_factory.mktemp("fixed"), "Fixed"))
+    members = "score: 10, reason: R, explanation: R."
+    document = f"""name: Fixed
+rules:
+  - {{id: euro, name: E, when: metadata.currency == "EUR", mode: shadow, {members}}}
+  - {{id: asleep, name: A, when: metadata.amount > 10, mode: 'off', {members}}}
+"""
+    body = {"document": document, "note": "Fixed", "activate": True}
+    assert caller.post("/api/v1/rulesets", body).status == 201
+    return caller
+
+
+MISSING = "is no rule of the rules in force"
+UNMOVED = "compares nothing with a number that could be moved"
+
+
+@pytest.mark.parametrize(("rule", "said"), [("nobody", MISSING), ("asleep", MISSING), ("euro", UNMOVED)])
+def test_a_rule_without_a_threshold_is_refused_at_once(
+    fixed: Caller, service: Service, rule: str, said: str
+) -> None:
+    answer = fixed.post(ROOT, {"kind": "threshold", "ruleId": rule})
+    assert (answer.status, answer.json["error"]["code"]) == (422, "UNPROCESSABLE_ENTITY")
+    assert answer.json["error"]["details"] == {"ruleId": said}
+    assert not service.rows(f"SELECT id FROM backtest WHERE tenant = '{fixed.id}'")
+    done = service.cli("rules", "suggest", "--tenant", fixed.id, "--threshold", rule, ok=False)
+    assert (done.returncode, f"{rule} {said}." in done.stderr) == (1, True), done.stderr
+    done = service.cli("rules", "suggest", "--tenant", fixed.id, "--threshold", rule, "--json", ok=False)
+    assert json.loads(done.stdout)["error"]["ruleId"] == said
+
+
+def test_rules_that_this_release_refuses_are_left_to_the_job(service: Service, tmp_path: Path) -> None:
+    caller = steering(holding_tenant(service, tmp_path, "Refused"))
+    service.rows(f"UPDATE ruleset SET document = 'name: [' WHERE tenant = '{caller.id}'")
+    found = ended(caller, {"kind": "threshold", "ruleId": "large"})
+    assert (found["state"], "RuleSetRefused" in found["error"]) == ("failed", True)
 
 
 def test_a_span_with_too_few_frauds_fails_with_a_reason(labelled: Caller) -> None:

@@ -11,6 +11,7 @@ from vettance.backtests.run_backtests import BACKTEST_PROCESS, BacktestRunner
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import RuleCache
 from vettance.decisions.evaluate import Evaluator
+from vettance.decisions.load_ruleset import load_active
 from vettance.ids import IdSource
 from vettance.quality.count_rules import RuleCounter
 from vettance.quality.quality_parts import assemble_quality
@@ -40,15 +41,18 @@ class RuleMeasures:
         schema: Schema,
         admit: Admit,
     ) -> None:
+        reader = ConditionReader(schema)
         self.quality = (
-            assemble_quality(store, cache, ConditionReader(schema), evaluator.tenants),
+            assemble_quality(store, cache, reader, evaluator.tenants),
             assemble_aml_quality(store, aml_schema(settings.jurisdictions), lambda: tuple(monitor.rules)),
         )
         self._backtests = tuple(
             BacktestDoors(acts, ids, admit, kind) for kind in (FRAUD_BACKTESTS, AML_BACKTESTS)
         )
         self._runner = BacktestRunner(store, settings.data, _JOB_PROCESSES)
-        self._suggestions = SuggestionDoors(acts, ids)
+        self._suggestions = SuggestionDoors(
+            acts, ids, lambda tenant: load_active(store, cache, tenant), reader
+        )
 
     def routes(self) -> tuple[Route, ...]:
         """The rows of the route table."""

@@ -1,6 +1,6 @@
 """The doors of suggestions: order one, look how far it is, cancel it."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -9,8 +9,11 @@ from vettance import clock
 from vettance.backtests.backtest_job import BacktestJob
 from vettance.backtests.order_job import cancel_job, find_job, order_job
 from vettance.db.engine import Store
+from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Unprocessable
 from vettance.ids import IdSource
+from vettance.rules.rule import RuleSetRefused
+from vettance.rules.rule_reads import ConditionReader
 from vettance.suggestions import sql
 from vettance.suggestions.suggestion_order import (
     FRAUDS_MIN,
@@ -19,9 +22,10 @@ from vettance.suggestions.suggestion_order import (
     SuggestionOrder,
     read_suggestion,
 )
+from vettance.suggestions.threshold_curve import NoThreshold, find_movable_rule
 from vettance.tenants.key_scope import KeyScope
 from vettance.web.routing import Call, Route, RouteReply, reached_by
-from vettance.wire.payload import Wire
+from vettance.wire.payload import Faults, Wire
 
 _TAG: Final = "Rules"
 _ROOT: Final = "/api/v1/rules/suggestions"
@@ -54,11 +58,23 @@ class SuggestionAnswer(Wire, frozen=True):
 
 
 class SuggestionDoors:
-    """Takes orders of suggestions, which the jobs of backtests do one after the other."""
+    """Takes orders of suggestions, which the jobs of backtests do one after the other.
 
-    def __init__(self, store: Store, ids: IdSource, now_ms: Callable[[], int] = clock.now_ms) -> None:
+    `rules_of` reads a tenant's rules in force, which it may raise `RuleSetRefused` of; `reader` reads theirs.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        ids: IdSource,
+        rules_of: Callable[[str], Awaitable[ActiveRules]],
+        reader: ConditionReader,
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
         self._store = store
         self._ids = ids
+        self._rules_of = rules_of
+        self._reader = reader
         self._now_ms = now_ms
 
     def routes(self) -> tuple[Route, ...]:
@@ -101,11 +117,27 @@ class SuggestionDoors:
         """POST /rules/suggestions."""
         order = read_suggestion(call.json())
         tenant, now_ms = call.tenant.id, self._now_ms()
+        await self._require_rule(tenant, order)
         await self._require_labels(tenant, order)
         suggestion_id = self._ids.make(SUGGESTION_PREFIX, now_ms)
         reply = RouteReply(SuggestionAccepted(suggestion_id), 202)
         await order_job(self._store, tenant, suggestion_id, order, now_ms, call.keep(reply))
         return reply
+
+    async def _require_rule(self, tenant: str, order: SuggestionOrder) -> None:
+        """Refuse at once a threshold of a rule that has none."""
+        if order.kind != "threshold":
+            return
+        try:
+            active = await self._rules_of(tenant)
+        except RuleSetRefused:
+            return  # This release no longer accepts what is in force, as the job says.
+        faults = Faults()
+        try:
+            find_movable_rule(order.rule, active.ruleset.running, self._reader)
+        except NoThreshold as fault:
+            faults.meaning["ruleId"] = str(fault)
+        faults.raise_any()
 
     async def _require_labels(self, tenant: str, order: SuggestionOrder) -> None:
         """Refuse at once what the job could only refuse."""

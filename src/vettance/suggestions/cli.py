@@ -202,7 +202,7 @@ async def _local(store: Store, tenant_id: str, order: SuggestionOrder) -> JSON:
         try:
             return await suggest(store, tenant_id, order, say)
         except NoSuggestion as reason:
-            fail(str(reason))
+            fail(str(reason), **reason.details)
 
 
 def _remote(server: RemoteRules, body: JSON) -> JSON:

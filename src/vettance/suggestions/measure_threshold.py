@@ -10,7 +10,6 @@ from vettance.decisions.decision import DecisionRecordData, Outcome, decide, ent
 from vettance.rules.compiled_value import CompiledValue, compile_value
 from vettance.rules.expression import Expression, Fact, literal, values_in
 from vettance.rules.rollout import acting
-from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import Rule, RuleSet
 from vettance.suggestions.labelled_log import UNLABELLED, LabelledLog
 from vettance.suggestions.logged_values import LoggedDecision, LogReader, WantedValues
@@ -20,9 +19,9 @@ from vettance.suggestions.threshold_curve import (
     CurveBase,
     CurvePoint,
     NumberComparison,
+    RuleComparisons,
     SwayedEvent,
     best_point,
-    comparisons_of,
     curve,
     with_bound,
     with_part,
@@ -34,10 +33,6 @@ REST_MAX: Final = 300_000
 _DIGITS: Final = 6
 
 Advance = Callable[[int], Any]
-
-
-class NoThreshold(Exception):
-    """There is no such rule, or none of its numbers decides; the text says which."""
 
 
 class _Tally:
@@ -79,16 +74,11 @@ def _compute(value: CompiledValue, known: dict[str, Any]) -> Any:
 
 
 async def measure_threshold(
-    reader: LogReader, log: LabelledLog, active: ActiveRules, order: SuggestionOrder, advance: Advance
+    reader: LogReader, log: LabelledLog, moved: RuleComparisons, order: SuggestionOrder, advance: Advance
 ) -> JSON:
-    """Draw a curve for each comparison of a rule with a number. Raises `NoThreshold`."""
-    rule = next((one for one in active.ruleset.running if one.id == order.rule), None)
-    if rule is None:
-        raise NoThreshold(f"no rule {order.rule} is in force")
-    expression = ConditionReader(reader.schema).read(rule.when)
-    tallies = [] if expression is None else [_Tally(one, expression) for one in comparisons_of(expression)]
-    if expression is None or not tallies:
-        raise NoThreshold(f"the rule {rule.id} compares nothing with a number that could be moved")
+    """Draw a curve for each comparison of a rule with a number."""
+    rule, expression, comparisons = moved
+    tallies = [_Tally(one, expression) for one in comparisons]
     whole = log.with_unknown()
     sampled, weight = whole.sample(REST_MAX)
     wanted = _wanted(expression)

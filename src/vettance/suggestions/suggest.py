@@ -13,6 +13,7 @@ from vettance.learning.change_models import find_setting
 from vettance.learning.sql import select_labels
 from vettance.models.feature_set import read_feature_set
 from vettance.models.serving_model import ModelMode
+from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import compile_document
 from vettance.suggestions import find_rules, sql
 from vettance.suggestions.calibrate_rules import NoTraffic, calibrate_rules
@@ -24,9 +25,10 @@ from vettance.suggestions.find_rules import (
 )
 from vettance.suggestions.labelled_log import LabelColumns, LabelledLog, LogColumns
 from vettance.suggestions.logged_values import LogReader
-from vettance.suggestions.measure_threshold import NoThreshold, measure_threshold
+from vettance.suggestions.measure_threshold import measure_threshold
 from vettance.suggestions.suggested_rules import choose, measures_of, rules_result
 from vettance.suggestions.suggestion_order import FRAUDS_MIN, SuggestionOrder
+from vettance.suggestions.threshold_curve import NoThreshold, RuleComparisons, find_movable_rule
 from vettance.suggestions.weigh_rules import weigh_rules
 from vettance.wire.payload import JSON
 
@@ -39,7 +41,11 @@ Say = Callable[[float], Any]
 
 
 class NoSuggestion(Exception):
-    """Nothing can be suggested; the text is for the one who asked."""
+    """Nothing can be suggested; the text is for the one who asked. `details` are as those of a refusal."""
+
+    def __init__(self, text: str, details: JSON | None = None) -> None:
+        super().__init__(text)
+        self.details = details or {}
 
 
 class _Progress:
@@ -76,15 +82,13 @@ async def suggest(store: Store, tenant: str, order: SuggestionOrder, say: Say) -
         return await _calibrate(store, tenant, order, progress)
     # At first nobody knows how many decisions are read whole.
     progress.expect(total * (_OUTLINE_COST + 0.4))
-    log = await read_log(store, tenant, (order.from_ms, order.to_ms), progress.outlines)
     reader = LogReader(store, tenant)
     active = await load_active(store, RuleCache(lambda text: compile_document(text, reader.schema)), tenant)
-    if order.kind == "threshold":
+    moved = _moved(order, active, reader) if order.kind == "threshold" else None
+    log = await read_log(store, tenant, (order.from_ms, order.to_ms), progress.outlines)
+    if moved is not None:
         progress.expect(total * _OUTLINE_COST + len(log.places))
-        try:
-            return await measure_threshold(reader, log, active, order, progress.decisions)
-        except NoThreshold as fault:
-            raise NoSuggestion(f"{fault}.") from None
+        return await measure_threshold(reader, log, moved, order, progress.decisions)
     known = log.known()
     if known.frauds < FRAUDS_MIN:
         raise NoSuggestion(_too_few(log, known))
@@ -92,6 +96,13 @@ async def suggest(store: Store, tenant: str, order: SuggestionOrder, say: Say) -
         progress.expect(total * _OUTLINE_COST + len(known.places))
         return await weigh_rules(reader, log, known, active, progress.decisions)
     return await _suggest_rules(reader, log, known, active, await _features(store, tenant), progress)
+
+
+def _moved(order: SuggestionOrder, active: ActiveRules, reader: LogReader) -> RuleComparisons:
+    try:
+        return find_movable_rule(order.rule, active.ruleset.running, ConditionReader(reader.schema))
+    except NoThreshold as fault:
+        raise NoSuggestion(f"{order.rule} {fault}.", {"ruleId": str(fault)}) from None
 
 
 async def _calibrate(store: Store, tenant: str, order: SuggestionOrder, progress: _Progress) -> JSON:

@@ -1,6 +1,6 @@
 """The comparisons of a rule with numbers, and what it would hit with other numbers in their place."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -20,6 +20,8 @@ from vettance.rules.expression import (
     logic,
     negation,
 )
+from vettance.rules.rule import Rule
+from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.schema import Type
 from vettance.suggestions.candidate_conditions import Mask, bounds_of, shown
 from vettance.suggestions.labelled_log import UNKNOWN, UNLABELLED
@@ -29,6 +31,10 @@ POINTS_MAX: Final = 60
 _QUANTILE_POINTS: Final = 48
 Numbers = npt.NDArray[np.float64]
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class NoThreshold(Exception):
+    """No number of a rule can be moved; the text says why, and goes on from the rule's id."""
 
 
 class NumberComparison(NamedTuple):
@@ -83,6 +89,26 @@ class CurvePoint(NamedTuple):
     precision: Share | None
     recall: Share | None
     reviews_per_day: float
+
+
+class RuleComparisons(NamedTuple):
+    """A rule whose condition compares with numbers that could be others."""
+
+    rule: Rule
+    expression: Expression
+    comparisons: list[NumberComparison]
+
+
+def find_movable_rule(rule_id: str | None, rules: Iterable[Rule], reader: ConditionReader) -> RuleComparisons:
+    """Return one of some rules with its comparisons. Raises `NoThreshold`."""
+    rule = next((one for one in rules if one.id == rule_id), None)
+    if rule is None:
+        raise NoThreshold("is no rule of the rules in force")
+    expression = reader.read(rule.when)
+    comparisons = [] if expression is None else comparisons_of(expression)
+    if expression is None or not comparisons:
+        raise NoThreshold("compares nothing with a number that could be moved")
+    return RuleComparisons(rule, expression, comparisons)
 
 
 def comparisons_of(expression: Expression) -> list[NumberComparison]:
