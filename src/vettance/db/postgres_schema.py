@@ -92,10 +92,10 @@ async def migrate(url: str, folder: Path = FOLDER) -> int:
     return len(known)
 
 
-async def check(url: str, folder: Path = FOLDER) -> list[str]:
-    """Name the pending migrations without applying any."""
+async def check(url: str, folder: Path = FOLDER, *, within_s: float | None = None) -> list[str]:
+    """Name the pending migrations without applying any. Raises `TimeoutError` where it takes longer."""
     known = migrations(folder)
-    async with owning(url, writes=False) as connection:
+    async with asyncio.timeout(within_s), owning(url, writes=False) as connection:
         return [migration.name for migration in known[await _applied(connection, known) :]]
 
 

@@ -125,13 +125,9 @@ def check_clock(patient: DoctorContext) -> Iterator[DoctorFinding]:
 def _ask_database(url: str) -> DoctorFinding:
     from vettance.db.postgres_schema import check  # The driver is loaded where it is used only.
 
-    async def ask() -> list[str]:
-        async with asyncio.timeout(_ASK_S_MAX):
-            return await check(url)
-
     name = "store"
     try:
-        pending = asyncio.run(ask())
+        pending = asyncio.run(check(url, within_s=_ASK_S_MAX))
     except (StoreDown, OSError, TimeoutError) as error:
         told = error.full if isinstance(error, StoreDown) else type(error).__name__
         return fault(
