@@ -76,6 +76,34 @@ def test_the_page_shows_the_rule_its_hits_with_labels_and_its_history(desk: Rule
     assert f'href="{PATH}/big"' in desk.analyst.get(f"/console/decisions/{desk.decisions[0]}").text
 
 
+def test_a_reason_leads_to_the_decisions_with_it_and_no_others(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Reasons"))
+    file = service.data / "reasons.yaml"
+    big = RULES.partition("  - id: edit")[0].replace("extends: default", "name: Reasons")
+    small = big.partition("rules:\n")[2].replace("id: big", "id: small").replace("> 900", "< 30")
+    small = small.replace("amount: 901", "amount: 29").replace("BIG_PAYMENT", "NOT_A_BIG_PAYMENT")
+    file.write_text(big + small)
+    service.cli("rules", "push", str(file), "--tenant", caller.id, "--yes", "--note", "Two", "--json")
+
+    def pay(amount: int) -> dict[str, object]:
+        body = {"eventName": "payment.attempt", "metadata": {"amount": amount, "currency": "EUR"}}
+        answer: dict[str, object] = caller.post("/api/v1/decisions/evaluate", body).json
+        return answer
+
+    service.wait_for(lambda: "BIG_PAYMENT" in str(pay(950)["reasonCodes"]), seconds=10)
+    large, tiny = (pay(amount)["correlationIds"]["eventId"] for amount in (950, 20))  # type: ignore[index]
+    analyst = visitor_of(service, caller.id, "analyst")
+    link = "/console/decisions?reasonCode=BIG_PAYMENT"
+    assert f'href="{link}"' in analyst.get(f"{PATH}/big").text
+    assert f'href="{link}"' in analyst.get(f"/console/decisions/{large}").text
+    assert f'href="{link}' in analyst.get("/console/").text
+    found = analyst.get(link)
+    assert "reason is BIG_PAYMENT" in found.words
+    assert (large in found.text, tiny in found.text) == (True, False)
+    found = analyst.get("/console/decisions?reasonCode=NOT_A_BIG_PAYMENT")
+    assert (large in found.text, tiny in found.text) == (False, True)
+
+
 def test_a_rule_that_is_called_like_a_page_has_one(desk: RuleDesk) -> None:
     assert f'href="{PATH}/%65dit"' in desk.analyst.get(PATH).text
     page = desk.analyst.get(f"{PATH}/%65dit")

@@ -76,9 +76,9 @@ MADE = st.builds(
     outcome=st.sampled_from(Outcome),
     level=st.sampled_from(LEVELS),
     score=st.sampled_from([0, 1, 50, 99, 100]),
-    reasons=st.lists(st.sampled_from(["VELOCITY_IP", "NEW_DEVICE", "A1"]), unique=True, max_size=3).map(
-        tuple
-    ),
+    reasons=st.lists(
+        st.sampled_from(["VELOCITY_IP", "VELOCITY", "NEW_DEVICE", "A1"]), unique=True, max_size=3
+    ).map(tuple),
     waited_ms=st.sampled_from([0, 0, 1, 700, 61_000, DAY_MS]),
     received_before_ms=st.sampled_from([0, 0, 3, 5_000]),
     occurred_before_ms=st.sampled_from([0, 0, 1, 59_999, 3_600_000, DAY_MS, 40 * DAY_MS]),
@@ -210,6 +210,7 @@ def wants(past: Past, asked: Asked) -> bool:
             ask("event_name") in (None, made.name),
             ask("country") in (None, made.country),
             ask("session_id") in (None, made.session_id),
+            "reason_code" not in asked or asked["reason_code"].strip().upper() in made.reasons,
             customer is None or made.customer_id == customer or made.email == email,
             device is None or device in (made.device_id, made.fingerprint),
             moment >= ask("from_ms", moment),

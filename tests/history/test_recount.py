@@ -19,6 +19,9 @@ MOMENTS = st.integers(-2 * DAY_MS, 12 * DAY_MS).map(lambda offset: START_MS + of
     [START_MS - DAY_MS, START_MS, START_MS + 60_000, START_MS + 61_000, START_MS + DAY_MS]
 )
 TEXTS = st.sampled_from(["a", "b", "Ab1", "x@mail.example", " X@mail.example", "none such", "4711"])
+CODES = st.sampled_from(
+    ["VELOCITY", "velocity_ip", " A1 ", "VELOCITY%IP", "A", "A1 VELOCITY", "NEW_DEVICE A1", "", " ", "-"]
+)
 SINGLE = st.one_of(
     st.fixed_dictionaries({"decision": st.sampled_from(Outcome)}),
     st.fixed_dictionaries({"risk_level": st.sampled_from(LEVELS)}),
@@ -30,6 +33,7 @@ SINGLE = st.one_of(
     st.fixed_dictionaries({"device": TEXTS}),
     st.fixed_dictionaries({"country": st.sampled_from(["DE", "b"])}),
     st.fixed_dictionaries({"session_id": st.sampled_from(["s1", "a"])}),
+    st.fixed_dictionaries({"reason_code": CODES}),
     st.fixed_dictionaries({"from_ms": MOMENTS}),
     st.fixed_dictionaries({"to_ms": MOMENTS}),
 )

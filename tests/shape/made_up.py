@@ -35,7 +35,7 @@ NAMED: Final[dict[str, Any]] = {
     "select_newer_of_any.entities": [("customer", "x"), ("customer", "y"), ("device", "z")],
     "select_start.moment": "received_at_ms",
     "select_tail.wanted": criteria(risk_level="low", customer="c", from_ms=1),
-    "select_tail_keys.wanted": criteria(device="d", to_ms=1),
+    "select_tail_keys.wanted": criteria(device="d", reason_code="R", to_ms=1),
 }
 #: Values of types that are not made up.
 TYPED: Final[dict[Any, Any]] = {

@@ -457,7 +457,7 @@ export class Methods extends Caller {
    *
    * `GET /api/v1/decisions`
    */
-  listDecisions(query: { page?: number | undefined; limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; cursor?: string | undefined; decision?: string | undefined; minScore?: number | undefined; maxScore?: number | undefined; riskLevel?: string | undefined; customer?: string | undefined; device?: string | undefined; ip?: string | undefined; country?: string | undefined; sessionId?: string | undefined; from?: Time | undefined; to?: Time | undefined; search?: string | undefined; sortBy?: "evaluatedAt" | "riskScore" | "decision" | undefined } = {}, options: Options = {}): Promise<DecisionPage> {
+  listDecisions(query: { page?: number | undefined; limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; cursor?: string | undefined; decision?: string | undefined; minScore?: number | undefined; maxScore?: number | undefined; riskLevel?: string | undefined; reasonCode?: string | undefined; customer?: string | undefined; device?: string | undefined; ip?: string | undefined; country?: string | undefined; sessionId?: string | undefined; from?: Time | undefined; to?: Time | undefined; search?: string | undefined; sortBy?: "evaluatedAt" | "riskScore" | "decision" | undefined } = {}, options: Options = {}): Promise<DecisionPage> {
     return this.call(LIST_DECISIONS, [], query, undefined, options);
   }
 
@@ -466,7 +466,7 @@ export class Methods extends Caller {
    *
    * `GET /api/v1/decisions`
    */
-  iterateDecisions(query: { limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; decision?: string | undefined; minScore?: number | undefined; maxScore?: number | undefined; riskLevel?: string | undefined; customer?: string | undefined; device?: string | undefined; ip?: string | undefined; country?: string | undefined; sessionId?: string | undefined; from?: Time | undefined; to?: Time | undefined; search?: string | undefined; sortBy?: "evaluatedAt" | "riskScore" | "decision" | undefined } = {}, options: Options = {}): AsyncIterableIterator<DecisionItem> {
+  iterateDecisions(query: { limit?: number | undefined; sortOrder?: "asc" | "desc" | undefined; decision?: string | undefined; minScore?: number | undefined; maxScore?: number | undefined; riskLevel?: string | undefined; reasonCode?: string | undefined; customer?: string | undefined; device?: string | undefined; ip?: string | undefined; country?: string | undefined; sessionId?: string | undefined; from?: Time | undefined; to?: Time | undefined; search?: string | undefined; sortBy?: "evaluatedAt" | "riskScore" | "decision" | undefined } = {}, options: Options = {}): AsyncIterableIterator<DecisionItem> {
     return this.rows(LIST_DECISIONS, [], query, options);
   }
 

@@ -5662,6 +5662,8 @@ export interface operations {
                 minScore?: number;
                 maxScore?: number;
                 riskLevel?: string;
+                /** @description A whole reason code, in any letter case. */
+                reasonCode?: string;
                 /** @description An external id or an e-mail address. */
                 customer?: string;
                 /** @description An external id or a fingerprint. */

@@ -46,6 +46,7 @@ FILTERS: Final = (
     DecisionFilter("ip", "IP address", "IP is", kind="ip"),
     DecisionFilter("country", Words("Country"), "country is"),
     DecisionFilter("sessionId", Words("Session"), "session is", kind="session"),
+    DecisionFilter("reasonCode", Words("Reason"), "reason is"),
     DecisionFilter("search", Words("Holds the text"), "holds", kind="text"),
     DecisionFilter("from", Words("From"), "evaluated from", input="datetime-local"),
     DecisionFilter("to", Words("To"), "evaluated before", input="datetime-local"),

@@ -107,7 +107,7 @@ async def changed_rules(
             decisions=now.codes.get(code, 0),
             before=then.codes.get(code, 0),
             change=visit.show.change(*shares[code]),
-            url=url_of("/console/decisions", search=code),
+            url=url_of("/console/decisions", reasonCode=code),
         )
         for code in moved[:_SHOWN]
         if abs(shares[code][0] - shares[code][1]) >= _POINTS_MIN

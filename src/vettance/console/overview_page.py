@@ -61,7 +61,7 @@ async def overview(visit: Visit) -> View:
                 **one,
                 "mark": share_mark(one["count"] / most),
                 "url": url_of(
-                    "/console/decisions", search=one["code"], **{"from": span.start_s, "to": span.end_s}
+                    "/console/decisions", reasonCode=one["code"], **{"from": span.start_s, "to": span.end_s}
                 ),
             }
             for one in now["topReasonCodes"]

@@ -73,7 +73,7 @@ async def newest_hits(visit: Visit, rule: Rule) -> list[RuleHit]:
     found = [event for event, record in read if await versions.fired(record)]
     ids = found[:SHOWN]
     if len(ids) < SHOWN and rule.mode == "active":
-        sought = await visit.ask("GET", "/api/v1/decisions", {"search": rule.reason, "limit": _SOUGHT})
+        sought = await visit.ask("GET", "/api/v1/decisions", {"reasonCode": rule.reason, "limit": _SOUGHT})
         ids += [one["id"] for one in sought["data"] if one["id"] not in found]
     listed = await explainer.find_by_ids(tenant, ids)
     kept = [pair for pair in listed if await versions.fired(pair[0].stored.record)]

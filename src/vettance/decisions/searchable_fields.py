@@ -170,6 +170,8 @@ SEARCHABLE_FIELDS: Final = (
 )
 #: The bit of reason codes in `term.fields`; they are searched as fields are, but an event has several.
 REASONS_BIT: Final = 8
+#: The column of reason codes: those of a decision, with blanks between them.
+REASONS: Final = "reasons"
 
 #: The columns of the fields, in the order in which rows of the store are read and written.
 COLUMNS: Final = tuple(field.column for field in SEARCHABLE_FIELDS)

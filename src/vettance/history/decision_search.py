@@ -10,12 +10,12 @@ import numpy as np
 
 from vettance.db.engine import Store
 from vettance.decisions.decision import Outcome
-from vettance.decisions.searchable_fields import FIELD_OF_COLUMN
+from vettance.decisions.searchable_fields import REASONS
 from vettance.errors import Unavailable
 from vettance.fairness.tenant_cache import Usage
 from vettance.history import sql
 from vettance.history.column_cache import ColumnCache, SegmentOffsets
-from vettance.history.filter_mask import Lookup, TermMatches, columns_needed, mask_of
+from vettance.history.filter_mask import TERMED, Lookup, TermMatches, columns_needed, mask_of
 from vettance.history.id_search import holds
 from vettance.history.result_page import (
     TRIGRAM,
@@ -34,7 +34,6 @@ from vettance.history.segment import (
     OUTCOME_MASK,
     OUTCOMES,
     PACKED,
-    REASONS,
     SEARCHED,
     TYPES,
     Array,
@@ -226,7 +225,7 @@ class DecisionFinder:
         if not layout.size:
             return Lookup()
         choices = [choice for condition in wanted.conditions for choice in condition.choices]
-        values = sorted({str(value) for column, value in choices if column in FIELD_OF_COLUMN})
+        values = sorted({str(value) for column, value in choices if column in TERMED})
         known: dict[str, int] = {}
         if values:
             known = {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, values))}

@@ -7,10 +7,10 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from vettance.decisions.searchable_fields import FIELD_OF_COLUMN
+from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, REASONS
 from vettance.history.id_search import begins
 from vettance.history.search_criteria import FieldCondition, SearchCriteria
-from vettance.history.segment import PACKED, REASONS, Array, packed
+from vettance.history.segment import PACKED, Array, packed
 
 _FEW: Final = 8
 _BLOCK: Final = 1 << 16  # Numbers looked up at one time; all at once take twice as long.
@@ -39,6 +39,8 @@ class Lookup(msgspec.Struct, frozen=True, kw_only=True):
     sought: TermMatches | None = None
 
 
+#: Columns that hold terms.
+TERMED: Final = frozenset((*FIELD_OF_COLUMN, REASONS))
 _COMPARISONS: Final[Mapping[str, Callable[[Array, Any], Array]]] = {
     "=": operator.eq,
     ">=": operator.ge,
@@ -53,7 +55,7 @@ def columns_needed(wanted: SearchCriteria, lookup: Lookup) -> set[str]:
         for column, value in condition.choices:
             if column in PACKED:
                 needed.add("verdict")
-            elif column not in FIELD_OF_COLUMN or value in lookup.terms:
+            elif column not in TERMED or value in lookup.terms:
                 needed.add(column)
     if lookup.sought is not None:
         needed.update(name for name, terms in lookup.sought.terms.items() if len(terms))
@@ -97,11 +99,15 @@ def _compare(
     (column, value), *others = condition.choices
     if column in PACKED:
         return None
-    if column not in FIELD_OF_COLUMN:
+    if column not in TERMED:
         return compare(columns[column], value)
     either = np.zeros(size, bool)
     for name, text in ((column, value), *others):
-        if term := lookup.terms.get(str(text)):
+        term = lookup.terms.get(str(text))
+        if term and name == REASONS:
+            pairs = columns[REASONS]
+            either[pairs["place"][pairs["term"] == term]] = True
+        elif term:
             either |= columns[name] == term
     return either
 

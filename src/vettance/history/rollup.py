@@ -7,8 +7,9 @@ import msgspec
 import numpy as np
 
 from vettance.decisions.decision import Outcome
+from vettance.decisions.searchable_fields import REASONS
 from vettance.decisions.sql import DAY_S, MINUTE_S
-from vettance.history.segment import OUTCOME_MASK, OUTCOMES, REASONS, Array
+from vettance.history.segment import OUTCOME_MASK, OUTCOMES, Array
 from vettance.history.sql import Part
 
 HOUR_S: Final = 3_600

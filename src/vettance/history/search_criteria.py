@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 
 from vettance.decisions.decision import Outcome
-from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, SEARCHABLE_FIELDS
+from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, REASONS, SEARCHABLE_FIELDS
 from vettance.events.event import Category
 from vettance.web.query import any_case
 
@@ -24,6 +24,9 @@ class RiskLevelBand(enum.StrEnum):
     HIGH = "high"
     CRITICAL = "critical"
 
+
+#: What no code looks like.
+_NO_CODE: Final = "-"
 
 AnyOutcome = Annotated[Outcome, any_case(approve="ALLOW", deny="BLOCK")]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
@@ -60,6 +63,11 @@ DECISION_FILTERS: Final = (
     FilterParameter("min_score", Percent, ("score",), ">="),
     FilterParameter("max_score", Percent, ("score",), "<="),
     FilterParameter("risk_level", Annotated[RiskLevelBand, any_case()], ("level",)),
+    FilterParameter(
+        "reason_code",
+        Annotated[str, msgspec.Meta(description="A whole reason code, in any letter case.")],
+        (REASONS,),
+    ),
     *_FIELD_FILTERS,
 )
 EVENT_FILTERS: Final = (
@@ -129,5 +137,9 @@ def _condition(parameter: FilterParameter, value: Any) -> FieldCondition:
 
 
 def _normalized(column: str, value: Any) -> Any:
+    if column == REASONS:
+        # Codes are one word of capital letters.
+        words = value.upper().split()
+        return words[0] if len(words) == 1 else _NO_CODE
     field = FIELD_OF_COLUMN.get(column)
     return field.normalize(value) if field is not None else value

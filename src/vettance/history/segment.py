@@ -8,7 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vettance.decisions.decision import LEVELS, Outcome
-from vettance.decisions.searchable_fields import COLUMNS, ENTITIES, REASONS_BIT, SEARCHABLE_FIELDS, Texts
+from vettance.decisions.searchable_fields import (
+    COLUMNS,
+    ENTITIES,
+    REASONS,
+    REASONS_BIT,
+    SEARCHABLE_FIELDS,
+    Texts,
+)
 from vettance.events.event import Category
 from vettance.ids import ID_DIGITS
 
@@ -26,7 +33,6 @@ COUNTERS_EACH: Final = 64
 
 Array = npt.NDArray[Any]
 
-REASONS: Final = "reasons"
 #: What `search` looks into, apart from the id.
 SEARCHED: Final = (*(field.column for field in SEARCHABLE_FIELDS if field.searched_as is not None), REASONS)
 #: The bit of each column of texts in `term.fields`.

@@ -6,7 +6,7 @@ from typing import Any, Final
 from vettance.db.engine import Statement, in_list, insert, scoped
 from vettance.db.tables import CHUNK, CHUNK_COLUMN, DECISION, ROLLUP, ROSTER, Insert
 from vettance.decisions.decision import Outcome
-from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, entity_sql
+from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, REASONS, entity_sql
 from vettance.decisions.sql import DAY_S, EVENTS, LABELLED
 from vettance.history.result_page import Order
 from vettance.history.search_criteria import FieldCondition, SearchCriteria
@@ -184,6 +184,10 @@ def count_after(tenant: str, after: int) -> Statement:
     )
 
 
+#: The codes of a decision are one text: without the code that is asked for it is another.
+_HAS_REASON: Final = "replace(' ' || reasons || ' ', ?, '') <> ' ' || reasons || ' '"
+
+
 def _conditions(wanted: SearchCriteria) -> tuple[str, list[Any]]:
     asked = list(wanted.conditions)
     if wanted.from_ms is not None:
@@ -192,8 +196,13 @@ def _conditions(wanted: SearchCriteria) -> tuple[str, list[Any]]:
         asked.append(FieldCondition(((wanted.moment, wanted.to_ms),), "<"))
     where = ""
     for one in asked:
-        where += " AND (" + " OR ".join(f"{column} {one.comparison} ?" for column, _ in one.choices) + ")"
-    return where, [value for one in asked for _, value in one.choices]
+        either = (
+            _HAS_REASON if column == REASONS else f"{column} {one.comparison} ?" for column, _ in one.choices
+        )
+        where += f" AND ({' OR '.join(either)})"
+    return where, [
+        f" {value} " if column == REASONS else value for one in asked for column, value in one.choices
+    ]
 
 
 #: What a list is sorted by, as a column of `chunk_column`.

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import numpy as np
 
 from vettance.db.engine import Lost, Store
-from vettance.decisions.searchable_fields import COLUMNS
+from vettance.decisions.searchable_fields import COLUMNS, REASONS
 from vettance.fairness.isolation import Isolation, WorkFailure
 from vettance.history.compaction import Compactor
 from vettance.history.decision_search import DecisionFinder
-from vettance.history.segment import REASONS, SEARCHED_BITS, Array
+from vettance.history.segment import SEARCHED_BITS, Array
 from vettance.history.sql import select_last_compacted
 from vettance.retention import sql
 from vettance.settings.retention_policy import Policy

@@ -544,6 +544,7 @@ class AsyncMethods(AsyncCaller):
         min_score: int | None = None,
         max_score: int | None = None,
         risk_level: str | None = None,
+        reason_code: str | None = None,
         customer: str | None = None,
         device: str | None = None,
         ip: str | None = None,
@@ -563,6 +564,7 @@ class AsyncMethods(AsyncCaller):
         limit: How many items a page has.
         sort_order: By creation, or by what `sortBy` names.
         cursor: `nextCursor` of the page before.
+        reason_code: A whole reason code, in any letter case.
         customer: An external id or an e-mail address.
         device: An external id or a fingerprint.
         ip: In canonical form.
@@ -582,6 +584,7 @@ class AsyncMethods(AsyncCaller):
                 "minScore": min_score,
                 "maxScore": max_score,
                 "riskLevel": risk_level,
+                "reasonCode": reason_code,
                 "customer": customer,
                 "device": device,
                 "ip": ip,
@@ -604,6 +607,7 @@ class AsyncMethods(AsyncCaller):
         min_score: int | None = None,
         max_score: int | None = None,
         risk_level: str | None = None,
+        reason_code: str | None = None,
         customer: str | None = None,
         device: str | None = None,
         ip: str | None = None,
@@ -621,6 +625,7 @@ class AsyncMethods(AsyncCaller):
 
         limit: How many items a page has.
         sort_order: By creation, or by what `sortBy` names.
+        reason_code: A whole reason code, in any letter case.
         customer: An external id or an e-mail address.
         device: An external id or a fingerprint.
         ip: In canonical form.
@@ -638,6 +643,7 @@ class AsyncMethods(AsyncCaller):
                 "minScore": min_score,
                 "maxScore": max_score,
                 "riskLevel": risk_level,
+                "reasonCode": reason_code,
                 "customer": customer,
                 "device": device,
                 "ip": ip,

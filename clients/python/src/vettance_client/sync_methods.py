@@ -542,6 +542,7 @@ class Methods(Caller):
         min_score: int | None = None,
         max_score: int | None = None,
         risk_level: str | None = None,
+        reason_code: str | None = None,
         customer: str | None = None,
         device: str | None = None,
         ip: str | None = None,
@@ -561,6 +562,7 @@ class Methods(Caller):
         limit: How many items a page has.
         sort_order: By creation, or by what `sortBy` names.
         cursor: `nextCursor` of the page before.
+        reason_code: A whole reason code, in any letter case.
         customer: An external id or an e-mail address.
         device: An external id or a fingerprint.
         ip: In canonical form.
@@ -580,6 +582,7 @@ class Methods(Caller):
                 "minScore": min_score,
                 "maxScore": max_score,
                 "riskLevel": risk_level,
+                "reasonCode": reason_code,
                 "customer": customer,
                 "device": device,
                 "ip": ip,
@@ -602,6 +605,7 @@ class Methods(Caller):
         min_score: int | None = None,
         max_score: int | None = None,
         risk_level: str | None = None,
+        reason_code: str | None = None,
         customer: str | None = None,
         device: str | None = None,
         ip: str | None = None,
@@ -619,6 +623,7 @@ class Methods(Caller):
 
         limit: How many items a page has.
         sort_order: By creation, or by what `sortBy` names.
+        reason_code: A whole reason code, in any letter case.
         customer: An external id or an e-mail address.
         device: An external id or a fingerprint.
         ip: In canonical form.
@@ -636,6 +641,7 @@ class Methods(Caller):
                 "minScore": min_score,
                 "maxScore": max_score,
                 "riskLevel": risk_level,
+                "reasonCode": reason_code,
                 "customer": customer,
                 "device": device,
                 "ip": ip,
