@@ -65,6 +65,11 @@ def test_alerts_and_cases_are_listed_with_their_figures(service: Service, bank: 
     assert (alerts.status, "c-risky" in alerts.words) == (200, True)
     assert "= True" not in alerts.words  # Figures say yes and no.
     assert "No alert matches" in ann.get("/console/aml/alerts?customer=nobody").words
+    # What an address asks for is kept, and seen, where another choice is made.
+    of_rule = ann.get("/console/aml/alerts?ruleId=call-for-action&typology=geography")
+    assert re.search(r'name="ruleId" type="text" value="call-for-action"', of_rule.text)
+    assert re.search(r'name="typology" type="text" value="geography"', of_rule.text)
+    assert 'name="ruleId"' not in alerts.text
     cases = ann.get(f"{CASES}?state=OPEN")
     assert case_of(bank, "c-risky")["id"] in cases.text
 
@@ -130,6 +135,52 @@ def test_a_case_of_many_events_is_shown_a_hundred_at_a_time(service: Service, ba
     assert len(rest.text) < len(page.text)
     for odd in ("-1", "x", "9" * 20, "999999"):
         assert ann.get(f"{place}?alerts={odd}").status == 200
+
+
+def options_of(page: str, name: str) -> dict[str, str]:
+    """The choices of a field by their values, the chosen one marked by a star."""
+    field = page.partition(f'name="{name}"')[2].partition("</select>")[0]
+    found = re.findall(r'<option value="([^"]*)"( selected)?>([^<]*)</option>', field)
+    return {value: f"{'*' if chosen else ''}{words}" for value, chosen, words in found}
+
+
+def test_cases_are_listed_by_officer_chosen_from_those_who_work_them(service: Service, bank: Caller) -> None:
+    ann = person(service, bank.id, "analyst")
+    for role in ("lead", "editor"):
+        person(service, bank.id, role)
+    body = {
+        "eventName": "transfer.sent",
+        "externalEventId": "of-an-officer",
+        "customer": {"externalId": "c-officer"},
+        "metadata": {"amount": 12_000, "currency": "EUR", "direction": "out", "counterpartyCountry": "KP"},
+    }
+    assert bank.post("/api/v1/aml/events", body).status == 200
+    one = case_of(bank, "c-officer")["id"]
+    officer, domain = f"analyst@{bank.id[-12:]}.example", f"@{bank.id[-12:]}.example"
+    offered = options_of(ann.get(CASES).text, "assignee")
+    assert {"", officer, f"lead{domain}"} <= offered.keys()
+    assert f"editor{domain}" not in offered
+    place = f"{CASES}/{one}"
+    taken = ann.submit(place, place, what="assign", assignee=officer, updatedAt=seen(ann.get(place).text))
+    assert taken.status == 303
+    mine, others = (ann.get(f"{CASES}?assignee={who}") for who in (officer, f"lead{domain}"))
+    assert options_of(mine.text, "assignee")[officer].startswith("*")
+    assert (one in mine.text, one in others.text) == (True, False)
+    # A name of the people is shown in place of their address.
+    ada = f"ada{domain}"
+    service.cli(
+        "user", "create", ada, "--tenant", bank.id, "--role", "lead", "--name", "Ada Officer", "--json"
+    )
+    given = ann.submit(place, place, what="assign", assignee=ada, updatedAt=seen(ann.get(place).text))
+    assert given.status == 303
+    hers = ann.get(f"{CASES}?assignee={ada}")
+    assert options_of(hers.text, "assignee")[ada] == "*Ada Officer"
+    assert f'<span title="{ada}">Ada Officer</span>' in hers.text
+    # Whom the API names need not be a user.
+    elsewhere = ann.get(f"{CASES}?assignee=%3Cb%3Esomebody")
+    assert elsewhere.status == 200
+    assert options_of(elsewhere.text, "assignee")["&lt;b&gt;somebody"] == "*&lt;b&gt;somebody"
+    assert offered.keys() | {ada} == options_of(ann.get(CASES).text, "assignee").keys()
 
 
 def test_a_name_is_screened_and_a_match_dismissed(service: Service, bank: Caller) -> None:

@@ -5,7 +5,13 @@ from typing import Any, Final
 
 from vettance.aml import sql as aml_sql
 from vettance.aml.case import AlertOrigin, EntryKind
-from vettance.console.aml_cases_page import CASES, alert_shown, figures_of, heading_and_rest
+from vettance.console.aml_cases_page import (
+    CASES,
+    alert_shown,
+    figures_of,
+    heading_and_rest,
+    officers_of,
+)
 from vettance.console.page import (
     QUEUE_READERS,
     WORKERS,
@@ -16,7 +22,7 @@ from vettance.console.page import (
     Visit,
     url_of,
 )
-from vettance.console.review_forms import names_of, people_who_work
+from vettance.console.review_forms import names_of
 from vettance.console.rule_place import AML
 from vettance.console.svg_money import MoneyFlow, draw_money
 from vettance.console.words import Words
@@ -81,7 +87,7 @@ async def _page(visit: Visit, warning: str = "") -> View:
         visit.ask("GET", f"{_ROOT}/{visit.path['id']}"),
         visit.parts.store.read(aml_sql.select_settings(visit.tenant.id)),
     )
-    own = visit.signed.actor
+    own, may_work = visit.signed.actor, visit.may(*WORKERS)
     alerts, alert_page = _part(visit, "alerts", found["alerts"])
     events, event_page = _part(visit, "events", found["events"])
     values = {
@@ -103,20 +109,12 @@ async def _page(visit: Visit, warning: str = "") -> View:
         "is_proposer": found["proposedBy"] == visit.signed.user_id,
         "proposer": (await names_of(visit)).get(found["proposedBy"] or "", found["proposedBy"]),
         "officer": own,
-        "officers": await _officers(visit, found["assignee"]),
-        "may_work": visit.may(*WORKERS),
+        "officers": await officers_of(visit, visit.form.get("assignee"), found["assignee"])
+        if may_work
+        else [],
+        "may_work": may_work,
     }
     return View("aml_case.html", values, title=f"Case of {found['customer']}", status=409 if warning else 200)
-
-
-async def _officers(visit: Visit, assignee: str | None) -> list[tuple[str, str]]:
-    """Return who may be given the case; names that the API or an earlier form gave are kept."""
-    if not visit.may(*WORKERS):
-        return []
-    people = await people_who_work(visit, by_actor=True)
-    others = dict.fromkeys(one for one in (visit.form.get("assignee"), assignee) if one)
-    known = dict(people)
-    return people + [(one, one) for one in others if one not in known]
 
 
 def _act(entry: dict[str, Any]) -> dict[str, Any]:

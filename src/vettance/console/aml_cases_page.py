@@ -4,6 +4,7 @@ import re
 from typing import Any, Final
 
 from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.review_forms import people_who_work
 from vettance.console.value_words import value_in_words
 from vettance.console.words import Words
 
@@ -49,14 +50,27 @@ async def cases(visit: Visit) -> PageAnswer:
     found = await visit.ask(
         "GET", "/api/v1/aml/cases", {**asked, "limit": _SHOWN, "cursor": visit.query.get("cursor")}
     )
+    officers = await officers_of(visit, asked["assignee"])
     values = {
         "rows": found["data"],
         "asked": asked,
         "states": _CASE_STATES,
         "severities": SEVERITIES,
+        "officers": officers,
+        "names": dict(officers),
         "page": pages(visit, CASES, asked, found, "cases"),
     }
     return View("aml_cases.html", values, title=Words("Cases"))
+
+
+async def officers_of(visit: Visit, *named: str | None) -> list[tuple[str, str]]:
+    """Return (e-mail, name) of those who may be given a case, and of others that are named.
+
+    The API, an address or an earlier form may name anybody.
+    """
+    people = await people_who_work(visit, by_actor=True)
+    known = dict(people)
+    return people + [(one, one) for one in dict.fromkeys(named) if one and one not in known]
 
 
 def pages(
