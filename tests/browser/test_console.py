@@ -188,6 +188,18 @@ def test_axe_finds_nothing_in_either_theme(
     checked.close()
 
 
+@pytest.mark.parametrize("path", ["aml/cases", "aml/alerts"])
+def test_the_button_of_a_row_of_filters_is_level_with_its_fields(
+    page: Any, service: Service, path: str
+) -> None:
+    page.goto(f"{service.base_url}/console/{path}")
+    bottoms = page.eval_on_selector_all(
+        "form.filters :is(select, input, button)",
+        "all => all.map((one) => one.getBoundingClientRect().bottom)",
+    )
+    assert len(set(bottoms)) == 1
+
+
 def test_pages_are_light(page: Any, service: Service) -> None:
     sizes: dict[str, int] = {}
 
