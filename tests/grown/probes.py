@@ -78,19 +78,23 @@ def watched_sqlite(patch: pytest.MonkeyPatch, path: Path) -> Iterator[Probe]:
 
         def _begin(self, text: str) -> None:
             self._end()
-            self.run = _Run(text)
-            super().set_progress_handler(self.run.step, 1)
+            if probe.is_open:  # Calling Python for each step takes ten times as long as the step.
+                self.run = _Run(text)
+                super().set_progress_handler(self.run.step, 1)
 
         def _end(self) -> None:
             if self.run is not None:
                 probe.note(self.run.text, self.run.steps)
                 self.run = None
+                super().set_progress_handler(None, 0)
 
         def execute(self, sql: str, *args: Any) -> sqlite3.Cursor:
             self._begin(sql)
             return super().execute(sql, *args)
 
         def executemany(self, sql: str, rows: Any) -> sqlite3.Cursor:
+            if not probe.is_open:
+                return super().executemany(sql, rows)
             for row in rows:
                 self._begin(sql)
                 cursor = super().execute(sql, row)
