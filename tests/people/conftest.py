@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from argon2 import PasswordHasher
 
 from tests.databases import absence, database, run_beside
 from vettance.db import postgres_schema
@@ -13,7 +14,7 @@ from vettance.db.migrate import migrate
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.ids import IdSource
-from vettance.people import sql
+from vettance.people import password, sql
 from vettance.people.credentials import Credentials
 from vettance.people.password import hash_password
 from vettance.people.role import Role
@@ -104,7 +105,9 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 
 
 @pytest.fixture
-async def door(store: Store) -> Door:
+async def door(store: Store, monkeypatch: pytest.MonkeyPatch) -> Door:
+    # A sign-in is tried hundreds of times here, and what a try costs is tested where passwords are.
+    monkeypatch.setattr(password, "_hasher", lambda: PasswordHasher(1, 64, 1))
     door = Door(store)
     for tenant in (FIRST, SECOND):
         if not await store.read(select_tenant(tenant)):

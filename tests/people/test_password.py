@@ -33,7 +33,7 @@ def test_a_password_that_nobody_guesses_is_taken(password: str) -> None:
 
 def test_only_the_password_of_a_hash_is_right() -> None:
     hashed = hash_password("correct horse battery")
-    assert hashed.startswith("$argon2id$")
+    assert hashed.startswith("$argon2id$v=19$m=65536,t=2,p=1$")
     assert verify_password(hashed, "correct horse battery")
     assert not verify_password(hashed, "correct horse batterz")
     assert not verify_password(hashed, "correct horse battery" * 100)

@@ -24,6 +24,7 @@ class Oracle:
         self.plan = plan
         self.log: list[tuple[str, int, Observation]] = []
         self.known: dict[tuple[str, str], tuple[Value, ...]] = {}
+        self._found: dict[int, tuple[tuple, list[tuple[int, Value]]]] = {}
 
     def observe(self, tenant: str, event_id: str, at_ms: int, seen: Observation) -> tuple[Value, ...]:
         if (tenant, event_id) in self.known:
@@ -35,21 +36,28 @@ class Oracle:
 
     def inside(self, tenant: str, index: int, after_ms: int, until_ms: int, seen: Observation):
         """Return (moment, value) of what the aggregate looks at, oldest first, in call order where equal."""
-        aggregate = self.plan.aggregates[index]
-        series = self.plan.series[aggregate.series]
-        found = []
-        for owner, moment, past in self.log:
-            value = None if series.value is None else past.values[series.value]
-            if (
-                owner == tenant
-                and after_ms < moment <= until_ms
-                and past.mask >> aggregate.series & 1
-                and past.keys[series.key] is not None
-                and same(past.keys[series.key]) == same(seen.keys[series.key])
-                and keeps(series.kind, value)
-            ):
-                found.append((moment, value))
-        return sorted(found, key=lambda pair: pair[0])
+        number = self.plan.aggregates[index].series
+        key = same(seen.keys[self.plan.series[number].key])
+        return [pair for pair in self._of_key(tenant, number, key) if after_ms < pair[0] <= until_ms]
+
+    def _of_key(self, tenant: str, number: int, key: tuple[str, Value]) -> list[tuple[int, Value]]:
+        """Return what a series has of a key, of all times; all aggregates of an event ask for the same."""
+        asked = (len(self.log), tenant, number, key)
+        if self._found.get(number, ((), []))[0] != asked:
+            series = self.plan.series[number]
+            found = []
+            for owner, moment, past in self.log:
+                value = None if series.value is None else past.values[series.value]
+                if (
+                    owner == tenant
+                    and past.mask >> number & 1
+                    and past.keys[series.key] is not None
+                    and same(past.keys[series.key]) == key
+                    and keeps(series.kind, value)
+                ):
+                    found.append((moment, value))
+            self._found[number] = (asked, sorted(found, key=lambda pair: pair[0]))
+        return self._found[number][1]
 
     def ask(self, tenant: str, index: int, at_ms: int, seen: Observation) -> Value:
         aggregate = self.plan.aggregates[index]
