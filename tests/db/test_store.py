@@ -183,6 +183,7 @@ async def test_of_simultaneous_claims_exactly_one_wins(store: AnyStore) -> None:
     assert sorted(str(type(outcome).__name__) for outcome in outcomes) == ["Lost"] * 49 + ["list"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(writes=st.lists(STEPS, min_size=1, max_size=25))
 def test_a_batch_equals_its_writes_one_after_the_other(

@@ -181,6 +181,7 @@ async def decided(
             return await one.records()
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(streams(), st.data())
 def test_the_imported_part_of_any_split_is_decided_as_if_all_were_imported(
@@ -212,6 +213,7 @@ def test_history_is_answered_as_a_naive_memory_answers_it(stream: list[Body]) ->
         assert all(map(agree, found[number].answers, expected)), number
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(streams(), st.lists(st.integers(0, 3), min_size=1, max_size=3))
 def test_an_import_that_is_interrupted_goes_on_with_the_same_answers(

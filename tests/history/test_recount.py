@@ -109,6 +109,7 @@ def expected(past: list[Past], wanted: Asked, order: Order, *, descending: bool)
     return [one.id for one in sorted(kept, key=KEYS[order], reverse=descending)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(LIVED, SEALS, WANTED, st.sampled_from(Order), st.booleans(), st.integers(1, 6))
 def test_a_list_is_what_filtering_and_sorting_by_hand_gives(
@@ -130,6 +131,7 @@ def test_a_list_is_what_filtering_and_sorting_by_hand_gives(
     archive.runner.run(scene())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(LIVED, SEALS, SEARCHES, st.integers(0, 35), st.integers(0, 33), st.integers(1, 33))
 def test_a_search_finds_what_looking_into_every_text_finds(
@@ -154,6 +156,7 @@ def test_a_search_finds_what_looking_into_every_text_finds(
     archive.runner.run(scene())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(LIVED, LIVED, SEALS, st.none() | MOMENTS, st.none() | MOMENTS)
 def test_statistics_are_what_counting_by_hand_gives(
@@ -195,6 +198,7 @@ def test_statistics_are_what_counting_by_hand_gives(
     archive.runner.run(scene())
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(LIVED, SEALS, st.integers(0, 35))
 def test_entities_are_linked_as_going_through_every_decision_tells(

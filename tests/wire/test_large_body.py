@@ -36,6 +36,7 @@ def values() -> st.SearchStrategy[Any]:
 names = st.sampled_from(("eventName", "metadata", "customer", "location", "ip", "note", "x")) | st.text()
 
 
+@pytest.mark.slow
 @given(st.dictionaries(names, values()), st.sampled_from((EventBody, AmlEventBody, None)))
 def test_a_body_means_what_it_means_when_it_is_parsed_at_once(body: Any, shape: type | None) -> None:
     sent = json.dumps(body).encode()[:-1] + BLANKS + b"}"
