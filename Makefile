@@ -48,7 +48,7 @@ lint: $(READY)  ## Formatting, lints, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-fast: $(READY)  ## The tests that take under a minute
+fast: $(READY)  ## The tests that start no server or browser, in about two minutes
 	$(BIN)/pytest $(AT_ONCE) -m 'not slow'
 
 fuzz: $(READY)  ## Fuzz by new examples (SEED=n for known ones): the service by its OpenAPI document, then all properties

@@ -48,6 +48,9 @@ IMPORTS_A_STARTER = re.compile(
 #: Fixtures that start a process, for whoever asks for them or for what they are made into.
 STARTING = {"service", "own_service", "server", "browser"}
 
+#: What tests of several engines are given for those that are servers of other programs.
+SERVERS = {"postgres", "redis", "cluster"}
+
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave whole files unloaded that `make fast` would leave out test by test."""
@@ -60,7 +63,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         module = getattr(item, "module", None)
         fixtures = set(getattr(item, "fixturenames", ()))
-        if fixtures & STARTING or (module is not None and starts_processes(module)):
+        given = getattr(getattr(item, "callspec", None), "params", {}).values()
+        if (
+            fixtures & STARTING
+            or any(isinstance(one, str) and one in SERVERS for one in given)
+            or (module is not None and starts_processes(module))
+        ):
             item.add_marker("slow")
 
 
