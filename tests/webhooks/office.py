@@ -89,8 +89,9 @@ class Office:
         )
         return [(row[0], row[1]) for row in rows]
 
-    async def until(self, *states: tuple[str, int], seconds: float = 10.0) -> None:
-        """Wait until the deliveries stand so."""
-        async with asyncio.timeout(seconds):
-            while await self.states() != list(states):  # noqa: ASYNC110 - short and bounded
-                await asyncio.sleep(0.01)
+    async def until(self, *states: tuple[str, int], seconds: float = 30.0) -> None:
+        """Wait until the deliveries are so."""
+        until_s = time.monotonic() + seconds
+        while (found := await self.states()) != list(states):
+            assert time.monotonic() < until_s, found
+            await asyncio.sleep(0.01)
