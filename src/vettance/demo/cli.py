@@ -200,6 +200,7 @@ def _run_with_model(
         part = parts.until(until_ms)
         return uvloop.run(drive(part, to.target, connections, advance, card, labels))
 
+    model_trial.expect_labels(folder, to.tenant_id)
     runs = [send(begin_ms)]
     model_trial.wait_for_features(folder, to.tenant_id)
     for at_ms in measured_ms:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from vettance.clock import DAY_MS
+from vettance.demo.delayed_labels import DELAY_MS
 from vettance.demo.demo_client import ClientFault, Connection, DemoTarget, request
 from vettance.demo.feed import Sample
 from vettance.demo.launch import LaunchFault, command
@@ -22,6 +23,8 @@ _TRAINING_S_MAX: Final = 600.0
 _LAST_DAYS_MIN: Final = 5
 _DAYS_A_TRY: Final = 2
 DAYS_MIN: Final = 20
+#: From this age on, no label is expected any more.
+LABEL_DAYS: Final = 2 * DELAY_MS // DAY_MS
 _FEATURES_S_MAX: Final = 15.0
 _PAUSE_S: Final = 0.3
 #: How long it takes at most until a new model scores events, whichever process decides them.
@@ -64,6 +67,11 @@ def bounds_of(first_ms: int, days: int) -> tuple[int, list[int]]:
     """Return when the first labels are given, and the moments to try a training at, one after the other."""
     tries = [first_ms + (days - last) * DAY_MS for last in range(LAST_DAYS, _LAST_DAYS_MIN - 1, -_DAYS_A_TRY)]
     return first_ms + FIRST_DAYS * DAY_MS, tries
+
+
+def expect_labels(folder: Path, tenant: str) -> None:
+    """Say how long labels take here, where they come a day after their events, instead of the usual weeks."""
+    command(folder, "tenant", "set", tenant, "--label-maturity", f"{LABEL_DAYS}")
 
 
 def wait_for_features(folder: Path, tenant: str) -> None:
