@@ -83,6 +83,7 @@ def test_what_is_caught_at_the_load_of_the_rules_is_counted_by_both_scores() -> 
     assert measure(last, [one._replace(held=None) for one in scored], 10).load is None
 
 
+@pytest.mark.slow
 def test_a_stream_over_http_is_cut_off_and_says_how_far_it_came(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

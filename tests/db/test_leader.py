@@ -13,6 +13,8 @@ from vettance.db.leader import keep_duty
 from vettance.deployment.connect import stores_of
 from vettance.settings.settings import read_settings
 
+pytestmark = pytest.mark.slow
+
 
 @contextlib.asynccontextmanager
 async def kept(url: str, *works: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:

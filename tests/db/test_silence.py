@@ -13,6 +13,8 @@ from vettance.db import leader, postgres_link, postgres_turn
 from vettance.db.engine import StoreDown
 from vettance.db.postgres import PostgresStore
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def lines(emptied: str) -> AsyncIterator[Lines]:

@@ -55,6 +55,7 @@ def collector() -> Iterator[None]:
     gc.unfreeze()
 
 
+@pytest.mark.slow
 async def test_a_subscription_made_at_any_moment_of_a_start_is_known(tmp_path: Path) -> None:
     moment = 0
     while True:

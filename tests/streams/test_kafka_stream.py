@@ -15,6 +15,8 @@ from vettance.streams.kafka_stream import KafkaSink, KafkaSource
 from vettance.streams.stream_address import read_stream_address
 from vettance.streams.stream_message import StreamMessage
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:

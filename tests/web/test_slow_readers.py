@@ -86,6 +86,7 @@ def test_an_answer_that_ends_its_connection_is_not_kept_for_ever(notebook, port)
     assert read_all(client) < 60_000
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_slowly_gets_everything(notebook, port):
     client = LazyClient(port, notebook.new_key())
     client.send(client.head("GET", "/api/v1/large/600000", [], with_key=True) * 2)
