@@ -198,6 +198,7 @@ def test_the_imported_part_of_any_split_is_decided_as_if_all_were_imported(
     assert not any(record.inexact for record in whole.values())
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(streams())
 def test_history_is_answered_as_a_naive_memory_answers_it(stream: list[Body]) -> None:

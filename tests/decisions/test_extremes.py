@@ -78,6 +78,7 @@ def check_fields(schema: Schema, event: Any) -> None:
         assert finite(value), (field.name, value)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.integers(0, 2**32))
 def test_every_event_is_decided_and_remembered_alike_after_a_restart(
@@ -115,6 +116,7 @@ def test_every_event_is_decided_and_remembered_alike_after_a_restart(
     list(live.dump("t"))
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.integers(0, 2**32))
 def test_every_transfer_is_watched_and_remembered_alike_after_a_restart(
