@@ -48,7 +48,7 @@ lint: $(READY)  ## Formatting, lints, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-fast: $(READY)  ## The tests that start no server or browser, in about two minutes
+fast: $(READY)  ## The tests that take about two minutes together
 	$(BIN)/pytest $(AT_ONCE) -m 'not slow'
 
 fuzz: $(READY)  ## Fuzz by new examples (SEED=n for known ones): the service by its OpenAPI document, then all properties
@@ -109,7 +109,7 @@ ON_BOTH := tests/lists tests/retention/test_tenant_deletion.py::test_a_tenant_is
   $(addprefix tests/aml/test_,events_api.py cases_api.py screen_api.py)
 
 # Files of tests go to several processes at once; one file's tests share their servers, and stay together. Many wait
-# for real clocks, so there are more than two cores have: TEST_JOBS=4 takes 22 minutes on two, TEST_JOBS=2 37.
+# for real clocks, so there are more than two cores have: TEST_JOBS=4 takes 20 minutes on two.
 TEST_JOBS ?= 4
 AT_ONCE := -n $(TEST_JOBS) --dist loadfile
 

@@ -91,7 +91,7 @@ def test_a_reason_leads_to_the_decisions_with_it_and_no_others(service: Service)
         return answer
 
     service.wait_for(lambda: "BIG_PAYMENT" in str(pay(950)["reasonCodes"]), seconds=10)
-    large, tiny = (pay(amount)["correlationIds"]["eventId"] for amount in (950, 20))  # type: ignore[index]
+    large, tiny = (pay(amount)["correlationIds"]["eventId"] for amount in (950, 20))
     analyst = visitor_of(service, caller.id, "analyst")
     link = "/console/decisions?reasonCode=BIG_PAYMENT"
     assert f'href="{link}"' in analyst.get(f"{PATH}/big").text

@@ -1,5 +1,6 @@
 """Nothing that only this machine or its network can reach is subscribed, or connected to."""
 
+import asyncio
 import contextlib
 import ipaddress
 import socket
@@ -164,3 +165,25 @@ async def test_the_certificate_must_be_the_receivers(certificate: tuple[Path, Pa
             await postman.close()
             assert outcome.failure is failure
         assert len(receiver.received) == 1
+
+
+async def test_attempts_that_begin_together_read_the_certificates_of_the_system_once(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(*certificate)
+    read: list[ssl.SSLContext] = []
+    make = ssl.create_default_context
+
+    def counted() -> ssl.SSLContext:
+        read.append(make())
+        return read[-1]
+
+    monkeypatch.setattr(ssl, "create_default_context", counted)
+    async with receiving(tls=server) as receiver:
+        postman = WebhookClient(unsafe=True)
+        attempts = (postman.post(f"https://localhost:{receiver.port}/", (), b"{}") for _ in range(20))
+        outcomes = await asyncio.gather(*attempts)
+        await postman.close()
+    assert {one.failure for one in outcomes} == {AttemptFailure.TLS}
+    assert len(read) == 1

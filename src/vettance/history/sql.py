@@ -194,15 +194,16 @@ def _conditions(wanted: SearchCriteria) -> tuple[str, list[Any]]:
         asked.append(FieldCondition(((wanted.moment, wanted.from_ms),), ">="))
     if wanted.to_ms is not None:
         asked.append(FieldCondition(((wanted.moment, wanted.to_ms),), "<"))
-    where = ""
+    where, values = "", []
     for one in asked:
-        either = (
-            _HAS_REASON if column == REASONS else f"{column} {one.comparison} ?" for column, _ in one.choices
-        )
-        where += f" AND ({' OR '.join(either)})"
-    return where, [
-        f" {value} " if column == REASONS else value for one in asked for column, value in one.choices
-    ]
+        either = [_comparison(column, one.comparison, value) for column, value in one.choices]
+        where += f" AND ({' OR '.join(text for text, _ in either)})"
+        values += [value for _, value in either]
+    return where, values
+
+
+def _comparison(column: str, comparison: str, value: Any) -> tuple[str, Any]:
+    return (_HAS_REASON, f" {value} ") if column == REASONS else (f"{column} {comparison} ?", value)
 
 
 #: What a list is sorted by, as a column of `chunk_column`.

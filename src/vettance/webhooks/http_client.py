@@ -150,6 +150,7 @@ class WebhookClient:
     ) -> None:
         self._unsafe = unsafe
         self._trust = trust
+        self._reading_trust = asyncio.Lock()
         self._now_ms = now_ms
         self._idle: dict[tuple[str, str, int], deque[_Connection]] = {}
         self._idle_count = 0
@@ -270,10 +271,11 @@ class WebhookClient:
         return connection
 
     async def _trusted(self) -> ssl.SSLContext:
-        """Return what certificates are checked with; reading the system's takes a tenth of a second."""
-        if self._trust is None:
-            self._trust = await asyncio.to_thread(_trust_as_system)
-        return self._trust
+        """Return what certificates are checked with. Reading the system's takes a tenth of a second, once."""
+        async with self._reading_trust:
+            if self._trust is None:
+                self._trust = await asyncio.to_thread(_trust_as_system)
+            return self._trust
 
     def _take(self, target: ReceiverTarget) -> _Connection | None:
         """Return a kept connection, the one used last: the others may fall idle and go."""
