@@ -1,7 +1,7 @@
 """Statements for the tests: a change of configuration, a quota counter, a decided event."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
@@ -40,6 +40,12 @@ _INSERT_DELIVERY: Final = Insert(
 
 def use(tenant: str, hour: int, used: int = 1) -> Statement:
     return insert(_INSERT_USE, tenant, (hour, used))
+
+
+def uses(tenant: str, hours: Iterable[int]) -> Statement:
+    """Count one more in each of some hours, in one insert."""
+    args = [value for hour in hours for value in (tenant, hour, 1)]
+    return insert(_SUM_USES, tenant, args[1:])
 
 
 def add_use(tenant: str, hour: int, rows: int | None = None) -> Statement:

@@ -60,7 +60,7 @@ def test_a_full_file_refuses_the_whole_batch_and_takes_the_next_small_one(path: 
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count={pages + 10}")
     big = decided("evt_" + "a" * 32, size=200_000)
-    shape = [[statement.sql, None, None, 1] for statement in big]
+    shape = [[statement.sql, None, None, 0] for statement in big]
     writes = [[0, *[statement.args for statement in one]] for one in (decided("evt_" + "b" * 32), big)]
     reply = msgspec.msgpack.decode(committer.answer(msgspec.msgpack.encode([0, [shape], writes])))
     assert reply == [["down", "the disk is full"]] * 2

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench import BENCH
-from tests.db.rows import all_uses, decided, until, use
+from tests.db.rows import all_uses, decided, until, use, uses
 from vettance.db.engine import StoreDown
 from vettance.db.migrate import migrate
 from vettance.db.sqlite import SqliteStore
@@ -93,6 +93,17 @@ async def test_the_writer_is_a_small_process(served: SqliteStore) -> None:
     await asyncio.gather(*(served.write(use("ten_a", hour)) for hour in range(1000)))
     assert served.writer_pid is not None
     assert _resident_kib(served.writer_pid) < 40 * 1024
+
+
+async def test_inserts_of_many_different_numbers_of_rows_do_not_fill_the_writer(served: SqliteStore) -> None:
+    assert served.writer_pid is not None
+    await served.write(uses("ten_a", range(1)))
+    before = _resident_kib(served.writer_pid)
+    for count in range(2, 300):
+        assert await served.write(uses("ten_a", range(count))) == [count]
+    assert await served.read(all_uses()) == [("ten_a", hour, 299 - hour) for hour in range(299)]
+    # A statement prepared for each number of rows was 30 MB.
+    assert _resident_kib(served.writer_pid) < before + 8 * 1024
 
 
 def test_a_killed_parent_takes_its_writer_along(path: Path) -> None:

@@ -11,9 +11,11 @@ from vettance.db.connection import failure
 
 # A frame is `[first, shapes, writes]`: new shapes, numbered from `first`, and what is to be written. A write
 # is `[shape, arguments, arguments, …]`, its shape being such a number, or the shape itself. A shape is
-# `[[sql, rows, table, count], …]`, one part for each statement; the table and the count of rows are those of
-# an insert of given rows, else null and 0. A reply holds for each write how many rows its statements changed,
-# or `[kind, sentence]`.
+# `[[sql, rows, table, width], …]`, one part for each statement. An insert of given rows has a width, how many
+# arguments make a row, and the text of one row whatever the number of rows: a text for each number would be
+# prepared and kept for each, 300 KB for 500 rows. It has its table, too, where each row given changes a row.
+# Other statements have null and 0. A reply holds for each write how many rows its statements changed, or
+# `[kind, sentence]`.
 Reply = list[Any]
 
 # How long a batch waits for another process to let go of the store.
@@ -32,16 +34,12 @@ class _Shape:
     """The statements of a write, apart from their arguments."""
 
     def __init__(self, frame: list[list[Any]]) -> None:
-        self.pairs = [(sql, rows) for sql, rows, _, _ in frame]
+        self.parts = [(sql, rows, width) for sql, rows, _, width in frame]
         tables = {table for _, _, table, _ in frame if table is not None}
-        #: How many rows each statement changes, where that is known before.
-        self.counts = [count for _, _, _, count in frame]
         # Inserts of given rows into different tables commute, also those that add to a row where there is
         # one, each changes as many rows as it names, and every table still gets its rows in order. So a run
         # of such writes may go table by table, which costs a quarter less.
-        self.by_table = len(tables) == len(frame) and all(
-            rows in (None, count) for _, rows, _, count in frame
-        )
+        self.by_table = len(tables) == len(frame) and all(rows is None for _, rows, _, _ in frame)
 
 
 class Committer:
@@ -132,14 +130,26 @@ class Committer:
                 while end < len(writes) and writes[end][0] == name:
                     end += 1
             if end - start > 1:
-                run = writes[start:end]
-                for place, (sql, _) in enumerate(shape.pairs, 1):
-                    self._connection.executemany(sql, [write[place] for write in run])
-                reply.extend([shape.counts] * len(run))
+                reply.extend(self._by_table(shape, writes[start:end]))
             else:
                 reply.append(self._one(shape, writes[start]))
             start = end
         return reply
+
+    def _by_table(self, shape: _Shape, writes: list[list[Any]]) -> Reply:
+        widths = [width for _, _, width in shape.parts]
+        is_each_one_row = True
+        for place, (sql, _, width) in enumerate(shape.parts, 1):
+            rows = [write[place] for write in writes]
+            if max(map(len, rows)) > width:
+                rows = [row for args in rows for row in _split(args, width)]
+                is_each_one_row = False
+            self._connection.executemany(sql, rows)
+        if is_each_one_row:
+            return [[1] * len(widths)] * len(writes)
+        return [
+            [len(args) // width for args, width in zip(write[1:], widths, strict=True)] for write in writes
+        ]
 
     def _apart(self, writes: list[list[Any]]) -> Reply:
         execute = self._connection.execute
@@ -165,9 +175,12 @@ class Committer:
     def _one(self, shape: _Shape, write: list[Any]) -> list[int]:
         connection = self._connection
         counts = []
-        for place, (sql, rows) in enumerate(shape.pairs, 1):
+        for (sql, rows, width), args in zip(shape.parts, write[1:], strict=True):
             before = connection.total_changes
-            changed = connection.execute(sql, write[place]).rowcount
+            if 0 < width < len(args):
+                changed = connection.executemany(sql, _split(args, width)).rowcount
+            else:
+                changed = connection.execute(sql, args).rowcount
             if changed < 0:
                 # The driver counts only what begins with INSERT, UPDATE, DELETE or REPLACE, not WITH.
                 changed = connection.total_changes - before
@@ -190,3 +203,8 @@ class Committer:
     def _write_version(self, version: int) -> Reply:
         self._connection.execute(f"PRAGMA user_version={version:d}")
         return []
+
+
+def _split(args: list[Any], width: int) -> list[list[Any]]:
+    """Return the rows whose arguments follow each other."""
+    return [args[start : start + width] for start in range(0, len(args), width)]

@@ -57,7 +57,7 @@ class Insert(Tables):
     leaves that row as it is. Without a `key` it is a `Clash`.
     """
 
-    __slots__ = ("_texts", "certain", "head", "key", "starts_with_tenant", "table", "tail", "text", "width")
+    __slots__ = ("_row", "certain", "head", "key", "starts_with_tenant", "table", "tail", "text", "width")
 
     def __init__(
         self, table: Table, columns: str, *, key: str = "", adds: str = "", replaces: str = "", sets: str = ""
@@ -78,18 +78,16 @@ class Insert(Tables):
         adds_all = bool(sums) and {*names} == {*keys, *sums} and len(changes) == len(sums)
         #: The places of the key in a row, where an insert adds up everything else: rows of one key make one.
         self.key = tuple(map(names.index, keys)) if adds_all else ()
-        self._texts: dict[int, str] = {}
+        self._row = f"({', '.join('?' * self.width)})"
         #: The insert of one row.
-        self.text = self.text_of(self.width)
+        self.text = f"{self.head} VALUES {self._row}{self.tail}"
 
     def text_of(self, args: int) -> str:
         """Return the insert of as many rows as so many arguments make."""
-        text = self._texts.get(args)
-        if text is None:
-            row = f"({', '.join('?' * self.width)})"
-            text = f"{self.head} VALUES {', '.join([row] * (args // self.width))}{self.tail}"
-            self._texts[args] = text
-        return text
+        if args == self.width:
+            return self.text
+        # Not kept: there would be one for each number of rows, of kilobytes.
+        return f"{self.head} VALUES {', '.join([self._row] * (args // self.width))}{self.tail}"
 
 
 def _names(columns: str) -> list[str]:

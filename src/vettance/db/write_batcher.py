@@ -1,6 +1,7 @@
 """Gathers simultaneous writes into batches: while one is being committed, the next one fills up."""
 
 import asyncio
+import itertools
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -38,7 +39,8 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 
 Shape = tuple[tuple[str, int | None], ...]
-# A shape as the writer gets it: of an insert of given rows also its table, and how many rows they are.
+# A shape as the writer gets it: of an insert of given rows the text of one, its table, and how many arguments
+# make a row.
 ShapeFrame = tuple[tuple[str, int | None, str | None, int], ...]
 
 
@@ -68,7 +70,8 @@ class WriteBatcher:
         self._waiting_bytes = 0
         self._sent: deque[_SentBatch] = deque()
         self._shapes: dict[Shape, int] = {}
-        self._shape_frames: list[ShapeFrame] = []
+        #: Shapes as the writer gets them, and their numbers: inserts of any number of rows have the same.
+        self._shape_frames: dict[ShapeFrame, int] = {}
         self._shapes_sent = 0
         self._ready = False
         self._scheduled = False
@@ -176,11 +179,14 @@ class WriteBatcher:
 
     def _introduce(self, shape: Shape, statements: Sequence[Statement]) -> int | ShapeFrame:
         frame = tuple([frame_of(statement) for statement in statements])
-        if len(self._shapes) >= _SHAPES_MAX or len(shape) > _SHAPE_STATEMENTS_MAX:
-            return frame
-        self._shape_frames.append(frame)
-        self._shapes[shape] = len(self._shapes)
-        return self._shapes[shape]
+        number = self._shape_frames.get(frame)
+        if number is None:
+            if len(self._shape_frames) >= _SHAPES_MAX or len(shape) > _SHAPE_STATEMENTS_MAX:
+                return frame
+            number = self._shape_frames[frame] = len(self._shape_frames)
+        if len(self._shapes) < _SHAPES_MAX:
+            self._shapes[shape] = number
+        return number
 
     def _flush(self) -> None:
         self._scheduled = False
@@ -203,7 +209,7 @@ class WriteBatcher:
     def _send(self, callers: list[asyncio.Future[list[int]]], writes: list[msgspec.Raw]) -> None:
         self._sent.append(_SentBatch(callers, self._tick, time.perf_counter_ns()))
         first = self._shapes_sent
-        unsent = self._shape_frames[first:]
+        unsent = list(itertools.islice(self._shape_frames, first, None))
         self._shapes_sent = len(self._shape_frames)
         self._channel.send(_encode((first, unsent, writes)))
 
@@ -239,6 +245,6 @@ class WriteBatcher:
 def frame_of(statement: Statement) -> tuple[str, int | None, str | None, int]:
     """Return the part of a shape for one statement, as the writer gets it."""
     into = statement.tables
-    if type(into) is Insert and into.certain:
-        return statement.sql, statement.rows, into.table, len(statement.args) // into.width
+    if type(into) is Insert:
+        return into.text, statement.rows, into.table if into.certain else None, into.width
     return statement.sql, statement.rows, None, 0
