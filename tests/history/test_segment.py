@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vettance.decisions.searchable_fields import REASONS
 from vettance.history.segment import TERM, TYPES, ColumnData, count_terms, places_of
 
 TERMS = st.integers(0, 300) | st.integers(0, 2**32 - 1)
@@ -20,7 +21,7 @@ def test_a_column_holds_all_its_chunks_in_no_more_bytes_than_they_need(
     column.reserve(reserved)
     seen = []
     for number, chunk in enumerate(chunks, 1):
-        column.add(number, len(chunk), np.array(chunk, TYPES["customer_id"]).tobytes())
+        column.add([(number, len(chunk), np.array(chunk, TYPES["customer_id"]).tobytes())])
         column.reserve(reserved // 2)
         seen.append(column.values)
     everything = [term for chunk in chunks for term in chunk]
@@ -37,8 +38,24 @@ def test_a_column_takes_the_room_that_was_made_whatever_its_terms() -> None:
     column = ColumnData("customer_id")
     column.reserve(1_000)
     for number, term in enumerate((7, 300, 70_000), 1):
-        column.add(number, 300, np.full(300, term, TERM).tobytes())
+        column.add([(number, 300, np.full(300, term, TERM).tobytes())])
     assert column.memory_bytes == 4_000
+
+
+@pytest.mark.parametrize("name", ["customer_id", REASONS])
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=6))
+def test_chunks_added_together_are_those_added_one_by_one(name: str, sizes: list[tuple[int, bool]]) -> None:
+    together, singly = ColumnData(name), ColumnData(name)
+    chunks: list[tuple[int, int, bytes | None]] = []
+    for number, (size, is_older) in enumerate(sizes, 1):
+        values = np.array([(place, 7 * number) for place in range(size)], TYPES[REASONS])
+        data = values.tobytes() if name == REASONS else values["term"].tobytes()
+        chunks.append((number, size, None if is_older and name != REASONS else data))
+    together.add(chunks)
+    for chunk in chunks:
+        singly.add([chunk])
+    assert together.values.tolist() == singly.values.tolist()
+    assert together.through == singly.through == len(chunks)
 
 
 def test_places_of_terms_are_those_of_going_through_every_decision() -> None:

@@ -211,8 +211,7 @@ class DecisionFinder:
                 rows = await self._store.read(statement)
                 if not rows:
                     raise ChunksChanged
-                for chunk_id, size, data in rows:
-                    column.add(chunk_id, size, data)
+                column.add([(chunk_id, size, data) for chunk_id, size, data in rows])
             if not column.begins(layout.ids, layout.starts):
                 raise ChunksChanged
             self._cache.grown(tenant, name, column)

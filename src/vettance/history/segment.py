@@ -296,10 +296,15 @@ class ColumnData:
             grown[: self._used] = self._kept[: self._used]
             self._kept = grown
 
-    def add(self, chunk_id: int, size: int, data: bytes | None) -> None:
-        """Add the next chunk, of `size` decisions; none has a value when it was made before this column."""
+    def add(self, chunks: Sequence[tuple[int, int, bytes | None]]) -> None:
+        """Add the next chunks: of each its id, how many decisions it has, and its values.
+
+        None has a value in a chunk that was made before this column.
+        """
         kind = TYPES[self._name]
-        more = np.frombuffer(data, kind) if data is not None else np.zeros(size, kind)
+        parts = [bytes(size * kind.itemsize) if data is None else data for _, size, data in chunks]
+        more = np.frombuffer(b"".join(parts), kind)
+        sizes = [size for _, size, _ in chunks]
         end = self._used + len(more)
         kind = self._kept.dtype
         if self._name in COLUMNS:
@@ -312,9 +317,11 @@ class ColumnData:
         self._kept[self._used : end] = more
         if self._name == REASONS:
             # In a chunk, places count from its own start.
-            self._kept["place"][self._used : end] += np.uint32(self._places)
+            starts = self._places + np.cumsum([0, *sizes[:-1]], dtype=np.uint32)
+            entries = [len(part) // kind.itemsize for part in parts]
+            self._kept["place"][self._used : end] += np.repeat(starts, entries).astype(np.uint32)
         self._used = end
-        self._places += size
-        self._first = self._first or chunk_id
-        self._chunks += 1
-        self.through = chunk_id
+        self._places += sum(sizes)
+        self._first = self._first or chunks[0][0]
+        self._chunks += len(chunks)
+        self.through = chunks[-1][0]
