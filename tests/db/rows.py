@@ -25,6 +25,7 @@ def size(path: Path) -> int:
 
 _USE: Final = "tenant, hour, used"
 _INSERT_USE: Final = Insert(QUOTA_USE, _USE)
+_BEGIN_USES: Final = Insert(QUOTA_USE, _USE, key="tenant, hour")
 _SUM_USES: Final = Insert(QUOTA_USE, _USE, key="tenant, hour", adds="used")
 #: The same, as far as nobody knows that it only adds up.
 _RAISE_USES: Final = Insert(QUOTA_USE, _USE, key="tenant, hour", sets="used = quota_use.used + excluded.used")
@@ -46,6 +47,12 @@ def uses(tenant: str, hours: Iterable[int]) -> Statement:
     """Count one more in each of some hours, in one insert."""
     args = [value for hour in hours for value in (tenant, hour, 1)]
     return insert(_SUM_USES, tenant, args[1:])
+
+
+def begin_uses(tenant: str, hours: Iterable[int]) -> Statement:
+    """Begin to count some hours, in one insert; those that are counted already stay."""
+    args = [value for hour in hours for value in (tenant, hour, 0)]
+    return insert(_BEGIN_USES, tenant, args[1:])
 
 
 def add_use(tenant: str, hour: int, rows: int | None = None) -> Statement:

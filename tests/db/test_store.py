@@ -13,13 +13,24 @@ import uvloop
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.db.rows import STEPS, add_use, all_uses, decided, expect_batch_like_model, raise_uses, until, use
+from tests.db.rows import (
+    STEPS,
+    add_use,
+    all_uses,
+    begin_uses,
+    decided,
+    expect_batch_like_model,
+    raise_uses,
+    until,
+    use,
+    uses,
+)
 from vettance.db.connection import open_writer
-from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown, everyone
+from vettance.db.engine import Clash, Lost, Misuse, Statement, StoreDown, everyone, insert
 from vettance.db.migrate import migrate
 from vettance.db.postgres import PostgresStore
 from vettance.db.sqlite import Seat, SqliteStore, store_path
-from vettance.db.tables import API_KEY, CATALOG, DECISION, DELIVERY, EVENT, QUOTA_USE, Table
+from vettance.db.tables import API_KEY, CATALOG, DECISION, DELIVERY, EVENT, QUOTA_USE, Insert, Table
 
 AnyStore = SqliteStore | PostgresStore
 
@@ -57,6 +68,24 @@ async def test_a_write_tells_how_many_rows_each_statement_changed(store: AnyStor
         everyone(QUOTA_USE, "DELETE FROM quota_use WHERE hour = ?", (77,)),
     )
     assert counts == [2, 1, 1, 0]
+
+
+async def test_inserts_of_several_rows_tell_how_many_each_changed(store: AnyStore) -> None:
+    # Some share a batch, and each has another number of rows.
+    counts = await asyncio.gather(*(store.write(uses("ten_a", range(count))) for count in (1, 3, 2, 7)))
+    assert counts == [[1], [3], [2], [7]]
+    assert await store.write(begin_uses("ten_a", range(5, 9)), begin_uses("ten_a", range(9))) == [2, 0]
+    assert await store.read(all_uses()) == [
+        ("ten_a", hour, used) for hour, used in enumerate((4, 3, 2, 1, 1, 1, 1, 0, 0))
+    ]
+
+
+async def test_of_an_insert_of_several_rows_nothing_is_kept_when_one_is_refused(store: AnyStore) -> None:
+    odd = insert(Insert(QUOTA_USE, "tenant, hour, used"), "ten_a", (1, 1, "ten_a", 2, 1, "ten_a", 1, 1))
+    found = await asyncio.gather(store.write(use("ten_a", 9)), store.write(odd), return_exceptions=True)
+    assert found[0] == [1]
+    assert isinstance(found[1], Clash)
+    assert await store.read(all_uses()) == [("ten_a", 9, 1)]
 
 
 async def test_simultaneous_counts_are_told_and_kept_one_by_one(store: AnyStore) -> None:

@@ -184,7 +184,8 @@ class WriteBatcher:
             if len(self._shape_frames) >= _SHAPES_MAX or len(shape) > _SHAPE_STATEMENTS_MAX:
                 return frame
             number = self._shape_frames[frame] = len(self._shape_frames)
-        if len(self._shapes) < _SHAPES_MAX:
+        is_each_one_row = all(text == part[0] for (text, _), part in zip(shape, frame, strict=True))
+        if is_each_one_row and len(self._shapes) < _SHAPES_MAX:
             self._shapes[shape] = number
         return number
 
