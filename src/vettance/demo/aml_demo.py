@@ -19,8 +19,9 @@ PATH: Final = "/api/v1/aml/events"
 _EACH: Final = 3  # Planted cases of each typology.
 _TRIES: Final = 100
 _PAUSE_S: Final = 0.1
-#: Events of one customer on one day, as `vettance generate aml` makes them; for the bar only.
-EVENTS_A_DAY: Final = 1.2
+#: Events of one customer on one day, and of all planted cases, as `vettance generate aml` makes them.
+_ORDINARY_A_DAY: Final = 1.2
+_PLANTED: Final = 600
 _decode = msgspec.json.Decoder().decode
 
 
@@ -64,6 +65,11 @@ def money(customers: int, days: int, seed: int) -> Iterator[DemoAmlEvent]:
     start_ms = clock.now_ms() - days * DAY_MS
     for move, body in aml_events(Watch(customers, days, seed, start_ms, cases=_EACH)):
         yield DemoAmlEvent(encode(body), move.typology, move.case)
+
+
+def about_events(customers: int, days: int) -> int:
+    """Return about how many events `money` gives, to show how far its watch is."""
+    return round(customers * days * _ORDINARY_A_DAY) + _PLANTED
 
 
 async def watch_money(

@@ -133,7 +133,7 @@ def _whose(to: RunningService, folder: Path) -> JSON:
 def _watch_money(
     console: Console, size: tuple[int, int, int], connections: int, folder: Path, port: int, *, stay: bool
 ) -> JSON:
-    from vettance.demo.aml_demo import EVENTS_A_DAY, money, money_record, show_money, watch_money
+    from vettance.demo.aml_demo import about_events, money, money_record, show_money, watch_money
     from vettance.demo.furnish import make_link
     from vettance.demo.launch import command, launched, make_fresh
 
@@ -143,7 +143,7 @@ def _watch_money(
         command(folder, "tenant", "set", to.tenant_id, "--aml", "on")
         console.print(f"It listens on {to.target.base_url}. Now come {size[1]} days of {size[0]} customers.")
         began = time.monotonic()
-        with _progress(console, round(size[0] * size[1] * EVENTS_A_DAY)) as advance:
+        with _progress(console, about_events(size[0], size[1])) as advance:
             import uvloop
 
             outcome = uvloop.run(watch_money(money(*size), to.target, connections, advance))

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from vettance.demo.aml_demo import EVENTS_A_DAY, money, watch_money
+from vettance.demo.aml_demo import about_events, money, watch_money
 from vettance.demo.delayed_labels import JudgedDecision, label_request
 from vettance.demo.demo_client import Connection, DemoTarget, post
 from vettance.demo.launch import RunningService, command
@@ -18,7 +18,7 @@ _ROLES: Final = ("analyst", "lead", "editor", "admin", "auditor")
 _CUSTOMERS: Final = 40
 _DAYS: Final = 20
 #: About how many events that is; for the bar only.
-EVENTS: Final = round(_CUSTOMERS * _DAYS * EVENTS_A_DAY)
+EVENTS: Final = about_events(_CUSTOMERS, _DAYS)
 #: The part of what analysts and banks learn about that they tell, and the most of it.
 _TOLD: Final = 0.6
 _LABELS_MAX: Final = 400
