@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.web.raw_client import RawClient
 from tests.web.sample_service import Notebook, serving
-from vettance.limits.loop_time import PART
+from vettance.limits.loop_time import CREDIT_S, PART_OF_ONE
 from vettance.wire.payload import BODY_BYTES_MAX
 
 NOTES = "/api/v1/notes"
@@ -236,18 +236,18 @@ def test_a_body_of_exactly_the_limit_is_taken(client):
 
 
 def test_large_bodies_wait_for_what_receiving_them_takes_and_small_ones_for_nothing(client, monkeypatch):
-    monkeypatch.setattr("vettance.web.edge.RECEIPT_S", 0.05 / BODY_BYTES_MAX)
+    monkeypatch.setattr("vettance.web.request_body.RECEIPT_S", 0.02 / BODY_BYTES_MAX)
     body = b'{"text":"x"}'
     padding = b" " * (BODY_BYTES_MAX - len(body))
     started = time.perf_counter()
     for _ in range(3):
         assert client.ask("POST", NOTES, body + padding).status == 201
-    # Behind each but the last there is a pause: receiving them is its part of the time.
-    paused_s = 0.05 * (1 / PART - 1)
-    assert time.perf_counter() - started >= 2 * paused_s
+    # All but the last pieces were paid for, beyond the credit: receiving them is its part of the time.
+    paused_s = (2 * 0.02 - CREDIT_S) / PART_OF_ONE
+    assert time.perf_counter() - started >= paused_s
     before = time.perf_counter()
     assert client.ask("POST", NOTES, GOOD).status == 201
-    assert time.perf_counter() - before < paused_s
+    assert time.perf_counter() - before < paused_s / 2
 
 
 def test_a_declared_size_over_the_limit_is_refused_before_the_body_is_sent(client):

@@ -16,7 +16,6 @@ from vettance.errors import (
     Unavailable,
 )
 from vettance.ids import IdSource
-from vettance.limits.loop_time import RECEIPT_S, Pace
 from vettance.limits.shares import EqualShares
 from vettance.telemetry.meters import Meters
 from vettance.web.admission import Admission
@@ -142,7 +141,6 @@ class Edge:
         self._answered = (meters or Meters()).answered
         self._proxies = proxies
         self._arrivals = Arrivals(body_arrival_s_max, body_bytes_held_max)
-        self._pace = Pace()
         self._unread = AnswerRoom(unread_bytes_max)
         self._admitted = EqualShares(in_flight_max)
 
@@ -363,7 +361,7 @@ class Edge:
             call.body = await body.read()
             if len(call.body) > SMALL_BYTES_MAX:
                 steps = call.parse_ahead(route.takes if route.is_bounded else None)
-                await self._pace.run_steps(call.tenant.id, steps, len(call.body) * RECEIPT_S)
+                await self._arrivals.pace.run_steps(call.tenant.id, steps)
                 await asyncio.sleep(0)  # Others go on between the parsing and the checking of a large body.
         if route.method != "GET":
             return _answer(call, await route.handler(call))

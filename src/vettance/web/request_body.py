@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from vettance.errors import Invalid, PayloadTooLarge, ShareUsedUp, UnsupportedMediaType
+from vettance.limits.loop_time import RECEIPT_S, Pace
 from vettance.limits.shares import DynamicShares
 from vettance.web.asgi import Message
 from vettance.wire.payload import BODY_BYTES_MAX
@@ -67,6 +68,8 @@ class Arrivals:
         self._longest_s = longest_s
         self.arriving = DynamicShares(held_bytes_max)
         self.at_work = DynamicShares(held_bytes_max)
+        #: What large bodies take of the loop, while they arrive and when they are read.
+        self.pace = Pace()
         self._look_every_s = min(1.0, longest_s / 2)
         self._since: dict[asyncio.Task[Any], float] = {}
         self._late: set[asyncio.Task[Any]] = set()
@@ -202,6 +205,7 @@ class Body:
                     if not self._arrivals.arriving.take(size - held, *self.holders):
                         raise _no_room()
                     held = size
+                    await self._pay(part)
                 if not message.get("more_body", False):
                     self.complete = True
                     return b"".join((*parts, part)) if parts else part
@@ -210,6 +214,10 @@ class Body:
         finally:
             if held:
                 self._arrivals.arriving.give(held, *self.holders)
+
+    async def _pay(self, part: bytes) -> None:
+        """Wait with more of a large body until its sender has time of the loop left for what has arrived."""
+        await self._arrivals.pace.spend(self.holders[0] if self.holders else "", len(part) * RECEIPT_S)
 
     @property
     def is_left_over(self) -> bool:
@@ -228,7 +236,9 @@ class Body:
                     message = await self._receive()
                     if message["type"] == "http.disconnect" or not message.get("more_body", False):
                         return
-                    dropped += len(message.get("body", b""))
+                    part: bytes = message.get("body", b"")
+                    dropped += len(part)
+                    await self._pay(part)
         except TimeoutError:
             return
 
