@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+import uvloop
 
 from vettance.errors import Unprocessable
 from vettance.limits.loop_time import Pace
@@ -76,6 +77,22 @@ async def test_who_was_quiet_waits_for_nothing() -> None:
     # The credit is used up by the third; the fourth waits until what is beyond it was paid for.
     assert max(waited[:3]) < 0.05
     assert waited[3] >= 0.95 * (3 * 0.004 - 0.01) / 0.025 - sum(waited[:3])
+
+
+def test_turns_are_given_on_the_loop_of_the_service_too() -> None:
+    """Its timers of moments that have passed are not those of asyncio."""
+
+    async def crowd() -> None:
+        pace = pace_without_credit(part=1, part_of_one=1)
+
+        async def spend_again(holder: str) -> None:
+            for _ in range(10):
+                await pace.spend(holder, 0.0)
+                await pace.spend(holder, 0.001)
+
+        await asyncio.gather(*(spend_again(f"tenant {number % 3}") for number in range(9)))
+
+    uvloop.run(crowd())
 
 
 async def test_what_a_crowd_was_quiet_for_is_forgotten() -> None:

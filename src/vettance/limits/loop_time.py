@@ -41,6 +41,7 @@ class Pace:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._is_taken = False
         self._timer: asyncio.TimerHandle | None = None
+        self._looks_at_s = math.inf
 
     def __len__(self) -> int:
         """Return of how many holders it is known what they have taken."""
@@ -105,10 +106,10 @@ class Pace:
             return
         at_s = min(map(self._free_at_s, self._waiting))
         if self._timer is not None:
-            if self._timer.when() <= at_s:
+            if self._looks_at_s <= at_s:
                 return
             self._timer.cancel()
-        self._timer = loop.call_at(at_s, self._give_turn, loop)
+        self._looks_at_s, self._timer = at_s, loop.call_at(at_s, self._give_turn, loop)
 
     def _give_turn(self, loop: asyncio.AbstractEventLoop) -> None:
         self._timer = None

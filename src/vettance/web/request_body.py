@@ -21,8 +21,8 @@ Receive = Callable[[], Awaitable[Message]]
 ARRIVAL_S_MAX: Final = 30.0
 
 #: Bytes of large bodies that may be held at one time: so many of those that still arrive, and so many of
-#: those at work. Two bounds, so that clients who send slowly take no room from those at work; within each,
-#: tenants and their keys have shares.
+#: those at work. Of a body that says how long it is, all counts from the beginning. Two bounds, so that
+#: clients who send slowly take no room from those at work; within each, tenants and their keys have shares.
 HELD_BYTES_MAX: Final = 128 * 1024 * 1024
 #: Bodies up to this size need no room: nearly all are smaller, and what is held of them is bounded by the
 #: number of connections, of which tenants have shares as well.
@@ -196,15 +196,14 @@ class Body:
         parts: list[bytes] = []
         size = held = 0
         try:
+            held = self._make_room(int(self._headers.get(b"content-length", b"0")), held)
             while (message := await self._receive())["type"] != "http.disconnect":
                 part: bytes = message.get("body", b"")
                 size += len(part)
                 if size > BODY_BYTES_MAX:
                     raise _too_large()
-                if size > SMALL_BYTES_MAX:
-                    if not self._arrivals.arriving.take(size - held, *self.holders):
-                        raise _no_room()
-                    held = size
+                held = self._make_room(size, held)
+                if held:
                     await self._pay(part)
                 if not message.get("more_body", False):
                     self.complete = True
@@ -214,6 +213,17 @@ class Body:
         finally:
             if held:
                 self._arrivals.arriving.give(held, *self.holders)
+
+    def _make_room(self, size: int, held: int) -> int:
+        """Take room for a body that is or will be so large; returns how much is held of it now.
+
+        Raises `ShareUsedUp`: who says how much will come is told before any of it is read.
+        """
+        if size <= max(held, SMALL_BYTES_MAX):
+            return held
+        if not self._arrivals.arriving.take(size - held, *self.holders):
+            raise _no_room()
+        return size
 
     async def _pay(self, part: bytes) -> None:
         """Wait with more of a large body until its sender has time of the loop left for what has arrived."""
