@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.decisions.searchable_fields import REASONS
-from vettance.history.segment import TERM, TYPES, ColumnData, count_terms, places_of
+from vettance.history.segment import BITS, TERM, TYPES, ColumnData, count_terms, places_of
+from vettance.terms.sql import Term
 
 TERMS = st.integers(0, 300) | st.integers(0, 2**32 - 1)
 
@@ -66,9 +67,12 @@ def test_places_of_terms_are_those_of_going_through_every_decision() -> None:
         "email": rng.choice(np.array([0, 2, 3, 4], "u4"), size),
     }
     known = np.where(columns["customer_id"] > 0, columns["customer_id"], columns["email"])
-    terms = [1, 2, 3, 300_000, 77]
+    terms = [
+        Term(number, "", sum(BITS[name] for name, values in columns.items() if number in values))
+        for number in (1, 2, 3, 300_000, 77)
+    ]
     for term, found in zip(terms, places_of(columns, "customer", terms), strict=True):
-        assert found.tolist() == np.flatnonzero(known == term).tolist()
+        assert found.tolist() == np.flatnonzero(known == term.id).tolist()
 
 
 @pytest.mark.parametrize("terms", [[], [0, 0], [5], [3, 0, 3, 900, 1, 1, 3], [0, 4_000_000_000, 2]])

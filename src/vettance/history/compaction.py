@@ -27,6 +27,7 @@ from vettance.history.segment import (
     texts_of,
 )
 from vettance.terms import sql as terms_sql
+from vettance.terms.find_terms import find_terms
 
 LOOK_S: Final = 0.25
 #: How often decisions of other processes are counted, where there are any.
@@ -192,7 +193,7 @@ class Compactor:
 
     async def _number(self, tenant: str, texts: Mapping[str, int], known: dict[str, terms_sql.Term]) -> None:
         """Get to know the term of every text of some decisions, giving new ones to those that have none."""
-        known.update(await self._known(tenant, [text for text in texts if text not in known]))
+        known.update(await find_terms(self._store, tenant, [text for text in texts if text not in known]))
         fresh = [text for text in texts.items() if text[0] not in known]
         for start in range(0, len(fresh), _STEP):
             await self._give_way()
@@ -212,14 +213,6 @@ class Compactor:
                     )
             await self._store.write(terms_sql.widen_term(tenant, wide))
 
-    async def _known(self, tenant: str, values: Sequence[str]) -> dict[str, terms_sql.Term]:
-        known: dict[str, terms_sql.Term] = {}
-        for start in range(0, len(values), terms_sql.ASKED):
-            asked = values[start : start + terms_sql.ASKED]
-            for row in await self._store.read(terms_sql.select_terms(tenant, asked)):
-                known[row[1]] = terms_sql.Term._make(row)
-        return known
-
     async def _add(self, tenant: str, fresh: Sequence[tuple[str, int]]) -> list[terms_sql.Term]:
         """Number some texts. Another process may be doing so too; then we look again."""
         found: list[terms_sql.Term] = []
@@ -235,7 +228,7 @@ class Compactor:
                 )
             except Clash:
                 self._last_term = 0
-                known = await self._known(tenant, [value for value, _ in fresh])
+                known = await find_terms(self._store, tenant, [value for value, _ in fresh])
                 found += known.values()
                 fresh = [text for text in fresh if text[0] not in known]
             else:

@@ -42,6 +42,7 @@ from vettance.history.segment import (
     row_of,
 )
 from vettance.terms import sql as terms_sql
+from vettance.terms.find_terms import find_terms
 
 _READ_CHUNKS: Final = 128  # Chunks whose column is read in one query: some milliseconds of a reader.
 _INLINE: Final = 50_000  # Below so many decisions, computing takes less than handing it to a thread.
@@ -225,11 +226,8 @@ class DecisionFinder:
             return Lookup()
         choices = [choice for condition in wanted.conditions for choice in condition.choices]
         values = sorted({str(value) for column, value in choices if column in TERMED})
-        known: dict[str, int] = {}
-        if values:
-            known = {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, values))}
         return Lookup(
-            terms=known,
+            terms=await find_terms(self._store, tenant, values),
             moments=await self._moments(tenant, wanted, layout),
             sought=await self._search(tenant, wanted.search, layout) if wanted.search is not None else None,
         )

@@ -21,7 +21,8 @@ from vettance.history.segment import (
     places_of,
     row_of,
 )
-from vettance.terms import sql as terms_sql
+from vettance.terms.find_terms import find_terms
+from vettance.terms.sql import Term
 
 
 class EntityLink(msgspec.Struct, frozen=True):
@@ -49,13 +50,13 @@ class EntityLinker:
             row_of(row)
             for row in await self._store.read(sql.select_newer_of(tenant, layout.through, entities))
         ]
-        terms: dict[str, int] = {}
+        terms: dict[str, Term] = {}
         columns: dict[str, Array] = {}
         if layout.size:
             texts = {*entities.values()}
             for kind in COUNTED_ENTITIES:
                 texts.update(key for row in rows if (key := known_by(row, kind)) is not None)
-            terms = await self._terms(tenant, sorted(texts))
+            terms = await find_terms(self._store, tenant, sorted(texts))
             names = sorted({column for known in ENTITIES.values() for column in known})
             columns = await self._finder.columns(tenant, names, layout)
         newer = {
@@ -78,13 +79,6 @@ class EntityLinker:
             for ends in bounds:
                 for index in ends.wants():
                     ends.take(index, parts[index])
-
-    async def _terms(self, tenant: str, texts: Sequence[str]) -> dict[str, int]:
-        terms: dict[str, int] = {}
-        for start in range(0, len(texts), terms_sql.ASKED):
-            asked = texts[start : start + terms_sql.ASKED]
-            terms |= {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, asked))}
-        return terms
 
 
 class _TimeBounds:
@@ -136,9 +130,9 @@ class _LinkQuery(msgspec.Struct, frozen=True):
 
     layout: SegmentOffsets
     columns: Mapping[str, Array]
-    terms: Mapping[str, int]
+    terms: Mapping[str, Term]
     kind: str
-    term: int | None
+    term: Term | None
     newer: Sequence[DecisionRow]
 
     def __call__(self) -> _SegmentLinks:
@@ -148,7 +142,7 @@ class _LinkQuery(msgspec.Struct, frozen=True):
             if other == self.kind:
                 continue
             texts = {key for row in self.newer if (key := known_by(row, other)) is not None}
-            numbered = [self.terms[text] for text in texts if text in self.terms]
+            numbered = [self.terms[text].id for text in texts if text in self.terms]
             seen = np.array(numbered, TERM)
             if len(places):
                 seen = np.concatenate((entity_terms(other, self.columns, places), seen))

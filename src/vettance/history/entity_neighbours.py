@@ -22,6 +22,8 @@ from vettance.history.entity_graph import (
 from vettance.history.entity_links import known_by
 from vettance.history.segment import Array, DecisionRow, count_terms, entity_terms, places_of, row_of
 from vettance.terms import sql as terms_sql
+from vettance.terms.find_terms import find_terms
+from vettance.terms.sql import Term
 
 #: The most frequent values of each kind that are named; the others are counted.
 NAMED_MAX: Final = 50
@@ -71,25 +73,18 @@ class EntityNeighbours:
         late = {node: _neighbours_in(newer, node) for node in nodes}
         own_late = {node: sum(known_by(row, node.kind) == node.value for row in newer) for node in nodes}
         texts = {node.value for node in nodes} | {other.value for found in late.values() for other in found}
-        terms = await self._terms(tenant, sorted(texts)) if layout.size else {}
+        terms = await find_terms(self._store, tenant, sorted(texts)) if layout.size else {}
 
         def compute() -> dict[EntityNode, _SegmentNeighbours]:
             return _counted(columns, nodes, terms)
 
         counted = await compute_in_thread(compute, layout.size * len(nodes)) if layout.size else {}
-        named = {term: text for text, term in terms.items()}
+        named = {term.id: term.value for term in terms.values()}
         named |= await self._texts(tenant, counted, named)
         return {
             node: _merged(counted.get(node, _NONE), late[node], own_late[node], terms, named)
             for node in nodes
         }
-
-    async def _terms(self, tenant: str, texts: Sequence[str]) -> dict[str, int]:
-        terms: dict[str, int] = {}
-        for start in range(0, len(texts), terms_sql.ASKED):
-            asked = texts[start : start + terms_sql.ASKED]
-            terms |= {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, asked))}
-        return terms
 
     async def _texts(
         self,
@@ -127,7 +122,7 @@ def _neighbours_in(rows: Sequence[DecisionRow], node: EntityNode) -> Counter[Ent
 
 
 def _counted(
-    columns: Mapping[str, Array], nodes: Sequence[EntityNode], terms: Mapping[str, int]
+    columns: Mapping[str, Array], nodes: Sequence[EntityNode], terms: Mapping[str, Term]
 ) -> dict[EntityNode, _SegmentNeighbours]:
     """Count, for each of some nodes, the terms of other kinds in the chunks that show it."""
     found = {}
@@ -135,7 +130,7 @@ def _counted(
         known = [node for node in nodes if node.kind == kind and node.value in terms]
         places = places_of(columns, kind, [terms[node.value] for node in known]) if known else []
         for node, own in zip(known, places, strict=True):
-            found[node] = _SegmentNeighbours(len(own), _kinds_at(columns, node, terms[node.value], own))
+            found[node] = _SegmentNeighbours(len(own), _kinds_at(columns, node, terms[node.value].id, own))
     return found
 
 
@@ -163,7 +158,7 @@ def _merged(
     counted: _SegmentNeighbours,
     late: Mapping[EntityNode, int],
     own_late: int,
-    terms: Mapping[str, int],
+    terms: Mapping[str, Term],
     named: Mapping[int, str],
 ) -> Neighbours:
     """Add up what the chunks and the newer rows show."""
@@ -178,8 +173,9 @@ def _merged(
         for node, count in late.items():
             if node.kind != kind:
                 continue
-            place = np.searchsorted(found, terms.get(node.value, 0)) if len(found) else 0
-            is_known = len(found) > 0 and place < len(found) and found[place] == terms.get(node.value, 0)
+            number = terms[node.value].id if node.value in terms else 0
+            place = np.searchsorted(found, number)
+            is_known = place < len(found) and found[place] == number
             new += not is_known
             if node not in events and is_known:
                 events[node] = int(counts[place])

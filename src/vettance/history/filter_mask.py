@@ -10,7 +10,8 @@ import numpy as np
 from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, REASONS
 from vettance.history.id_search import begins
 from vettance.history.search_criteria import FieldCondition, SearchCriteria
-from vettance.history.segment import PACKED, Array, packed
+from vettance.history.segment import BITS, PACKED, Array, packed
+from vettance.terms.sql import Term
 
 _FEW: Final = 8
 _BLOCK: Final = 1 << 16  # Numbers looked up at one time; all at once take twice as long.
@@ -34,9 +35,15 @@ class Lookup(msgspec.Struct, frozen=True, kw_only=True):
     `moments` is the mask of the span that it asks for.
     """
 
-    terms: Mapping[str, int] = {}
+    terms: Mapping[str, Term] = {}
     moments: Array | None = None
     sought: TermMatches | None = None
+
+
+    def term_in(self, column: str, text: str) -> int:
+        """Return the number of a text if it was ever seen in a column; otherwise 0, which is no term."""
+        term = self.terms.get(text)
+        return term.id if term is not None and term.fields & BITS[column] else 0
 
 
 #: Columns that hold terms.
@@ -55,7 +62,7 @@ def columns_needed(wanted: SearchCriteria, lookup: Lookup) -> set[str]:
         for column, value in condition.choices:
             if column in PACKED:
                 needed.add("verdict")
-            elif column not in TERMED or value in lookup.terms:
+            elif column not in TERMED or lookup.term_in(column, str(value)):
                 needed.add(column)
     if lookup.sought is not None:
         needed.update(name for name, terms in lookup.sought.terms.items() if len(terms))
@@ -103,7 +110,7 @@ def _compare(
         return compare(columns[column], value)
     either = np.zeros(size, bool)
     for name, text in ((column, value), *others):
-        term = lookup.terms.get(str(text))
+        term = lookup.term_in(name, str(text))
         if term and name == REASONS:
             pairs = columns[REASONS]
             either[pairs["place"][pairs["term"] == term]] = True

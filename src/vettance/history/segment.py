@@ -18,6 +18,7 @@ from vettance.decisions.searchable_fields import (
 )
 from vettance.events.event import Category
 from vettance.ids import ID_DIGITS
+from vettance.terms.sql import Term
 
 #: Decisions in a chunk. Larger ones make fewer rows to read, smaller ones a shorter tail to look through.
 CHUNK: Final = 4_096
@@ -211,19 +212,27 @@ def entity_terms(kind: str, columns: Mapping[str, Array], places: Array | None =
     return terms
 
 
-def places_of(columns: Mapping[str, Array], kind: str, terms: Sequence[int]) -> list[Array]:
+def places_of(columns: Mapping[str, Array], kind: str, terms: Sequence[Term]) -> list[Array]:
     """Return the places, in order, where entities of a kind are known by each of some terms.
 
-    Goes through the columns in blocks that stay in the processor's memory while all terms are looked for:
-    twenty terms take about as long as three would by whole columns.
+    Looks only into columns in which a term was ever seen, and goes through them in blocks that stay in the
+    processor's memory while all terms are looked for: twenty terms take about as long as three would by whole
+    columns.
     """
     names = ENTITIES[kind]
     found: list[list[Array]] = [[] for _ in terms]
+    asked = [
+        [(places, term.id) for places, term in zip(found, terms, strict=True) if term.fields & BITS[name]]
+        for name in names
+    ]
     for start in range(0, len(columns[names[0]]), _BLOCK):
         for number, name in enumerate(names):
             block = columns[name][start : start + _BLOCK]
-            for places, term in zip(found, terms, strict=True):
-                here = np.flatnonzero(block == term)
+            for places, term in asked[number]:
+                is_here = block == term
+                if not is_here.any():
+                    continue
+                here = np.flatnonzero(is_here)
                 for earlier in names[:number] if len(here) else ():
                     here = here[columns[earlier][here + start] == 0]
                 if len(here):

@@ -25,6 +25,7 @@ from vettance.history.rollup import (
 )
 from vettance.history.segment import COUNTED_COLUMNS, COUNTED_ENTITIES, TERM, TYPES, Array, keys_of
 from vettance.terms import sql as terms_sql
+from vettance.terms.find_terms import find_terms
 
 _COUNTED: Final = ("occurred_at_ms", "score", "verdict", "reasons")
 _KEYED: Final = ("occurred_at_ms", *COUNTED_COLUMNS)
@@ -235,11 +236,8 @@ class DecisionCounter:
             self._lately = _RecentTerms(tenant, epoch, {})
         known = self._lately.numbers
         missing = sorted(texts - known.keys())
-        for start in range(0, len(missing), terms_sql.ASKED):
-            asked = missing[start : start + terms_sql.ASKED]
-            known.update(
-                {row[1]: row[0] for row in await self._store.read(terms_sql.select_terms(tenant, asked))}
-            )
+        found = await find_terms(self._store, tenant, missing)
+        known.update({text: term.id for text, term in found.items()})
         return known
 
 
