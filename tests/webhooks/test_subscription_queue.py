@@ -9,6 +9,7 @@ from vettance.webhooks.subscription_queue import (
     FAILING_BURST,
     FAILING_PAUSE_MS,
     FAILING_PER_S,
+    IDLE_MS_MAX,
     LIMIT_MAX,
     LIMIT_START,
     READY_MAX,
@@ -93,16 +94,25 @@ def test_what_does_not_fit_is_left_to_the_store_and_asked_for_later() -> None:
     assert lanes.hungry() == [lane]
 
 
-def test_a_dropped_lane_forgets_what_waits_but_not_what_is_under_way() -> None:
+@pytest.mark.parametrize("later_ms", [IDLE_MS_MAX, -1], ids=["after an hour", "when the clock was set back"])
+def test_a_lane_is_forgotten_once_it_was_empty_for_long(later_ms: int) -> None:
     lanes = SubscriptionQueues()
-    for seq in range(6):
-        lanes.add(lanes.lane(TENANT, "a"), seq, NOW, NOW)
-    taken = lanes.take(NOW)
-    lanes.drop(lanes.lane(TENANT, "a"))
-    assert lanes.take(NOW) == []
-    for lane, seq in taken:
-        lanes.done(lane, seq)
-    assert lanes.in_flight == 0
+    lane = lanes.lane(TENANT, "a")
+    lanes.add(lane, 1, NOW, NOW)
+    lanes.forget_idle(NOW + later_ms)
+    assert lanes.lane(TENANT, "a") is lane, "something waits in it"
+    assert lanes.take(NOW) == [(lane, 1)]
+    lanes.forget_idle(NOW + later_ms)
+    assert lanes.lane(TENANT, "a") is lane, "something of it is under way"
+    lanes.done(lane, 1)
+    lanes.note_more(lane, more=True)
+    lanes.forget_idle(NOW + later_ms)
+    assert lanes.lane(TENANT, "a") is lane, "the store may have more of it"
+    lanes.note_more(lane, more=False)
+    lanes.forget_idle(NOW + IDLE_MS_MAX - 1)
+    assert lanes.lane(TENANT, "a") is lane, "it was used not long ago"
+    lanes.forget_idle(NOW + later_ms)
+    assert lanes.lane(TENANT, "a") is not lane
 
 
 @given(

@@ -39,7 +39,6 @@ class Lookup(msgspec.Struct, frozen=True, kw_only=True):
     moments: Array | None = None
     sought: TermMatches | None = None
 
-
     def term_in(self, column: str, text: str) -> int:
         """Return the number of a text if it was ever seen in a column; otherwise 0, which is no term."""
         term = self.terms.get(text)

@@ -248,7 +248,7 @@ class Deliverer:
     async def _sweep(self) -> None:
         """Find what no worker has in mind, and forget what is old."""
         self._fan_out.wake()
-        now_ms = self._now_ms()
+        self._lanes.forget_idle(now_ms := self._now_ms())
         overdue = delivery_queue.select_overdue_lanes(now_ms, _OVERDUE_MS, self._policy.ahead_ms_max)
         for tenant, subscription in await self._store.read(overdue):
             self._lanes.note_more(self._lanes.lane(tenant, subscription), more=True)

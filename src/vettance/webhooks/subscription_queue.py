@@ -34,6 +34,9 @@ RETRIES_MAX: Final = 10_000
 #: So many lanes are filled again in one round; what is due is sent in between.
 REFILLS_MAX: Final = 25
 
+#: A lane that nothing was in for so long is forgotten: what it learned is old, its subscription may be gone.
+IDLE_MS_MAX: Final = 3_600_000
+
 #: So many entries of lanes that wait for another moment by now are kept, besides one for each that waits.
 _STALE_MAX: Final = 64
 
@@ -54,7 +57,8 @@ class SubscriptionQueue:
 
     __slots__ = (
         *("_ahead_ms_max", "counted_slow", "failing", "fresh", "held_until_ms", "in_flight", "known"),
-        *("limit", "more", "ready_in", "retries", "subscription", "tenant", "turn", "wakes_at_ms"),
+        *("limit", "more", "ready_in", "retries", "subscription", "tenant", "turn", "used_at_ms"),
+        "wakes_at_ms",
     )
 
     def __init__(
@@ -80,11 +84,18 @@ class SubscriptionQueue:
         self.turn = 0
         self.wakes_at_ms: int | None = None
         self.counted_slow = 0
+        #: When something was put into it or came back last.
+        self.used_at_ms = 0
 
     @property
     def slow(self) -> bool:
         """Whether the receiver has hung so often that it is down to a trickle."""
         return self.limit < 2
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is in it or under way, and the store has no more of it."""
+        return not (self.known or self.in_flight or self.more)
 
     @property
     def hungry(self) -> bool:
@@ -192,6 +203,7 @@ class SubscriptionQueues:
     def add(self, lane: SubscriptionQueue, seq: int, due_at_ms: int, now_ms: int) -> None:
         """Take a delivery into a lane."""
         lane.add(seq, due_at_ms, now_ms)
+        lane.used_at_ms = now_ms
         self._place(lane, now_ms)
 
     def note_more(self, lane: SubscriptionQueue, *, more: bool) -> None:
@@ -280,6 +292,7 @@ class SubscriptionQueues:
         if seq not in lane.known:
             return
         lane.done(seq)
+        lane.used_at_ms = self._seen_ms
         self._shares.give(1, lane.tenant)
         self.in_flight -= 1
         self._place(lane, self._seen_ms)
@@ -289,15 +302,11 @@ class SubscriptionQueues:
         self._skip_stale()
         return self._wakes[0][0] if self._wakes else None
 
-    def drop(self, lane: SubscriptionQueue) -> None:
-        """Forget what waits for a subscription that is gone; what is under way ends by itself."""
-        lane.known.difference_update(lane.fresh, (seq for _, seq in lane.retries))
-        lane.fresh.clear()
-        lane.retries.clear()
-        lane.more = False
-        self._place(lane, self._seen_ms)
-        if not lane.in_flight:
-            self._lanes.pop(lane.subscription, None)
+    def forget_idle(self, now_ms: int) -> None:
+        """Forget lanes that nothing was in for `IDLE_MS_MAX`, or that were used when a clock stood wrong."""
+        for lane in tuple(self._lanes.values()):
+            if lane.idle and not 0 <= now_ms - lane.used_at_ms < IDLE_MS_MAX:
+                del self._lanes[lane.subscription]
 
     def _wake(self, now_ms: int) -> None:
         """Look again at the lanes whose moment has come; at all that wait, if the clock was set back."""
