@@ -87,6 +87,7 @@ VERBS = {
     "change_features.py",
     "find_maturity.py",
     "find_recorded.py",
+    "find_terms.py",
     "grow_features.py",
     "held_out.py",
     "change_models.py",

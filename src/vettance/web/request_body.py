@@ -217,7 +217,7 @@ class Body:
     def _make_room(self, size: int, held: int) -> int:
         """Take room for a body that is or will be so large; returns how much is held of it now.
 
-        Raises `ShareUsedUp`: who says how much will come is told before any of it is read.
+        Raises `ShareUsedUp`, before any of the body is read where its length was declared.
         """
         if size <= max(held, SMALL_BYTES_MAX):
             return held
