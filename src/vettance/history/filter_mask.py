@@ -10,10 +10,10 @@ import numpy as np
 from vettance.decisions.searchable_fields import FIELD_OF_COLUMN, REASONS
 from vettance.history.id_search import begins
 from vettance.history.search_criteria import FieldCondition, SearchCriteria
-from vettance.history.segment import BITS, PACKED, Array, packed
+from vettance.history.segment import BITS, PACKED, Array, lookup_table, packed
 from vettance.terms.sql import Term
 
-_FEW: Final = 8
+_FEW: Final = 2
 _BLOCK: Final = 1 << 16  # Numbers looked up at one time; all at once take twice as long.
 
 
@@ -145,8 +145,7 @@ def among(values: Array, terms: Array) -> Array:
             found |= values == term
         return found
     # Whatever is higher than the highest term falls onto the last place, which stays empty.
-    table = np.zeros(int(terms.max()) + 2, bool)
-    table[terms] = True
+    table = lookup_table(terms)
     picked = np.empty(len(values), bool)
     for start in range(0, len(values), _BLOCK):
         part = slice(start, start + _BLOCK)

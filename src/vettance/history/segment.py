@@ -29,6 +29,8 @@ AT_ONCE: Final = 256
 
 #: Terms of a column that are compared at one time: 256 KB, which stay in the processor's memory.
 _BLOCK: Final = 1 << 16
+#: So many terms are looked for by comparing, more of them by a table.
+_COMPARED_MAX: Final = 4
 #: Putting a number in order takes about as long as clearing so many counters.
 COUNTERS_EACH: Final = 64
 
@@ -215,33 +217,52 @@ def entity_terms(kind: str, columns: Mapping[str, Array], places: Array | None =
 def places_of(columns: Mapping[str, Array], kind: str, terms: Sequence[Term]) -> list[Array]:
     """Return the places, in order, where entities of a kind are known by each of some terms.
 
-    Looks only into columns in which a term was ever seen, and goes through them in blocks that stay in the
-    processor's memory while all terms are looked for: twenty terms take about as long as three would by whole
-    columns.
+    Looks only into columns in which a term was ever seen.
     """
     names = ENTITIES[kind]
     found: list[list[Array]] = [[] for _ in terms]
-    asked = [
-        [(places, term.id) for places, term in zip(found, terms, strict=True) if term.fields & BITS[name]]
-        for name in names
-    ]
-    for start in range(0, len(columns[names[0]]), _BLOCK):
-        for number, name in enumerate(names):
-            block = columns[name][start : start + _BLOCK]
-            for places, term in asked[number]:
-                is_here = block == term
-                if not is_here.any():
-                    continue
-                here = np.flatnonzero(is_here)
-                for earlier in names[:number] if len(here) else ():
-                    here = here[columns[earlier][here + start] == 0]
-                if len(here):
-                    places.append(here + start)
+    for number, name in enumerate(names):
+        asked = [place for place, term in enumerate(terms) if term.fields & BITS[name]]
+        for place, here in zip(asked, _places_in(columns[name], [terms[at].id for at in asked]), strict=True):
+            known = here
+            for earlier in names[:number]:
+                known = known[columns[earlier][known] == 0]
+            found[place].append(known)
     # They are in order but for those that a later column showed; a stable sort takes runs as they are.
     return [
         np.sort(np.concatenate(places), kind="stable") if places else np.empty(0, np.int64)
         for places in found
     ]
+
+
+def _places_in(column: Array, terms: Sequence[int]) -> list[Array]:
+    """Return the places of each of some terms in a column.
+
+    Goes through it in blocks that stay in the processor's memory. Each comparison takes as long as another;
+    looking every number up in a table takes as long as four of them, however many terms there are.
+    """
+    found: list[list[Array]] = [[] for _ in terms]
+    wanted = np.array(terms, np.int64)
+    table = lookup_table(wanted) if len(terms) > _COMPARED_MAX else None
+    for start in range(0, len(column), _BLOCK):
+        block = column[start : start + _BLOCK]
+        at: Array | None = None
+        if table is not None:
+            at = np.flatnonzero(table.take(block, mode="clip"))
+            block = block[at]
+        for places, term in zip(found, terms, strict=True):
+            is_here = block == term
+            if is_here.any():
+                here = np.flatnonzero(is_here)
+                places.append((here if at is None else at[here]) + start)
+    return [np.concatenate(places) if places else np.empty(0, np.int64) for places in found]
+
+
+def lookup_table(terms: Array) -> Array:
+    """Return a table that is true at some numbers, and not at its last place, to which higher ones go."""
+    table = np.zeros(int(terms.max()) + 2, bool)
+    table[terms] = True
+    return table
 
 
 def count_terms(terms: Array) -> tuple[Array, Array]:
