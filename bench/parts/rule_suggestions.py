@@ -39,7 +39,7 @@ from vettance.rules.ruleset import RuleSet, compile_document
 from vettance.suggestions.find_rules import FeatureSource, MeasuredRules
 from vettance.suggestions.labelled_log import ANSWERS
 from vettance.suggestions.logged_values import LogReader
-from vettance.suggestions.suggest import find_and_measure, read_log
+from vettance.suggestions.suggest import find_and_measure, read_keys, read_log
 from vettance.suggestions.suggested_rules import RuleMeasure, choose, measures_of
 
 SCENARIOS: Final = tuple(one.scenario for one in ATTACKS)
@@ -124,7 +124,10 @@ async def _suggest(path: Path, scenarios: Any, attack: str) -> dict[str, Any]:
         reader = LogReader(store, TENANT)
         cache = RuleCache(lambda text: compile_document(text, reader.schema))
         active = await load_active(store, cache, TENANT)
-        found = await find_and_measure(reader, learned, later, active, FeatureSource(), lambda _count: None)
+        counted = await read_keys(store, TENANT, lambda _count: None)
+        found = await find_and_measure(
+            reader, learned, later, active, FeatureSource(), counted, lambda _count: None
+        )
         chosen = choose(measures_of(found))
         seconds = time.process_time() - began_s
     finally:

@@ -71,6 +71,27 @@ def test_a_rule_is_suggested_and_its_draft_can_be_proposed(labelled: Caller) -> 
     assert labelled.get("/api/v1/rulesets/active").json["version"] != drafted.json["version"]
 
 
+def test_a_count_that_no_rule_asked_for_is_found(service: Service, tmp_path: Path) -> None:
+    caller = steering(holding_tenant(service, tmp_path, "Ringed"))
+    for number in range(240):
+        is_fraud = number % 3 == 0
+        event = decided(
+            caller,
+            5 + number % 140,
+            customer={"externalId": f"c{number % 120}"},
+            device={"fingerprint": f"ring{number % 2}" if is_fraud else f"d{number % 120}"},
+        )["correlationIds"]["eventId"]  # type: ignore[index]
+        label = {"label": "FRAUD" if is_fraud else "LEGIT"}
+        assert caller.post(f"/api/v1/feedback/event/{event}", label).status == 201
+    found = ended(caller, {"kind": "rules"})
+    best = found["result"]["suggestions"][0]
+    assert "(by=device.key, within=" in best["rule"]["when"].replace("customer.key, by", "by")
+    assert best["precision"]["value"] >= 0.9
+    assert best["recall"]["value"] >= 0.9
+    drafted = caller.post("/api/v1/rulesets", {"document": found["result"]["draft"], "propose": True})
+    assert (drafted.status, drafted.json["state"]) == (201, "proposed"), drafted.body
+
+
 def test_the_curve_of_a_threshold_reaches_what_is_wished(labelled: Caller) -> None:
     found = ended(labelled, {"kind": "threshold", "ruleId": "large", "load": 3})
     one = found["result"]["comparisons"][0]

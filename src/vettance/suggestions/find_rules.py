@@ -15,12 +15,14 @@ from vettance.suggestions.candidate_conditions import (
     Mask,
     condition_table,
 )
+from vettance.suggestions.counted_log import COUNTS, CountedLog
 from vettance.suggestions.labelled_log import ANSWERS, LabelledLog, Numbers
 from vettance.suggestions.logged_values import LogReader, WantedValues
 from vettance.suggestions.rule_search import Alternatives, search_rules
 from vettance.suggestions.value_columns import (
     ColumnCollector,
     SourceTable,
+    ValueColumn,
     ValueSource,
     members_of,
     sources_of,
@@ -90,7 +92,12 @@ class MeasuredRules(NamedTuple):
 
 
 async def find_conditions(
-    reader: LogReader, learned: LabelledLog, active: ActiveRules, features: FeatureSource, advance: Advance
+    reader: LogReader,
+    learned: LabelledLog,
+    active: ActiveRules,
+    features: FeatureSource,
+    counted: CountedLog,
+    advance: Advance,
 ) -> list[RuleCondition]:
     """Search the time that is learned from; the most telling come first."""
     sampled, weight = learned.sample(REST_MAX)
@@ -113,7 +120,10 @@ async def find_conditions(
     missed = is_fraud & (learned.answers[at] == ANSWERS["ALLOW"])
     if not missed.any():
         return []
-    conditions = condition_table(collector.columns(), is_fraud, missed)
+    columns = collector.columns()
+    counts = counted.counts_for(learned.places[at[is_fraud]])
+    columns += [ValueColumn(one.source, values) for one, values in counted.values(counts, learned.places[at])]
+    conditions = condition_table(columns, is_fraud, missed)
     rules = search_rules(conditions, weight)
     return [
         rule
@@ -162,20 +172,30 @@ async def measure_conditions(
     rules: Sequence[RuleCondition],
     active: ActiveRules,
     features: FeatureSource,
+    counted: CountedLog,
     advance: Advance,
 ) -> MeasuredRules:
     """Say of every later decision which rules would have fired."""
     later, weight = later.sample(REST_MEASURED_MAX)
     conditions = list(dict.fromkeys(one for rule in rules for one in rule.parts))
-    table = _sources(conditions, active, features)
+    counts = {one.source: one for one in COUNTS}
+    asked = [counts[one.source] for one in conditions if one.source in counts]
+    values = {one.source: found for one, found in counted.values(dict.fromkeys(asked), later.places)}
+    table = _sources([one for one in conditions if one.source not in counts], active, features)
     place_of = {source.text: place for place, source in enumerate(table.sources)}
     lines: list[npt.NDArray[np.bool_]] = []
     read: list[int] = []
     others = 0
     async for found in reader.read(later.places, table.wanted):
         columns = list(zip(*(one.values for one in found), strict=True))
+        here = np.searchsorted(later.places, np.array([one.place for one in found], dtype=np.int64))
         held: dict[CandidateCondition, Mask] = {
-            one: one.holds(columns[place_of[one.source.text]]) for one in conditions
+            one: one.holds(
+                values[one.source][here].tolist()
+                if one.source in counts
+                else columns[place_of[one.source.text]]
+            )
+            for one in conditions
         }
         lines.append(np.array([rule.fires(held) for rule in rules]))
         read += [one.place for one in found]

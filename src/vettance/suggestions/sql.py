@@ -5,6 +5,7 @@ from typing import Final
 
 from vettance.db.engine import Statement, in_list, in_pieces, scoped
 from vettance.db.tables import DECISION, EVENT, LABEL
+from vettance.decisions.searchable_fields import entity_sql
 
 _OUTLINE: Final = "seq, id, occurred_at_ms, decision FROM decision WHERE "
 
@@ -14,6 +15,17 @@ def select_outlines(tenant: str, after: int, limit: int) -> Statement:
     text = f"SELECT {_OUTLINE}tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
     # Given `tenant = ?`, PostgreSQL may scan the places of all tenants, expecting to find enough of this one.
     rows = f"SELECT {_OUTLINE}(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq LIMIT ?"
+    return in_pieces(scoped(DECISION, tenant, text, (after, limit)))._replace(
+        postgres=in_pieces(scoped(DECISION, tenant, rows, (after, tenant, limit)))
+    )
+
+
+def select_keys(tenant: str, after: int, limit: int) -> Statement:
+    """(place, moment, event name, category, customer, device, ip) of the next decisions of the log."""
+    keys = ", ".join(entity_sql(kind) for kind in ("customer", "device", "ip"))
+    columns = f"seq, occurred_at_ms, event_name, event_category, {keys} FROM decision WHERE "
+    text = f"SELECT {columns}tenant = ? AND seq > ? ORDER BY seq LIMIT ?"
+    rows = f"SELECT {columns}(tenant, seq) > (?, ?) AND tenant <= ? ORDER BY tenant, seq LIMIT ?"
     return in_pieces(scoped(DECISION, tenant, text, (after, limit)))._replace(
         postgres=in_pieces(scoped(DECISION, tenant, rows, (after, tenant, limit)))
     )

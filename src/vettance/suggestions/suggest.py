@@ -17,6 +17,7 @@ from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import compile_document
 from vettance.suggestions import find_rules, sql
 from vettance.suggestions.calibrate_rules import NoTraffic, calibrate_rules
+from vettance.suggestions.counted_log import CountedLog, KeyColumns
 from vettance.suggestions.find_rules import (
     FeatureSource,
     MeasuredRules,
@@ -95,7 +96,9 @@ async def suggest(store: Store, tenant: str, order: SuggestionOrder, say: Say) -
     if order.kind == "weights":
         progress.expect(total * _OUTLINE_COST + len(known.places))
         return await weigh_rules(reader, log, known, active, progress.decisions)
-    return await _suggest_rules(reader, log, known, active, await _features(store, tenant), progress)
+    return await _suggest_rules(
+        store, tenant, reader, log, known, active, await _features(store, tenant), progress
+    )
 
 
 def _moved(order: SuggestionOrder, active: ActiveRules, reader: LogReader) -> RuleComparisons:
@@ -115,6 +118,8 @@ async def _calibrate(store: Store, tenant: str, order: SuggestionOrder, progress
 
 
 async def _suggest_rules(
+    store: Store,
+    tenant: str,
     reader: LogReader,
     log: LabelledLog,
     known: LabelledLog,
@@ -125,9 +130,12 @@ async def _suggest_rules(
     learned, later = known.split()
     learned_count = min(len(learned.places), find_rules.REST_MAX + find_rules.FRAUDS_MAX)
     progress.expect(
-        len(log.places) * _OUTLINE_COST + learned_count + min(len(later.places), find_rules.REST_MEASURED_MAX)
+        2 * len(log.places) * _OUTLINE_COST
+        + learned_count
+        + min(len(later.places), find_rules.REST_MEASURED_MAX)
     )
-    found = await find_and_measure(reader, learned, later, active, features, progress.decisions)
+    counted = await read_keys(store, tenant, progress.outlines)
+    found = await find_and_measure(reader, learned, later, active, features, counted, progress.decisions)
     return rules_result(log, learned, found, active.ruleset, choose(measures_of(found)))
 
 
@@ -137,13 +145,14 @@ async def find_and_measure(
     later: LabelledLog,
     active: ActiveRules,
     features: FeatureSource,
+    counted: CountedLog,
     advance: Callable[[int], Any],
 ) -> MeasuredRules:
     """Find rules in one part of time, and say of the later one where they would have fired."""
-    conditions = await find_conditions(reader, learned, active, features, advance)
+    conditions = await find_conditions(reader, learned, active, features, counted, advance)
     if not conditions:
         return MeasuredRules.nothing(later)
-    return await measure_conditions(reader, later, conditions, active, features, advance)
+    return await measure_conditions(reader, later, conditions, active, features, counted, advance)
 
 
 def _too_few(log: LabelledLog, known: LabelledLog) -> str:
@@ -169,6 +178,17 @@ async def read_log(
     while rows := await store.read(sql.select_outlines(tenant, after, _CHUNK)):
         after = rows[-1][0]
         columns.take([(row[0], row[1], row[2], row[3]) for row in rows])
+        advance(len(rows))
+    return columns.finish()
+
+
+async def read_keys(store: Store, tenant: str, advance: Callable[[int], Any]) -> CountedLog:
+    """Read the keys of all decisions, the newest where there are too many."""
+    columns = KeyColumns()
+    after = 0
+    while rows := await store.read(sql.select_keys(tenant, after, _CHUNK)):
+        after = rows[-1][0]
+        columns.take([(row[0], row[1], row[2], row[3], row[4], row[5], row[6]) for row in rows])
         advance(len(rows))
     return columns.finish()
 
