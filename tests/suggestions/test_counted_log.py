@@ -117,6 +117,16 @@ def test_of_a_log_that_is_too_long_the_newest_events_stay(monkeypatch: pytest.Mo
     np.testing.assert_array_equal(values, whole)
 
 
+def test_a_stray_moment_and_a_damaged_row_leave_the_rest_alone() -> None:
+    columns = KeyColumns()
+    rows = [(place, START_MS + place, "user.login", "AUTHENTICATION", "c", "d", "i") for place in range(1, 9)]
+    columns.take(
+        [*rows, (9, 253_402_300_799_000, "", "NO SUCH CATEGORY", "c", None, None), (10, 0, *rows[0][2:])]
+    )
+    found = dict(columns.finish().values(COUNTS, np.arange(1, 11)))
+    assert found[LoggedCount(("customer.key",), "1d")].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 0, 0]
+
+
 def test_a_log_without_events_has_nothing_to_count() -> None:
     none = np.zeros(0, dtype=np.int64)
     found = [values.tolist() for _, values in counted([]).values(COUNTS, none)]

@@ -33,6 +33,10 @@ _LOOKED_AT_MAX: Final = 4_096
 _AT_ONCE: Final = 4_000_000
 #: Makes one hash of two.
 _MIXER: Final = 1_000_003
+_CATEGORIES: Final = {category.value: category for category in Category}
+#: Moments further from the middle of the log than this count as this far: one stray event must not leave the
+#: windows of all others without numbers.
+_REACH_MS: Final = 20 * 365 * DAY_MS
 _KINDS: Final = tuple(EventKind)
 _PLACE_OF_KIND: Final = {kind: place for place, kind in enumerate(_KINDS)}
 
@@ -92,7 +96,7 @@ class KeyColumns:
         """
         places, moments, names, categories, *keys = zip(*rows, strict=True) if rows else ((),) * 7
         kinds = [
-            _PLACE_OF_KIND[kind_of(name, Category(category))]
+            _PLACE_OF_KIND[kind_of(name or "", _CATEGORIES.get(category, Category.OTHER))]
             for name, category in zip(names, categories, strict=True)
         ]
         hashed = (hashes_of([key or "" for key in column]) for column in keys)
@@ -119,7 +123,8 @@ class CountedLog:
 
     def __init__(self, places: Numbers, moments: Numbers, kinds: Numbers, keys: dict[str, Numbers]) -> None:
         self._places = places
-        self._moments = moments
+        middle = int(np.median(moments)) if len(moments) else 0
+        self._moments = np.clip(moments, middle - _REACH_MS, middle + _REACH_MS)
         self._kinds = kinds
         # Python hashes the empty text to 0.
         self._keys = keys
