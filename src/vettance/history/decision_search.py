@@ -25,7 +25,7 @@ from vettance.history.result_page import (
     ResultSet,
     id_part,
     page_of,
-    row_holds,
+    rows_holding,
 )
 from vettance.history.search_criteria import SearchCriteria
 from vettance.history.segment import (
@@ -162,7 +162,7 @@ class DecisionFinder:
         while True:
             found = await self._store.read(sql.select_tail(tenant, after, wanted, self._at_once))
             rows = [row_of(row) for row in found]
-            held += [(row.seq, _key(row, order)) for row in rows if row_holds(row, wanted.search)]
+            held += [(row.seq, _key(row, order)) for row in rows_holding(rows, wanted.search)]
             if len(rows) < self._at_once:
                 return _Tail.of(*np.array(held, np.int64).reshape(-1, 2).T)
             after = rows[-1].seq

@@ -88,7 +88,7 @@ class _TimeBounds:
         """`places` are in order."""
         self._layout = layout
         self._places = places
-        touched: list[int] = np.unique(layout.chunks_of_places(places)).tolist()
+        touched: list[int] = np.flatnonzero(np.diff(np.searchsorted(places, layout.starts))).tolist()
         self._by_first = sorted(touched, key=lambda index: -layout.chunks[index].occurred_min_ms)
         self._by_last = sorted(touched, key=lambda index: layout.chunks[index].occurred_max_ms)
         self.moments: list[int] = []

@@ -20,7 +20,7 @@ from vettance.history.entity_graph import (
     first_hop,
 )
 from vettance.history.entity_links import known_by
-from vettance.history.segment import Array, DecisionRow, count_terms, entity_terms, places_of, row_of
+from vettance.history.segment import Array, count_terms, entity_terms, places_of, row_of
 from vettance.terms import sql as terms_sql
 from vettance.terms.find_terms import find_terms
 from vettance.terms.sql import Term
@@ -70,8 +70,9 @@ class EntityNeighbours:
             row_of(row)
             for row in await self._store.read(sql.select_newer_of_any(tenant, layout.through, asked))
         ]
-        late = {node: _neighbours_in(newer, node) for node in nodes}
-        own_late = {node: sum(known_by(row, node.kind) == node.value for row in newer) for node in nodes}
+        shown = [{kind: known_by(row, kind) for kind in GRAPH_KINDS} for row in newer]
+        late = {node: _neighbours_in(shown, node) for node in nodes}
+        own_late = {node: sum(row[node.kind] == node.value for row in shown) for node in nodes}
         texts = {node.value for node in nodes} | {other.value for found in late.values() for other in found}
         terms = await find_terms(self._store, tenant, sorted(texts)) if layout.size else {}
 
@@ -107,14 +108,13 @@ class EntityNeighbours:
         return found
 
 
-def _neighbours_in(rows: Sequence[DecisionRow], node: EntityNode) -> Counter[EntityNode]:
-    """Count what some rows show with a node."""
+def _neighbours_in(rows: Sequence[Mapping[str, str | None]], node: EntityNode) -> Counter[EntityNode]:
+    """Count what some rows, by the values of each kind, show with a node."""
     found: Counter[EntityNode] = Counter()
     for row in rows:
-        if known_by(row, node.kind) != node.value:
+        if row[node.kind] != node.value:
             continue
-        for kind in GRAPH_KINDS:
-            text = known_by(row, kind)
+        for kind, text in row.items():
             # A customer without an id of its own is known by the address: that is no neighbour of itself.
             if kind != node.kind and text is not None and text != node.value:
                 found[EntityNode(kind, text)] += 1

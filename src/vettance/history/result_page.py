@@ -1,6 +1,8 @@
 """The page: the order of a list, and which of its decisions are on the page that is asked for."""
 
 import enum
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,6 +15,7 @@ _BLOCK: Final = 1 << 16
 _ID_HEAD: Final = "evt_"
 _HEX: Final = frozenset("0123456789abcdef")
 TRIGRAM: Final = 3
+_BETWEEN: Final = "\0"
 _SEARCHED: Final = tuple(column in SEARCHED for column in COLUMNS)
 
 
@@ -51,18 +54,24 @@ def _is_digits(text: str) -> bool:
     return len(text) <= ID_DIGITS and _HEX.issuperset(text)
 
 
-def row_holds(row: DecisionRow, search: str) -> bool:
-    """Tell whether a decision holds a text (in folded case) somewhere that `search` looks into."""
+def rows_holding(rows: Iterable[DecisionRow], search: str) -> Iterator[DecisionRow]:
+    """Yield the decisions that hold a text (in folded case) somewhere that `search` looks into."""
     part = id_part(search)
-    digits = row.id[len(_ID_HEAD) :]
-    if (
-        part.everything
-        or (part.beginning is not None and digits.startswith(part.beginning))
-        or (part.anywhere is not None and part.anywhere in digits)
-    ):
-        return True
-    texts = (text for text, is_searched in zip(row.texts, _SEARCHED, strict=True) if is_searched)
-    return any(text is not None and search in text.casefold() for text in (*texts, *row.reasons.split()))
+    for row in rows:
+        digits = row.id[len(_ID_HEAD) :]
+        if (
+            part.everything
+            or (part.beginning is not None and digits.startswith(part.beginning))
+            or (part.anywhere is not None and part.anywhere in digits)
+            or search in _searched_text(row)
+        ):
+            yield row
+
+
+def _searched_text(row: DecisionRow) -> str:
+    """Return all that is searched of a decision, in folded case, joined by a character that no text has."""
+    texts = filter(None, itertools.compress(row.texts, _SEARCHED))
+    return _BETWEEN.join((*texts, *row.reasons.split())).casefold()
 
 
 def pick(mask: Array | None, bounds: tuple[int, int], offset: int, limit: int, *, descending: bool) -> Array:

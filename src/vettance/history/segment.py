@@ -204,14 +204,18 @@ def entity_terms(kind: str, columns: Mapping[str, Array], places: Array | None =
 
     With `places` in the decisions there.
     """
-    at: Any = slice(None) if places is None else places
     first, *others = ENTITIES[kind]
-    terms: Array = columns[first][at]
+    terms = _at(columns[first], places)
     for name in others:
         is_unknown = terms == 0
         if is_unknown.any():
-            terms = np.where(is_unknown, columns[name][at], terms)
+            terms = np.where(is_unknown, _at(columns[name], places), terms)
     return terms
+
+
+def _at(column: Array, places: Array | None) -> Array:
+    # Places are right: looking whether each is takes a quarter of the time.
+    return column if places is None else column.take(places, mode="clip")
 
 
 def places_of(columns: Mapping[str, Array], kind: str, terms: Sequence[Term]) -> list[Array]:
