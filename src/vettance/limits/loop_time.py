@@ -66,8 +66,14 @@ class Pace:
             self._leave(loop, holder, took_s)
 
     async def spend(self, holder: str, spent_s: float) -> None:
-        """Count what was taken of the loop's time already, when it is the holder's turn."""
+        """Count what is about to be taken of the loop's time, when it is the holder's turn."""
         self._leave(await self._wait_for_turn(holder), holder, spent_s)
+
+    def settle(self, holder: str, more_s: float) -> None:
+        """Count so much more than was spent, or less if it is negative, without a wait."""
+        loop = asyncio.get_running_loop()
+        self._take(holder, loop.time(), more_s)
+        self._look(loop)
 
     async def _wait_for_turn(self, holder: str) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
@@ -90,7 +96,10 @@ class Pace:
 
     def _leave(self, loop: asyncio.AbstractEventLoop, holder: str, took_s: float) -> None:
         self._is_taken = False
-        now_s = loop.time()
+        self._take(holder, loop.time(), took_s)
+        self._look(loop)
+
+    def _take(self, holder: str, now_s: float, took_s: float) -> None:
         own = self._shares.get(holder)
         if own is None:
             if len(self._shares) >= _HOLDERS_KEPT:
@@ -98,7 +107,6 @@ class Pace:
             own = self._shares[holder] = _Share(self._part_of_one, self._credit_s)
         own.take(now_s, took_s)
         self._all.take(now_s, took_s)
-        self._look(loop)
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """See to it that the next of those who wait has its turn as soon as there is time for it."""

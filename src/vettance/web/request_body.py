@@ -33,6 +33,9 @@ SMALL_BYTES_MAX: Final = 64 * 1024
 _DRAIN_BYTES_MAX: Final = 8 * 1024 * 1024
 _DRAIN_S_MAX: Final = 2.0
 
+#: What a connection gives at one read, about.
+_READ_BYTES: Final = 128 * 1024
+
 _LIMIT_DIGITS: Final = len(str(BODY_BYTES_MAX))
 _CHARSET: Final = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|([^\s"]*))""")
 
@@ -197,14 +200,12 @@ class Body:
         size = held = 0
         try:
             held = self._make_room(int(self._headers.get(b"content-length", b"0")), held)
-            while (message := await self._receive())["type"] != "http.disconnect":
+            while (message := await self._receive_more(is_large=held > 0))["type"] != "http.disconnect":
                 part: bytes = message.get("body", b"")
                 size += len(part)
                 if size > BODY_BYTES_MAX:
                     raise _too_large()
                 held = self._make_room(size, held)
-                if held:
-                    await self._pay(part)
                 if not message.get("more_body", False):
                     self.complete = True
                     return b"".join((*parts, part)) if parts else part
@@ -225,9 +226,19 @@ class Body:
             raise _no_room()
         return size
 
-    async def _pay(self, part: bytes) -> None:
-        """Wait with more of a large body until its sender has time of the loop left for what has arrived."""
-        await self._arrivals.pace.spend(self.holders[0] if self.holders else "", len(part) * RECEIPT_S)
+    async def _receive_more(self, *, is_large: bool) -> Message:
+        """Receive more of the body; of a large one only when its sender has time of the loop left for that.
+
+        The time is taken before, since many that begin at one moment would be read at one moment; what it
+        took less, or more, is settled after.
+        """
+        if not is_large:
+            return await self._receive()
+        pace, holder = self._arrivals.pace, self.holders[0] if self.holders else ""
+        await pace.spend(holder, _READ_BYTES * RECEIPT_S)
+        message = await self._receive()
+        pace.settle(holder, (len(message.get("body", b"")) - _READ_BYTES) * RECEIPT_S)
+        return message
 
     @property
     def is_left_over(self) -> bool:
@@ -243,12 +254,10 @@ class Body:
         try:
             async with asyncio.timeout(_DRAIN_S_MAX):
                 while dropped < _DRAIN_BYTES_MAX:
-                    message = await self._receive()
+                    message = await self._receive_more(is_large=True)
                     if message["type"] == "http.disconnect" or not message.get("more_body", False):
                         return
-                    part: bytes = message.get("body", b"")
-                    dropped += len(part)
-                    await self._pay(part)
+                    dropped += len(message.get("body", b""))
         except TimeoutError:
             return
 
