@@ -17,6 +17,7 @@ from vettance.history.segment import (
     TERM,
     Array,
     DecisionRow,
+    columns_of,
     entity_terms,
     places_of,
     row_of,
@@ -51,26 +52,50 @@ class EntityLinker:
             for row in await self._store.read(sql.select_newer_of(tenant, layout.through, entities))
         ]
         terms: dict[str, Term] = {}
-        columns: dict[str, Array] = {}
         if layout.size:
             texts = {*entities.values()}
             for kind in COUNTED_ENTITIES:
                 texts.update(key for row in rows if (key := known_by(row, kind)) is not None)
             terms = await find_terms(self._store, tenant, sorted(texts))
-            names = sorted({column for known in ENTITIES.values() for column in known})
-            columns = await self._finder.columns(tenant, names, layout)
+        known = {kind: terms.get(value) for kind, value in entities.items()}
+        columns, places = await self._places(tenant, layout, known)
         newer = {
             kind: [row for row in rows if known_by(row, kind) == value] for kind, value in entities.items()
         }
         queries = {
-            kind: _LinkQuery(layout, columns, terms, kind, terms.get(value), newer[kind])
-            for kind, value in entities.items()
+            kind: _LinkQuery(layout, columns, terms, kind, places[kind], newer[kind]) for kind in entities
         }
         links = await compute_in_thread(
             lambda: {kind: query() for kind, query in queries.items()}, layout.size
         )
         await self._find_ends(tenant, layout, [link.ends for link in links.values()])
         return {kind: _link(value, newer[kind], links[kind]) for kind, value in entities.items()}
+
+    async def _places(
+        self, tenant: str, layout: SegmentOffsets, known: Mapping[str, Term | None]
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return where each of some entities is (by kind), with the columns that say who else is there.
+
+        Columns are large: those are left out in which an entity was never seen, and those that would say
+        what is known already.
+        """
+        found = {kind: term for kind, term in known.items() if term is not None}
+        columns: dict[str, Array] = {}
+        if found:
+            needed = {ENTITIES[kind][0] for kind in COUNTED_ENTITIES}
+            needed.update(name for kind, term in found.items() for name in columns_of(kind, term))
+            columns = await self._finder.columns(tenant, needed, layout)
+
+        def compute() -> dict[str, Array]:
+            return {kind: places_of(columns, kind, [term])[0] for kind, term in found.items()}
+
+        places = await compute_in_thread(compute, layout.size)
+        lacking: set[str] = set()
+        for first, *others in (ENTITIES[kind] for kind in COUNTED_ENTITIES):
+            if others and any((columns[first][here] == 0).any() for here in places.values()):
+                lacking.update(others)
+        columns |= await self._finder.columns(tenant, lacking, layout)
+        return columns, {kind: places.get(kind, np.empty(0, np.int64)) for kind in known}
 
     async def _find_ends(self, tenant: str, layout: SegmentOffsets, bounds: Sequence["_TimeBounds"]) -> None:
         """Read the chunks that hold the first and last times of some entities, for all of them at once."""
@@ -126,17 +151,17 @@ def _link(value: str, newer: Sequence[DecisionRow], link: _SegmentLinks) -> Enti
 
 
 class _LinkQuery(msgspec.Struct, frozen=True):
-    """Finds an entity in the chunks, and counts the others seen with it, there or in `newer`."""
+    """Counts the others seen with an entity, in the chunks (at its places) or in `newer`."""
 
     layout: SegmentOffsets
     columns: Mapping[str, Array]
     terms: Mapping[str, Term]
     kind: str
-    term: Term | None
+    places: Array
     newer: Sequence[DecisionRow]
 
     def __call__(self) -> _SegmentLinks:
-        places = self._places()
+        places = self.places
         others = {}
         for other in COUNTED_ENTITIES:
             if other == self.kind:
@@ -148,11 +173,6 @@ class _LinkQuery(msgspec.Struct, frozen=True):
                 seen = np.concatenate((entity_terms(other, self.columns, places), seen))
             others[other] = _distinct(seen) + len(texts) - len(numbered)
         return _SegmentLinks(len(places), others, _TimeBounds(self.layout, places))
-
-    def _places(self) -> Array:
-        if self.term is None:
-            return np.empty(0, np.int64)
-        return places_of(self.columns, self.kind, [self.term])[0]
 
 
 def _distinct(terms: Array) -> int:

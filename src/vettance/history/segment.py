@@ -218,15 +218,24 @@ def _at(column: Array, places: Array | None) -> Array:
     return column if places is None else column.take(places, mode="clip")
 
 
+def columns_of(kind: str, term: Term) -> tuple[str, ...]:
+    """Return the columns that tell where an entity is known by a term: those before its own say where not."""
+    names = ENTITIES[kind]
+    own = [place for place, name in enumerate(names) if term.fields & BITS[name]]
+    return names[: own[-1] + 1] if own else ()
+
+
 def places_of(columns: Mapping[str, Array], kind: str, terms: Sequence[Term]) -> list[Array]:
     """Return the places, in order, where entities of a kind are known by each of some terms.
 
-    Looks only into columns in which a term was ever seen.
+    Looks only into columns in which a term was ever seen (see `columns_of`).
     """
     names = ENTITIES[kind]
     found: list[list[Array]] = [[] for _ in terms]
     for number, name in enumerate(names):
         asked = [place for place, term in enumerate(terms) if term.fields & BITS[name]]
+        if not asked:
+            continue
         for place, here in zip(asked, _places_in(columns[name], [terms[at].id for at in asked]), strict=True):
             known = here
             for earlier in names[:number]:
