@@ -109,6 +109,22 @@ def test_an_initial_finds_one_among_many_namesakes(tmp_path: Path) -> None:
         assert found[0].score >= 75
 
 
+@pytest.mark.parametrize("name", ["علي عبدالله أيوب", "أيوب علي عبدالله"])
+def test_a_name_with_the_words_of_a_listed_one_finds_it_among_all_that_share_one(
+    tmp_path: Path, name: str
+) -> None:
+    # Two of the three words have a single consonant, which cannot be looked up; the third is in all names.
+    letters = "بتجدرزسشطفقكلمن"
+    others = [
+        entity(f"عبدالله {first}ا{second}", 100 + 100 * ord(first) + ord(second))
+        for first in letters
+        for second in letters
+    ]
+    index = make(tmp_path, [*others, entity("علي عبدالله أيوب", 1)])
+    best = index.search(Subject(name=name, type=EntityType.INDIVIDUAL))[0]
+    assert (best.entity.id, best.score) == ("csv:1", 100)
+
+
 def test_an_identifier_finds_an_entity_whatever_the_name(tmp_path: Path) -> None:
     ship = entity("GREY HERON", 1, EntityType.VESSEL, documents=((DocumentKind.IMO, "9074729", ""),))
     found = make(tmp_path, [ship, entity("Ann Lee", 2)]).search(

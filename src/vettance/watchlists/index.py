@@ -291,10 +291,8 @@ class Index:
             total[names] += scratch[names]
             if not (place and place == len(found) - 1 and len(names) > _COMMON_NAMES):
                 touched.append(names)
-        touched.extend(self._joints(asked, weights, total))
-        if not touched:
-            return ()
-        names = np.concatenate(touched)
+        same, *joined = self._joints(asked, weights, total)
+        names = np.concatenate((same, *joined, *touched))
         # A single consonant cannot be looked up, so no name is asked to share it.
         telling = [not word.consonantal or len(word.skeletons[0]) > 1 for word in asked.words]
         own = sum(itertools.compress(weights, telling)) or sum(weights)
@@ -320,6 +318,8 @@ class Index:
         likely = min(most, max(ALIGNED_MAX, int(np.count_nonzero(share >= _LIKELY_SHARE))))
         if len(names) > likely:
             rank = share + shared / (mass + own - shared)
+            if len(same):  # Whose words are the same is compared, however many share as much by sound.
+                rank += np.isin(names, same[:ALIGNED_MAX])
             names = names[np.argpartition(-rank, likely)[:likely]]
         return names
 
@@ -374,14 +374,11 @@ class Index:
         return names, np.repeat(sought.similarities * sought.weight, lengths)
 
     def _joints(self, asked: Name, weights: Sequence[float], total: _Array) -> list[_Array]:
-        """Find names of which two or more words are one in the query, and those that have all its words."""
-        found = []
-        if len(asked.words) > 1:
-            start, stop = self._range(self._joint_hash, whole_key(asked))
-            if stop > start:
-                names = self._joint_name[start:stop]
-                total[names] = np.maximum(total[names], sum(weights))
-                found.append(names)
+        """Find the names that have all words of the query, then those of which two or more are one in it."""
+        start, stop = self._range(self._joint_hash, whole_key(asked)) if len(asked.words) > 1 else (0, 0)
+        same = self._joint_name[start:stop]
+        total[same] = np.maximum(total[same], sum(weights))
+        found = [same]
         for word, weight in zip(asked.words, weights, strict=True):
             if len(word.text) < _JOINT_MIN and word.syllables is None:
                 continue

@@ -23,7 +23,7 @@ from vettance.watchlists.name_analysis import GRAMMARS, Grammar, Name, compact, 
 from vettance.watchlists.name_readings import name_readings, towards
 
 #: Changes whenever a score can change, and is stored with every screening.
-ALGORITHM = "vettance-match-11"
+ALGORITHM = "vettance-match-12"
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
