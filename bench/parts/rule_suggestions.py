@@ -124,7 +124,7 @@ async def _suggest(path: Path, scenarios: Any, attack: str) -> dict[str, Any]:
         reader = LogReader(store, TENANT)
         cache = RuleCache(lambda text: compile_document(text, reader.schema))
         active = await load_active(store, cache, TENANT)
-        counted = await read_keys(store, TENANT, lambda _count: None)
+        counted = await read_keys(store, TENANT, END_MS, lambda _count: None)
         found = await find_and_measure(
             reader, learned, later, active, FeatureSource(), counted, lambda _count: None
         )

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
+from vettance.backtests.backtest_job import END_MS
 from vettance.decisions.active_rulesets import active_rules, consider
 from vettance.decisions.features import fraud_schema
 from vettance.deployment.connect import connect_velocity
@@ -50,7 +51,7 @@ def events_of(seed: int, count: int) -> list[Event]:
 
 
 def counted(events: list[Event]) -> CountedLog:
-    columns = KeyColumns()
+    columns = KeyColumns(END_MS)
     rows = [
         (
             *(place, event.occurred_at_ms, event.name, event.category.value),
@@ -118,7 +119,7 @@ def test_of_a_log_that_is_too_long_the_newest_events_stay(monkeypatch: pytest.Mo
 
 
 def test_a_stray_moment_and_a_damaged_row_leave_the_rest_alone() -> None:
-    columns = KeyColumns()
+    columns = KeyColumns(END_MS)
     rows = [(place, START_MS + place, "user.login", "AUTHENTICATION", "c", "d", "i") for place in range(1, 9)]
     columns.take(
         [*rows, (9, 253_402_300_799_000, "", "NO SUCH CATEGORY", "c", None, None), (10, 0, *rows[0][2:])]
@@ -127,7 +128,18 @@ def test_a_stray_moment_and_a_damaged_row_leave_the_rest_alone() -> None:
     assert found[LoggedCount(("customer.key",), "1d")].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 0, 0]
 
 
+def test_what_is_not_known_of_an_event_is_said_to_be_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counted_log, "EVENTS_MAX", 100)
+    rows = [(place, START_MS + place, "user.login", "OTHER", "c", None, None) for place in range(1, 301)]
+    columns = KeyColumns(START_MS + 299)
+    for start in range(0, 300, 10):
+        columns.take(rows[start : start + 10])
+    ((_, values),) = columns.finish().values([LoggedCount(("customer.key",), "1d")], np.array([1, 298, 299]))
+    np.testing.assert_array_equal(values, np.array([np.nan, values[1], np.nan]))
+    assert values[1] >= 97
+
+
 def test_a_log_without_events_has_nothing_to_count() -> None:
-    none = np.zeros(0, dtype=np.int64)
-    found = [values.tolist() for _, values in counted([]).values(COUNTS, none)]
+    found = [values.tolist() for _, values in counted([]).values(COUNTS, np.zeros(0, dtype=np.int64))]
     assert found == [[]] * len(COUNTS)
+    assert all(np.isnan(values).all() for _, values in counted([]).values(COUNTS, np.array([5])))

@@ -83,9 +83,13 @@ COUNTS: Final = (
 
 
 class KeyColumns:
-    """Takes the keys of decisions in the order of the log, as hashes; 0 is none."""
+    """Takes the keys of decisions in the order of the log, as hashes; 0 is none.
 
-    def __init__(self) -> None:
+    What happened from `end_ms` on (Unix milliseconds) is left out.
+    """
+
+    def __init__(self, end_ms: int) -> None:
+        self._end_ms = end_ms
         self._parts: list[tuple[Numbers, ...]] = []
         self._count = 0
 
@@ -94,7 +98,10 @@ class KeyColumns:
 
         Of a longer log the newest stay.
         """
-        places, moments, names, categories, *keys = zip(*rows, strict=True) if rows else ((),) * 7
+        rows = [row for row in rows if row[1] < self._end_ms]
+        if not rows:
+            return
+        places, moments, names, categories, *keys = zip(*rows, strict=True)
         kinds = [
             _PLACE_OF_KIND[kind_of(name or "", _CATEGORIES.get(category, Category.OTHER))]
             for name, category in zip(names, categories, strict=True)
@@ -131,7 +138,8 @@ class CountedLog:
 
     def counts_for(self, frauds: Numbers) -> list[LoggedCount]:
         """Return what is worth counting to tell frauds, which are at some places of the log."""
-        kinds = np.bincount(self._kinds[self._at(frauds)], minlength=len(_KINDS))
+        at, is_known = self._at(frauds)
+        kinds = np.bincount(self._kinds[at[is_known]], minlength=len(_KINDS))
         most = np.argsort(-kinds, kind="stable")[:_KINDS_MAX]
         told = [_KINDS[place] for place in most.tolist() if kinds[place] > _KIND_SHARE * max(len(frauds), 1)]
         return [one for one in COUNTS if one.kind is None or one.kind in told]
@@ -139,13 +147,18 @@ class CountedLog:
     def values(
         self, counts: Collection[LoggedCount], places: Numbers
     ) -> Iterator[tuple[LoggedCount, Values32]]:
-        """Yield what each count was at some places of the log; NaN where the event has no such key."""
-        at = self._at(places)
+        """Yield what each count was at some places of the log.
+
+        NaN where the event has no such key, or is not known any more.
+        """
+        at, is_known = self._at(places)
         for keys in dict.fromkeys(one.keys for one in counts):
             by_key = _ByKey(self._together(keys), self._moments)
             for one in counts:
                 if one.keys == keys:
-                    yield one, self._count(by_key, one, at)
+                    values = np.full(len(places), np.nan, dtype=np.float32)
+                    values[is_known] = self._count(by_key, one, at[is_known])
+                    yield one, values
 
     def _together(self, keys: tuple[str, ...]) -> Numbers:
         """Return a number for each event by all of some keys; 0 where it lacks one."""
@@ -154,9 +167,12 @@ class CountedLog:
             first = np.where((first != 0) & (other != 0), first * _MIXER ^ other, 0)
         return first
 
-    def _at(self, places: Numbers) -> Numbers:
-        found: Numbers = np.searchsorted(self._places, places)
-        return found
+    def _at(self, places: Numbers) -> tuple[Numbers, Flags]:
+        """Return where some places of the log are in this one, and which of them are."""
+        if not len(self._places):
+            return np.zeros(len(places), dtype=np.int64), np.zeros(len(places), dtype=np.bool_)
+        found: Numbers = np.minimum(np.searchsorted(self._places, places), len(self._places) - 1)
+        return found, self._places[found] == places
 
     def _count(self, by_key: "_ByKey", one: LoggedCount, at: Numbers) -> Values32:
         which: Flags | None = None

@@ -96,9 +96,8 @@ async def suggest(store: Store, tenant: str, order: SuggestionOrder, say: Say) -
     if order.kind == "weights":
         progress.expect(total * _OUTLINE_COST + len(known.places))
         return await weigh_rules(reader, log, known, active, progress.decisions)
-    return await _suggest_rules(
-        store, tenant, reader, log, known, active, await _features(store, tenant), progress
-    )
+    counted = await read_keys(store, tenant, order.to_ms, progress.outlines)
+    return await _suggest_rules(reader, log, known, active, await _features(store, tenant), counted, progress)
 
 
 def _moved(order: SuggestionOrder, active: ActiveRules, reader: LogReader) -> RuleComparisons:
@@ -118,13 +117,12 @@ async def _calibrate(store: Store, tenant: str, order: SuggestionOrder, progress
 
 
 async def _suggest_rules(
-    store: Store,
-    tenant: str,
     reader: LogReader,
     log: LabelledLog,
     known: LabelledLog,
     active: ActiveRules,
     features: FeatureSource,
+    counted: CountedLog,
     progress: _Progress,
 ) -> JSON:
     learned, later = known.split()
@@ -134,7 +132,6 @@ async def _suggest_rules(
         + learned_count
         + min(len(later.places), find_rules.REST_MEASURED_MAX)
     )
-    counted = await read_keys(store, tenant, progress.outlines)
     found = await find_and_measure(reader, learned, later, active, features, counted, progress.decisions)
     return rules_result(log, learned, found, active.ruleset, choose(measures_of(found)))
 
@@ -182,9 +179,9 @@ async def read_log(
     return columns.finish()
 
 
-async def read_keys(store: Store, tenant: str, advance: Callable[[int], Any]) -> CountedLog:
-    """Read the keys of all decisions, the newest where there are too many."""
-    columns = KeyColumns()
+async def read_keys(store: Store, tenant: str, end_ms: int, advance: Callable[[int], Any]) -> CountedLog:
+    """Read the keys of all decisions about what happened before a moment; the newest of too many."""
+    columns = KeyColumns(end_ms)
     after = 0
     while rows := await store.read(sql.select_keys(tenant, after, _CHUNK)):
         after = rows[-1][0]
