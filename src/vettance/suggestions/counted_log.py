@@ -30,7 +30,7 @@ _KIND_SHARE: Final = 0.05
 #: Events of a window that are looked at for different values; who is beyond that is extraordinary anyhow.
 _LOOKED_AT_MAX: Final = 4_096
 #: Events of windows that are looked at together.
-_AT_ONCE: Final = 4_000_000
+_AT_ONCE: Final = 500_000
 #: Makes one hash of two.
 _MIXER: Final = 1_000_003
 _CATEGORIES: Final = {category.value: category for category in Category}
@@ -153,11 +153,14 @@ class CountedLog:
         """
         at, is_known = self._at(places)
         for keys in dict.fromkeys(one.keys for one in counts):
-            by_key = _ByKey(self._together(keys), self._moments)
+            together = self._together(keys)
+            by_key = _ByKey(together, self._moments)
+            # Those without the key would be one large group, and what is counted in it says nothing.
+            has_key = is_known & (together[at] != 0) if len(together) else is_known
             for one in counts:
                 if one.keys == keys:
                     values = np.full(len(places), np.nan, dtype=np.float32)
-                    values[is_known] = self._count(by_key, one, at[is_known])
+                    values[has_key] = self._count(by_key, one, at[has_key])
                     yield one, values
 
     def _together(self, keys: tuple[str, ...]) -> Numbers:
@@ -174,18 +177,14 @@ class CountedLog:
         found: Numbers = np.minimum(np.searchsorted(self._places, places), len(self._places) - 1)
         return found, self._places[found] == places
 
-    def _count(self, by_key: "_ByKey", one: LoggedCount, at: Numbers) -> Values32:
+    def _count(self, by_key: "_ByKey", one: LoggedCount, at: Numbers) -> Numbers:
         which: Flags | None = None
         if one.kind is not None:
             which = (self._kinds == _PLACE_OF_KIND[one.kind])[by_key.order]
         first, end = by_key.window(at, _WINDOWS.get(one.window, _EVER_MS))
         if one.other is None:
-            counted = by_key.count(first, end, which)
-        else:
-            counted = by_key.distinct(one.other, self._keys[one.other], first, end, which)
-        values = counted.astype(np.float32)
-        values[by_key.keys[at] == 0] = np.nan
-        return values
+            return by_key.count(first, end, which)
+        return by_key.distinct(one.other, self._keys[one.other], first, end, which)
 
 
 class _ByKey:
@@ -196,7 +195,6 @@ class _ByKey:
         self._rank = np.empty_like(self.order)
         self._rank[self.order] = np.arange(len(keys))
         self._moments = moments
-        self.keys = keys
         in_turn = keys[self.order]
         self._groups: Numbers = np.zeros(len(keys), dtype=np.int64)
         np.cumsum(in_turn[1:] != in_turn[:-1], out=self._groups[1:])
