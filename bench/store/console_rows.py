@@ -22,7 +22,16 @@ from vettance.clock import DAY_MS, HOUR_MS
 from vettance.db.engine import Statement
 from vettance.db.sqlite import SqliteStore, store_path
 from vettance.demo.launch import QUOTA, THROTTLE, command
-from vettance.quality.rule_counts import DAY_S, EVERY, HOUR_S, HOURS_KEPT_S
+from vettance.quality.rule_counts import (
+    DAY_S,
+    EVERY,
+    HOUR_S,
+    HOURS_KEPT_S,
+    WIDTHS_S,
+    CountKey,
+    Counts,
+    Measures,
+)
 from vettance.reviews import sql as reviews_sql
 from vettance.reviews.review import Review, ReviewState, rank_of
 from vettance.tenants.key_scope import KeyScope
@@ -35,6 +44,9 @@ _SHOWN: Final = "console-rows"
 OPEN_REVIEWS: Final = 100_000
 LABELS: Final = 50_000
 _ROWS_OF_EACH: Final = 20_000
+_DECISIONS_AN_HOUR: Final = 3_472
+#: Of so many pairs of rules some event may have both.
+_MEETING: Final = 0.17
 _TABLES: Final = (
     *("delivery", "attempt", "aml_event", "aml_case", "aml_alert", "aml_alert_entity", "aml_alert_event"),
     *("aml_case_entry", "aml_screening", "aml_subject"),
@@ -153,31 +165,52 @@ def _feedback(tenant: str, held: Sequence[tuple[str, int, int, str]]) -> Iterato
 
 
 def _counts(tenant: str, rules: Sequence[str], now_ms: int, seed: int = 3) -> Iterator[dict[str, Any]]:
-    """Counts of sixty days by day, and of the last by hour: every rule with labels, and the others it met."""
+    """Counts of sixty days: of the last by hour, all by day and by week.
+
+    Every rule has labels, and the others it met. Most pairs never meet, some in every hour: of 200,000
+    generated events in 30 days an hour has 157 pairs, a day 506, a week 885 and the month 1,154.
+    """
     rng = random.Random(seed)
     now_s = now_ms // 1000
-    spans = [(DAY_S, SPAN_MS // 1000, 83_000), (HOUR_S, HOURS_KEPT_S, 3_472)]
-    for width_s, back_s, decisions in spans:
-        first = now_s - back_s
-        for start_s in range(first - first % width_s, now_s, width_s):
-            every = {"hits": decisions, "held": decisions // 14, "fraud:hits": 60, "legit:hits": 30}
-            yield from _span(tenant, width_s, start_s, EVERY, every)
-            for place, rule in enumerate(rules):
-                hits = max(1, int(decisions * 0.02 / (1 + place % 12) * rng.uniform(0.5, 1.5)))
-                measures = {"hits": hits, "alone": hits // 3, "held": hits // 2, "amount:EUR": hits * 40.0}
-                for label in ("fraud", "legit"):
-                    measures |= {f"{label}:hits": hits // 9 + 1, f"{label}:held": hits // 9 + 1}
-                # Most rules never meet: in a day one meets a tenth of the others, in an hour some of these.
-                met = 0.1 if width_s == DAY_S else 0.025
-                for other in rules:
-                    if other != rule and rng.random() < met:
-                        measures[f"overlap:{other}"] = 1 + hits // 20
-                yield from _span(tenant, width_s, start_s, rule, measures)
+    often = {
+        (rule, other): rng.random() ** 4
+        for rule in rules
+        for other in rules
+        if other != rule and rng.random() < _MEETING
+    }
+    counts: Counts = {}
+    # Before the hours that are kept there are days.
+    hours_s = (now_s - HOURS_KEPT_S) // DAY_S * DAY_S
+    for first_s, end_s, width_s in ((now_s - SPAN_MS // 1000, hours_s, DAY_S), (hours_s, now_s, HOUR_S)):
+        for start_s in range(first_s - first_s % width_s, end_s, width_s):
+            measures = _measures(rules, often, width_s, rng)
+            for wide_s in WIDTHS_S[WIDTHS_S.index(width_s) :]:
+                for (rule, measure), amount in measures.items():
+                    key = CountKey(wide_s, start_s - start_s % wide_s, rule, measure)
+                    counts[key] = counts.get(key, 0) + amount
+    for key, amount in counts.items():
+        yield {"tenant": tenant, **key._asdict(), "amount": amount}
 
 
-def _span(
-    tenant: str, width_s: int, start_s: int, rule: str, measures: Mapping[str, float]
-) -> Iterator[dict[str, Any]]:
-    about = {"tenant": tenant, "width_s": width_s, "start_s": start_s, "rule": rule}
-    for measure, amount in measures.items():
-        yield {**about, "measure": measure, "amount": amount}
+def _measures(
+    rules: Sequence[str], often: Mapping[tuple[str, str], float], width_s: int, rng: random.Random
+) -> Measures:
+    """Make up what rules did in an hour or a day."""
+    hours = width_s // HOUR_S
+    decisions = _DECISIONS_AN_HOUR * hours
+    found: Measures = {
+        (EVERY, "hits"): decisions,
+        (EVERY, "held"): decisions // 14,
+        (EVERY, "fraud:hits"): 3 * hours,
+        (EVERY, "legit:hits"): hours,
+    }
+    for place, rule in enumerate(rules):
+        hits = max(1, int(decisions * 0.02 / (1 + place % 12) * rng.uniform(0.5, 1.5)))
+        measures = {"hits": hits, "alone": hits // 3, "held": hits // 2, "amount:EUR": hits * 40.0}
+        for label in ("fraud", "legit"):
+            measures |= {f"{label}:hits": hits // 9 + 1, f"{label}:held": hits // 9 + 1}
+        found |= {(rule, measure): amount for measure, amount in measures.items()}
+    for (rule, other), chance in often.items():
+        if rng.random() > (1 - chance) ** hours:
+            found[rule, f"overlap:{other}"] = 1 + found[rule, "hits"] // 20
+    return found

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from vettance.decisions.decision import DecisionRecordData, Outcome
 from vettance.decisions.rule_course import rule_course_of
 from vettance.quality.count_decisions import run_of
-from vettance.quality.rule_counts import DAY_S, HOUR_S, CountKey, Counts, add_up, labelled, measures_of
+from vettance.quality.rule_counts import (
+    DAY_S,
+    HOUR_S,
+    WIDTHS_S,
+    CountKey,
+    Counts,
+    add_up,
+    labelled,
+    measures_of,
+)
 from vettance.quality.rule_quality import by_rule, quality_of
 from vettance.quality.wilson import share_of
 from vettance.rules.ruleset import Rule
@@ -60,7 +69,7 @@ def test_counts_are_those_of_a_naive_recount(decided: list[Any]) -> None:
             add_up(counts, labelled(measures, 1, fraud=not fraud), at_ms)
             add_up(counts, labelled(measures, -1, fraud=not fraud), at_ms)
             add_up(counts, labelled(measures, 1, fraud=fraud), at_ms)
-    for width_s in (HOUR_S, DAY_S):
+    for width_s in WIDTHS_S:
         rows = [(one.rule, one.measure, amount) for one, amount in counts.items() if one.width_s == width_s]
         summed: Counter[tuple[str, str]] = Counter()
         for name, measure, amount in rows:
@@ -136,7 +145,8 @@ def test_intervals_are_those_of_wilson() -> None:
 def test_keys_of_counts_name_hours_and_days() -> None:
     counts: Counts = {}
     add_up(counts, {("a", "hits"): 1}, 90_061_000)
-    assert counts == {CountKey(HOUR_S, 90_000, "a", "hits"): 1, CountKey(DAY_S, 86_400, "a", "hits"): 1}
+    starts = {HOUR_S: 90_000, DAY_S: 86_400}
+    assert counts == {CountKey(width_s, start_s, "a", "hits"): 1 for width_s, start_s in starts.items()}
 
 
 def test_events_that_are_alike_are_added_at_once() -> None:

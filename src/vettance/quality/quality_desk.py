@@ -9,7 +9,8 @@ from vettance.clock import DAY_MS, MINUTE_MS
 from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.quality.count_rules import CountedLogs, RuleCounter
-from vettance.quality.rule_counts import DAY_S, EVERY, HITS, HOUR_S, HOURS_KEPT_S
+from vettance.quality.counted_spans import CountedPart, parts_of, whole_hours
+from vettance.quality.rule_counts import EVERY, HITS
 from vettance.quality.rule_quality import (
     OUTLINED,
     OVERLAPS_SHOWN,
@@ -19,7 +20,6 @@ from vettance.quality.rule_quality import (
     quality_of,
 )
 from vettance.quality.rule_timing import time_rules
-from vettance.quality.sql import CountedPart
 from vettance.rules.rule_reads import ConditionReader
 
 #: The span of a report when none is given.
@@ -75,12 +75,12 @@ class QualityDesk:
         now_ms = self._now_ms()
         to_ms = now_ms if to_ms is None else to_ms
         from_ms = to_ms - SPAN_MS if from_ms is None else from_ms
-        return await self._report(tenant, _bounds(from_ms, to_ms, now_ms))
+        return await self._report(tenant, whole_hours(from_ms, to_ms, now_ms))
 
     async def report_rule(self, tenant: str, rule: str) -> SpanReport:
         """Return the quality of one rule over the last 30 days."""
         now_ms = self._now_ms()
-        return await self._report(tenant, _bounds(now_ms - SPAN_MS, now_ms, now_ms), (rule,))
+        return await self._report(tenant, whole_hours(now_ms - SPAN_MS, now_ms, now_ms), (rule,))
 
     async def outline(self, tenant: str) -> SpanReport:
         """Return the hits, the labels, the alerts and the remarks of the rules over the last 30 days.
@@ -89,8 +89,8 @@ class QualityDesk:
         """
         now_ms = self._now_ms()
         complete = await self._counter.catch_up(tenant, _CATCH_UP_STEPS)
-        span = _bounds(now_ms - SPAN_MS, now_ms, now_ms)
-        active, parts = await self._rules_of(tenant), _parts(*span)
+        span = whole_hours(now_ms - SPAN_MS, now_ms, now_ms)
+        active, parts = await self._rules_of(tenant), parts_of(*span, now_ms // 1000)
         now = by_rule(await self._store.read(self._tables.select_counts(tenant, parts, OUTLINED)))
         if covered := maybe_covered(now):
             await self._add_overlaps(tenant, parts, covered, now)
@@ -102,11 +102,12 @@ class QualityDesk:
         complete = await self._counter.catch_up(tenant, _CATCH_UP_STEPS)
         begin_s, end_s = span
         active = await self._rules_of(tenant)
-        parts, asked = _parts(begin_s, end_s), (EVERY, *only) if only else ()
+        now_s = self._now_ms() // 1000
+        parts, asked = parts_of(begin_s, end_s, now_s), (EVERY, *only) if only else ()
         now = by_rule(await self._store.read(self._tables.select_counts(tenant, parts, rules=asked)))
         await self._add_overlaps(tenant, parts, only, now)
         earlier_s = begin_s - (end_s - begin_s)
-        earlier = _parts(*_bounds(earlier_s * 1000, begin_s * 1000, self._now_ms()))
+        earlier = parts_of(*whole_hours(earlier_s * 1000, begin_s * 1000, now_s * 1000), now_s)
         before = await self._store.read(self._tables.select_counts(tenant, earlier, [HITS], asked))
         last: dict[str, int] = dict(await self._store.read(self._tables.select_last_hits(tenant)))
         rules = [one for one in active.ruleset.rules if not only or one.id in only]
@@ -160,22 +161,3 @@ class QualityDesk:
                 del self._timed[next(iter(self._timed))]
             self._timed[tenant] = active.digest, now_ms + _TIMED_MS, costs
         return costs
-
-
-def _bounds(from_ms: int, to_ms: int, now_ms: int) -> tuple[int, int]:
-    """Widen a span to whole hours, or to whole days where hours are not kept any more."""
-    begin_s, end_s = from_ms // 1000, -(-to_ms // 1000)
-    hours_s = now_ms // 1000 - HOURS_KEPT_S + DAY_S
-    width_s = HOUR_S if begin_s >= hours_s else DAY_S
-    begin_s -= begin_s % width_s
-    width_s = HOUR_S if end_s >= hours_s else DAY_S
-    return begin_s, end_s + -end_s % width_s
-
-
-def _parts(begin_s: int, end_s: int) -> list[CountedPart]:
-    """Return the parts of the counts that make a span: hours at its ends, days between."""
-    first, last = begin_s + -begin_s % DAY_S, end_s - end_s % DAY_S
-    if first >= last:
-        return [(HOUR_S, begin_s, end_s)]
-    parts = [(HOUR_S, begin_s, first), (DAY_S, first, last), (HOUR_S, last, end_s)]
-    return [part for part in parts if part[1] < part[2]]

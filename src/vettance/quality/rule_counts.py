@@ -11,8 +11,11 @@ EVERY: Final = ""
 #: The widths of the spans that are counted, in seconds.
 HOUR_S: Final = HOUR_MS // 1000
 DAY_S: Final = DAY_MS // 1000
-#: Hours are kept for so long; days for ever. What is asked of older hours is answered by whole days.
-HOURS_KEPT_S: Final = 35 * DAY_S
+WIDTHS_S: Final = (HOUR_S, DAY_S)
+#: Hours are asked for up to this age; what is asked of older ones is answered by whole days.
+HOURS_ASKED_S: Final = 34 * DAY_S
+#: Hours are kept for longer, since those before a span are taken from its first day; days for ever.
+HOURS_KEPT_S: Final = HOURS_ASKED_S + 2 * DAY_S
 
 HITS: Final = "hits"
 SHADOW: Final = "shadow"
@@ -111,7 +114,7 @@ def labelled(measures: Measures, weight: int, *, fraud: bool) -> Measures:
 def add_up(counts: Counts, measures: Measures, at_ms: int, times: int = 1) -> None:
     """Add what a decision measures to the hour and the day of its event, as often as there were such ones."""
     at_s = at_ms // 1000
-    for width_s in (HOUR_S, DAY_S):
+    for width_s in WIDTHS_S:
         start_s = at_s - at_s % width_s
         for (rule, measure), amount in measures.items():
             key = CountKey(width_s, start_s, rule, measure)

@@ -121,6 +121,11 @@ def _never_alone(counts: Mapping[str, float]) -> bool:
     return counts.get(HITS, 0) >= _COVERED_HITS_MIN and not counts.get(ALONE, 0)
 
 
+def _has_run(counts: Mapping[str, float]) -> bool:
+    """Tell whether a rule did anything; of amounts that were taken away a millionth of a cent may be left."""
+    return any(counts.get(measure) for measure in (HITS, SHADOW, FAILURES))
+
+
 def quality_of(
     rules: Sequence[Rule],
     now: ByRule,
@@ -131,7 +136,7 @@ def quality_of(
     """Say what each rule did: those in force in their order, then those that are gone and fired."""
     every = now.get(EVERY, {})
     known = {rule.id: rule for rule in rules}
-    gone = sorted(rule for rule in now if rule != EVERY and rule not in known)
+    gone = sorted(rule for rule in now if rule != EVERY and rule not in known and _has_run(now[rule]))
     return SpanQuality(
         decisions=int(every.get(HITS, 0)),
         held=int(every.get(HELD, 0)),
@@ -190,7 +195,7 @@ def _amounts(counts: Mapping[str, float]) -> dict[str, float]:
     return {
         measure.removeprefix(AMOUNT): round(amount, 2)
         for measure, amount in sorted(counts.items())
-        if measure.startswith(AMOUNT)
+        if measure.startswith(AMOUNT) and round(amount, 2)
     }
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from vettance.db.engine import Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import DECISION, EVENT, LABEL, RULE_COUNT, RULE_COUNTED, RULE_LAST_HIT, Insert, Table
+from vettance.quality.counted_spans import CountedPart
 from vettance.quality.rule_counts import DAY_S, HOUR_S, HOURS_KEPT_S, OVERLAP, Counts
 
 _ROWS: Final = 500  # Of one insert.
@@ -15,8 +16,6 @@ _DECIDED: Final = (
     "CASE WHEN decision.decision <> 'ALLOW' THEN event.sent END "
     "FROM decision JOIN event ON event.id = decision.id WHERE "
 )
-#: A part of the counts: the width of its rows, its first start and its end (exclusive), all in seconds.
-CountedPart = tuple[int, int, int]
 #: What the measures of pairs begin with, and the first text behind all that do.
 _PAIRS: Final = (OVERLAP, OVERLAP[:-1] + chr(ord(OVERLAP[-1]) + 1))
 _PAIR: Final = " AND measure >= ? AND measure < ?"
@@ -161,17 +160,18 @@ class RuleCountTables:
         wanted: Sequence[str],
         column: str = "",
     ) -> Statement:
-        one = f"SELECT rule, measure, amount FROM {self._counts} WHERE tenant = ? AND width_s = ? "
         each: list[str] = []
         args: list[str | int] = []
-        for width_s, first_s, end_s in parts:
+        for width_s, first_s, end_s, is_added in parts:
             when, span = _started(width_s, first_s, end_s, rules)
-            each.append(one + when + where)
+            amount = "amount" if is_added else "-amount AS amount"
+            counted = f"SELECT rule, measure, {amount} FROM {self._counts} WHERE tenant = ? AND width_s = ? "
+            each.append(counted + when + where)
             args += (tenant, width_s, *span, *wanted)
         return Statement(
             f"SELECT rule, measure, SUM(amount) AS amount{column} FROM ("
             + " UNION ALL ".join(each)
-            + ") AS part GROUP BY rule, measure",
+            + ") AS part GROUP BY rule, measure HAVING SUM(part.amount) <> 0",
             args,
             tenant=tenant,
             tables=self._counts,
