@@ -8,6 +8,7 @@ when both sides are known and it does not hold. Ordinary short-circuits then do 
 The only text that gets into the source is made here: names of locals, and literals written by `repr`.
 """
 
+import re
 from collections import Counter
 from typing import Any, Final
 
@@ -48,6 +49,8 @@ BUILTINS: Final = {"__builtins__": {}, "int": int, "float": float, "str": str, "
 
 _VALUED: Final = (Fact, AggregateExpression, Cast, Apply, Default, Conditional)
 _WAITING: Final = object()
+#: How locals are called that hold what is computed on the way.
+_TEMPORARY: Final = re.compile(r"v[0-9]+")
 
 Key = tuple[str, Type, str]
 
@@ -79,9 +82,14 @@ class ExpressionWriter:
 
     `facts` and `answers` name the locals that hold the fields and the aggregates. Use it in two passes:
     `count` every expression first, then write. Lines that come before everything else collect in `lines`.
+    What it computes on the way it keeps in `v1`, `v2` …: a local of such a name would be written over, so
+    that is a `ValueError`.
     """
 
     def __init__(self, facts: dict[str, str], answers: dict[str, str]) -> None:
+        given = (*facts.values(), *answers.values())
+        if taken := [name for name in given if _TEMPORARY.fullmatch(name)]:
+            raise ValueError(f"these names are kept for what is computed on the way: {taken}")
         self.lines: list[str] = []
         self.lazy: list[str] = []
         self.globals: dict[str, Any] = {}

@@ -60,7 +60,7 @@ def _write(asked: CompiledRules, features: Sequence[tuple[str, CheckedText]]) ->
     facts = {name: f"facts[{place}]" for place, name in enumerate(asked.fact_names) if name in read}
     names = asked.plan.aggregate_names
     answers = {name: f"answers[{place}]" for place, name in enumerate(names) if name in counted}
-    local = {source: f"v{place}" for place, source in enumerate((*facts.values(), *answers.values()))}
+    local = {source: f"read_{place}" for place, source in enumerate((*facts.values(), *answers.values()))}
     writer = ExpressionWriter(
         {name: local[source] for name, source in facts.items()},
         {name: local[source] for name, source in answers.items()},

@@ -18,7 +18,6 @@ class CompiledValue(NamedTuple):
 def compile_value(expression: Expression) -> CompiledValue:
     """Compile a checked expression."""
     reads = tuple({value.text: value for value in values_in(expression)}.values())
-    # The writer calls what it keeps `v1`, `v2` …: an argument of such a name would be written over.
     local = {value.text: f"read_{place}" for place, value in enumerate(reads)}
     facts = {value.text: local[value.text] for value in reads if isinstance(value, Fact)}
     answers = {name: source for name, source in local.items() if name not in facts}
