@@ -22,6 +22,32 @@ LOGIN = {
     "customer": {"externalId": "c-1", "email": "eve@example.com"},
 }
 
+BLOCKING = """
+name: blocking
+rules:
+  - id: large
+    when: metadata.amount > 5000
+    name: Large
+    score: 10
+    outcome: REVIEW
+    reason: LARGE
+    explanation: It is large.
+    adds: {list: block, type: DEVICE, for: 1d}
+    tests:
+      - {name: large, event: {eventName: payment, metadata: {amount: 5001}}, fires: true}
+      - {name: small, event: {eventName: payment, metadata: {amount: 5000}}, fires: false}
+  - id: nine
+    when: metadata.amount == 9
+    name: Nine
+    score: 10
+    outcome: REVIEW
+    reason: NINE
+    explanation: It is nine.
+    tests:
+      - {name: nine, event: {eventName: payment, metadata: {amount: 9}}, fires: true}
+      - {name: ten, event: {eventName: payment, metadata: {amount: 10}}, fires: false}
+"""
+
 
 class Deployment:
     """What the processes share, and the processes."""
@@ -118,6 +144,43 @@ def test_a_list_entry_and_a_rule_set_count_in_every_process(
 
     for service in two:
         service.wait_for(lambda at=service: version(at) != before["ruleVersion"]["version"])
+
+
+def test_what_one_process_has_answered_about_lists_is_in_force_in_all(two: tuple[Service, Service]) -> None:
+    key = two[0].new_tenant("Lists")[1]
+    for service in two:
+        service.wait_for(lambda at=service: at.get("/api/v1/lists", key=key).status == 200)
+    for number in range(20):
+        one, other = two if number % 2 else two[::-1]
+        sent = {**LOGIN, "device": {"fingerprint": f"fp-{number}"}}
+        entry = {"type": "DEVICE", "value": f"fp-{number}", "listType": "block"}
+        made = one.post("/api/v1/lists", entry, key=key)
+        assert made.status == 201
+        assert other.post("/api/v1/decisions/evaluate", sent, key=key).json["decision"] == "deny"
+        assert one.delete(f"/api/v1/lists/{made.json['id']}", key=key).status == 200
+        assert other.post("/api/v1/decisions/evaluate", sent, key=key).json["decision"] == "approve"
+
+
+def test_what_a_rule_puts_on_a_list_in_one_process_is_in_force_in_all(
+    two: tuple[Service, Service], tmp_path: Path
+) -> None:
+    tenant_id, key = two[0].new_tenant("Rules that block")
+    document = tmp_path / "rules.yaml"
+    document.write_text(BLOCKING, "utf-8")
+    two[0].cli("rules", "push", str(document), "--yes", "--tenant", tenant_id)
+    for service in two:
+        service.wait_for(lambda at=service: at.get("/api/v1/lists", key=key).status == 200)
+
+    def decided(service: Service, amount: int, device: str) -> str:
+        sent = {"eventName": "payment", "device": {"fingerprint": device}, "metadata": {"amount": amount}}
+        return str(service.post("/api/v1/decisions/evaluate", sent, key=key).json["decision"])
+
+    for service in two:
+        service.wait_for(lambda at=service: decided(at, 9, "fp-first") == "review")
+    for number in range(10):
+        one, other = two if number % 2 else two[::-1]
+        assert decided(one, 9_000, f"fp-{number}") == "review"
+        assert decided(other, 1, f"fp-{number}") == "deny"
 
 
 def test_events_of_all_processes_count_for_each_of_them(two: tuple[Service, Service]) -> None:

@@ -88,7 +88,7 @@ class Process:
         self.evaluator = Evaluator(store, MemoryVelocity(), IdSource())
         self.limits = SharedLimits(self.line)
         self.follower = SessionSync(store, self.evaluator.sessions)
-        self.follower.marks = self.limits
+        self.follower.announcements = self.limits.batches
         self.evaluator.share(self.memory)
         self.evaluator.follow(self.follower.freshen)
         self.running: asyncio.Task[None] | None = None

@@ -300,6 +300,8 @@ class Monitor:
                 raise
             self.astray.add(tenant)
             return found
+        if self.additions is not None:
+            await self.additions.tell(tenant, thought.additions)
         return stored
 
     async def raise_alerts(

@@ -1,6 +1,6 @@
 """A store that adds the entry of the current act to the commit of its first change."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from vettance import clock
@@ -9,12 +9,15 @@ from vettance.audit.sql import is_entry, record
 from vettance.db.engine import EVERYBODY, Row, Statement, Store
 from vettance.ids import IdSource
 
+#: Is told whose rows were changed, and by which statements.
+OnChange = Callable[[str, Sequence[Statement]], Awaitable[None]]
+
 
 class AuditedStore:
     """Implements `Store` on another one. Outside of an act it adds nothing.
 
     `act` is what everything that is written by it belongs to, for a command. `on_change` is called with the
-    tenant after each write within an act, before that returns.
+    tenant and what was written after each write within an act, before that returns.
     """
 
     def __init__(
@@ -23,7 +26,7 @@ class AuditedStore:
         ids: IdSource,
         act: Act | None = None,
         now_ms: Callable[[], int] = clock.now_ms,
-        on_change: Callable[[str], Awaitable[None]] | None = None,
+        on_change: OnChange | None = None,
     ) -> None:
         self._store = store
         self._on_change = on_change
@@ -49,7 +52,7 @@ class AuditedStore:
             return await self._store.write(*statements)
         counts = await self._write_within(act, statements)
         if self._on_change is not None:
-            await self._on_change(act.tenant or _tenant_of(statements))
+            await self._on_change(act.tenant or _tenant_of(statements), statements)
         return counts
 
     async def _write_within(self, act: Act, statements: tuple[Statement, ...]) -> list[int]:

@@ -213,6 +213,8 @@ class Evaluator:
             statements += also(evaluated)
         with self.additions.under_way(added):
             await self._store_events(tenant, (event_id,), statements)
+        if added.entries:
+            await self.additions.tell(tenant, added)
         self._count(source, evaluated, record, started_ns)
         return evaluated
 

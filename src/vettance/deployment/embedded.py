@@ -84,7 +84,8 @@ class OwnCounters:
 
     claims = None
     shared_velocity = None
-    marks = None
+    batches = None
+    changes = None
     check = None
 
     def __init__(self, data: Path) -> None:

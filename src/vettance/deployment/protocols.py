@@ -22,7 +22,7 @@ from vettance.velocity.port import WorkClaims
 if TYPE_CHECKING:
     from vettance.db.membership import Membership
     from vettance.db.replica_store import ReplicaStore
-    from vettance.limits.redis_limits import SharedLimits
+    from vettance.redis_link.announcements import Announcements
     from vettance.velocity.redis.cluster_velocity import ClusterVelocity
     from vettance.velocity.redis.redis_velocity import RedisVelocity
 
@@ -82,8 +82,12 @@ class Counters(Protocol):
         """The memory of events that processes share; None where each has its own."""
 
     @property
-    def marks(self) -> "SharedLimits | None":
+    def batches(self) -> "Announcements | None":
         """By which processes hear of new signals of browsers; None where there is only one."""
+
+    @property
+    def changes(self) -> "Announcements | None":
+        """The same of changes of what decides: lists, rules, snoozes, settings."""
 
     @property
     def positions(self) -> WritePositions:

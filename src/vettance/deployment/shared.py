@@ -155,16 +155,17 @@ class RedisCounters:
         except ValueError as error:
             raise SettingsError(f"VETTANCE_REDIS_URL cannot be used: {error}") from None
         self.claims = SharedClaims(self._connection, secret)
-        self.marks = SharedLimits(self._connection)
+        self._limits = SharedLimits(self._connection)
+        self.batches, self.changes = self._limits.batches, self._limits.changes
         self.positions = RedisPositions(self._connection)
 
     def limits(self) -> "SharedLimits":
         """Return the limits that all processes count together."""
-        return self.marks
+        return self._limits
 
     def quota_usage(self, store: Store) -> SharedQuotaUsage:
         """Return what keeps the counts in the store, and gives them back to a Redis that lost them."""
-        return SharedQuotaUsage(store, self.marks)
+        return SharedQuotaUsage(store, self._limits)
 
     async def check(self) -> str | None:
         """Say why Redis cannot serve; None when it can."""

@@ -1,11 +1,11 @@
 -- Charges one request to a caller's throttle and to its tenant's quota, or to neither.
 --
--- KEYS: the throttle's log (a list of admitted moments, oldest first), the quota (hash: hour, used), the mark
--- (how many batches of browser signals were announced).
+-- KEYS: the throttle's log (a list of admitted moments, oldest first), the quota (hash: hour, used), the marks:
+-- how often batches of browser signals and changes of what decides were announced.
 -- ARGV: limit of the throttle, limit of the quota, 1 only to look, 2 to take back what was charged in the hour
 -- that the next says (hours since 1970) and look. Moments are microseconds of this server.
 -- Answers: what refuses (0 nothing, 1 throttle, 2 quota), requests in the window, microseconds until a slot is
--- free, requests of the hour, the second at which the hour ends, microseconds until it does, the mark.
+-- free, requests of the hour, the second at which the hour ends, microseconds until it does, the marks.
 
 local WINDOW, HOUR, HELD = 60000000, 3600, 1000000
 local call, floor = redis.call, math.floor
@@ -64,4 +64,7 @@ elseif oldest > 0 then
   free = oldest + WINDOW - now
 end
 local ends = (counted + 1) * HOUR
-return { refused, used, free, spent, ends, ends * 1000000 - clock, tonumber(call('GET', KEYS[3]) or 0) }
+local marks = call('MGET', KEYS[3], KEYS[4])
+return {
+  refused, used, free, spent, ends, ends * 1000000 - clock, tonumber(marks[1] or 0), tonumber(marks[2] or 0)
+}

@@ -4,17 +4,14 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
-from vettance.clock import DAY_MS
 from vettance.limits.quota import QUOTA_WINDOW_S
 from vettance.limits.verdict import Charge, Verdict
+from vettance.redis_link.announcements import PREFIX, Announcements
 from vettance.redis_link.redis_connection import LuaScript, RedisLine
-
-PREFIX: Final = "vettance"
 
 _CHARGE: Final = LuaScript(__package__, "limits.lua")
 _RESTORE: Final = LuaScript(__package__, "quota.lua")
 _THROTTLED: Final = 1
-MARK_S: Final = DAY_MS // 1000  # As long as signals of a session count.
 _MICRO: Final = 1e6
 _ASKED_AT_ONCE: Final = 500  # So that requests get their turn between, and the line has room for them.
 
@@ -27,14 +24,9 @@ class SharedLimits:
 
     def __init__(self, line: RedisLine) -> None:
         self._line = line
-        #: By tenant: how often `announce` was called anywhere, as the newest charge told it.
-        self.marks: dict[str, int] = {}
-
-    async def announce(self, tenant: str) -> None:
-        """Tell every process, with its next request of a tenant, that there is something to read again."""
-        key = _mark_key(tenant)
-        await self._line.call(b"INCR", key)
-        await self._line.call(b"EXPIRE", key, b"%d" % MARK_S)
+        #: By tenant: how often each was announced anywhere, as the newest charge told it.
+        self.batches = Announcements(line, "s")
+        self.changes = Announcements(line, "c")
 
     async def charge(
         self, tenant: str, caller: str, throttle: int, quota: int, *, looking: bool = False
@@ -58,9 +50,10 @@ class SharedLimits:
 
     async def _ask(self, tenant: str, caller: str, args: tuple[bytes, ...], *, looking: bool) -> Charge:
         throttle, quota = int(args[0]), int(args[1])
-        keys = (_throttle_key(tenant, caller), _quota_key(tenant), _mark_key(tenant))
-        refused, used, free, spent, ends_s, left, mark = await self._line.run(_CHARGE, keys, args)
-        self.marks[tenant] = mark
+        marks = self.batches.key(tenant), self.changes.key(tenant)
+        keys = (_throttle_key(tenant, caller), _quota_key(tenant), *marks)
+        refused, used, free, spent, ends_s, left, batches, changes = await self._line.run(_CHARGE, keys, args)
+        self.batches.newest[tenant], self.changes.newest[tenant] = batches, changes
         wait_s = free / _MICRO
         rate = Verdict(
             admitted=refused != _THROTTLED,
@@ -104,7 +97,3 @@ def _throttle_key(tenant: str, caller: str) -> bytes:
 
 def _quota_key(tenant: str) -> bytes:
     return f"{PREFIX}:{{{tenant}}}:q".encode()
-
-
-def _mark_key(tenant: str) -> bytes:
-    return f"{PREFIX}:{{{tenant}}}:s".encode()

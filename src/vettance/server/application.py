@@ -52,6 +52,7 @@ from vettance.rules.rule_reads import ConditionReader
 from vettance.rules.ruleset import compile_document
 from vettance.rules.sql import DECIDING
 from vettance.rules.versioning import BROKE_GLASS
+from vettance.server.change_announcer import ChangeAnnouncer
 from vettance.server.change_feed import ChangeFeed, Reload, report_broken_glass
 from vettance.server.fraud_memory import fraud_memory
 from vettance.server.key_mirror import KeyMirror
@@ -109,8 +110,7 @@ class Service:
         self.place = place or take_place()
         self.meters, self.ids = self.place.meters, IdSource()
         self.secret = secret = load_secret(settings)
-        vault = Vault(secret)
-        self.keys, self.tokens = KeyRing(secret), TokenIssuer(secret)
+        self.keys, self.tokens, vault = KeyRing(secret), TokenIssuer(secret), Vault(secret)
         skipped = self.skipped = Skipped(self.meters)
         self.mirror = KeyMirror(store, self.keys, self.tokens, skipped)
         self.stores = stores_of(settings)
@@ -119,19 +119,20 @@ class Service:
         self.evaluator = Evaluator(store, velocity, self.ids, meters=self.meters, tenant_of=self.keys.tenant)
         models = self.learning = assemble_learning(store, settings, self.evaluator.models, self.meters)
         schema = self.schema = network_schema(settings)
-        cache = self.rule_cache = RuleCache(
-            lambda document: compile_document(document, schema), schema=schema
-        )
+        cache = self.rule_cache = RuleCache(lambda text: compile_document(text, schema), schema=schema)
         self.jobs = Worker(store, self.evaluator, self.ids)
         decided, others = self.evaluator.decided_since_start, self._tenants_of_others
         self.compactor = Compactor(store, decided, others, self.jobs.is_bursting)
-        self.follower = SessionSync(store, self.evaluator.sessions, skipped=skipped, marks=counters.marks)
+        self.follower = SessionSync(
+            store, self.evaluator.sessions, skipped=skipped, announcements=counters.batches
+        )
         self.memory = fraud_memory(
             store, counters, velocity, self.evaluator, cache, settings.data / "memory", skipped
         )
         self.tally = counters.quota_usage(store)
         replica = self.replica = self.stores.replica(store, counters.positions, self.meters)
-        acts = self.acts = AuditedStore(store, self.ids, on_change=replica.note_change if replica else None)
+        announcer = ChangeAnnouncer(counters.changes, replica, self.evaluator.additions)
+        acts = self.acts = AuditedStore(store, self.ids, on_change=announcer.note)
         self.lists = ListDoors(acts, self.ids, self.evaluator.lists, skipped=skipped)
         self.watchlists = IndexKeeper(store, settings.data)
         self.searchers = Searchers(settings.searchers, SHOWN_MIN, self.meters)
@@ -175,7 +176,7 @@ class Service:
             *(*self.aml.doors.routes(), *self.screening.routes(), *AmlSettingsDoors(acts).routes()),
         )
         self.routes = with_pages(audited(routes, acts), self._checks(), __version__, self._notices())
-        self.app = self.edge = self._edge(settings, Gate(self.keys, counters.limits(), self.tokens))
+        self.app = self.edge = self._edge(settings)
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -183,8 +184,10 @@ class Service:
         """What is read from that may lag behind: the replica, where there is one."""
         return self.replica or self.store
 
-    def _edge(self, settings: Settings, gate: Gate) -> Edge:
+    def _edge(self, settings: Settings) -> Edge:
         """Return what every request goes through first."""
+        freshen = self.refresher.freshener(self.counters.changes)
+        gate = Gate(self.keys, self.counters.limits(), self.tokens, freshen=freshen)
         return Edge(
             self.routes,
             gate,
@@ -328,7 +331,8 @@ class Service:
             await self.tally.save()
         with contextlib.suppress(StoreDown, OSError, TimeoutError):
             async with asyncio.timeout(SNAPSHOT_S_MAX):
-                await self._save_memories()
+                await self.memory.save()
+                await self.aml.preserver.save_all()
         await self.counters.close()
         await self.reading.close()
         await self.store.close()
@@ -374,10 +378,6 @@ class Service:
     async def _rebuild(self, tenant: str) -> None:
         self.meters.mended(tenant in self.evaluator.needs_rebuild())
         await self.memory.reload(tenant)
-
-    async def _save_memories(self) -> None:
-        await self.memory.save()
-        await self.aml.preserver.save_all()
 
     def measurer(self, data: Path) -> Measurer:
         """Return what gathers the figures of this server, all its processes included."""

@@ -1,6 +1,8 @@
 """The change feed: keeps the mirrors of configuration equal to the store, whichever process changed it."""
 
 import asyncio
+import contextlib
+import functools
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -9,6 +11,7 @@ from typing import Final
 
 from vettance.db.engine import Store, StoreDown
 from vettance.fairness.isolation import Isolation
+from vettance.redis_link.announcements import Announcements
 from vettance.telemetry.logs import logger
 from vettance.tenants import sql
 from vettance.websdk import sql as websdk_sql
@@ -53,6 +56,8 @@ class ChangeFeed:
         # (area, tenant, subject), in the order of the changes; a dict because there is no ordered set.
         self._due: dict[tuple[str, str, str], None] = {}
         self._isolation = Isolation("configuration", now_s)
+        self._turn = asyncio.Lock()
+        self._asked = self._done = 0
         self._fault: str | None = None
         self._looked_s: float | None = None
 
@@ -67,7 +72,31 @@ class ChangeFeed:
         """Remember how far the changes go; call before the mirrors are first filled."""
         self._seen = (await self._store.read(sql.select_last_change()))[0][0]
 
+    async def catch_up(self) -> None:
+        """Apply every change that was noted before this call, as far as that can be done now.
+
+        Calls that wait for each other share one look. What fails is tried again, and told, by `run`.
+        """
+        self._asked += 1
+        asked = self._asked
+        async with self._turn:
+            if self._done >= asked:
+                return
+            covered = self._asked
+            with contextlib.suppress(StoreDown):
+                await self._look()
+                self._done = covered
+
+    def freshener(self, changes: Announcements | None) -> Callable[[str], Awaitable[None]] | None:
+        """Return what takes in what other processes announced for a tenant; None where there are none."""
+        return None if changes is None else functools.partial(changes.follow, look=self.catch_up)
+
     async def look(self) -> None:
+        """Apply every change noted since the last look; see `_look`."""
+        async with self._turn:
+            await self._look()
+
+    async def _look(self) -> None:
         """Apply every change noted since the last look; what was read once for many changes is read once.
 
         Keys come first: a revoked one must end at once, however much else has changed.

@@ -192,6 +192,11 @@ def note_change(area: str, tenant: str, subject: str, now_ms: int) -> Statement:
     return insert(_NOTE_CHANGE, tenant, (area, subject, now_ms))
 
 
+def is_change(statement: Statement) -> bool:
+    """Tell whether a statement notes a change."""
+    return statement.tables is _NOTE_CHANGE
+
+
 def select_changes(after: int) -> Statement:
     """(seq, area, tenant, subject) of every change noted after `after`, in order."""
     return everyone(

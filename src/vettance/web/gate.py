@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from vettance.errors import Forbidden, LimitReached, Refusal, Unauthorized, Unavailable
@@ -62,11 +62,14 @@ class Gate:
         limits: LimitCounters,
         tokens: TokenReader | None = None,
         unix_s: Callable[[], float] = time.time,
+        freshen: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
+        """`freshen` takes in what other processes have changed for a tenant, before its request goes on."""
         self._keys = keys
         self._limits = limits
         self._tokens = tokens
         self._unix_s = unix_s
+        self._freshen = freshen
 
     async def admit(self, route: Route, headers: Mapping[bytes, bytes], sent: Sequence[Header]) -> Admission:
         """Let a request through, or say why not. `sent` is the same headers as a list, repeats included.
@@ -84,6 +87,8 @@ class Gate:
             )
         except StateDown:
             raise Unavailable("The limits cannot be counted at the moment. Try again.") from None
+        if self._freshen is not None:
+            await self._freshen(tenant.id)
         return _admission(who, charge.rate, charge.use, now_s)
 
     async def refund(self, admission: Admission) -> list[Header]:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Final, Protocol
+from typing import Final
 from weakref import WeakValueDictionary
 
 from vettance import clock
@@ -12,6 +12,7 @@ from vettance.db.engine import Row, Store, StoreDown, still_asked
 from vettance.events.browser_session import BATCH_MS, SessionIndex, counts_since, merge
 from vettance.fairness.isolation import Isolation
 from vettance.fairness.skipped_rows import Skipped
+from vettance.redis_link.announcements import Announcements
 from vettance.redis_link.down import StateDown
 from vettance.telemetry.meter_table import Rows
 from vettance.websdk import sql
@@ -26,15 +27,6 @@ _TIDY_S: Final = 60.0
 _TIDY_ROWS: Final = 2_000  # A few milliseconds of the writer's time.
 
 
-class BatchMarks(Protocol):
-    """What tells processes of each other's batches before they look themselves."""
-
-    marks: dict[str, int]
-
-    async def announce(self, tenant: str) -> None:
-        """Tell every process, with a tenant's next request, that there is a batch. Raises `StateDown`."""
-
-
 class SessionSync:
     """Notes batches in the order in which they were stored, each once; merges those of a session when asked.
 
@@ -47,7 +39,7 @@ class SessionSync:
         book: SessionIndex,
         now_ms: Callable[[], int] = clock.now_ms,
         skipped: Skipped | None = None,
-        marks: BatchMarks | None = None,
+        announcements: Announcements | None = None,
     ) -> None:
         self._skipped = skipped or Skipped()
         self._store = store
@@ -58,22 +50,20 @@ class SessionSync:
         self._asked = 0
         self._done = 0
         #: Where processes tell each other of batches; None in a process that is alone.
-        self.marks = marks
-        self._known: dict[str, int] = {}
+        self.announcements = announcements
         self._turns: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         self._isolation = Isolation("sessions")
 
     async def announce(self, tenant: str) -> None:
         """Tell other processes of a batch that was just stored; without Redis they find it by themselves."""
-        if self.marks is not None:
+        if self.announcements is not None:
             with contextlib.suppress(StateDown):
-                await self.marks.announce(tenant)
+                await self.announcements.announce(tenant)
 
     async def freshen(self, tenant: str, session: str) -> None:
         """Take in the batches of a session that any process has acknowledged. Raises `StoreDown`."""
-        if self.marks is not None and (mark := self.marks.marks.get(tenant, 0)) != self._known.get(tenant, 0):
-            await self.catch_up()
-            self._known[tenant] = mark
+        if self.announcements is not None:
+            await self.announcements.follow(tenant, self.catch_up)
         if self._book.waiting(tenant, session, self._now_ms(), 1) is not None:
             await self._merge(tenant, session)
 
