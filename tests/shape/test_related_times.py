@@ -21,7 +21,7 @@ from vettance.db import (
 )
 from vettance.events.browser_session import BATCH_MS
 from vettance.events.event import BACK_MS_MAX
-from vettance.limits.redis_limits import MARK_S
+from vettance.redis_link.announcements import KEPT_S
 from vettance.retention.tenant_deletion import SETTLE_S
 from vettance.rules.document_layout import BACK_MS_MAX as RULE_BACK_MS_MAX
 from vettance.server import change_feed, stop_times
@@ -89,7 +89,7 @@ def test_memories_and_rules_reach_as_far_back_as_events_may_lie() -> None:
 
 
 def test_the_mark_of_new_signals_lasts_as_long_as_signals_count() -> None:
-    assert MARK_S * 1000 == BATCH_MS
+    assert KEPT_S * 1000 == BATCH_MS
 
 
 def test_deliveries_wait_longer_than_clocks_differ_before_somebody_wonders() -> None:

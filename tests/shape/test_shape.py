@@ -123,6 +123,8 @@ VERBS = {
     "quality_desk.py",
     "quality_parts.py",
     "redis_claims.py",
+    "announcements.py",
+    "change_announcer.py",
     "redis_connection.py",
     "redis_limits.py",
     "redis_velocity.py",

@@ -300,8 +300,8 @@ class Monitor:
                 raise
             self.astray.add(tenant)
             return found
-        if self.additions is not None:
-            await self.additions.tell(tenant, thought.additions)
+        if thought.additions.entries and self.additions is not None and self.additions.announce is not None:
+            await self.additions.announce(tenant)
         return stored
 
     async def raise_alerts(

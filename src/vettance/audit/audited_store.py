@@ -9,7 +9,7 @@ from vettance.audit.sql import is_entry, record
 from vettance.db.engine import EVERYBODY, Row, Statement, Store
 from vettance.ids import IdSource
 
-#: Is told whose rows were changed, and by which statements.
+#: Hears whose rows were changed, and by which statements.
 OnChange = Callable[[str, Sequence[Statement]], Awaitable[None]]
 
 

@@ -213,8 +213,8 @@ class Evaluator:
             statements += also(evaluated)
         with self.additions.under_way(added):
             await self._store_events(tenant, (event_id,), statements)
-        if added.entries:
-            await self.additions.tell(tenant, added)
+        if added.entries and self.additions.announce is not None:
+            await self.additions.announce(tenant)
         self._count(source, evaluated, record, started_ns)
         return evaluated
 

@@ -81,7 +81,7 @@ class RuleAdditions:
         self._tenant_of = tenant_of
         #: Entries whose commit is under way, so that simultaneous events make the same one.
         self._pending: dict[tuple[str, EntryType, str, ListType], ListEntry] = {}
-        #: Tells other processes that there are entries of a tenant to be read.
+        #: Tells other processes of what a commit added, before its event is answered.
         self.announce: Callable[[str], Awaitable[None]] | None = None
 
     def plan(
@@ -114,11 +114,6 @@ class RuleAdditions:
     def under_way(self, plan: ListAdditions) -> contextlib.AbstractContextManager[None]:
         """Show evaluations what a commit added, when the block ends well; else forget it."""
         return self._under_way(plan) if plan.entries else _NOTHING_UNDER_WAY
-
-    async def tell(self, tenant: str, plan: ListAdditions) -> None:
-        """Tell other processes of what a commit added, before its event is answered."""
-        if plan.entries and self.announce is not None:
-            await self.announce(tenant)
 
     @contextlib.contextmanager
     def _under_way(self, plan: ListAdditions) -> Iterator[None]:

@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 PREFIX: Final = "vettance"
 #: As long as signals of a session count; what was announced longer ago every process has found by itself.
-_KEPT_S: Final = DAY_MS // 1000
+KEPT_S: Final = DAY_MS // 1000
 
 
 class Announcements:
     """How often something was announced, by tenant. `newest` is what the newest charge of a tenant told.
 
-    A request is charged before anything else is done for it, so whoever asks after an announcement was
-    answered has it known to the process that answers.
+    A request is charged before anything else is done for it, so what was announced
+    before the request is known to the process that answers it.
     """
 
     def __init__(self, line: "RedisLine", name: str) -> None:
@@ -34,7 +34,7 @@ class Announcements:
         """Tell every process, with its next request of a tenant. Raises `StateDown`."""
         key = self.key(tenant)
         await self._line.call(b"INCR", key)
-        await self._line.call(b"EXPIRE", key, b"%d" % _KEPT_S)
+        await self._line.call(b"EXPIRE", key, b"%d" % KEPT_S)
 
     async def follow(self, tenant: str, look: Callable[[], Awaitable[None]]) -> None:
         """Look if there is something that was announced since the last time; raises what that raises."""

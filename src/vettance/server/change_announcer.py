@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ChangeAnnouncer:
-    """Announces changes before their answers: whoever asks after such an answer finds them in force.
+    """Announces changes before their answers: a request after such an answer finds them in force.
 
     Where they cannot be announced, other processes find them by themselves, within a second. Of what rules
     put on lists, `additions` tell as well.
