@@ -230,6 +230,9 @@ def test_entities_are_linked_as_going_through_every_decision_tells(
                 assert links[kind].events == len(same)
                 assert links[kind].first_at_ms == min(other.occurred_at_ms for other in same)
                 assert links[kind].last_at_ms == max(other.occurred_at_ms for other in same)
+                span = await archive.linker.span(tenant, kind, value)
+                assert span == (links[kind].first_at_ms, links[kind].last_at_ms)
+                assert await archive.linker.span(tenant, kind, f"not {value}") is None
                 assert links[kind].others == {
                     other_kind: len({known_by(other, other_kind) for other in same} - {None})
                     for other_kind in ("customer", "device")

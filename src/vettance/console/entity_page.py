@@ -45,12 +45,13 @@ async def entity(visit: Visit) -> View:
         parts.finder.outcomes(tenant, criteria(**wanted)),
     )
     node = EntityNode(kind, value)
-    entries, (neighbours, graph) = await asyncio.gather(
-        _entries(visit, kind, value), parts.neighbours.around(tenant, node)
+    entries, (neighbours, graph), seen = await asyncio.gather(
+        _entries(visit, kind, value),
+        parts.neighbours.around(tenant, node),
+        parts.linker.span(tenant, kind, value),
     )
     if not found["total"] and not entries:
         raise NotFound
-    links = await parts.linker.links(tenant, {kind: value}) if neighbours.own_events else {}
     feedback = await parts.explainer.feedback(tenant, [one["id"] for one in found["data"]])
     # The labels of a full graph take milliseconds to place.
     pictures = await asyncio.to_thread(_pictures, visit, found["data"], graph)
@@ -60,7 +61,7 @@ async def entity(visit: Visit) -> View:
         "text": visit.sight.text(value),
         "total": found["total"],
         "counts": [(word, outcomes[outcome]) for outcome, word in _OUTCOMES],
-        "link": links.get(kind),
+        "seen": seen,
         "rows": [decision_row(visit, one) for one in found["data"]],
         "all_url": url_of("/console/decisions", **{_FILTERS[kind]: visit.sight.name(_FILTERS[kind], value)}),
         "entries": entries,

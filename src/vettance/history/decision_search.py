@@ -39,6 +39,7 @@ from vettance.history.segment import (
     Array,
     Chunk,
     DecisionRow,
+    count_outcomes,
     row_of,
 )
 from vettance.terms import sql as terms_sql
@@ -181,14 +182,12 @@ class DecisionFinder:
         columns = await self.columns(tenant, names, layout)
         tail = await self._tail(tenant, layout, wanted, Order.OUTCOME)
 
-        def compute() -> Array:
-            mask = mask_of(wanted, lookup, layout.size, columns)
-            verdicts = columns["verdict"] if mask is None else columns["verdict"][mask]
-            return np.bincount(verdicts & np.uint8(OUTCOME_MASK), minlength=len(OUTCOMES))
+        def compute() -> list[int]:
+            return count_outcomes(columns["verdict"], mask_of(wanted, lookup, layout.size, columns))
 
         counts = await compute_in_thread(compute, layout.size)
-        counts = counts + np.bincount(tail.keys, minlength=len(OUTCOMES))
-        return dict(zip(OUTCOMES, counts.tolist(), strict=True))
+        newer = np.bincount(tail.keys, minlength=len(OUTCOMES)).tolist()
+        return {outcome: counts[place] + newer[place] for place, outcome in enumerate(OUTCOMES)}
 
     async def columns(self, tenant: str, names: Collection[str], layout: SegmentOffsets) -> dict[str, Array]:
         """Return some columns of all chunks, read at the same time. Raises `ChunksChanged`."""

@@ -36,6 +36,13 @@ class EntityLink(msgspec.Struct, frozen=True):
     last_at_ms: int
 
 
+class SeenSpan(NamedTuple):
+    """When an entity was seen first and last, in Unix milliseconds of event time."""
+
+    first_at_ms: int
+    last_at_ms: int
+
+
 class EntityLinker:
     """Finds links of entities in the columns of the history; it needs no index of its own."""
 
@@ -70,6 +77,22 @@ class EntityLinker:
         )
         await self._find_ends(tenant, layout, [link.ends for link in links.values()])
         return {kind: _link(value, newer[kind], links[kind]) for kind, value in entities.items()}
+
+    @retry_on_change
+    async def span(self, tenant: str, kind: str, value: str) -> SeenSpan | None:
+        """Return when an entity was seen; None for one that never was."""
+        layout = await self._finder.layout(tenant)
+        rows = map(row_of, await self._store.read(sql.select_newer_of(tenant, layout.through, {kind: value})))
+        newer = [row.occurred_at_ms for row in rows if known_by(row, kind) == value]
+        term = (await find_terms(self._store, tenant, [value])).get(value) if layout.size else None
+        places = np.empty(0, np.int64)
+        if term is not None:
+            columns = await self._finder.columns(tenant, columns_of(kind, term), layout)
+            (places,) = await compute_in_thread(lambda: places_of(columns, kind, [term]), layout.size)
+        ends = _TimeBounds(layout, places)
+        await self._find_ends(tenant, layout, [ends])
+        moments = [*ends.moments, *newer]
+        return SeenSpan(min(moments), max(moments)) if moments else None
 
     async def _places(
         self, tenant: str, layout: SegmentOffsets, known: Mapping[str, Term | None]

@@ -292,6 +292,23 @@ def count_terms(terms: Array) -> tuple[Array, Array]:
     return found, every[found]
 
 
+def count_outcomes(verdicts: Array, mask: Array | None) -> list[int]:
+    """Count decisions by their outcomes, in the order of `OUTCOMES`; with a mask, those that it lets through.
+
+    Comparing in blocks that stay in the processor's memory takes half as long as picking out what is counted.
+    """
+    counts = [0] * len(OUTCOMES)
+    for start in range(0, len(verdicts), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        outcomes = verdicts[part] & np.uint8(OUTCOME_MASK)
+        for place in range(len(OUTCOMES)):
+            is_counted = outcomes == place
+            if mask is not None:
+                is_counted &= mask[part]
+            counts[place] += int(np.count_nonzero(is_counted))
+    return counts
+
+
 class ColumnData:
     """One column of all chunks of a tenant, in memory: it grows at its end as chunks are added.
 
