@@ -127,6 +127,7 @@ def _transfer_fields() -> tuple[Field, ...]:
     number, flag = Type.NUMBER, Type.BOOL
     return (
         _plain("moves_money", "transfer.moves", "Whether an amount was moved, and did not fail.", flag),
+        _plain("transfers", "transfer.transfers", "Whether it did, or its name or type says it does.", flag),
         _plain("incoming", "transfer.incoming", "Whether money comes to the customer.", flag),
         _plain("outgoing", "transfer.outgoing", "Whether money goes from the customer.", flag),
         _plain("cash", "transfer.cash", "Whether it is cash: by channel, type or name.", flag),

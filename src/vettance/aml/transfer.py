@@ -1,6 +1,7 @@
 """The transfer: what an AML event says of money, however a tenant spells and types it."""
 
 import re
+from collections.abc import Set
 from typing import Any, Final
 
 import msgspec
@@ -16,11 +17,13 @@ from vettance.wire.suggestions import KnownNames
 class Transfer(msgspec.Struct, frozen=True, gc=False):
     """What an event says of money. Texts are as sent, except codes and words, which are in one letter case.
 
-    `moves`: whether money moved at all. `incoming` and `outgoing` are as the customer sees it; both are false
-    when that is not known. `age_days` is the age of the account at the event.
+    `moves`: whether money moved at all. `transfers`: whether it did, or the name or the type says so.
+    `incoming` and `outgoing` are as the customer sees it; both are false when that is not known.
+    `age_days` is the age of the account at the event.
     """
 
     moves: bool = False
+    transfers: bool = False
     incoming: bool = False
     outgoing: bool = False
     cash: bool = False
@@ -50,6 +53,7 @@ class Transfer(msgspec.Struct, frozen=True, gc=False):
 
 
 NO_TRANSFER: Final = Transfer()
+_UNSAID: Final = Transfer(transfers=True)
 
 
 def known_names() -> KnownNames:
@@ -101,6 +105,14 @@ _OUT: Final = frozenset(
         *("payment", "payout", "purchase", "repayment"),
     }
 )
+_TRANSFER: Final = (
+    _IN
+    | _OUT
+    | {
+        *("transfer", "transfers", "transferred", "wire", "remittance", "remit", "swift", "sepa", "ach"),
+        *("payments", "deposits", "withdrawals", "payouts", "transaction", "transactions"),
+    }
+)
 _CASH: Final = frozenset({"cash", "atm", "teller"})
 _REPAY: Final = frozenset({"repayment", "repay", "repaid", "prepayment", "prepay", "payoff"})
 _EARLY: Final = frozenset({"early", "prepayment", "prepay", "payoff", "settlement", "settled"})
@@ -128,15 +140,20 @@ _STILL: Final = frozenset({"CUSTOMER", "APPLICATION", "COUNTERPARTY", "PAYMENT_I
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
+def _transfers(name: Set[str], kinds: Set[str], category: str | None) -> bool:
+    """Tell whether the words of a name, or those of a type too, say that money moves."""
+    return category not in _STILL and _FAILED.isdisjoint(name) and not _TRANSFER.isdisjoint(kinds)
+
+
 def read_transfer(
     name: str, category: str | None, metadata: JSON, payload: JSON, profile: JSON, occurred_at_ms: int
 ) -> Transfer:
     """Read the known members: of `metadata` first, then the legacy `payload`, then `customer.metadata`."""
+    words = words_of(name)
     if not metadata and not payload and not profile:
-        return NO_TRANSFER
+        return _UNSAID if _transfers(words, words, category) else NO_TRANSFER
     said = read_members(metadata, payload)
     about = {**read_profile(profile), **said} if profile else said
-    words = words_of(name)
     kind = read_word(said.get("transactionType"))
     kinds = words | words_of(kind or "")
     channel = read_word(said.get("channel"))
@@ -155,6 +172,7 @@ def read_transfer(
     opened_ms = read_moment(about.get("accountOpenedAt"))
     return Transfer(
         moves=moves,
+        transfers=moves or (not failed and _transfers(words, kinds, category)),
         incoming=moves and way > 0,
         outgoing=moves and way < 0,
         cash=channel in _CASH or not _CASH.isdisjoint(kinds),
