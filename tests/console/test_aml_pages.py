@@ -235,9 +235,13 @@ def test_reports_are_shown_and_exported(service: Service, bank: Caller) -> None:
     for words in (
         "Decisions over time",
         "What labels say",
+        "What labels say of events that are mature",
+        "Value stopped and saved",
+        "What rules are worth",
         "Work on reviews",
         "Second looks",
         "Money laundering",
+        "Screening",
     ):
         assert words in page.words
     exported = lead.submit("/console/reports", "/console/reports/rates", span="24h")
@@ -259,7 +263,18 @@ def test_reports_and_the_overview_count_every_label_by_what_was_decided(
     lead = person(service, caller.id, "lead", "viewer")
     exported = lead.submit("/console/reports", "/console/reports/labels", span="24h").text
     rows = [line.split(",") for line in exported.splitlines()[1:]]
-    # Decision, fraud, legitimate and chargebacks.
+    # Decision, fraud, legitimate and chargebacks. The events are of today: none is mature.
+    assert (
+        len(lead.submit("/console/reports", "/console/reports/mature-labels", span="24h").text.splitlines())
+        == 1
+    )
+    value = lead.submit("/console/reports", "/console/reports/value", span="24h").text.splitlines()
+    assert value[1:] == ["EUR,5450.0,5150.0,150.0"]
+    rules = lead.submit("/console/reports", "/console/reports/rules", span="24h").text.splitlines()
+    assert [row.split(",")[:4] for row in rules[1:]] == [
+        ["large", "4", "2", "1"],
+        ["huge", "1", "1", "0"],
+    ]
     assert [[row[0], *row[2:5]] for row in rows] == [
         ["approve", "0", "1", "0"],
         ["review", "2", "1", "1"],

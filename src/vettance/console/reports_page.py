@@ -6,6 +6,9 @@ import io
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from vettance.aml.case import AlertState
+from vettance.aml.screening.screening_alert import TYPOLOGY
+from vettance.clock import DAY_MS
 from vettance.console.page import (
     LEADS,
     QUEUE_READERS,
@@ -17,19 +20,27 @@ from vettance.console.page import (
     Visit,
 )
 from vettance.console.review_forms import names_of
+from vettance.console.rule_place import FRAUD
 from vettance.console.spans import TimeSpan, choices, span_of
 from vettance.console.svg_charts import ChartPoint, time_series
 from vettance.console.words import Words
 from vettance.errors import NotFound
+from vettance.feedback.find_maturity import find_label_timing
 from vettance.feedback.label import MEANS_FRAUD, Label
 from vettance.history.rollup import bucket_width
 from vettance.history.statistics import LabelCount
+from vettance.quality.rule_quality import HeldAmount, RuleQuality
 from vettance.reviews.agreement import agreement_of
 from vettance.reviews.sql import count_work
+from vettance.rules.ruleset import RuleSetRefused
 
 PATH: Final = "/console/reports"
 _WORDS: Final = ("approve", "review", "deny")
 _HOUR_MS: Final = 3_600_000
+_EARLY: Final = (
+    "Labels of events of this span, each piece of feedback counted. Young events have few labels yet: "
+    "what they say of a short span is early."
+)
 
 
 class Report(NamedTuple):
@@ -82,20 +93,26 @@ async def _stats(visit: Visit, start_s: int, end_s: int) -> Any:
 async def _reports(visit: Visit, span: TimeSpan, stats: Any) -> list[Report]:
     store, tenant = visit.parts.store, visit.tenant.id
     from_ms, to_ms = span.start_s * 1000, span.end_s * 1000
-    labels, work, checked = await asyncio.gather(
+    labels, mature, rules, amounts, work, checked = await asyncio.gather(
         visit.parts.counter.labels(tenant, from_ms, to_ms),
+        _mature(visit, span),
+        _rules(visit, from_ms, to_ms),
+        visit.parts.quality[FRAUD.kind].amounts(tenant, from_ms, to_ms),
         store.read(count_work(tenant, from_ms, to_ms)),
         visit.parts.reviews.agreement(tenant, from_ms, to_ms),
     )
     found = [
         _rates(stats),
-        _labels(visit, labels, stats),
+        Report("labels", "What labels say", *_labels(visit, labels, stats), _EARLY),
+        mature,
+        _value(amounts),
+        rules,
         _reasons(stats),
         await _work(visit, work),
         _agreement(visit, checked),
     ]
     if visit.tenant.aml and visit.may(*QUEUE_READERS):
-        found.append(await _aml(visit, span))
+        found += await asyncio.gather(_aml(visit, span), _screening(visit, span))
     return found
 
 
@@ -108,7 +125,53 @@ def _rates(stats: Any) -> Report:
     return Report("rates", "Decisions over time", columns, rows)
 
 
-def _labels(visit: Visit, counted: Sequence[LabelCount], stats: Any) -> Report:
+async def _mature(visit: Visit, span: TimeSpan) -> Report:
+    """Count the labels of events that are old enough for theirs to have come."""
+    store, tenant = visit.parts.store, visit.tenant.id
+    timing = await find_label_timing(store, tenant)
+    end_s = min(max(timing.mature_ms // 1000, span.start_s), span.end_s)
+    days = max(1, round(timing.maturity_ms / DAY_MS))
+    about = f"Events older than {days} days, by which age the labels of this tenant have come."
+    columns: tuple[str, ...] = ()
+    rows: Sequence[Sequence[Any]] = ()
+    if end_s > span.start_s:
+        stats, counted = await asyncio.gather(
+            _stats(visit, span.start_s, end_s),
+            visit.parts.counter.labels(tenant, span.start_s * 1000, end_s * 1000),
+        )
+        columns, rows = _labels(visit, counted, stats)
+    return Report("mature-labels", "What labels say of events that are mature", columns, rows, about)
+
+
+async def _rules(visit: Visit, from_ms: int, to_ms: int) -> Report:
+    """Return what the rules that acted most were worth."""
+    try:
+        report = await visit.parts.quality[FRAUD.kind].outline(visit.tenant.id, from_ms, to_ms)
+    except RuleSetRefused:
+        rules: Sequence[RuleQuality] = ()  # This version cannot read the rules in force.
+    else:
+        rules = sorted(report.quality.rules, key=lambda one: (-one.hits, one.rule))
+    rows = [
+        (one.rule, one.hits, fraud, legit, visit.show.interval(fraud, fraud + legit))
+        for one in rules
+        if one.hits
+        for fraud, legit in (one.labelled,)
+    ]
+    columns = ("Rule", "Hits", "Fraud", "Legitimate", "Fraud among the labelled")
+    return Report("rules", "What rules are worth", columns, rows)
+
+
+def _value(amounts: Sequence[HeldAmount]) -> Report:
+    rows = [(one.currency or "not said", one.held, one.fraud, one.legit) for one in amounts]
+    columns = ("Currency", "Stopped: held or denied", "Saved: of it fraud", "Of it legitimate")
+    about = "Amounts of events that rules held or denied. Fraud and legitimate are what labels say."
+    return Report("value", "Value stopped and saved", columns, rows, about)
+
+
+def _labels(
+    visit: Visit, counted: Sequence[LabelCount], stats: Any
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Return the columns and the rows that say what labels say of each kind of decision."""
     fraud = dict.fromkeys(_WORDS, 0)
     legit, charged = dict(fraud), dict(fraud)
     for label, *counts in counted:
@@ -128,12 +191,14 @@ def _labels(visit: Visit, counted: Sequence[LabelCount], stats: Any) -> Report:
         )
         for word in _WORDS
     ]
-    columns = ("Decision", "Decisions", "Fraud", "Legitimate", "Chargebacks", "Legitimate among the labelled")
-    about = (
-        "Labels of events of this span, each piece of feedback counted. Young events have few labels yet: "
-        "what they say of a short span is early."
-    )
-    return Report("labels", "What labels say", columns, rows, about)
+    return (
+        "Decision",
+        "Decisions",
+        "Fraud",
+        "Legitimate",
+        "Chargebacks",
+        "Legitimate among the labelled",
+    ), rows
 
 
 def _reasons(stats: Any) -> Report:
@@ -182,6 +247,15 @@ async def _aml(visit: Visit, span: TimeSpan) -> Report:
     totals = [one["total"] for one in counts]
     rows = [(word, totals[at], totals[at + len(words)]) for at, word in enumerate(words)]
     return Report("aml", "Money laundering", ("Severity", "Alerts", "Cases"), rows)
+
+
+async def _screening(visit: Visit, span: TimeSpan) -> Report:
+    asked = {"from": span.start_s, "to": span.end_s, "limit": 1, "typology": TYPOLOGY}
+    found = await asyncio.gather(
+        *(visit.ask("GET", "/api/v1/aml/alerts", {**asked, "state": state.value}) for state in AlertState)
+    )
+    rows = [(state.value.lower(), one["total"]) for state, one in zip(AlertState, found, strict=True)]
+    return Report("screening", "Screening", ("State", "Alerts"), rows, "Alerts for names on a watchlist.")
 
 
 def pictures_of(visit: Visit, stats: Any, before: Any, span: TimeSpan) -> list[tuple[str, Any]]:

@@ -14,8 +14,10 @@ from vettance.quality.rule_counts import EVERY, HITS
 from vettance.quality.rule_quality import (
     OUTLINED,
     OVERLAPS_SHOWN,
+    HeldAmount,
     SpanQuality,
     by_rule,
+    held_amounts,
     maybe_covered,
     quality_of,
 )
@@ -72,24 +74,35 @@ class QualityDesk:
 
     async def report(self, tenant: str, from_ms: int | None, to_ms: int | None) -> SpanReport:
         """Return the quality of the rules over a span of event time; the last 30 days where none is given."""
+        return await self._report(tenant, self._span(from_ms, to_ms, self._now_ms()))
+
+    async def amounts(self, tenant: str, from_ms: int, to_ms: int) -> list[HeldAmount]:
+        """Return the amounts of what was held in a span, and what labels say of it, by currency."""
+        await self._counter.catch_up(tenant, _CATCH_UP_STEPS)
         now_ms = self._now_ms()
+        parts = parts_of(*self._span(from_ms, to_ms, now_ms), now_ms // 1000)
+        rows = await self._store.read(self._tables.select_counts(tenant, parts, rules=(EVERY,)))
+        return held_amounts(by_rule(rows).get(EVERY, {}))
+
+    @staticmethod
+    def _span(from_ms: int | None, to_ms: int | None, now_ms: int) -> tuple[int, int]:
+        """Return a span in whole hours or days, in seconds; the last 30 days where none is given."""
         to_ms = now_ms if to_ms is None else to_ms
-        from_ms = to_ms - SPAN_MS if from_ms is None else from_ms
-        return await self._report(tenant, whole_hours(from_ms, to_ms, now_ms))
+        return whole_hours(to_ms - SPAN_MS if from_ms is None else from_ms, to_ms, now_ms)
 
     async def report_rule(self, tenant: str, rule: str) -> SpanReport:
         """Return the quality of one rule over the last 30 days."""
         now_ms = self._now_ms()
         return await self._report(tenant, whole_hours(now_ms - SPAN_MS, now_ms, now_ms), (rule,))
 
-    async def outline(self, tenant: str) -> SpanReport:
-        """Return the hits, the labels, the alerts and the remarks of the rules over the last 30 days.
+    async def outline(self, tenant: str, from_ms: int | None = None, to_ms: int | None = None) -> SpanReport:
+        """Return the hits, the labels, the alerts and the remarks of the rules, over the span of a report.
 
         The rest of a report is left at nothing: it is most of what is counted.
         """
         now_ms = self._now_ms()
         complete = await self._counter.catch_up(tenant, _CATCH_UP_STEPS)
-        span = whole_hours(now_ms - SPAN_MS, now_ms, now_ms)
+        span = self._span(from_ms, to_ms, now_ms)
         active, parts = await self._rules_of(tenant), parts_of(*span, now_ms // 1000)
         now = by_rule(await self._store.read(self._tables.select_counts(tenant, parts, OUTLINED)))
         if covered := maybe_covered(now):

@@ -106,9 +106,18 @@ def _measure_hit(
 
 
 def labelled(measures: Measures, weight: int, *, fraud: bool) -> Measures:
-    """Return what a label adds for its decision; a weight of -1 takes away what an earlier one added."""
+    """Return what a label adds for its decision; a weight of -1 takes away what an earlier one added.
+
+    Of amounts those of all rules together: how much of what was held was fraud.
+    """
     word = FRAUD if fraud else LEGIT
-    return {(rule, f"{word}:{measure}"): weight for (rule, measure) in measures if measure in _LABELLED}
+    found: Measures = {}
+    for (rule, measure), amount in measures.items():
+        if measure in _LABELLED:
+            found[rule, f"{word}:{measure}"] = weight
+        elif rule == EVERY and measure.startswith(AMOUNT):
+            found[rule, f"{word}:{measure}"] = weight * amount
+    return found
 
 
 def add_up(counts: Counts, measures: Measures, at_ms: int, times: int = 1) -> None:

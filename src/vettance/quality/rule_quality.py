@@ -104,6 +104,30 @@ class SpanQuality(NamedTuple):
     alerts_labelled: LabelledHits = LabelledHits(0, 0)
 
 
+class HeldAmount(NamedTuple):
+    """The amounts of what rules held, in one currency, and of it what labels call fraud or legitimate."""
+
+    currency: str
+    held: float
+    fraud: float
+    legit: float
+
+
+def held_amounts(every: Mapping[str, float]) -> list[HeldAmount]:
+    """Return the amounts among the measures of all decisions, by currency.
+
+    A label that was given before amounts were counted, and taken back since, takes away what nobody added.
+    """
+    return [
+        HeldAmount(
+            currency,
+            held,
+            *(max(0.0, round(every.get(f"{word}:{AMOUNT}{currency}", 0), 2)) for word in (FRAUD, LEGIT)),
+        )
+        for currency, held in _amounts(every).items()
+    ]
+
+
 def by_rule(rows: Iterable[tuple[str, str, float]]) -> RuleMeasures:
     """Arrange rows of counts."""
     found: RuleMeasures = {}

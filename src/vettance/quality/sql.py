@@ -227,17 +227,10 @@ def select_labels(tenant: str, after: int, limit: int) -> Statement:
 
 
 def select_labelled(tenant: str, events: Sequence[str]) -> Statement:
-    """(place, id, moment, record, nothing) of some decisions, as `select_decided` has them."""
+    """The same of some decisions, as `select_decided` has them."""
     places, args = in_list(events)
-    return in_pieces(
-        scoped(
-            DECISION,
-            tenant,
-            "SELECT seq, id, occurred_at_ms, record, NULL FROM decision "
-            f"WHERE tenant = ? AND id IN ({places})",
-            args,
-        )
-    )
+    text = f"SELECT {_DECIDED}decision.tenant = ? AND decision.id IN ({places})"
+    return in_pieces(scoped(DECISION.reading(EVENT), tenant, text, args))
 
 
 def select_ends() -> Statement:
