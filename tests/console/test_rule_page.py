@@ -189,6 +189,29 @@ def test_a_change_is_proposed_as_the_document_with_one_member_changed(desk: Rule
     assert "extends: default" in page.text
 
 
+def test_a_change_of_a_rule_that_others_were_faster_than_is_told_so(service: Service) -> None:
+    caller = Caller(service, *service.new_tenant("Two changes"))
+    file = service.data / "two-changes.yaml"
+
+    def push(text: str) -> int:
+        file.write_text(text)
+        words = ("--tenant", caller.id, "--yes", "--note", "Theirs", "--json")
+        found: int = service.cli("rules", "push", str(file), *words)["version"]
+        return found
+
+    first = push(RULES)
+    editor = visitor_of(service, caller.id, "editor")
+    assert f'name="base" value="{first}"' in editor.get(f"{PATH}/big").text
+    newer = push(RULES.replace("score: 40", "score: 47"))
+    typed = {"rule": "big", "score": "40", "when": "metadata.amount > 800", "note": "Lower"}
+    told = editor.submit(f"{PATH}/big", f"{PATH}/changes", **typed, base=first, then="propose")
+    assert (told.status, f"Version {newer} came into force" in told.words) == (409, True)
+    assert "metadata.amount &gt; 800</textarea>" in told.text
+    assert 'value="Lower"' in told.text
+    assert f'name="base" value="{newer}"' in told.text
+    assert editor.submit(f"{PATH}/big", f"{PATH}/changes", **typed, base=newer, then="draft").status == 303
+
+
 def test_the_tests_of_a_rule_are_run(desk: RuleDesk) -> None:
     page = desk.editor.get(f"{PATH}/big?tests=run")
     assert page.text.count("</svg>passed") == 2

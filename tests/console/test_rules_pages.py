@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.console.visitor import Visitor, visitor_of
+from tests.console.visitor import PageAnswer, Visitor, visitor_of
 from tests.live import Service
 
 PATH = "/console/rules"
@@ -93,3 +93,41 @@ def test_aml_rules_have_the_same_pages(desk: Desk) -> None:
     assert desk.admin.submit(one, f"{one}/activate").status == 303
     assert "is in force" in desk.analyst.get(path).words
     assert desk.analyst.get(f"{path}/versions/77").status == 404
+
+
+def sent_by(page: PageAnswer) -> dict[str, str]:
+    """Return the hidden fields of the editor on a page, as a browser sends them."""
+    form = page.text.partition("/save")[2].partition("</form>")[0]
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
+
+
+@pytest.mark.parametrize(("path", "pushed"), [(PATH, "rules"), (f"{PATH}/aml", "aml")], ids=["fraud", "aml"])
+def test_an_editor_that_others_were_faster_than_is_told_so_and_loses_nothing(
+    service: Service, path: str, pushed: str
+) -> None:
+    id_ = service.cli("tenant", "create", "Two editors", "--aml", "--json")["tenantId"]
+    first, second = visitor_of(service, id_, "editor", "admin"), visitor_of(service, id_, "editor")
+    theirs, mine = "extends: default\nthresholds: {review: 45}\n", "extends: default\nname: My own\n"
+    opened = sent_by(second.get(f"{path}/edit"))
+    early = second.post(f"{path}/save", {**opened, "document": mine, "then": "draft"})
+    assert early.status == 303, "storing the pack as version 1 changed nothing"
+    one = proposed(first, path, theirs)
+    assert first.submit(one, f"{one}/activate").status == 303
+    version = one.rpartition("/")[2]
+    for then in ("propose", "draft"):
+        told = second.post(f"{path}/save", {**opened, "document": mine, "note": "Named", "then": then})
+        assert told.status == 409
+        assert f"Version {version} came into force" in told.words
+        assert "name: My own" in told.text
+        assert 'value="Named"' in told.text
+    again = sent_by(told)
+    assert again["base"] == version
+    file = service.data / f"between-{pushed}.yaml"
+    file.write_text("extends: default\nthresholds: {review: 46}\n")
+    made = service.cli(pushed, "push", str(file), "--tenant", id_, "--note", "Between", "--yes", "--json")
+    told = second.post(f"{path}/save", {**again, "document": mine, "then": "propose"})
+    assert (told.status, f"Version {made['version']} came into force" in told.words) == (409, True)
+    saved = second.post(f"{path}/save", {**sent_by(told), "document": mine, "then": "propose"})
+    assert saved.status == 303
+    older = sent_by(second.get(f"{path}/edit?version=1"))
+    assert second.post(f"{path}/save", {**older, "document": mine, "then": "draft"}).status == 303

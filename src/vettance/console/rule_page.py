@@ -11,7 +11,7 @@ from vettance.console.rule_figures import days_chart, figures_of_rule
 from vettance.console.rule_history import history_of
 from vettance.console.rule_hits import newest_alerts, newest_hits
 from vettance.console.rule_place import AML, EDITORS, FRAUD, RULE_READERS, RulePlace
-from vettance.console.rules_page import rules_in
+from vettance.console.rules_page import came_between, rules_in, version_since
 from vettance.console.svg_charts import share_mark
 from vettance.console.words import Words
 from vettance.errors import NotFound, Refusal, Unprocessable
@@ -134,6 +134,8 @@ class RulePage:
     async def change(self, visit: Visit) -> PageAnswer:
         """POST: save what is typed as a draft, propose it, or try it on past events."""
         place, form, rule_id = self._place, visit.form, visit.form.get("rule")
+        if (newer := await version_since(visit, place)) is not None:
+            return await self._page(visit, rule_id, came_between(newer))
         active = await visit.ask("GET", f"{place.api}/active")
         rule = next((one for one in (await rules_in(active["resolved"])).rules if one.id == rule_id), None)
         if rule is None:

@@ -125,8 +125,9 @@ class RulePages:
     async def edit(self, visit: Visit) -> PageAnswer:
         """GET: the editor, with the document of a version, else of the one in force."""
         version = visit.query.get("version")
-        one = await visit.ask("GET", f"{self.place.api}/{version if version.isdigit() else 'active'}")
-        return self._editor(one["document"], "", None, one["version"])
+        active = await visit.ask("GET", f"{self.place.api}/active")
+        one = await visit.ask("GET", f"{self.place.api}/{version}") if version.isdigit() else active
+        return self._editor(one["document"], "", None, active["version"], one["version"])
 
     async def check(self, visit: Visit) -> PageAnswer:
         """POST: what the gate says of the text; the editor's part alone where a script asks."""
@@ -134,11 +135,13 @@ class RulePages:
         found = await self._checked(visit, document)
         if visit.is_partial:
             return View("rule_check.html", {"found": found}, title=Words("Check"))
-        return self._editor(document, visit.form.get("note"), found, visit.form.get("base"))
+        return self._typed(visit, found)
 
     async def save(self, visit: Visit) -> PageAnswer:
         """POST: save the text as a draft, or propose it. What is refused comes back as it was typed."""
         document, note = _text(visit), visit.form.get("note")
+        if (newer := await version_since(visit, self.place)) is not None:
+            return self._typed(visit, refused=came_between(newer), newer=newer)
         body = {"document": document, "note": note, "propose": visit.form.get("then") == "propose"}
         try:
             made = await visit.ask("POST", self.place.api, body=body)
@@ -146,7 +149,7 @@ class RulePages:
             if refused.status not in (400, 422):
                 raise
             found = await self._checked(visit, document)
-            return self._editor(document, note, found, visit.form.get("base"), refused)
+            return self._typed(visit, found, refused=refused)
         notice = "rules-proposed" if body["propose"] else "rules-drafted"
         return visit.redirect(f"{self.place.path}/versions/{made['version']}", notice=notice)
 
@@ -158,8 +161,26 @@ class RulePages:
                 raise
             return {"ok": False, "faults": [], "tests": [], "message": "There is nothing to check yet."}
 
+    def _typed(
+        self, visit: Visit, found: Any = None, *, refused: Refusal | None = None, newer: int | None = None
+    ) -> View:
+        """Show the text as it was typed; `newer` is a version that came into force meanwhile."""
+        form = visit.form
+        base = form.get("base") if newer is None else newer
+        return self._editor(
+            _text(visit), form.get("note"), found, base, form.get("origin"), refused=refused, newer=newer
+        )
+
     def _editor(
-        self, document: str, note: str, found: Any, base: Any, refused: Refusal | None = None
+        self,
+        document: str,
+        note: str,
+        found: Any,
+        base: Any,
+        origin: Any,
+        *,
+        refused: Refusal | None = None,
+        newer: int | None = None,
     ) -> View:
         values = {
             "place": self.place,
@@ -167,14 +188,12 @@ class RulePages:
             "note": note,
             "found": found,
             "base": base,
+            "origin": origin,
+            "newer": newer,
             "message": refused.message if refused is not None else "",
         }
-        return View(
-            "rule_editor.html",
-            values,
-            title=Words("Edit"),
-            status=refused.status if refused is not None else 200,
-        )
+        status = refused.status if refused is not None else 200
+        return View("rule_editor.html", values, title=Words("Edit"), status=status)
 
     def table(self) -> tuple[ConsolePage, ...]:
         """The rows of the table of pages."""
@@ -197,6 +216,29 @@ def _text(visit: Visit) -> str:
 
 def _roles_of(step: str) -> frozenset[Role]:
     return EDITORS if step == "propose" else APPROVERS
+
+
+async def version_since(visit: Visit, place: RulePlace) -> int | None:
+    """Return the version in force where it is another than the form of the visit was filled in against."""
+    if "base" not in visit.form:
+        return None
+    base = visit.form.get("base")
+    active = await visit.ask("GET", f"{place.api}/active")
+    if base == str(active["version"]):
+        return None
+    # The first draft of a tenant stores the pack, which decided before, as version 1.
+    if base == "0" and (await visit.ask("GET", f"{place.api}/pack"))["digest"] == active["digest"]:
+        return None
+    found: int = active["version"]
+    return found
+
+
+def came_between(version: int) -> Conflict:
+    """Return what a form is told that was filled in before a version came into force."""
+    return Conflict(
+        f"Version {version} came into force since you opened this page. Nothing is saved yet.",
+        "changed_meanwhile",
+    )
 
 
 async def rules_in(document: str) -> RuleSet:
