@@ -11,6 +11,7 @@ from tests.live import Caller, Service
 from tests.reviews.conftest import held, holding_tenant
 
 QUEUE = "/console/queue"
+LISTED = "EMAIL blind@mail.example"
 
 
 @pytest.fixture
@@ -140,6 +141,45 @@ def test_a_second_look_is_blind(service: Service, desk: Caller) -> None:
     assert decision not in bo.get(f"{QUEUE}?view=checks").text
     assert "Looks like a ring." in bo.get(place).text
     assert ann.submit(place, f"{place}/check", outcome="approve").status == 409
+
+
+def test_a_second_person_sees_nothing_of_a_settlement_from_its_first_moment_on(
+    service: Service, desk: Caller
+) -> None:
+    service.cli("tenant", "set", desk.id, "--review-checks", "100", "--json")
+    time.sleep(2)
+    decision = held(desk, customer={"externalId": "c-blind", "email": "blind@mail.example"})
+    place, entity = f"/console/decisions/{decision}", "/console/entities/email/blind@mail.example"
+    desk.post(f"/api/v1/feedback/decision/{decision}", {"label": "REFUND", "notes": "Known before."})
+    ann, lead = visitor_of(service, desk.id, "analyst"), visitor_of(service, desk.id, "lead")
+    next_of(ann)
+    ann.submit(place, f"{place}/settle", outcome="deny", label="FRAUD", note="noteXYZ", entry=LISTED)
+    settled = f"{QUEUE}?view=settled"
+
+    def assert_hidden() -> None:
+        shown = lead.get(place)
+        panels = shown.text.partition('id="review"')[2].partition("</section>")[0]
+        panels += shown.text.partition('id="feedback"')[2].partition("</section>")[0]
+        for told in ("FRAUD", "noteXYZ", "analyst", "Denied", "outcome deny"):
+            assert told not in panels
+        assert "Known before." in panels
+        assert "hidden from the second person" in shown.words
+        assert "noteXYZ" not in lead.get(entity).text
+        assert "hidden until its second look" in lead.get(entity).words
+        row = lead.get(settled).text.partition(decision)[2].partition("</tr>")[0]
+        assert "hidden until its second look" in row
+        assert "analyst" not in row
+        rule = lead.get("/console/rules/large").text.partition(decision)[2].partition("</tr>")[0]
+        assert ">fraud<" not in rule
+
+    assert_hidden()
+    assert "/check" not in lead.get(place).text
+    assert "noteXYZ" in ann.get(place).words
+    service.wait_for(lambda: decision in lead.get(f"{QUEUE}?view=checks").text, seconds=30)
+    assert_hidden()
+    assert lead.submit(place, f"{place}/check", outcome="deny").status == 303
+    assert lead.get(place).text.count("noteXYZ") == 2
+    assert "noteXYZ" in lead.get(entity).text
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ async def decision(visit: Visit) -> PageAnswer:
     history, deliveries, rules = await asyncio.gather(
         _last_events(visit, customer), _deliveries(visit, record), rules_shown(visit, record)
     )
+    review = await review_shown(visit, decision_id)
     event = record["inputs"]["event"]
     metadata = event.get("metadata") if isinstance(event.get("metadata"), dict) else {}
     values = {
@@ -55,7 +56,8 @@ async def decision(visit: Visit) -> PageAnswer:
         "entities": [_entity(visit, kind, label, linked[kind]) for kind, label in KINDS if kind in linked],
         "history": [decision_row(visit, one) for one in history],
         "deliveries": deliveries,
-        "review": await review_shown(visit, decision_id),
+        "review": review,
+        "feedback": _feedback(visit, record, review),
         "undo": await undo_shown(visit),
         "labels": LABELS,
         "can_label": visit.may(*WORKERS),
@@ -77,6 +79,14 @@ async def _deliveries(visit: Visit, record: dict[str, Any]) -> list[Delivery]:
     span = at_ms - _MESSAGE_MS, at_ms + _MESSAGE_MS
     statement = select_deliveries_about(visit.tenant.id, record["id"], *span)
     return [Delivery._make(row) for row in await visit.parts.store.read(statement)]
+
+
+def _feedback(visit: Visit, record: dict[str, Any], review: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the labels; for a second person without those that came with the settlement, or since."""
+    feedback: list[dict[str, Any]] = record["feedback"]
+    if review is None or not review["is_blind"]:
+        return feedback
+    return [one for one in feedback if (visit.show.moment(one["updatedAt"]) or 0) < review["settled"]]
 
 
 def _entity(visit: Visit, kind: str, label: str, link: dict[str, Any]) -> dict[str, Any]:

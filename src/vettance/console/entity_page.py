@@ -7,6 +7,7 @@ from vettance.console import svg_graph
 from vettance.console.decisions_page import decision_row, entity_url
 from vettance.console.label_forms import LABELS
 from vettance.console.page import READERS, WORKERS, ConsolePage, View, Visit, url_of
+from vettance.console.review_forms import blind_reviews
 from vettance.console.svg_charts import ChartPoint, sparkline, time_series
 from vettance.console.words import Words
 from vettance.decisions.decision import Outcome
@@ -52,6 +53,8 @@ async def entity(visit: Visit) -> View:
     )
     if not found["total"] and not entries:
         raise NotFound
+    hidden = await blind_reviews(visit, [one["id"] for one in found["data"]])
+    made_blind = {entry for review in hidden.values() for entry in review.entries}
     feedback = await parts.explainer.feedback(tenant, [one["id"] for one in found["data"]])
     # The labels of a full graph take milliseconds to place.
     pictures = await asyncio.to_thread(_pictures, visit, found["data"], graph)
@@ -64,7 +67,8 @@ async def entity(visit: Visit) -> View:
         "seen": seen,
         "rows": [decision_row(visit, one) for one in found["data"]],
         "all_url": url_of("/console/decisions", **{_FILTERS[kind]: visit.sight.name(_FILTERS[kind], value)}),
-        "entries": entries,
+        "entries": [one for one in entries if one.id not in made_blind],
+        "is_entry_hidden": any(one.id in made_blind for one in entries),
         "labels_given": _labels(feedback),
         "labels": LABELS,
         "can_act": visit.may(*WORKERS),

@@ -6,7 +6,15 @@ from typing import Any, Final
 from vettance.console.decisions_page import decision_row
 from vettance.console.label_forms import LABELS
 from vettance.console.page import LEADS, QUEUE_READERS, WORKERS, ConsolePage, PageAnswer, View, Visit, url_of
-from vettance.console.review_forms import BULK, QUEUE, names_of, parts_of, undo_shown, workers_of
+from vettance.console.review_forms import (
+    BULK,
+    QUEUE,
+    is_blind_for,
+    names_of,
+    parts_of,
+    undo_shown,
+    workers_of,
+)
 from vettance.console.words import Words
 from vettance.history.answers import decision_item
 from vettance.reviews.bulk_request import BULK_MAX
@@ -75,15 +83,17 @@ async def queue_rows(
         item = items.get(review.decision)
         if item is None:
             continue  # Removed a moment ago.
+        is_hidden = is_blind or is_blind_for(visit, review)
         holder = review.claimed_by if review.state is ReviewState.CLAIMED else review.settled_by
         shown = {
             "priority": review.priority(review.settled_at_ms or visit.now_ms),
             "parts": ", ".join(f"{word} {points}" for word, points in parts_of(review, visit.now_ms)),
             "due": review.due_at_ms,
             "is_late": review.is_waiting() and review.due_at_ms < visit.now_ms,
-            "holder": "" if is_blind else names.get(holder or "", holder or ""),
-            "outcome": None if is_blind else review.outcome,
-            "label": None if is_blind else review.label,
+            "holder": "" if is_hidden else names.get(holder or "", holder or ""),
+            "outcome": None if is_hidden else review.outcome,
+            "label": None if is_hidden else review.label,
+            "is_hidden": is_hidden,
         }
         rows.append(decision_row(visit, item) | shown)
     return rows

@@ -118,7 +118,7 @@ async def review_shown(visit: Visit, decision: str) -> dict[str, Any] | None:
     holder = review.claimed_by if told.state is ReviewState.CLAIMED else None
     is_mine = holder == visit.signed.user_id
     may_work = visit.may(*WORKERS)
-    is_blind = review.check_state == "asked" and may_work and review.settled_by != visit.signed.user_id
+    is_blind = is_blind_for(visit, review)
     names = await names_of(visit)
     return {
         "state": told.state.value,
@@ -137,11 +137,25 @@ async def review_shown(visit: Visit, decision: str) -> dict[str, Any] | None:
         "outcome": None if is_blind else review.outcome,
         "label": None if is_blind else review.label,
         "note": None if is_blind else review.note,
-        "settled_by": names.get(review.settled_by or "", review.settled_by),
+        "settled_by": None if is_blind else names.get(review.settled_by or "", review.settled_by),
         "settled": review.settled_at_ms,
-        "bulk_url": f"{BULK}/{review.bulk}" if review.bulk else "",
+        "bulk_url": f"{BULK}/{review.bulk}" if review.bulk and not is_blind else "",
         "is_blind": is_blind,
+        "may_check": is_blind and review.check_state == "asked",
     }
+
+
+def is_blind_for(visit: Visit, review: Review) -> bool:
+    """Tell whether the visitor may be the second person, who must not see yet how a review was settled."""
+    return visit.may(*WORKERS) and review.is_blind_for(visit.signed.user_id, visit.tenant.review_checks)
+
+
+async def blind_reviews(visit: Visit, decisions: Sequence[str]) -> dict[str, Review]:
+    """Return the reviews of some decisions whose settlement the visitor must not see yet."""
+    if not visit.may(*WORKERS):
+        return {}
+    found: list[Review] = await visit.parts.reviews.find_several(visit.tenant.id, decisions)
+    return {one.decision: one for one in found if is_blind_for(visit, one)}
 
 
 async def undo_shown(visit: Visit) -> dict[str, Any] | None:

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from vettance.console.decisions_page import decision_row
 from vettance.console.page import QUEUE_READERS, Visit
+from vettance.console.review_forms import blind_reviews
 from vettance.console.rule_place import RulePlace
 from vettance.db.engine import Row
 from vettance.decisions.decision import DecisionRecordData
@@ -79,7 +80,9 @@ async def newest_hits(visit: Visit, rule: Rule) -> list[RuleHit]:
     kept = [pair for pair in listed if await versions.fired(pair[0].stored.record)]
     kept = sorted(kept, key=lambda pair: -pair[0].seq)[:SHOWN]
     labels: dict[str, list[str]] = {}
-    for said in await explainer.feedback(tenant, [one.stored.id for one, _ in kept]):
+    chosen = [one.stored.id for one, _ in kept]
+    hidden = await blind_reviews(visit, chosen)
+    for said in await explainer.feedback(tenant, [one for one in chosen if one not in hidden]):
         labels.setdefault(said.target, []).append(said.label.value)
     return [
         RuleHit(

@@ -6,6 +6,7 @@ kept as `rank`.
 """
 
 import enum
+import hashlib
 import math
 from typing import Annotated, ClassVar, Final
 
@@ -76,6 +77,17 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
         """Tell whether somebody still has to decide."""
         return self.state in (ReviewState.OPEN, ReviewState.CLAIMED)
 
+    def awaits_check(self, share: int) -> bool:
+        """Tell whether a second person is to look at it blind, or will be asked once it is final."""
+        if self.state is not ReviewState.SETTLED:
+            return False
+        is_final = self.tell_at_ms is None
+        return self.check_state == "asked" if is_final else is_drawn_for_check(self.decision, share)
+
+    def is_blind_for(self, user: str, share: int) -> bool:
+        """Tell whether somebody who may check reviews must not see yet how this one was settled."""
+        return self.settled_by != user and self.awaits_check(share)
+
     def priority(self, now_ms: int) -> int:
         """Return the priority at a moment."""
         return priority_of(self.rank, now_ms)
@@ -117,6 +129,11 @@ def read_settlement(body: JSON) -> Settlement:
     said = read_body(body, Settlement, faults)
     faults.raise_any()
     return said
+
+
+def is_drawn_for_check(decision: str, share: int) -> bool:
+    """Tell whether a review is among the share (in per cent) that is looked at twice, chosen by their ids."""
+    return int.from_bytes(hashlib.sha256(decision.encode()).digest()[:4]) % 100 < share
 
 
 def points_of_amount(amount: float | None, median: float | None) -> int:

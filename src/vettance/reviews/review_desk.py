@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import hashlib
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
@@ -24,7 +23,15 @@ from vettance.lists.entry_bodies import NewEntry
 from vettance.outbox import MessageType, enqueue
 from vettance.reviews import sql
 from vettance.reviews.answers import settled_payload
-from vettance.reviews.review import CLAIM_MS, UNDO_MS, Review, ReviewOutcome, ReviewState, Settlement
+from vettance.reviews.review import (
+    CLAIM_MS,
+    UNDO_MS,
+    Review,
+    ReviewOutcome,
+    ReviewState,
+    Settlement,
+    is_drawn_for_check,
+)
 from vettance.tenants.sql import note_change
 from vettance.tenants.tenant import Tenant
 from vettance.wire.payload import encode
@@ -249,7 +256,8 @@ class ReviewDesk:
     async def finish(self, review: Review, check_share: int) -> None:
         """Make a settlement final: it becomes feedback where it has a label, and subscribers hear of it."""
         tenant, now_ms = review.tenant, self._now_ms()
-        statements: list[Statement] = [sql.finish(review, _check_state(review, check_share))]
+        is_checked = is_drawn_for_check(review.decision, check_share)
+        statements: list[Statement] = [sql.finish(review, "asked" if is_checked else None)]
         statements += self._message(
             MessageType.REVIEW_SETTLED, review.decision, tenant, settled_payload(review)
         )
@@ -380,11 +388,3 @@ def _refusal(review: Review) -> Conflict:
     if review.state is ReviewState.EXPIRED:
         return Conflict("This review has expired.", "expired")
     return Conflict("Somebody else holds this review.", "claimed")
-
-
-def _check_state(review: Review, share: int) -> str | None:
-    """Ask for a second look at a share (in per cent) of settled reviews, chosen by their ids."""
-    if not share:
-        return None
-    drawn = int.from_bytes(hashlib.sha256(review.decision.encode()).digest()[:4]) % 100
-    return "asked" if drawn < share else None
