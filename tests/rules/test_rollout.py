@@ -77,16 +77,22 @@ def test_the_members_are_read_written_and_shown_by_their_names() -> None:
     assert fraud_schema()  # The words above are the document's, and no names of rules.
 
 
+def test_everybody_can_be_held_out() -> None:
+    found = read_ruleset(DOCUMENT.replace("percent: 2.5", "percent: 100"))
+    assert found.explore == Explore(percent=100, below=100)
+    assert all(is_let_through(found.explore, str(number), 1) for number in range(1_000))
+
+
 def test_what_makes_no_sense_is_refused_at_its_place() -> None:
     wrong = DOCUMENT.replace("rollout: 25", "rollout: 0").replace(
         "until: 2026-12-01T06:00:00Z", "until: 2026-10-01"
     )
-    wrong = wrong.replace("percent: 2.5, below: 100", "percent: 80")
+    wrong = wrong.replace("percent: 2.5, below: 100", "percent: 100.5")
     try:
         read_ruleset(wrong)
     except RuleSetRefused as refused:
         faults = {fault.where: (fault.line, fault.message) for fault in refused.faults}
     assert faults["rule new-rule: rollout"] == (10, "must be a whole number from 1 to 100")
     assert faults["rule new-rule: until"] == (12, "must be later than from")
-    assert faults["explore.percent"] == (2, "must be a number above 0, up to 50")
+    assert faults["explore.percent"] == (2, "must be a number above 0, up to 100")
     assert faults["explore.below"][1] == "is required"

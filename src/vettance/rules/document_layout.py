@@ -32,7 +32,7 @@ REPEAT_MAX: Final = 1_000
 ACTIONS_MAX: Final = 200
 FAULTS_MAX: Final = 100  # Reported at once; more would not be read.
 SCORE_MAX: Final = 100
-EXPLORE_PERCENT_MAX: Final = 50
+EXPLORE_PERCENT_MAX: Final = 100
 EXPLORE_BELOW_MAX: Final = 1_000_000_000_000
 BACK_MS_MAX: Final = 400 * DAY_MS  # As far back as an event may lie.
 
