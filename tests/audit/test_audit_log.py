@@ -94,6 +94,29 @@ async def test_every_change_shows(store: Store, tenant: str, table: Table, text:
     assert "\n" not in fault
 
 
+async def remove_log(store: Store, tenant: str) -> None:
+    """Remove the entries of a tenant and their head, as somebody may who owns the database."""
+    if type(store).__name__ == "PostgresStore":
+        # What the role of the service may do once a deletion of the tenant is noted.
+        await store.write(note_change("tenant_deleted", tenant, tenant, 1))
+    for table in (AUDIT_ENTRY, AUDIT_HEAD):
+        text = f"DELETE FROM {table} WHERE tenant = ?"
+        [changed] = await store.write(everyone(table, text, (tenant,)))
+        assert changed
+
+
+async def test_a_log_that_is_gone_with_its_head_is_missed(store: Store, tenant: str) -> None:
+    await fill(store, tenant)
+    await fill(store, f"{tenant}-kept")
+    await remove_log(store, tenant)
+    for asked in (tenant, None):
+        fault = await find_fault(store, asked)
+        assert fault is not None
+        assert fault.startswith(f"audit log of {tenant}: the log is missing")
+    assert await find_fault(store, f"{tenant}-kept") is None
+    await store.write(everyone(AUDIT_PART, "DELETE FROM audit_part WHERE tenant = ?", (tenant,)))
+
+
 async def test_the_role_of_the_service_can_only_append_in_postgres(store: Store, tenant: str) -> None:
     if type(store).__name__ != "PostgresStore":
         pytest.skip("the embedded store has no roles")

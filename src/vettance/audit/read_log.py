@@ -37,6 +37,9 @@ async def find_fault(store: Store, tenant: str | None = None) -> str | None:
         newer = await _count_newer(store, owner, check.count)
         if parts < check.count * len(PARTS) or parts > (check.count + newer) * len(PARTS):
             return f"audit log of {owner}: parts without an entry were inserted"
+    for (owner,) in await store.read(sql.select_lost_chains()):
+        if tenant in (None, owner):
+            return f"audit log of {owner}: the log is missing; of its entries only parts are left"
     return None
 
 

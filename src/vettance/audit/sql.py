@@ -75,6 +75,21 @@ def select_chains() -> Statement:
     )
 
 
+def select_lost_chains() -> Statement:
+    """(tenant,) of the parts whose chain is gone, entries and head.
+
+    Steps from one tenant to the next, in the index: there are far more parts than tenants.
+    """
+    return everyone(
+        AUDIT_PART.reading(AUDIT_HEAD).reading(AUDIT_ENTRY),
+        "WITH RECURSIVE owner (tenant) AS (SELECT MIN(tenant) FROM audit_part UNION ALL "
+        "SELECT (SELECT MIN(tenant) FROM audit_part WHERE audit_part.tenant > owner.tenant) FROM owner "
+        "WHERE owner.tenant IS NOT NULL) SELECT tenant FROM owner WHERE tenant IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM audit_head WHERE audit_head.tenant = owner.tenant) "
+        "AND NOT EXISTS (SELECT 1 FROM audit_entry WHERE audit_entry.tenant = owner.tenant) ORDER BY 1",
+    )
+
+
 def select_entries(tenant: str, after: int, limit: int) -> Statement:
     """The entries of a chain after a place, in order."""
     return scoped(
