@@ -124,6 +124,23 @@ def test_a_changed_password_ends_the_other_sessions(service: Service, tenant: Ca
     assert Visitor(service.base_url).sign_in("change@example.com", new).status == 303
 
 
+def test_signing_in_anew_ends_the_session_before_and_begins_another(service: Service, tenant: Caller) -> None:
+    make_user(service, "again@example.com", tenant.id, "viewer")
+    visitor, before = Visitor(service.base_url), Visitor(service.base_url)
+    visitor.sign_in("again@example.com")
+    before.cookies = dict(visitor.cookies)
+    typed = {"email": "again@example.com", "password": PASSWORD}
+    for origin in ("https://evil.example", "null", None):
+        assert visitor.post("/console/sign-in", typed, origin=origin).status == 403
+    assert visitor.cookies == before.cookies
+    assert visitor.sign_in("again@example.com", "wrong wrong wrong").status == 401
+    assert before.get("/console/").status == 200
+    assert visitor.sign_in("again@example.com").location == "/console/"
+    assert visitor.cookies != before.cookies
+    assert visitor.get("/console/").status == 200
+    assert before.get("/console/").status == 303
+
+
 def test_an_administrator_invites_changes_and_ends(service: Service, tenant: Caller, people: SignIn) -> None:
     admin = people("admin")
     users = "/console/settings/users"

@@ -154,7 +154,7 @@ class Console:
             await self._place(visit, visit.query.get("tenant"))
             visit.sight.is_revealed = revealed_until(visit) is not None
         if visit.method == "POST":
-            await self._take_form(receive, visit)
+            await self._take_form(receive, visit, begins_session=page.begins_session)
         if page.roles != ANYBODY and not visit.may(*page.roles):
             return forbidden_view(page.roles)
         if visit.method == "POST" and page.roles != ANYBODY:
@@ -204,12 +204,12 @@ class Console:
         visit.sight = Sight(parts.tokens, tenant.id, is_masked=is_masked_for(signed.roles))
         visit.asking = asker(parts.routes, tenant, signed.user_id, visit.request_id, visit.now_ms)
 
-    async def _take_form(self, receive: Receive, visit: Visit) -> None:
+    async def _take_form(self, receive: Receive, visit: Visit, *, begins_session: bool) -> None:
         """Read a form, and check that a page of ours sent it, for this session. Raises `Refusal`."""
         if not guard.is_own_origin(visit.headers, is_https=visit.is_https, proxies=self._parts.proxies):
             raise ForeignForm
         visit.form = _fields(await _read_form(receive, visit.headers))
-        if visit.signed_in is not None:
+        if visit.signed_in is not None and not begins_session:
             if not guard.fits_token(visit.form.get("csrf"), visit.signed.csrf_token):
                 raise ForeignForm
             # A form is about the tenant whose page it was on, whichever another tab has chosen since.

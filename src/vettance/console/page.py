@@ -174,12 +174,17 @@ Handler = Callable[[Visit], Awaitable[PageAnswer]]
 
 
 class ConsolePage(msgspec.Struct, frozen=True):
-    """One row of the table of pages: a path as in `web.routing`, and the roles of which one is needed."""
+    """One row of the table of pages: a path as in `web.routing`, and the roles of which one is needed.
+
+    A form that `begins_session` needs no token of the session before it: our `Origin` alone keeps other sites
+    from signing somebody in, with a cookie as without one.
+    """
 
     method: str
     path: str
     roles: frozenset[Role]
     handler: Handler
+    begins_session: bool = False
 
 
 def own_path(text: str) -> str:

@@ -73,6 +73,6 @@ def sign_in_form(visit: Visit, target: str, refused: Refusal | None = None) -> V
 
 PAGES = (
     ConsolePage("GET", SIGN_IN, ANYBODY, ask),
-    ConsolePage("POST", SIGN_IN, ANYBODY, sign_in),
+    ConsolePage("POST", SIGN_IN, ANYBODY, sign_in, begins_session=True),
     ConsolePage("POST", "/console/sign-out", ANYBODY, sign_out),
 )
