@@ -182,6 +182,23 @@ def test_a_second_person_sees_nothing_of_a_settlement_from_its_first_moment_on(
     assert "noteXYZ" in lead.get(entity).text
 
 
+def test_the_report_of_the_work_names_people_and_keys(service: Service, desk: Caller) -> None:
+    made = [
+        service.cli("key", "create", "--tenant", desk.id, "--name", "Back office", "--json") for _ in range(2)
+    ]
+    keys = [Caller(service, desk.id, one["apiKey"]) for one in made]
+    service.wait_for(lambda: all(one.get("/api/v1/lists").status == 200 for one in keys))
+    for one in keys:
+        assert one.post(f"/api/v1/reviews/{held(desk)}/settle", {"outcome": "deny"}).status == 200
+    ann, lead = visitor_of(service, desk.id, "analyst"), visitor_of(service, desk.id, "lead")
+    assert ann.submit(QUEUE, f"/console/decisions/{held(desk)}/settle", outcome="deny").status == 303
+    work = lead.get("/console/reports?span=24h").text.partition("Work on reviews")[2].partition("</table>")[0]
+    assert work.count("Back office") == 2, "keys of one name are two rows"
+    assert f"analyst@{desk.id[-12:]}.example" in work
+    for one in made:
+        assert one["keyId"] not in work
+
+
 @pytest.mark.parametrize(
     ("role", "sees"), [("viewer", 403), ("editor", 403), ("admin", 200), ("auditor", 200)]
 )

@@ -95,6 +95,20 @@ def test_aml_rules_have_the_same_pages(desk: Desk) -> None:
     assert desk.analyst.get(f"{path}/versions/77").status == 404
 
 
+def test_a_version_names_its_author_and_who_approved_it(service: Service) -> None:
+    id_ = service.cli("tenant", "create", "Named", "--json")["tenantId"]
+    service.cli("tenant", "set", id_, "--rule-approval", "on")
+    editor, admin = visitor_of(service, id_, "editor"), visitor_of(service, id_, "admin")
+    editor.submit("/console/profile", "/console/profile", name="Eva Green", theme="dark", timeZone="UTC")
+    one = proposed(editor)
+    assert admin.submit(one, f"{one}/approve").status == 303
+    page = admin.get(one)
+    assert "Eva Green" in page.words
+    assert f"admin@{id_[-12:]}.example" in page.text.partition("Approved by")[2][:200]
+    assert "Eva Green" in admin.get(PATH).words
+    assert "usr_" not in page.words + admin.get(PATH).words
+
+
 def sent_by(page: PageAnswer) -> dict[str, str]:
     """Return the hidden fields of the editor on a page, as a browser sends them."""
     form = page.text.partition("/save")[2].partition("</form>")[0]

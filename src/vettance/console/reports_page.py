@@ -210,14 +210,14 @@ async def _work(visit: Visit, counted: Sequence[Any]) -> Report:
     names = await names_of(visit) if visit.may(*LEADS) else {}
     sums: dict[str, list[int]] = {}
     for who, outcome, count, spent_ms in counted:
-        word = names.get(who, who) if visit.may(*LEADS) else "everybody"
-        row = sums.setdefault(word, [0, 0, 0])
+        row = sums.setdefault(who if visit.may(*LEADS) else "everybody", [0, 0, 0])
         row[0 if outcome == "approve" else 1] += count
         row[2] += spent_ms
     rows = [
-        (who, approved, denied, round(spent_ms / max(1, approved + denied) / _HOUR_MS, 2))
+        (names.get(who, who), approved, denied, round(spent_ms / max(1, approved + denied) / _HOUR_MS, 2))
         for who, (approved, denied, spent_ms) in sorted(sums.items())
     ]
+    rows.sort(key=lambda row: row[0])
     columns = ("Who", "Approved", "Denied", "Hours until settled, on average")
     about = "" if visit.may(*LEADS) else "Leads see it by person."
     return Report("reviews", "Work on reviews", columns, rows, about)

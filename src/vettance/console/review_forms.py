@@ -1,5 +1,6 @@
 """What people do with a review from the page of its decision: take it, settle it, take that back."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from vettance.lists.entry_bodies import NewEntry, read_entry
 from vettance.reviews.answers import review_answer
 from vettance.reviews.bulk_request import BULK_MAX, BulkRequest
 from vettance.reviews.review import Review, ReviewOutcome, ReviewState, Settlement, read_settlement
+from vettance.tenants.sql import key_of, select_keys_of
 from vettance.wire.payload import timestamp
 
 QUEUE: Final = "/console/queue"
@@ -187,9 +189,13 @@ def parts_of(review: Review, now_ms: int) -> list[tuple[str, int]]:
 
 
 async def names_of(visit: Visit) -> dict[str, str]:
-    """Return how people of the organisation are called, by their ids."""
-    users = await visit.parts.administration.users(visit.tenant.id)
-    return {one.account.id: one.account.name or one.account.email for one in users}
+    """Return how people of the organisation and its keys are called, by their ids."""
+    tenant = visit.tenant.id
+    users, keys = await asyncio.gather(
+        visit.parts.administration.users(tenant), visit.parts.store.read(select_keys_of(tenant))
+    )
+    people = {one.account.id: one.account.name or one.account.email for one in users}
+    return people | {one.id: one.name for one in map(key_of, keys) if one.name}
 
 
 async def workers_of(visit: Visit) -> list[tuple[str, str]]:

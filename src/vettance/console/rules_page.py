@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.review_forms import names_of
 from vettance.console.rule_figures import SpanFigures, figures_of
 from vettance.console.rule_place import AML, APPROVERS, EDITORS, FRAUD, RULE_READERS, RulePlace
 from vettance.console.words import Words
@@ -53,17 +54,18 @@ class RulePages:
     async def overview(self, visit: Visit) -> PageAnswer:
         """GET: the versions, and the rules in force."""
         asked = {"limit": _SHOWN, "cursor": visit.query.get("cursor")}
-        found, active, figures = await asyncio.gather(
+        found, active, figures, names = await asyncio.gather(
             visit.ask("GET", self.place.api, asked),
             visit.ask("GET", f"{self.place.api}/active"),
             figures_of(visit, self.place),
+            names_of(visit),
         )
         ruleset = await rules_in(active["resolved"])
         order = _ORDERS.get(visit.query.get("sort"))
         following = found.get("nextCursor")
         values = {
             "place": self.place,
-            "rows": found["data"],
+            "rows": [{**one, "author": names.get(one["author"], one["author"])} for one in found["data"]],
             "total": found["total"],
             "next": url_of(self.place.path, cursor=following) if following else "",
             "active": active,
@@ -78,9 +80,10 @@ class RulePages:
 
     async def version(self, visit: Visit) -> PageAnswer:
         """GET: a version, what it changes, and the steps that can be taken."""
-        one, active = await asyncio.gather(
+        one, active, names = await asyncio.gather(
             visit.ask("GET", f"{self.place.api}/{visit.path['version']}"),
             visit.ask("GET", f"{self.place.api}/active"),
+            names_of(visit),
         )
         against = visit.query.get("against")
         other = await visit.ask("GET", f"{self.place.api}/{against}") if against.isdigit() else active
@@ -94,6 +97,8 @@ class RulePages:
         values = {
             "place": self.place,
             "one": one,
+            "author": names.get(one["author"] or "", one["author"]),
+            "approver": names.get(one["approvedBy"] or "", one["approvedBy"]),
             "other": other,
             "lines": change_lines(diff(old, new)) if one["version"] != other["version"] else [],
             "steps": steps,
