@@ -239,7 +239,7 @@ async def version_since(visit: Visit, place: RulePlace) -> int | None:
 
 
 def came_between(version: int) -> Conflict:
-    """Return what a form is told that was filled in before a version came into force."""
+    """Return the refusal of a form that was filled in before a version came into force."""
     return Conflict(
         f"Version {version} came into force since you opened this page. Nothing is saved yet.",
         "changed_meanwhile",
