@@ -119,6 +119,24 @@ def test_the_list_goes_by_urgency_page_by_page(service: Service, tmp_path: Path)
     assert caller.get(f"{ROOT}?state=sleeping").status == 400
 
 
+def test_a_customer_is_found_by_id_and_by_address_as_decisions_are(service: Service, tmp_path: Path) -> None:
+    caller = holding_tenant(service, tmp_path, "Named twice")
+    email = "Ann.Smith@Mail.example"
+    both = held(caller, customer={"externalId": "c-ann", "email": email})
+    alone = held(caller, customer={"email": email})
+    other = held(caller, customer={"externalId": "c-bo", "email": "bo@mail.example"})
+    for asked in (email, email.lower()):
+        found = caller.get(f"{ROOT}?customer={asked}").json
+        assert {one["decisionId"] for one in found["data"]} == {both, alone}
+        assert found["total"] == caller.get(f"/api/v1/decisions?customer={asked}").json["total"] == 2
+        assert caller.get(f"{ROOT}?state=open&customer={asked}&sortBy=age").json["total"] == 2
+    assert [one["decisionId"] for one in caller.get(f"{ROOT}?customer=c-ann").json["data"]] == [both]
+    assert caller.get(f"{ROOT}?customer=ann.smith").json["total"] == 0
+    service.cli("customer", "erase", "--tenant", caller.id, "--external-id", "c-ann", "--json")
+    assert caller.get(f"{ROOT}?customer={email}").json["total"] == 0
+    assert caller.get(f"{ROOT}/{other}").status == 200
+
+
 def test_subscribers_hear_of_a_settlement_when_it_cannot_be_taken_back(tmp_path: Path) -> None:
     service = started(tmp_path, VETTANCE_UNSAFE_WEBHOOKS="1")
     with sinking() as sink:

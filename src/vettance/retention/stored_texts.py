@@ -46,7 +46,7 @@ REWRITTEN: Final = (
     TextColumns("signal_batch", ("seq",), ("signals", "tenant_session", "sdk_session", "batch_id")),
     TextColumns("subscription", ("id",), ("last_error",)),
     # Those of the customer's own events go; a note on another may name them.
-    TextColumns("review", ("decision",), ("note", "customer")),
+    TextColumns("review", ("decision",), ("note", "customer", "email")),
     TextColumns("review_bulk", ("id",), ("note", "chosen")),
     TextColumns("snooze", ("id",), ("value", "reason")),
 )

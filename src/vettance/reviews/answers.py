@@ -43,7 +43,10 @@ class ReviewPage(PageAnswer[ReviewAnswer], frozen=True):
 
 
 class ReviewQuery(PageQuery, frozen=True):
-    """Which reviews, and which page of them. `from` and `to` are about when they were opened."""
+    """Which reviews, and which page of them. `from` and `to` are about when they were opened.
+
+    `customer` is an external id or an e-mail address.
+    """
 
     state: ReviewState | None = None
     customer: str | None = None

@@ -5,6 +5,7 @@ from typing import Final
 
 from vettance import clock
 from vettance.db.engine import Store, bounded_key
+from vettance.decisions.searchable_fields import normalized_email
 from vettance.errors import NotFound
 from vettance.ids import is_id
 from vettance.reviews import sql
@@ -63,8 +64,12 @@ class ReviewDoors:
     async def page(self, call: Call) -> RouteReply:
         """GET /reviews."""
         query = read_query(call.query_string, ReviewQuery)
-        customer = bounded_key(query.customer) if query.customer is not None else None
-        chosen = sql.ReviewFilter(call.tenant.id, query.state, customer, query.opened_from, query.opened_to)
+        customer = email = None
+        if query.customer is not None:
+            customer, email = bounded_key(query.customer), bounded_key(normalized_email(query.customer))
+        chosen = sql.ReviewFilter(
+            call.tenant.id, query.state, customer, email, query.opened_from, query.opened_to
+        )
         total = (await self._store.read(chosen.count()))[0][0]
         # The oldest are the most urgent by age: `desc` shows the largest first, of ages too.
         by_age = query.sort_by is ReviewSort.AGE

@@ -47,7 +47,7 @@ class ReviewOpener:
         at_ms, score = evaluated.evaluated_at_ms, evaluated.decision.score
         points = points_of_amount(amount, self._medians.median(tenant_id, currency))
         due_at_ms = at_ms + tenant.review_hours * HOUR_MS
-        customer = evaluated.event.customer_key
+        customer, email = evaluated.event.customer_key, evaluated.event.email
         review = Review(
             tenant=tenant_id,
             decision=evaluated.id,
@@ -59,6 +59,7 @@ class ReviewOpener:
             due_at_ms=due_at_ms,
             expires_at_ms=due_at_ms + tenant.review_days * DAY_MS,
             customer=bounded_key(customer) if customer is not None else None,
+            email=bounded_key(email) if email is not None and email != customer else None,
         )
         return [sql.insert_review(review)]
 

@@ -46,7 +46,8 @@ class ReviewOutcome(enum.StrEnum):
 class Review(msgspec.Struct, frozen=True, kw_only=True):
     """A review of one decision. `entries` are ids of list entries made with the settlement; moments in ms.
 
-    `bulk` is the request that settled it together with others.
+    `email` is there where the customer is known by an id as well. `bulk` is the request that settled it
+    together with others.
     """
 
     tenant: str
@@ -59,6 +60,7 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     due_at_ms: int
     expires_at_ms: int
     customer: str | None = None
+    email: str | None = None
     claimed_by: str | None = None
     free_at_ms: int = 0
     outcome: ReviewOutcome | None = None

@@ -11,7 +11,8 @@ from vettance.feedback.label import Label
 from vettance.reviews.review import Review, ReviewOutcome, ReviewState, Settlement
 
 _OPENED: Final = (
-    "tenant, decision, state, score, amount_points, rank, opened_at_ms, due_at_ms, expires_at_ms, customer"
+    "tenant, decision, state, score, amount_points, rank, opened_at_ms, due_at_ms, expires_at_ms, customer, "
+    "email"
 )
 _COLUMNS: Final = (
     f"{_OPENED}, claimed_by, free_at_ms, outcome, label, note, settled_by, settled_at_ms, entries, "
@@ -23,6 +24,11 @@ _WAITING: Final = "state IN ('open', 'claimed')"
 STEP: Final = 200
 #: A queue by age counts so far and no further: what it costs must not grow with the queue.
 AGES_COUNTED: Final = 100
+#: Found by the indexes of both names.
+_NAMED: Final = (
+    "decision IN (SELECT decision FROM review WHERE tenant = ? AND customer IN (?, ?) "
+    "UNION ALL SELECT decision FROM review WHERE tenant = ? AND email = ?)"
+)
 #: Later than any moment.
 _FAR_MS: Final = 2**62
 
@@ -312,11 +318,15 @@ def remove_reviews(tenant: str, decisions: Sequence[str]) -> Statement:
 
 
 class ReviewFilter(msgspec.Struct, frozen=True):
-    """Which reviews a page of the list is about; `[from_ms, to_ms)` is when they were opened."""
+    """Which reviews a page of the list is about; `[from_ms, to_ms)` is when they were opened.
+
+    `customer` is an id or an e-mail address. `email` is the same in the form in which addresses are kept.
+    """
 
     tenant: str
     state: ReviewState | None = None
     customer: str | None = None
+    email: str | None = None
     from_ms: int | None = None
     to_ms: int | None = None
 
@@ -341,29 +351,40 @@ class ReviewFilter(msgspec.Struct, frozen=True):
         """One page by rank or by when they were opened; it begins beyond the place `last`."""
         where, args = self._where()
         column = "opened_at_ms" if by_age else "rank"
+        sign = self._sign()
         beyond, order = ("<", "DESC") if descending else (">", "ASC")
         if last is not None:
-            where += f" AND ({column}, decision) {beyond} (?, ?)"
+            where += f" AND ({sign}{column}, decision) {beyond} (?, ?)"
             args = (*args, *last)
         return in_pieces(
             scoped(
                 REVIEW,
                 self.tenant,
-                f"SELECT {_COLUMNS} FROM review WHERE {where} ORDER BY {column} {order}, decision {order} "
-                "LIMIT ? OFFSET ?",
+                f"SELECT {_COLUMNS} FROM review WHERE {where} "
+                f"ORDER BY {sign}{column} {order}, decision {order} LIMIT ? OFFSET ?",
                 (*args, limit, offset),
             )
         )
 
+    def _sign(self) -> str:
+        """Keep the few reviews of one customer from being looked for among all, by their order or state."""
+        return "" if self.customer is None else "+"
+
     def _where(self) -> tuple[str, tuple[Any, ...]]:
-        parts: list[tuple[str, Any]] = [
-            ("state = ?", self.state.value if self.state is not None else None),
-            ("customer = ?", self.customer),
-            ("opened_at_ms >= ?", self.from_ms),
-            ("opened_at_ms < ?", self.to_ms),
+        sign = self._sign()
+        named = (self.tenant, self.customer, self.email, self.tenant, self.email)
+        parts: list[tuple[str, tuple[Any, ...]]] = [
+            (
+                "state = ?" if self.customer is None else "state || '' = ?",
+                (self.state.value if self.state is not None else None,),
+            ),
+            (_NAMED, named if self.customer is not None else (None,)),
+            (f"{sign}opened_at_ms >= ?", (self.from_ms,)),
+            (f"{sign}opened_at_ms < ?", (self.to_ms,)),
         ]
-        given = [(text, value) for text, value in parts if value is not None]
-        return " AND ".join(["tenant = ?", *(text for text, _ in given)]), tuple(value for _, value in given)
+        given = [(text, values) for text, values in parts if values[0] is not None]
+        args = tuple(value for _, values in given for value in values)
+        return " AND ".join(["tenant = ?", *(text for text, _ in given)]), args
 
 
 def _update(
