@@ -8,7 +8,7 @@ import signal
 import socket
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -393,6 +393,36 @@ def test_a_secret_of_another_deployment_is_found_out(tmp_path: Path, own_service
     code, found = ask(own_service.data, env=own_service.env)
     assert code == 1
     assert "former" in found["webhook secrets"]["mend"]
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_events_of_both_products_can_be_read_again_and_a_damaged_one_is_named(
+    tmp_path: Path, engine: str
+) -> None:
+    if engine == "postgres" and absence() is not None:
+        pytest.skip("no PostgreSQL here")
+    with database() if engine == "postgres" else nullcontext() as url:
+        service = started(tmp_path, **({"VETTANCE_DATABASE_URL": url} if url else {}))
+        try:
+            service.cli("tenant", "set", service.tenant_id, "--aml", "on", "--json")
+            service.wait_for(lambda: service.get("/api/v1/aml/cases").status == 200)
+            assert service.post("/api/v1/decisions/evaluate", {"eventName": "login"}).status == 200
+            event = {"eventName": "transfer.sent", "externalEventId": "e-1", "customer": {"externalId": "c"}}
+            assert service.post("/api/v1/aml/events", event).status == 200
+        finally:
+            assert service.stop() == 0
+        levels = read_again(service)
+        assert (levels["events"]["level"], levels["AML events"]["level"]) == ("ok", "ok")
+        service.rows("UPDATE aml_event SET sent = '[]'")
+        [(damaged,)] = service.rows("SELECT id FROM aml_event")
+        told = read_again(service)["AML events"]
+        assert told["level"] == "warning"
+        assert f"{damaged} of {service.tenant_id}" in told["found"]
+
+
+def read_again(service: Service) -> dict[str, Any]:
+    done = run_cli(service.data, "doctor", "--json", "--port", str(free_port()), ok=False, env=service.env)
+    return {one["check"]: one for one in json.loads(done.stdout)["findings"]}
 
 
 def test_the_server_that_runs_on_the_folder_is_found_on_whatever_port(own_service: Service) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vettance.aml.aml_event import AmlEvent
+from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
 from vettance.aml.case import Alert, Case, CaseEntry, EntryKind, OfficerSettings, Resolution
 from vettance.db.engine import Row, Statement, everyone, in_list, in_pieces, insert, scoped
 from vettance.db.tables import (
@@ -26,6 +26,7 @@ from vettance.rules.rollout import WithheldRules
 from vettance.rules.sql import RuleSets
 from vettance.rules.unknowns import Failure
 from vettance.velocity.port import Value
+from vettance.wire.payload import decode
 
 AREA: Final = "aml"
 RULE_SETS: Final = RuleSets(AML_RULESET, AREA, "aml")
@@ -138,6 +139,11 @@ def select_log_of_all(after: int, since_ms: int, limit: int) -> Statement:
             (after, since_ms, limit),
         )
     )
+
+
+def logged_aml_event(row: Row) -> AmlEvent:
+    """Read the event of a row of the log. Raises whatever there is to raise: damage, narrowed bounds."""
+    return read_taken_aml_event(decode(row[4]), row[3])
 
 
 def select_external_ids(tenant: str, after: tuple[str, int], limit: int) -> Statement:

@@ -2,16 +2,16 @@
 
 from typing import Final
 
-from vettance.aml.aml_event import AmlEvent, read_taken_aml_event
+from vettance.aml.aml_event import AmlEvent
 from vettance.aml.aml_memory import AmlMemory, WatchedEvent
 from vettance.aml.imports import sql
 from vettance.aml.parties import OWN_MS
+from vettance.aml.sql import logged_aml_event
 from vettance.db.engine import Row, Store
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.errors import Refusal
 from vettance.events.sql import ImportRun
 from vettance.velocity.sync.log_by_time import LogByTime, TimedLog
-from vettance.wire.payload import decode
 
 EVENTS: Final = TimedLog(sql.select_moments, sql.select_rows)
 _CHUNK: Final = 128
@@ -71,6 +71,6 @@ class AmlBackfill:
 def _event_of(row: Row) -> AmlEvent | None:
     """Read the event of a row of the log; None when the bounds were narrowed since it was taken."""
     try:
-        return read_taken_aml_event(decode(row[4]), row[3])
+        return logged_aml_event(row)
     except Refusal:
         return None

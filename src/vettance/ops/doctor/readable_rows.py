@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from vettance.aml import sql as aml_sql
-from vettance.aml.aml_event import read_taken_aml_event
 from vettance.aml.features import aml_schema
 from vettance.db.engine import Row, Statement
 from vettance.decisions.active_rulesets import RuleCache, logged_event
@@ -16,7 +15,6 @@ from vettance.ops.doctor.store_checks import ask
 from vettance.rules.ruleset import compile_document
 from vettance.rules.schema import Schema
 from vettance.rules.sql import DECIDING, RuleSets
-from vettance.wire.payload import decode
 
 #: Events of each log that are read, the newest: a second's work. A server counts all that it leaves out.
 EVENTS_MAX: Final = 10_000
@@ -61,13 +59,15 @@ def check_events(patient: DoctorContext) -> Iterator[DoctorFinding]:
         events_sql.select_last_event(),
         lambda after: events_sql.select_log(after, 0, EVENTS_MAX),
         logged_event,
+        lambda row: f"{row[2]} of {row[1]}",
     )
     yield from _read_all(
         patient,
         "AML events",
         aml_sql.select_last_event(),
         lambda after: aml_sql.select_log_of_all(after, 0, EVENTS_MAX),
-        lambda row: read_taken_aml_event(decode(row[5]), row[4]),
+        aml_sql.logged_aml_event,
+        lambda row: f"{row[1]} of {row[5]}",
     )
 
 
@@ -77,6 +77,7 @@ def _read_all(
     last: Statement,
     after: Callable[[int], Statement],
     read: Callable[[Row], Any],
+    name_of: Callable[[Row], str],
 ) -> Iterator[DoctorFinding]:
     newest = ask(patient, last)
     rows = ask(patient, after(max(0, newest[0][0] - EVENTS_MAX))) if newest else None
@@ -87,7 +88,7 @@ def _read_all(
         try:
             read(row)
         except Exception as error:  # noqa: BLE001  Whatever it is, a start meets it as well.
-            broken.append(f"{row[2]} of {row[1]} ({type(error).__name__})")
+            broken.append(f"{name_of(row)} ({type(error).__name__})")
     if broken:
         yield warning(
             name,
