@@ -212,6 +212,25 @@ def jobs_of(data: Path, env: dict[str, str]) -> list[str]:
     return [json.loads(body)["customer"]["externalId"] for (body,) in sent]
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_file_that_is_not_utf8_is_refused_before_a_row_is_taken(
+    service: Service, tmp_path: Path, encoding: str
+) -> None:
+    file = tmp_path / "history.csv"
+    names = "\n".join(f"payment,{NOW},{name}" for name in ("Ada", *["Peña"] * 300))
+    file.write_text(f"eventName,occurredAt,metadata.name\n{names}\n", encoding)
+    errors = tmp_path / "errors.ndjson"
+    for options in ((), ("--dry-run",)):
+        arguments = (str(file), "--tenant", service.tenant_id, "--errors", str(errors), *options)
+        told = service.cli("import", *arguments, ok=False)
+        assert told.returncode == 1
+        line = 3 if encoding == "latin-1" else 1
+        assert (
+            told.stderr == f"Error: history.csv, line {line}, is not UTF-8; save the file in that encoding\n"
+        )
+        assert not errors.exists()
+
+
 def test_an_import_that_was_killed_goes_on_where_it_stopped(tmp_path: Path) -> None:
     data, errors, rows = tmp_path / "data", tmp_path / "errors.ndjson", 12_000
     env = place_store()
@@ -326,6 +345,7 @@ def test_a_line_that_is_no_json_object_is_said_with_its_number(tmp_path: Path, l
     found = list(rows_of("ndjson", file))
     assert found[0] == (1, {"a": 1})
     assert found[1][0] == 3
+    assert found[1][1] == ("is not UTF-8" if b"\xff" in line else found[1][1])
     assert isinstance(found[1][1], str)
 
 

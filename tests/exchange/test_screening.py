@@ -171,3 +171,24 @@ def test_a_journal_forgets_what_was_cut_off_and_what_is_of_another_run(tmp_path:
     assert journal.rows == 0
     journal.close(remove=True)
     assert not path.exists()
+
+
+@pytest.mark.parametrize(("encoding", "line"), [("latin-1", 2), ("utf-16", 1)])
+def test_a_file_that_is_not_utf8_is_refused_before_anybody_is_screened(
+    data: Path, tmp_path: Path, encoding: str, line: int
+) -> None:
+    file = tmp_path / "customers.csv"
+    file.write_text("name\nRosalind Áchterberg\n", encoding)
+    done = run_cli(data, "screen", str(file), ok=False)
+    assert done.returncode == 1
+    told = f"Error: customers.csv, line {line}, is not UTF-8; save the file in that encoding\n"
+    assert done.stderr == told
+    assert [path.name for path in tmp_path.iterdir()] == ["customers.csv"]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "ndjson"])
+def test_a_byte_order_mark_is_no_part_of_a_file(data: Path, tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"customers.{suffix}"
+    name = "Rosalind Achterberg"
+    file.write_text(f"name\n{name}\n" if suffix == "csv" else json.dumps({"name": name}) + "\n", "utf-8-sig")
+    assert run_cli(data, "screen", str(file), "--json")["screened"] == 1

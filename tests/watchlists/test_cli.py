@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.live import run_cli
 from tests.watchlists import publishers
 from tests.watchlists.publishers import write
@@ -84,3 +86,39 @@ def test_a_line_that_is_no_case_is_named(tmp_path: Path) -> None:
     refused = run_cli(tmp_path / "data", "watchlist", "evaluate", str(path), ok=False)
     assert refused.returncode == 1
     assert "line 1" in refused.stderr
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_list_of_ones_own_that_is_not_utf8_is_refused_by_its_line(tmp_path: Path, encoding: str) -> None:
+    path = write(tmp_path, "own.csv", "name\nIvan PETROV\nAndrés PEÑA\n", encoding)
+    refused = run_cli(tmp_path / "data", "watchlist", "import", "--source", "csv", str(path), ok=False)
+    assert refused.returncode == 1
+    line = 3 if encoding == "latin-1" else 1
+    assert refused.stderr == f"Error: own.csv, line {line}, is not UTF-8; save the file in that encoding\n"
+    marked = write(tmp_path, "own.csv", "name\nAndrés PEÑA\n", "utf-8-sig")
+    run_cli(tmp_path / "data", "watchlist", "import", "--source", "csv", str(marked))
+
+
+def test_an_official_list_of_another_encoding_is_read(tmp_path: Path) -> None:
+    text = publishers.SDN.replace("TORVALDSEN", "TORVALDSÉN")
+    path = write(tmp_path, "sdn.csv", text, "cp1252")
+    run_cli(tmp_path / "data", "watchlist", "import", "--source", "us_ofac_sdn", str(path))
+
+
+def test_cases_that_are_not_utf8_or_none_at_all_are_an_error(tmp_path: Path) -> None:
+    case = {"tag": "exact", "expected": "match", "query": {"name": "Peña"}, "candidate": {"name": "Peña"}}
+    text = json.dumps(case, ensure_ascii=False)
+    data = tmp_path / "data"
+    for encoding, said in (("latin-1", "line 1, is not UTF-8"), ("utf-16", "line 1, is not UTF-8")):
+        refused = run_cli(
+            data, "watchlist", "evaluate", str(write(tmp_path, "c.jsonl", text, encoding)), ok=False
+        )
+        assert refused.returncode == 1
+        assert said in refused.stderr
+        assert refused.stderr.count("\n") == 1
+    assert run_cli(
+        data, "watchlist", "evaluate", str(write(tmp_path, "c.jsonl", text, "utf-8-sig")), "--json"
+    )
+    empty = run_cli(data, "watchlist", "evaluate", str(write(tmp_path, "c.jsonl", "\n")), ok=False)
+    assert empty.returncode == 1
+    assert "there is no case in" in empty.stderr

@@ -11,6 +11,7 @@ import msgspec
 
 from vettance.exchange.columns import Cell
 from vettance.wire.payload import decode, encode
+from vettance.wire.utf8_text import first_line_not_utf8, not_utf8, skip_mark
 
 FORMATS: Final = ("csv", "ndjson", "parquet")
 _PARQUET_ROWS: Final = 5_000  # A row group is kept in memory until it is written.
@@ -147,7 +148,8 @@ def format_of(path: Path) -> str:
 def rows_of(file_format: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
     """Yield (line, row) of a file; of a line that is no row, (line, why). Raises `FormatFault`.
 
-    Lines count from 1; a header is line 1; in Parquet rows count as lines.
+    Lines count from 1; a header is line 1; in Parquet rows count as lines. CSV that is not UTF-8 is refused
+    before its first row: in another encoding most of it looks right, and some names are other names.
     """
     if file_format == "csv":
         yield from _csv_rows(path)
@@ -171,7 +173,10 @@ def count_rows(file_format: str, path: Path) -> int:
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
-    with path.open(encoding="utf-8-sig", newline="", errors="replace") as file:
+    with path.open("rb") as raw:
+        if (line := first_line_not_utf8(raw)) is not None:
+            raise FormatFault(not_utf8(path.name, line))
+    with path.open(encoding="utf-8-sig", newline="") as file:
         csv.field_size_limit(_CELL_CHARS_MAX)
         reader = csv.reader(file)
         try:
@@ -202,13 +207,14 @@ def _unharmed(cell: str) -> str:
 
 def _ndjson_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(skip_mark(file), 1):
             if not line.strip():
                 continue
             try:
                 row = decode(line)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-                yield number, "is not JSON"
+                not_text = first_line_not_utf8(io.BytesIO(line)) is not None
+                yield number, "is not UTF-8" if not_text else "is not JSON"
                 continue
             yield number, row if isinstance(row, dict) else "is not a JSON object"
 

@@ -359,6 +359,8 @@ def evaluate(
             evaluation.run(case)
     except (SourceFault, KeyError, ValueError) as error:
         fail(f"a case cannot be read: {error}")
+    if not (evaluation.total.cases or evaluation.skipped):
+        fail(f"there is no case in {', '.join(str(path) for path in paths)}")
     if as_json:
         show(evaluation.result(misses), "", as_json=True)
     else:

@@ -26,6 +26,7 @@ from vettance.watchlists.match import EntityMatch, Subject, match
 from vettance.watchlists.name_alignment import Rarity, no_rarity
 from vettance.watchlists.sources.formats import SourceFault
 from vettance.watchlists.subject_screening import SearchedIndex
+from vettance.wire.utf8_text import first_line_not_utf8, not_utf8, skip_mark
 
 
 class LabelledCase(msgspec.Struct, frozen=True):
@@ -95,12 +96,14 @@ class WrongCase(msgspec.Struct, frozen=True):
 
 
 def read_cases(paths: Iterable[Path]) -> Iterator[LabelledCase]:
-    """Yield the cases of the files; raises `SourceFault` for a line that is none."""
+    """Yield the cases of the files, JSON lines in UTF-8; raises `SourceFault` for a line that is none."""
     decoder = msgspec.json.Decoder(LabelledCase)
     for path in paths:
         try:
             with path.open("rb") as file:
-                for number, line in enumerate(file, 1):
+                if (bad := first_line_not_utf8(file)) is not None:
+                    raise SourceFault(not_utf8(path.name, bad))
+                for number, line in enumerate(skip_mark(file), 1):
                     if line.strip():
                         try:
                             yield decoder.decode(line)

@@ -13,6 +13,8 @@ from typing import IO
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
+from vettance.wire.utf8_text import first_line_not_utf8, not_utf8
+
 # Publishers put whole biographies into one cell.
 csv.field_size_limit(min(sys.maxsize, 64 * 1024 * 1024))
 
@@ -52,6 +54,14 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError:
         # OFAC and OFSI have long published Windows-1252; its five holes become replacement characters.
         return data.decode("cp1252", "replace")
+
+
+def hold_utf8(path: Path) -> None:
+    """Raise `SourceFault` for a file that is not UTF-8: of other encodings nobody can tell which it is."""
+    with open_bytes(path) as file:
+        line = first_line_not_utf8(file)
+    if line is not None:
+        raise SourceFault(not_utf8(path.name, line))
 
 
 def csv_rows(path: Path, delimiter: str = ",") -> Iterator[list[str]]:

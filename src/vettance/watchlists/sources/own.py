@@ -1,4 +1,4 @@
-"""A tenant's own list, and the sample that comes with Vettance, as CSV with a header.
+"""A tenant's own list, and the sample that comes with Vettance, as CSV in UTF-8 with a header.
 
 Columns, of which only `name` is required; several values are separated by `;`: `id` (up to 255 characters),
 `name`, `type` (INDIVIDUAL, ORGANIZATION, VESSEL, AIRCRAFT), `aliases`, `weak_aliases`, `birth_dates` (ISO
@@ -14,7 +14,7 @@ from typing import Final
 from vettance.reference.countries import country_code
 from vettance.watchlists.birth_dates import read_birth
 from vettance.watchlists.entity import Entity, EntityDraft, EntityType, NameQuality, document_kind
-from vettance.watchlists.sources.formats import SourceFault, csv_records
+from vettance.watchlists.sources.formats import SourceFault, csv_records, hold_utf8
 
 #: Ids of entities are in a key of the store, which PostgreSQL bounds; no publisher comes near.
 ID_CHARS_MAX: Final = 255
@@ -23,6 +23,7 @@ ID_CHARS_MAX: Final = 255
 def read(source: str, paths: Sequence[Path]) -> Iterator[Entity]:
     """Yield the entities of the files; a row without an id gets one made of its name and first birth date."""
     for path in paths:
+        hold_utf8(path)
         for number, row in enumerate(csv_records(path, ("name",)), 2):
             if not row["name"]:
                 raise SourceFault(f"{path.name}, row {number}, has no name")
