@@ -107,6 +107,7 @@ def test_an_event_is_shown_as_sent_with_what_was_decided(tenant: Caller) -> None
     assert event["score"] == made["score"]
     assert event["receivedAt"] == made["receivedAt"]
     assert event["processingTimeMs"] == made["processingTimeMs"]
+    assert event["outputs"] == {"model": None}, "without a model, as the decision says it"
     assert event["feedback"] == []
     assert tenant.get(f"/api/v1/decisions/{made['eventId']}").status == 200
 

@@ -302,7 +302,6 @@ def event_record(stored: StoredDecision, decision: Decision, feedback: Sequence[
     # Each member stays as it was written: an event may be large, and nothing looks into it here.
     sent = as_sent(read_sent(stored.sent))
     category = sent.get("eventCategory")
-    said = model_output(stored.record.model)
     return {
         **sent,
         "eventCategory": (category is not None and decode(category)) or Category.OTHER,
@@ -316,5 +315,5 @@ def event_record(stored: StoredDecision, decision: Decision, feedback: Sequence[
         "receivedAt": timestamp(stored.received_at_ms),
         "processingTimeMs": stored.record.processing_ms,
         "feedback": [feedback_answer(one) for one in feedback],
-        **({} if said is None else {"outputs": {"model": said}}),
+        "outputs": {"model": model_output(stored.record.model)},
     }
