@@ -85,6 +85,7 @@ def test_a_label_of_an_earlier_event_counts() -> None:
         'frauds(by=customer.key, within="7d") >= 1',
         f"fires: true, {earlier % 'CHARGEBACK'}",
         f"fires: false, {earlier % 'LEGIT'}",
+        f"fires: false, {earlier % 'REFUND'}",
         "fires: false",
     )
     assert tried(text).faults == ()

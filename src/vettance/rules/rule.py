@@ -16,13 +16,14 @@ JSON = dict[str, Any]
 _SHOWN_CHARS_MAX: Final = 200  # Of a value that a test shows; a longer one is not read anyway.
 
 
-#: What a label of an earlier event says: whether it was fraud.
-LABELS: Final = {
+#: What a label of an earlier event says: whether it was fraud, or nothing (None).
+LABELS: Final[dict[str, bool | None]] = {
     "FRAUD": True,
     "CHARGEBACK": True,
     "TRUE_POSITIVE": True,
     "LEGIT": False,
     "FALSE_POSITIVE": False,
+    "REFUND": None,
 }
 
 

@@ -49,8 +49,9 @@ def try_rule(
         for order, (at_ms, given, number) in enumerate(moments):
             event = parse(numbered(given.event, number), at_ms)
             velocity.observe(_TENANT, str(order), at_ms, compiled.observe(compiled.facts(event)))
-            if given.label is not None:
-                said = compiled.label(event, 1.0, fraud=LABELS[given.label])
+            fraud = None if given.label is None else LABELS[given.label]
+            if fraud is not None:
+                said = compiled.label(event, 1.0, fraud=fraud)
                 if said is not None:
                     velocity.observe(_TENANT, f"{order}.label", at_ms, said)
         facts = compiled.facts(parse(test.event, now_ms))
