@@ -51,8 +51,8 @@ async def _ask(process: asyncio.subprocess.Process, order: bytes) -> dict[str, A
     assert process.stdin is not None
     assert process.stdout is not None
     with contextlib.suppress(ConnectionError):
-        process.stdin.write(order)
-        process.stdin.close()
+        # It stays open: its end tells the process that this one is gone, even by a kill.
+        process.stdin.write(order + b"\n")
     line = await process.stdout.readline()
     if not line.endswith(b"\n"):
         return None

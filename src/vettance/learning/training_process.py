@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import threading
 import time
 from collections import Counter
 from typing import Any, Final
@@ -181,9 +182,25 @@ async def _take_decisions(
     return frauds
 
 
+def end_with_parent() -> None:
+    """End this process as soon as its standard input ends: what asked for the training is gone, and the next
+    start of it asks again."""
+
+    def watch() -> None:
+        # Not through `sys.stdin`, whose lock would be held at the end of the process.
+        while os.read(0, 1):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
 async def main(data: str) -> None:
     """Read the order, do it, and say what came of it."""
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=TrainingOrder)
+    line = sys.stdin.buffer.readline()
+    order = msgspec.json.decode(line, type=TrainingOrder)
+    if line.endswith(b"\n"):
+        end_with_parent()
     async with open_store(data) as (store, settings):
         try:
             async with long_reads(settings, store, order.tenant) as reading:
