@@ -17,9 +17,16 @@ from vettance.decisions.sql import insert_decision
 from vettance.events.event import Category, Event, EventSource
 from vettance.events.sql import insert_event
 from vettance.ids import IdSource
-from vettance.learning.drift_sql import count_drifts, count_models, select_drifting, select_drifts
+from vettance.learning.drift_sql import (
+    count_drifts,
+    count_models,
+    select_drifting,
+    select_drifts,
+    select_untrained,
+)
 from vettance.learning.measure_effect import effect_of
 from vettance.learning.sql import select_newest_labels
+from vettance.learning.training_rows import NEEDED, TooFewLabels
 from vettance.learning.watch_drift import DriftWatcher, drift_of
 from vettance.models.feature_set import Feature, read_feature_set, write_feature_set
 from vettance.models.model_score import ModelResult
@@ -144,6 +151,19 @@ async def test_what_moved_is_warned_of_everywhere(store: Store, tmp_path: Path) 
     # Another model in service has not been measured yet.
     await store.write(save_setting(ModelSetting(TENANT, features=FEATURES, champion=1)))
     assert await store.read(select_drifting(10)) == []
+
+
+@pytest.mark.skipif(ENGINE == "postgres", reason="the doctor is asked about a file")
+async def test_too_few_labels_are_no_fault_of_a_training(store: Store, tmp_path: Path) -> None:
+    few = str(TooFewLabels(3, "labelled frauds have features", 50))
+    for tenant, failure in (("ten_a", few), ("ten_b", "The training could not be done (MemoryError).")):
+        await store.write(save_setting(ModelSetting(tenant, failure=failure)))
+    assert [row[0] for row in await store.read(select_untrained(10, NEEDED))] == ["ten_b", "ten_a"]
+    settings = read_settings({}, data=str(tmp_path))
+    patient = DoctorContext(settings=settings, host="127.0.0.1", port=0, environ={}, now_ms=NOW_MS)
+    failed, early = check_models(patient)
+    assert (failed.level, early.level) == (DoctorLevel.WARNING, DoctorLevel.OK)
+    assert "ten_a has no newer model yet: 3 labelled frauds have features, 50 are needed" in early.found
 
 
 async def test_nothing_is_warned_of_over_few_decisions(store: Store) -> None:

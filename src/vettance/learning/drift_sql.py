@@ -92,10 +92,11 @@ def select_drifting(limit: int) -> Statement:
     )
 
 
-def select_untrained(limit: int) -> Statement:
-    """(tenant, why) of those whose last training gave no model."""
+def select_untrained(limit: int, last: str) -> Statement:
+    """(tenant, why) of those whose last training gave no model; reasons that end so come last."""
     return everyone(
         MODEL_SETTING,
-        "SELECT tenant, failure FROM model_setting WHERE failure IS NOT NULL ORDER BY tenant LIMIT ?",
-        (limit,),
+        "SELECT tenant, failure FROM model_setting WHERE failure IS NOT NULL "
+        "ORDER BY CASE WHEN failure LIKE ? THEN 1 ELSE 0 END, tenant LIMIT ?",
+        (f"%{last}", limit),
     )

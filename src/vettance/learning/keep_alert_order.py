@@ -27,6 +27,7 @@ from vettance.learning.alert_values import (
 from vettance.learning.change_alert_models import change_alert_setting, enter_alert_model
 from vettance.learning.run_training import is_due, run_training
 from vettance.learning.training_process import ALERTS
+from vettance.learning.training_rows import says_too_few
 from vettance.models.trees import TreeModel
 from vettance.reference.jurisdictions import Jurisdictions
 from vettance.telemetry.logs import logger
@@ -103,9 +104,10 @@ class AlertOrderKeeper:
         order = {"tenant": tenant, "features": "", "champion": setting.champion, "kind": ALERTS}
         said = await run_training(self._data, order)
         if "error" in said:
-            self._meters.trained("failed")
-            _log.warning("alert_model_not_trained", tenant=tenant, reason=str(said["error"]))
-            await self._fail(tenant, matches, str(said["error"]))
+            failure = str(said["error"])
+            self._meters.trained("too_few_labels" if says_too_few(failure) else "failed")
+            _log.warning("alert_model_not_trained", tenant=tenant, reason=failure)
+            await self._fail(tenant, matches, failure)
             return
         version = await enter_alert_model(self._store, tenant, said, matches, self._now_ms())
         self._meters.trained("better" if said["isBetter"] else "not_better")

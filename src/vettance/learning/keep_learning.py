@@ -17,6 +17,7 @@ from vettance.learning import sql
 from vettance.learning.change_models import enter_model, find_setting, save_failure
 from vettance.learning.grow_features import FeatureGrowth
 from vettance.learning.run_training import is_due, run_training
+from vettance.learning.training_rows import says_too_few
 from vettance.learning.watch_drift import DriftWatcher
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import ModelSetting, select_states, setting_of
@@ -136,7 +137,7 @@ class ModelKeeper:
         )
         if "error" in said:
             failure = str(said["error"])
-            self._meters.trained("failed")
+            self._meters.trained("too_few_labels" if says_too_few(failure) else "failed")
             _log.warning("model_not_trained", tenant=tenant, reason=failure)
             await save_failure(self._store, current, failure)
             return

@@ -50,7 +50,7 @@ def train_on(table: AlertTable, champion: int | None, seed: int = 1) -> TrainedM
         (table.mistakes, MISTAKES_MIN, "were closed as false positives"),
     ):
         if count < least:
-            raise TooFewLabels(f"{count} alerts {words}, {least} are needed before a model is trained")
+            raise TooFewLabels(count, f"alerts {words}", least)
     names = table.names()
     made = train(table.rows(names), names, champion, seed)
     card: dict[str, Any] = {name: value for name, value in made.card.items() if name != "distribution"}

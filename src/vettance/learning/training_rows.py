@@ -19,8 +19,20 @@ NEWEST_MAX: Final = 200_000
 _SEED: Final = 20_260_101
 
 
+#: The end of what is said where there are too few labels.
+NEEDED: Final = "are needed before a model is trained"
+
+
 class TooFewLabels(Exception):
-    """There is too little to learn from; the text says what is missing."""
+    """There is too little to learn from: `count` of what `words` say, where there must be `least`."""
+
+    def __init__(self, count: int, words: str, least: int) -> None:
+        super().__init__(f"{count} {words}, {least} {NEEDED}")
+
+
+def says_too_few(failure: str) -> bool:
+    """Tell whether a training gave no model only because there were too few labels: that is no fault."""
+    return failure.endswith(NEEDED)
 
 
 class StandingLabel(NamedTuple):
@@ -153,6 +165,4 @@ def check_frauds(rows: Iterable[TrainingRow]) -> None:
     """Demand that there is enough to learn from. Raises `TooFewLabels`."""
     frauds = sum(row.fraud for row in rows)
     if frauds < FRAUDS_MIN:
-        raise TooFewLabels(
-            f"{frauds} labelled frauds have features, {FRAUDS_MIN} are needed before a model is trained"
-        )
+        raise TooFewLabels(frauds, "labelled frauds have features", FRAUDS_MIN)

@@ -32,7 +32,7 @@ READ_SERVERS: Final = ("replica", "primary")
 #: How a search of the watchlists ended.
 SEARCH_RESULTS: Final = ("answered", "late", "failed")
 #: How a training ended: with a model to put in service, with another one, or with none.
-TRAINING_RESULTS: Final = ("better", "not_better", "failed")
+TRAINING_RESULTS: Final = ("better", "not_better", "too_few_labels", "failed")
 #: What processes remember of tenants in one memory that those share (`tenant_cache.TenantCache`).
 CACHES: Final = ("sessions", "columns")
 
@@ -144,7 +144,7 @@ METERS: Final = (
     ),
     Meter(
         "vettance_model_trainings_total",
-        "Trainings of tenants' models, by whether they gave one that is better.",
+        "Trainings of tenants' models, and whether they gave a better one; `too_few_labels` is no fault.",
         "result",
         TRAINING_RESULTS,
     ),

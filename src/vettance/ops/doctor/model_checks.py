@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from vettance.learning.drift_sql import count_models, select_drifting, select_untrained
+from vettance.learning.training_rows import NEEDED, says_too_few
 from vettance.ops.doctor.check import DoctorContext, DoctorFinding, ok, warning
 from vettance.ops.doctor.store_checks import ask
 
@@ -15,7 +16,7 @@ def check_models(patient: DoctorContext) -> Iterator[DoctorFinding]:
     name = "models"
     counts = ask(patient, count_models())
     drifting = ask(patient, select_drifting(_SHOWN_MAX))
-    untrained = ask(patient, select_untrained(_SHOWN_MAX))
+    untrained = ask(patient, select_untrained(_SHOWN_MAX, NEEDED))
     if not counts or drifting is None or untrained is None:
         return  # A check of its own tells.
     for tenant, largest in drifting:
@@ -27,6 +28,9 @@ def check_models(patient: DoctorContext) -> Iterator[DoctorFinding]:
             f"train again (`vettance model train --tenant {tenant}`).",
         )
     for tenant, failure in untrained:
+        if says_too_few(failure):
+            yield ok(name, f"{tenant} has no newer model yet: {failure}")
+            continue
         yield warning(
             name,
             f"the last training of {tenant} gave no model: {failure}",
