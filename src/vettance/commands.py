@@ -286,7 +286,7 @@ def show_table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool) -> 
     if not rows:
         click.echo(f"{title}: none yet.")
         return
-    cells = [["" if value is None else str(value) for value in row.values()] for row in rows]
+    cells = [[_cell(value) for value in row.values()] for row in rows]
     table = [list(rows[0]), *cells]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     # Ids are copied from here, so nothing is ever cut or framed.
@@ -294,6 +294,21 @@ def show_table(title: str, rows: Sequence[dict[str, Any]], *, as_json: bool) -> 
     for line in table:
         padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
         click.echo("  ".join(padded).rstrip())
+
+
+def _cell(value: Any) -> str:
+    """Write a value for people: numbers to four digits, lists by their items, and nothing for no."""
+    match value:
+        case None | False:
+            return ""
+        case True:
+            return "yes"
+        case float():
+            return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+        case list() | tuple():
+            return ", ".join(map(_cell, value))
+        case _:
+            return str(value)
 
 
 def read_time(_context: click.Context, _option: click.Parameter, value: str | None) -> int | None:

@@ -106,5 +106,14 @@ def _context(data: str | None) -> Context:
 add_aml_quality_command(aml)
 add_snooze_commands(aml, sql.RULE_SETS)
 Versions(
-    aml, "AML rules", "aml-rules.yaml", sql.RULE_SETS.pack, _context, "/aml", sql.RULE_SETS, implied=True
+    group=aml,
+    noun="AML rules",
+    example="aml-rules.yaml",
+    pack=sql.RULE_SETS.pack,
+    context=_context,
+    path="/aml",
+    note="Lower the limit for cash",
+    objection="It raises an alert for every salary",
+    kept=sql.RULE_SETS,
+    implied=True,
 ).add_commands()

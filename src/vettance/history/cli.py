@@ -191,4 +191,15 @@ def _line_of(change: ChangedDecision) -> bytes:
 
 add_quality_command(rules)
 add_snooze_commands(rules, DECIDING)
-Versions(rules, "rule set", "rules.yaml", PACK, _context, "", DECIDING, implied=False).add_commands()
+Versions(
+    group=rules,
+    noun="rule set",
+    example="rules.yaml",
+    pack=PACK,
+    context=_context,
+    path="",
+    note="Lower the login limit",
+    objection="It stops our best customers",
+    kept=DECIDING,
+    implied=False,
+).add_commands()

@@ -324,7 +324,7 @@ def _described_key(one: Key) -> dict[str, Any]:
         "tenantId": one.tenant,
         "name": one.name,
         "hint": one.hint,
-        "scopes": sorted(one.scopes),
+        "scopes": sorted(scope.value for scope in one.scopes),
         "createdAt": timestamp(one.created_at_ms),
         "lastUsedAt": _moment(one.last_used_at_ms),
         "revokedAt": _moment(one.revoked_at_ms),

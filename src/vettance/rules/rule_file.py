@@ -121,6 +121,9 @@ class RuleFiles:
     context: Callable[[str | None], Context]
     #: Where a service has their endpoints, below `/api/v1`.
     path: str
+    #: What a note of the examples says of a change, and of one that is turned down.
+    note: str
+    objection: str
 
     def help(self, text: str, example: str) -> str:
         """Return the help of a command: what it does, and an example."""

@@ -83,7 +83,7 @@ class Versions(StoredRules):
             f"Save FILE as a tenant's new {self.noun}; a running server follows within seconds. "
             "What changes is shown. Removing rules asks first, or needs --yes where nobody can be asked."
         )
-        example = f'push {self.example} --tenant ten_0190… --note "Lower the login limit"'
+        example = f'push {self.example} --tenant ten_0190… --note "{self.note}"'
 
         @self.group.command("push", help=self.help(text, example))
         @file_argument

@@ -128,7 +128,7 @@ def _add_propose(sets: StoredRules) -> None:
         "It passes the gate first, and is not in force yet. With --draft it is saved as it is, "
         "and its faults are shown."
     )
-    example = f'propose {sets.example} --tenant ten_0190… --note "Lower the login limit"'
+    example = f'propose {sets.example} --tenant ten_0190… --note "{sets.note}"'
 
     @sets.group.command("propose", help=sets.help(text, example))
     @file_argument
@@ -210,7 +210,7 @@ def _add_reject(sets: StoredRules) -> None:
     text = "Reject a VERSION that is not in force, for good."
 
     @sets.group.command(
-        "reject", help=sets.help(text, 'reject 5 --tenant ten_0190… --note "It stops our best customers"')
+        "reject", help=sets.help(text, f'reject 5 --tenant ten_0190… --note "{sets.objection}"')
     )
     @version_argument
     @tenant_or_server
