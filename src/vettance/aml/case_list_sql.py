@@ -73,7 +73,8 @@ class RowFilter(NamedTuple):
         highest, closed ones without one as the lowest."""
         if beyond is not None:
             offset = 0
-        texts, args = [], []
+        texts: list[str] = []
+        args: list[Any] = []
         for band in _BANDS if descending else _BANDS[::-1]:
             text, some = self._band(band, limit + offset, beyond, descending=descending)
             texts.append(f"SELECT * FROM ({text}) AS band_{band.number}")
