@@ -173,7 +173,7 @@ def test_nobody_changes_their_own_roles_or_reaches_into_another_organisation(
         for one in service.cli("user", "list", "--json")
         if one["email"] == f"admin@{tenant.id[-12:]}.example"
     )
-    assert admin.submit(users, f"{users}/{own}/roles", role=["viewer"]).status == 409
+    assert admin.submit(users, f"{users}/{own}/roles", role=["viewer"]).status == 403
     other, _ = service.new_tenant("Other organisation")
     make_user(service, "both@example.com", other, "viewer")
     found = service.cli("user", "list", "--json")

@@ -52,8 +52,12 @@ def test_an_analyst_takes_settles_and_takes_back(service: Service, desk: Caller)
     assert review(desk, first)["state"] == "settled"
     assert 'data-key="u"' in ann.get(done.location).text
     assert 'data-key="u"' not in bo.get(done.location).text
+    foreign = bo.submit(QUEUE, f"{place}/undo")
+    assert (foreign.status, "Somebody else has to do this" in foreign.words) == (403, True)
     undone = ann.submit(done.location, f"{place}/undo")
     assert undone.status == 303
+    late = ann.submit(QUEUE, f"{place}/undo")
+    assert (late.status, "faster" in late.words) == (409, False)
     assert (review(desk, first)["state"], review(desk, first)["label"]) == ("claimed", None)
 
 
@@ -140,7 +144,8 @@ def test_a_second_look_is_blind(service: Service, desk: Caller) -> None:
     assert bo.submit(place, f"{place}/check", outcome="approve").status == 303
     assert decision not in bo.get(f"{QUEUE}?view=checks").text
     assert "Looks like a ring." in bo.get(place).text
-    assert ann.submit(place, f"{place}/check", outcome="approve").status == 409
+    assert bo.submit(QUEUE, f"{place}/check", outcome="approve").status == 409
+    assert ann.submit(place, f"{place}/check", outcome="approve").status == 403
 
 
 def test_a_second_person_sees_nothing_of_a_settlement_from_its_first_moment_on(

@@ -46,8 +46,11 @@ def test_rules_are_proposed_by_one_approved_by_another_and_taken_back(desk: Desk
     assert "webdriver" in shown.words
     assert "score" in shown.words
     assert f"{one}/approve" not in shown.text
-    assert desk.editor.submit(one, f"{one}/approve").status == 409
-    assert desk.admin.submit(one, f"{one}/activate").status == 409
+    for step in ("approve", "activate", "reject"):
+        refused = desk.editor.submit(one, f"{one}/{step}")
+        assert (refused.status, "needs the role admin" in refused.words) == (403, True), step
+    early = desk.admin.submit(one, f"{one}/activate")
+    assert (early.status, "faster" in early.words) == (409, False)
     assert desk.admin.submit(one, f"{one}/approve", note="Seen").status == 303
     assert desk.admin.submit(one, f"{one}/activate").status == 303
     assert "Version 2 is in force" in desk.analyst.get(PATH).words
@@ -61,8 +64,11 @@ def test_rules_are_proposed_by_one_approved_by_another_and_taken_back(desk: Desk
 def test_nobody_approves_what_they_proposed(desk: Desk) -> None:
     one = proposed(desk.both)
     assert f"{one}/approve" not in desk.both.get(one).text
-    assert desk.both.submit(one, f"{one}/approve").status == 409
+    refused = desk.both.submit(one, f"{one}/approve")
+    assert (refused.status, "Somebody else has to do this" in refused.words) == (403, True)
     assert desk.both.submit(one, f"{one}/reject", note="No").status == 303
+    late = desk.admin.submit(one, f"{one}/approve")
+    assert (late.status, "Somebody was faster" in late.words) == (409, True)
     assert "rejected" in desk.both.get(one).words
 
 

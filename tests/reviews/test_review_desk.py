@@ -78,7 +78,7 @@ async def test_undo_takes_everything_back_within_ten_seconds(office: Office) -> 
         TENANT, decision, said, "usr_a", [block, block._replace(value="b@c.example")]
     )
     assert len(settled.entries) == len(office.books[TENANT.id]) == 2
-    with pytest.raises(Conflict, match="too late"):
+    with pytest.raises(Conflict, match="Only the person"):
         await office.desk.undo(TENANT.id, decision, "usr_b")
     office.now_ms += UNDO_MS - 1
     await office.keeper.look(expiring=False)

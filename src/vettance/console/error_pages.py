@@ -1,10 +1,10 @@
 """Pages of errors: what went wrong, and what to do next."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from vettance.console.page import View
 from vettance.console.words import Words
-from vettance.errors import Refusal
+from vettance.errors import Conflict, Refusal
 from vettance.people.role import Role
 
 _TITLES: Final = {
@@ -12,7 +12,7 @@ _TITLES: Final = {
     403: Words("You may not do this"),
     404: Words("There is nothing here"),
     405: Words("This page does not take that"),
-    409: Words("Somebody was faster"),
+    409: Words("This cannot be done now"),
     413: Words("The form is too large"),
     415: Words("The form cannot be read"),
     422: Words("This cannot be done as it is"),
@@ -27,14 +27,52 @@ _ADVICE: Final = {
     404: Words(
         "The address may be mistyped, or what it named may be removed or belong to another organisation."
     ),
-    409: Words("Go back, reload the page, and decide with what it shows now."),
     500: Words("Try again. If it happens again, give the number of the request to your operator."),
     503: Words("Try again in a few seconds; nothing that was confirmed is lost."),
 }
+#: Reasons of `Conflict` that are races: what the visitor saw is no longer so.
+_RACES: Final = frozenset(
+    {
+        "already_decided",
+        "already_resolved",
+        "already_revoked",
+        "already_settled",
+        "changed_meanwhile",
+        "claimed",
+        "nothing_proposed",
+        "resolution_differs",
+        "wrong_state",
+    }
+)
+#: Reasons of `Conflict` that are about who asks. A person gets a 403 for them: reloading does not help.
+_NEEDS_ANOTHER_PERSON: Final = frozenset(
+    {"not_yours", "own_request", "own_roles", "second_officer_needed", "second_person_needed"}
+)
+
+
+class _ErrorWords(NamedTuple):
+    """How the page of a refusal begins and ends, and its status."""
+
+    status: int
+    heading: str
+    advice: str
+
+
+def _words_of(refusal: Refusal) -> _ErrorWords:
+    status = refusal.status
+    if isinstance(refusal, Conflict):
+        reason = refusal.details.get("reason")
+        if reason in _RACES:
+            advice = Words("Go back, reload the page, and decide with what it shows now.")
+            return _ErrorWords(status, Words("Somebody was faster"), advice)
+        if reason in _NEEDS_ANOTHER_PERSON:
+            return _ErrorWords(403, Words("Somebody else has to do this"), "")
+    return _ErrorWords(status, _TITLES.get(status, Words("This did not work")), _ADVICE.get(status, ""))
 
 
 def error_view(refusal: Refusal) -> View:
     """Return the page of a refusal."""
+    said = _words_of(refusal)
     message = refusal.message if refusal.status != 404 else Words("There is no such page or record.")
     request_id = refusal.details.get("requestId")
     faults = {
@@ -45,12 +83,12 @@ def error_view(refusal: Refusal) -> View:
         {
             "message": message,
             "faults": faults if refusal.status in (400, 422) else {},
-            "advice": _ADVICE.get(refusal.status, ""),
+            "advice": said.advice,
             "request_id": request_id,
-            "heading": _TITLES.get(refusal.status, Words("This did not work")),
+            "heading": said.heading,
         },
-        title=_TITLES.get(refusal.status, "Error"),
-        status=refusal.status,
+        title=said.heading,
+        status=said.status,
         headers=refusal.headers,
     )
 

@@ -8,6 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final
 
+from vettance.console.error_pages import forbidden_view
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit, url_of
 from vettance.console.review_forms import names_of
 from vettance.console.rule_figures import SpanFigures, figures_of
@@ -113,7 +114,7 @@ class RulePages:
         if step not in _VERBS:
             raise NotFound
         if not visit.may(*_roles_of(step)):
-            raise Conflict("An administrator takes this step.", "another_role")
+            return forbidden_view(_roles_of(step))
         root = f"{self.place.api}/{version}"
         if step == "approve" and (await visit.ask("GET", root))["author"] == visit.signed.user_id:
             raise Conflict("Somebody else than their author approves rules.", "second_person_needed")

@@ -202,7 +202,7 @@ class ReviewDesk:
     async def undo(self, tenant: str, decision: str, by: str) -> None:
         """Take one's settlement back within ten seconds, with its list entries.
 
-        Raises `NotFound`, and `Conflict` (`too_late`) when it is final.
+        Raises `NotFound`, and `Conflict`: `not_yours` when others settled, `too_late` when it is final.
         """
         review, now_ms = await self.find(tenant, decision), self._now_ms()
         statements: list[Statement] = [sql.undo(tenant, decision, by, now_ms, now_ms + CLAIM_MS)]
@@ -212,6 +212,8 @@ class ReviewDesk:
         try:
             await self._store.write(*statements)
         except Lost:
+            if review.settled_by not in (None, by):
+                raise Conflict("Only the person who settled a review takes it back.", "not_yours") from None
             raise Conflict("It is too late to take this back.", "too_late") from None
         book = self._books.get(tenant)
         for one in removed:
@@ -230,6 +232,10 @@ class ReviewDesk:
         except Lost:
             if review.check_state is None:
                 raise NotFound from None
+            if review.settled_by == by:
+                raise Conflict(
+                    "The second look is another person's than the one who settled.", "second_person_needed"
+                ) from None
             raise Conflict("This review needs no second look of yours.", "not_asked") from None
 
     async def agreement(self, tenant: str, from_ms: int, to_ms: int) -> dict[tuple[str, str], int]:
