@@ -1,6 +1,10 @@
 """Looking behind masks: who may, for how long, where, and that the audit log knows of it."""
 
-from urllib.parse import quote
+import html
+import re
+from urllib.parse import quote, unquote
+
+import pytest
 
 from tests.console.conftest import SignIn
 from tests.console.visitor import Visitor, visitor_of
@@ -14,6 +18,8 @@ def decided(tenant: Caller) -> str:
         "eventName": "payment.attempt",
         "customer": {"externalId": "customer-reveal-77", "email": EMAIL},
         "device": {"fingerprint": "fp-reveal-0001"},
+        "ip": "203.0.113.77",
+        "sessionId": "session-reveal-77",
         "metadata": {"iban": "DE89370400440532013000"},
     }
     answer = tenant.post("/api/v1/decisions/evaluate", event)
@@ -82,3 +88,29 @@ def test_who_is_not_masked_sees_no_button(tenant: Caller, people: SignIn) -> Non
     assert EMAIL in analyst.get(page).text
     assert "/console/reveal" not in analyst.get(page).text
     assert revealing(analyst, page) == page
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        f"entities/email/{EMAIL}",
+        "entities/customer/customer-reveal-77",
+        "entities/device/fp-reveal-0001",
+        "entities/ip/203.0.113.77",
+        "sessions/session-reveal-77",
+        "decisions?customer=customer-reveal-77&decision=approve",
+        f"decisions?search={EMAIL}&ip=203.0.113.77&device=fp-reveal-0001&sessionId=session-reveal-77",
+        "search?q=reveal-77",
+    ],
+)
+def test_what_a_viewer_typed_is_a_token_in_the_page(page: str, tenant: Caller, people: SignIn) -> None:
+    decided(tenant)
+    viewer, page = people("viewer"), f"/console/{page}"
+    masked = viewer.get(page)
+    assert masked.status == 200
+    for value in (EMAIL, "reveal-77", "fp-reveal-0001", "203.0.113.77"):
+        assert value not in unquote(masked.text), value
+    named = re.search(r'name="page" value="([^"]+)"', masked.text)
+    assert named is not None
+    shown = viewer.get(revealing(viewer, html.unescape(named[1])))
+    assert (shown.status, "Personal data is shown on this page" in shown.words) == (200, True)

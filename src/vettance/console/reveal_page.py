@@ -6,7 +6,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from vettance.audit.act import describe
 from vettance.clock import MINUTE_MS
-from vettance.console.page import READERS, ConsolePage, PageAnswer, Visit, own_path
+from vettance.console.decision_filters import FILTERS
+from vettance.console.page import READERS, ConsolePage, PageAnswer, Visit, own_path, segment
 from vettance.errors import Forbidden, NotFound
 
 PATH: Final = "/console/reveal"
@@ -14,6 +15,8 @@ PATH: Final = "/console/reveal"
 REVEAL_MS: Final = 5 * MINUTE_MS
 #: The field of a page's address that says that it was revealed, and its kind among the tokens.
 _FIELD: Final = "revealed"
+#: Fields of addresses that hold a personal value, and its kind among the tokens.
+_PERSONAL: Final = {one.name: one.kind for one in FILTERS if one.kind} | {"q": "text"}
 
 
 async def reveal(visit: Visit) -> PageAnswer:
@@ -45,8 +48,20 @@ def revealed_until(visit: Visit) -> int | None:
 
 
 def page_to_reveal(visit: Visit) -> str:
-    """Return what the form of a page names."""
-    return _without_mark(visit.url)
+    """Return what the form of a page names: its address, with tokens for the values that a viewer typed."""
+    path, _, query = _without_mark(visit.url).partition("?")
+    kind = "session" if "session" in visit.path else visit.path.get("kind", "")
+    if kind and (value := visit.path.get("session") or visit.path.get("value")):
+        path = f"{path.rpartition('/')[0]}/{segment(_token(visit, kind, value))}"
+    fields = {
+        name: _token(visit, _PERSONAL[name], text) if name in _PERSONAL else text
+        for name, text in parse_qsl(query, keep_blank_values=True)
+    }
+    return f"{path}?{urlencode(fields)}" if fields else path
+
+
+def _token(visit: Visit, kind: str, text: str) -> str:
+    return visit.sight.name(kind, visit.sight.value(kind, text))
 
 
 def _digest(visit: Visit, page: str) -> str:

@@ -30,7 +30,7 @@ _RECORDS: Final = {
 
 async def search(visit: Visit) -> PageAnswer:
     """GET /console/search."""
-    text = visit.query.get("q")
+    text = visit.sight.value("text", visit.query.get("q"))
     if not text:
         return View(
             "search.html",

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any, Final, NamedTuple
 
 from vettance.console.decisions_page import entity_cell
-from vettance.console.page import READERS, ConsolePage, View, Visit, url_of
+from vettance.console.page import READERS, ConsolePage, View, Visit, segment, url_of
 from vettance.console.svg_timeline import TimelineMark, timeline
 from vettance.errors import NotFound
 from vettance.webhooks.sql import Delivery, select_deliveries_about
@@ -53,7 +53,7 @@ async def session(visit: Visit) -> View:
     first_ms, last_ms = entries[0].at_ms, entries[-1].at_ms
     start_ms, end_ms = _span(visit, first_ms, last_ms)
     shown = [one for one in entries if start_ms <= one.at_ms <= end_ms]
-    here = f"/console/sessions/{visit.path['session']}"
+    here = f"/console/sessions/{segment(visit.sight.name('session', value))}"
     values = {
         "text": visit.sight.text(value),
         "total": found["total"],
