@@ -78,6 +78,11 @@ def test_every_route_that_changes_something_leaves_an_entry(audited: Service) ->
     assert len(mine) == 1
     assert mine[0]["after"] == {"type": "IP", "value": "192.0.2.7", "listType": "block"}
     assert mine[0]["actor"].startswith("key_")
+    assert mine[0]["subject"] == made["id"]
+    gone = [entry for entry in entries if entry["action"] == "DELETE /api/v1/lists/{id}"]
+    assert [(one["id"], one["value"], one["listType"]) for one in gone[0]["before"]] == [
+        (made["id"], "192.0.2.7", "block")
+    ]
     assert not actions & {f"POST {path}" for path in TRAFFIC}
     text = json.dumps(entries)
     assert hook["signingSecret"] not in text

@@ -160,6 +160,11 @@ def test_an_administrator_invites_changes_and_ends(service: Service, tenant: Cal
     guest.sign_in("team@example.com")
     assert guest.get(users).status == 403
     assert link_of(admin.submit(users, f"{users}/{user_id}/link"))
+    assert admin.submit(users, f"{users}/{user_id}/roles", role=["analyst", "lead"]).status == 303
+    entry = people("auditor").get("/console/audit?action=roles").words
+    assert '"roles":["viewer"]' in entry
+    assert '"roles":["analyst","lead"]' in entry
+    assert '"role":["analyst","lead"]' in people("auditor").get("/console/audit?action=users").words
     admin.submit(users, f"{users}/{user_id}/roles")
     assert guest.sign_in("team@example.com").status == 401
 

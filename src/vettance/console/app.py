@@ -171,7 +171,11 @@ class Console:
 
     async def _change(self, page: ConsolePage, visit: Visit) -> PageAnswer:
         """Have a page change something, and the audit log know who did it."""
-        typed = {name: value for name, value in visit.form.pairs if name not in _NOT_TOLD}
+        sent: dict[str, list[str]] = {}
+        for name, value in visit.form.pairs:
+            if name not in _NOT_TOLD:
+                sent.setdefault(name, []).append(value)
+        typed = {name: values if len(values) > 1 else values[0] for name, values in sent.items()}
         subject = ", ".join(visit.path.values())
         action = f"{page.method} {page.path}"
         with acting(Act(visit.signed.actor, action, tenant=visit.tenant.id, subject=subject, after=typed)):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from vettance import clock
+from vettance.audit.act import describe
 from vettance.db.engine import Clash, Lost, Statement, Store, still_asked
 from vettance.errors import Conflict, NotFound
 from vettance.fairness.skipped_rows import Skipped
@@ -34,7 +35,7 @@ from vettance.telemetry.meter_table import Rows
 from vettance.tenants.sql import note_change
 from vettance.web.query import read_query
 from vettance.web.routing import Call, Route, RouteReply
-from vettance.wire.payload import encode
+from vettance.wire.payload import decode, encode
 
 _TAG: Final = "Lists"
 _LOADED: Final = 5_000  # Entries read at a time at the start.
@@ -202,6 +203,7 @@ class ListDoors:
             updated_at_ms=now_ms,
             **new._asdict(),
         )
+        describe(subject=", ".join(call.path.values()) or entry.id)
         cleared = await self._make_room(call, entry, now_ms)
         statements: list[Statement] = [*cleared, *sql.insert_entry(entry), self._change(entry, now_ms)]
         if entry.list_type is ListType.BLOCK:
@@ -247,6 +249,8 @@ class ListDoors:
 
     async def _delete(self, call: Call, entries: list[ListEntry]) -> RouteReply:
         now_ms = self._now_ms()
+        # What is gone can be named by the log alone.
+        describe(before=[decode(encode(answer(entry))) for entry in entries])
         statements: list[Statement] = []
         for entry in entries:
             statements += [sql.delete_entry(entry.tenant, entry.id), self._change(entry, now_ms)]

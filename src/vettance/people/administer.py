@@ -87,7 +87,11 @@ class UserAdministration:
         found = await self._find(tenant, user_id)
         if user_id == by:
             raise Conflict("Nobody changes their own roles; ask another administrator.", "own_roles")
-        describe(subject=found.account.email, before={"roles": sorted(found.roles)})
+        describe(
+            subject=found.account.email,
+            before={"roles": sorted(found.roles)},
+            after={"roles": sorted(set(roles))},
+        )
         change = (
             sql.put_membership(tenant, user_id, roles, self._now_ms())
             if roles
