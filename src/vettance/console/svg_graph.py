@@ -41,7 +41,10 @@ class Place(NamedTuple):
 def draw(
     graph: EntityGraph, titles: Mapping[EntityNode, str], urls: Mapping[EntityNode, str], text: str
 ) -> Markup:
-    """Return the picture; a table next to it lists the same edges."""
+    """Return the picture; a table next to it lists the same edges.
+
+    It is a group rather than an image: for screen readers nothing is in an image, not even its links.
+    """
     places = place(graph)
     lines = Markup().join(
         Markup('<line x1="{}" y1="{}" x2="{}" y2="{}"><title>{}: {} events</title></line>').format(
@@ -60,7 +63,7 @@ def draw(
         for node, hop in graph.hops.items()
     )
     return Markup(
-        '<svg class="picture graph" viewBox="0 0 {s} {s}" role="img" aria-label="{t}">{l}{n}</svg>'
+        '<svg class="picture graph" viewBox="0 0 {s} {s}" role="group" aria-label="{t}">{l}{n}</svg>'
     ).format(s=_SIZE, t=text, l=lines, n=nodes)
 
 

@@ -28,7 +28,7 @@ def timeline(
     labels: tuple[str, str],
     text: str,
 ) -> Markup:
-    """Return the picture; lanes without a mark are left out."""
+    """Return the picture; lanes without a mark are left out. It has links, so it is a group and no image."""
     used = [lane for lane in lanes if any(mark.lane == lane for mark in marks)]
     height = _LANE * max(len(used), 1) + _FOOT
     start_ms, end_ms = span
@@ -50,6 +50,6 @@ def timeline(
     foot = height - 6
     drawn += Markup('<text x="{}" y="{}">{}</text>').format(_LEFT, foot, labels[0])
     drawn += Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(_WIDTH - 8, foot, labels[1])
-    return Markup('<svg class="picture" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
+    return Markup('<svg class="picture" viewBox="0 0 {} {}" role="group" aria-label="{}">{}</svg>').format(
         _WIDTH, height, text, drawn
     )
