@@ -54,6 +54,7 @@ def test_rules_are_proposed_by_one_approved_by_another_and_taken_back(desk: Desk
     assert desk.admin.submit(one, f"{one}/approve", note="Seen").status == 303
     assert desk.admin.submit(one, f"{one}/activate").status == 303
     assert "Version 2 is in force" in desk.analyst.get(PATH).words
+    assert "Rules, version 2, decide alone" in desk.analyst.get("/console/").words
     back = desk.admin.submit(PATH, f"{PATH}/rollback")
     assert back.status == 303
     assert desk.admin.submit(one, f"{PATH}/rollback", to="2").status == 303

@@ -11,6 +11,7 @@ from vettance.decisions.sql import listed_decision_of, select_listed_decisions, 
 from vettance.history.rollup import SpanCounts
 from vettance.models.serving_model import ModelMode
 from vettance.models.sql import select_in_service
+from vettance.rules.sql import DECIDING
 
 _MINUTE_S: Final = 60
 #: So many of the newest decisions say how long deciding takes.
@@ -72,6 +73,12 @@ async def model_in_force(visit: Visit) -> ModelInForce | None:
             url = url_of(f"/console/models/{champion}") if visit.may(*RULE_READERS) else ""
             return ModelInForce(champion, mode == ModelMode.ACTIVE, url)
     return None
+
+
+async def rules_in_force(visit: Visit) -> int | None:
+    """Return the version of the rules in force; None while they are those of the release."""
+    rows = await visit.parts.store.read(DECIDING.select_active_number(visit.tenant.id))
+    return rows[0][0] if rows else None
 
 
 async def _newest_records(visit: Visit) -> list[DecisionRecordData]:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from vettance.console.overview_figures import changed_rules, model_in_force, pace
+from vettance.console.overview_figures import changed_rules, model_in_force, pace, rules_in_force
 from vettance.console.page import (
     HOME,
     LEADS,
@@ -47,6 +47,7 @@ async def overview(visit: Visit) -> View:
     most = max((one["count"] for one in now["topReasonCodes"]), default=1)
     values = {
         "model": await model_in_force(visit),
+        "rules_version": await rules_in_force(visit),
         "queue": await _queue(visit),
         "labels": await _labels(visit, span),
         "troubles": await _troubles(visit),

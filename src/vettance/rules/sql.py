@@ -120,6 +120,12 @@ class RuleSets:
             f"SELECT version, document, digest FROM {self.table} WHERE tenant = ? AND {_IN_FORCE}",
         )
 
+    def select_active_number(self, tenant: str) -> Statement:
+        """(number,) of the version in force for one tenant; no row while none is."""
+        return scoped(
+            self.table, tenant, f"SELECT version FROM {self.table} WHERE tenant = ? AND {_IN_FORCE}"
+        )
+
     def select_newest_number(self, tenant: str) -> Statement:
         """(number,) of the version that was saved last; 0 when there is none."""
         return scoped(
