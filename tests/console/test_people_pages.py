@@ -189,6 +189,28 @@ def test_nobody_changes_their_own_roles_or_reaches_into_another_organisation(
     assert admin.submit(users, f"{users}/{both}/link").status == 409
 
 
+def test_two_administrators_who_change_the_roles_of_one_person_lose_nothing(service: Service) -> None:
+    shared, _ = service.new_tenant("Shared roles")
+    first, second = visitor_of(service, shared, "admin"), visitor_of(service, shared, "admin", "lead")
+    make_user(service, "shared-roles@example.com", shared, "viewer")
+    users = "/console/settings/users"
+
+    def seen_by(page: str) -> tuple[str, str]:
+        form = page.partition("shared-roles@example.com")[2]
+        found = re.search(rf'({users}/usr_\w+/roles).*?name="seen" value="([^"]*)"', form)
+        assert found is not None
+        return found[1], found[2]
+
+    (path, seen), (_, also) = (seen_by(one.get(users).text) for one in (first, second))
+    assert first.submit(users, path, seen=seen, role=["viewer", "analyst"]).status == 303
+    stale = second.submit(users, path, seen=also, role=["viewer", "editor"])
+    assert (stale.status, "Somebody has changed the roles of this person" in stale.words) == (409, True)
+    form = stale.text.partition("shared-roles@example.com")[2]
+    assert re.findall(r'value="(\w+)" checked', form.partition("</form>")[0]) == ["viewer", "editor"]
+    assert "analyst, viewer" in stale.words
+    assert second.submit(users, path, seen=seen_by(stale.text)[1], role=["editor"]).status == 303
+
+
 def test_a_key_is_shown_once_works_and_is_revoked(service: Service, tenant: Caller, people: SignIn) -> None:
     admin = people("admin")
     made = admin.submit(

@@ -4,11 +4,15 @@ from typing import Any, Final
 
 from vettance.console.page import ADMINS, OVERSEERS, ConsolePage, PageAnswer, View, Visit
 from vettance.console.words import Words
-from vettance.errors import Unprocessable
+from vettance.errors import Conflict, Unprocessable
 from vettance.people.administer import TenantUser, link_path
 from vettance.people.role import MEANINGS, Role
 
 PATH: Final = "/console/settings/users"
+_STALE: Final = Words(
+    "Somebody has changed the roles of this person since you opened this page. "
+    "What you chose is still marked below; look at it once more and save."
+)
 
 
 async def team(visit: Visit) -> PageAnswer:
@@ -29,9 +33,18 @@ async def invite(visit: Visit) -> PageAnswer:
 
 
 async def change_roles(visit: Visit) -> PageAnswer:
-    """POST /console/settings/users/{id}/roles. Without a role they are no user here any more."""
-    administration = visit.parts.administration
-    await administration.set_roles(visit.tenant.id, visit.path["id"], _roles(visit), visit.signed.user_id)
+    """POST /console/settings/users/{id}/roles. Without a role they are no user here any more.
+
+    A form that is no longer true comes back as it was filled in.
+    """
+    administration, user_id, roles = visit.parts.administration, visit.path["id"], _roles(visit)
+    seen = visit.form.get("seen") if "seen" in visit.form else None
+    try:
+        await administration.set_roles(visit.tenant.id, user_id, roles, visit.signed.user_id, seen)
+    except Conflict as refused:
+        if refused.details["reason"] != "changed_meanwhile":
+            raise
+        return await _page(visit, stale=user_id)
     return visit.redirect(PATH, notice="saved")
 
 
@@ -52,28 +65,33 @@ def _link_view(email: str, token: str) -> View:
     )
 
 
-async def _page(visit: Visit, faults: Any = None) -> View:
+async def _page(visit: Visit, faults: Any = None, stale: str = "") -> View:
+    """Return the page; `stale` is the user whose roles others changed since the form was opened."""
     users = await visit.parts.administration.users(visit.tenant.id)
     values = {
-        "users": [_shown(one, visit) for one in users],
+        "users": [_shown(one, visit, is_stale=one.account.id == stale) for one in users],
+        "warning": _STALE if stale else "",
         "meanings": [(role.value, text) for role, text in MEANINGS.items()],
         "faults": faults or {},
         "typed": {
             "email": visit.form.get("email"),
             "name": visit.form.get("name"),
-            "roles": visit.form.all("role"),
+            "roles": [] if stale else visit.form.all("role"),
         },
         "may_change": visit.may(*ADMINS),
     }
-    return View("team.html", values, title=Words("Users"), status=422 if faults else 200)
+    return View("team.html", values, title=Words("Users"), status=409 if stale else 422 if faults else 200)
 
 
-def _shown(one: TenantUser, visit: Visit) -> dict[str, Any]:
+def _shown(one: TenantUser, visit: Visit, *, is_stale: bool) -> dict[str, Any]:
     return {
         "id": one.account.id,
         "email": one.account.email,
         "name": one.account.name,
         "roles": sorted(role.value for role in one.roles),
+        "seen": one.written,
+        "is_stale": is_stale,
+        "chosen": [role.value for role in (_roles(visit) if is_stale else one.roles)],
         "disabled": one.account.disabled,
         "has_factor": one.account.totp is not None,
         "has_password": one.account.password is not None,

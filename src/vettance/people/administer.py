@@ -10,7 +10,7 @@ import msgspec
 
 from vettance import clock
 from vettance.audit.act import describe
-from vettance.db.engine import Clash, Statement, Store
+from vettance.db.engine import Clash, Lost, Statement, Store
 from vettance.errors import Conflict, NotFound, Unprocessable
 from vettance.ids import IdSource
 from vettance.people import sql
@@ -19,10 +19,11 @@ from vettance.people.user import LINK_LIFE_MS, UserAccount, new_token, read_emai
 
 
 class TenantUser(msgspec.Struct, frozen=True):
-    """A user with what they may do for a tenant."""
+    """A user with what they may do for a tenant; `written` is how the store holds these roles."""
 
     account: UserAccount
     roles: frozenset[Role]
+    written: str
 
 
 class UserAdministration:
@@ -36,7 +37,7 @@ class UserAdministration:
     async def users(self, tenant: str) -> list[TenantUser]:
         """Return the users of a tenant, by e-mail."""
         rows = await self._store.read(sql.select_users_of(tenant))
-        return [TenantUser(sql.user_of(row), read_roles(row[-1])) for row in rows]
+        return [TenantUser(sql.user_of(row), read_roles(row[-1]), row[-1]) for row in rows]
 
     async def invite(self, tenant: str, email: str, name: str, roles: Collection[Role]) -> str | None:
         """Make a user and return the token of their link; None where they have an account already.
@@ -79,10 +80,13 @@ class UserAdministration:
             raise Conflict(f"Somebody has just invited {folded}.", "duplicate_user") from None
         return token
 
-    async def set_roles(self, tenant: str, user_id: str, roles: Collection[Role], by: str) -> None:
+    async def set_roles(
+        self, tenant: str, user_id: str, roles: Collection[Role], by: str, seen: str | None = None
+    ) -> None:
         """Replace the roles of a user, or take all away; their sessions end. Nobody changes their own.
 
-        Raises `NotFound`, and `Conflict` for one's own.
+        `seen` is what they were when `by` saw them, as `TenantUser.written`; None compares nothing. Raises
+        `NotFound`, and `Conflict`: `own_roles` for one's own, `changed_meanwhile` when others changed them.
         """
         found = await self._find(tenant, user_id)
         if user_id == by:
@@ -92,12 +96,18 @@ class UserAdministration:
             before={"roles": sorted(found.roles)},
             after={"roles": sorted(set(roles))},
         )
+        if seen not in (None, found.written):
+            raise _changed_meanwhile()
         change = (
             sql.put_membership(tenant, user_id, roles, self._now_ms())
             if roles
             else sql.remove_membership(tenant, user_id)
         )
-        await self._store.write(change, sql.end_sessions_of(user_id))
+        demanded = sql.demand_roles(tenant, user_id, found.written)
+        try:
+            await self._store.write(demanded, change, sql.end_sessions_of(user_id))
+        except Lost:
+            raise _changed_meanwhile() from None
 
     async def new_link(self, tenant: str, user_id: str) -> str:
         """Give a user a link in place of earlier ones, and return its token.
@@ -121,6 +131,10 @@ class UserAdministration:
         if found is None:
             raise NotFound
         return found
+
+
+def _changed_meanwhile() -> Conflict:
+    return Conflict("Somebody else has changed these roles meanwhile.", "changed_meanwhile")
 
 
 def give_link(user_id: str, token: str, now_ms: int) -> list[Statement]:

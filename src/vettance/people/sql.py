@@ -106,6 +106,17 @@ def put_membership(tenant: str, user_id: str, roles: Iterable[Role], now_ms: int
     return insert(_PUT_MEMBERSHIP, tenant, (user_id, write_roles(roles), now_ms, now_ms))
 
 
+def demand_roles(tenant: str, user_id: str, written: str) -> Statement:
+    """Demand that a user has these roles for a tenant, as the store holds them; `Lost` when others are."""
+    return scoped(
+        USER_MEMBERSHIP,
+        tenant,
+        "UPDATE user_membership SET tenant = ? WHERE tenant = ? AND user_id = ? AND roles = ?",
+        (tenant, user_id, written),
+        rows=1,
+    )
+
+
 def remove_membership(tenant: str, user_id: str) -> Statement:
     """Take a user's roles for a tenant away."""
     return scoped(
