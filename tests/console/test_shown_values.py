@@ -1,11 +1,14 @@
 """Values as people read them."""
 
+import re
+
 import pytest
 from babel.numbers import format_decimal
 
 from vettance.console.guard import fits_token, is_own_origin, mask_token
 from vettance.console.masking import Sight, ValueTokens, masked
 from vettance.console.page import own_path
+from vettance.console.rendering import TEMPLATES
 from vettance.console.shown_values import ValueFormatter, locale_of
 
 NOW_MS = 1_790_000_000_000
@@ -142,3 +145,31 @@ def test_only_paths_of_the_console_are_gone_back_to() -> None:
     )
     assert own_path("/console/../api") == "/console/"
     assert own_path("/consoles") == "/console/"
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "words"),
+    [
+        (0, "event", "0 events"),
+        (1, "event", "1 event"),
+        (2, "match", "2 matches"),
+        (1, "entry", "1 entry"),
+        (1, "review a day", "1 review a day"),
+        (0.5, "review a day", "0.5 reviews a day"),
+        (1234, "value more", "1,234 more values"),
+    ],
+)
+def test_what_is_counted_is_named_for_one_and_for_several(number: float, noun: str, words: str) -> None:
+    assert SHOW.count(number, noun) == words
+
+
+def test_no_page_writes_a_plural_behind_a_number_that_may_be_one() -> None:
+    nouns = (
+        "attempts|cases|decisions|deliveries|entries|events|features|figures|frauds|hits|matches|rules|values"
+    )
+    behind = re.compile(rf"\}}\}}? (?:more |labelled )?(?:{nouns})\b")
+    pages = [*TEMPLATES.glob("*.html"), *TEMPLATES.parent.glob("*.py")]
+    # The words for both, a bound that is never one, and an example.
+    others = "counted_nouns.py", "label_forms.py", "translated_templates.py"
+    counted = [path for path in pages if path.name not in others]
+    assert [(path.name, found[0]) for path in counted for found in behind.finditer(path.read_text())] == []

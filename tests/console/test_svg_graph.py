@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vettance.console import svg_graph
+from vettance.console.shown_values import ValueFormatter
 from vettance.history.entity_graph import EntityGraph, EntityNode
 
 CENTER = EntityNode("customer", "c-0")
@@ -45,5 +46,5 @@ def test_labels_lie_on_nothing(size: str, behind: list[int]) -> None:
 def test_every_node_has_its_name_though_no_label() -> None:
     graph = graph_of([4] * 16)
     titles = {node: node.value for node in graph.hops}
-    drawn = svg_graph.draw(graph, titles, {}, "what was seen together")
+    drawn = svg_graph.draw(graph, titles, {}, "what was seen together", ValueFormatter(0))
     assert len(re.findall("<title>", drawn)) == len(graph.hops)

@@ -88,8 +88,8 @@ async def _page(visit: Visit, warning: str = "") -> View:
         visit.parts.store.read(aml_sql.select_settings(visit.tenant.id)),
     )
     own, may_work = visit.signed.actor, visit.may(*WORKERS)
-    alerts, alert_page = _part(visit, "alerts", found["alerts"])
-    events, event_page = _part(visit, "events", found["events"])
+    alerts, alert_page = _part(visit, "alerts", found["alerts"], "alert")
+    events, event_page = _part(visit, "events", found["events"], "event")
     values = {
         "case": found,
         "alerts": [
@@ -128,7 +128,7 @@ def _rule_url(alert: dict[str, Any]) -> str:
     return AML.url_of(alert["ruleId"]) if alert["origin"] == AlertOrigin.RULE else ""
 
 
-def _part(visit: Visit, name: str, rows: list[Any]) -> tuple[list[Any], dict[str, str]]:
+def _part(visit: Visit, name: str, rows: list[Any], noun: str) -> tuple[list[Any], dict[str, str]]:
     """Return the rows that the page shows, from the number in the query on, and where the others are."""
     asked = visit.query.get(name)
     start = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= _DIGITS_MAX else 0
@@ -136,7 +136,7 @@ def _part(visit: Visit, name: str, rows: list[Any]) -> tuple[list[Any], dict[str
     shown = rows[start:end]
     first = start + 1 if shown else start
     pages = {
-        "words": f"{first} to {start + len(shown)} of {visit.show.number(len(rows))} {name}",
+        "words": f"{first} to {start + len(shown)} of {visit.show.count(len(rows), noun)}",
         "first": path if start else "",
         "next": url_of(path, **{name: end}) if end < len(rows) else "",
     }

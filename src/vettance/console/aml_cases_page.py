@@ -39,7 +39,7 @@ async def alerts(visit: Visit) -> PageAnswer:
         "states": _ALERT_STATES,
         "sorts": _SORTS,
         "severities": SEVERITIES,
-        "page": pages(visit, ALERTS, asked, found, "alerts"),
+        "page": pages(visit, ALERTS, asked, found, "alert"),
     }
     return View("aml_alerts.html", values, title=Words("Alerts"))
 
@@ -58,7 +58,7 @@ async def cases(visit: Visit) -> PageAnswer:
         "severities": SEVERITIES,
         "officers": officers,
         "names": dict(officers),
-        "page": pages(visit, CASES, asked, found, "cases"),
+        "page": pages(visit, CASES, asked, found, "case"),
     }
     return View("aml_cases.html", values, title=Words("Cases"))
 
@@ -73,12 +73,10 @@ async def officers_of(visit: Visit, *named: str | None) -> list[tuple[str, str]]
     return people + [(one, one) for one in dict.fromkeys(named) if one and one not in known]
 
 
-def pages(
-    visit: Visit, path: str, asked: dict[str, str], found: dict[str, Any], words: str
-) -> dict[str, str]:
+def pages(visit: Visit, path: str, asked: dict[str, str], found: dict[str, Any], noun: str) -> dict[str, str]:
     """Return where the pages of a list lead to."""
     return {
-        "words": f"{len(found['data'])} of {visit.show.number(found['total'])} {words}",
+        "words": f"{len(found['data'])} of {visit.show.count(found['total'], noun)}",
         "first": url_of(path, **asked) if visit.query.get("cursor") else "",
         "next": url_of(path, **asked, cursor=found["nextCursor"]) if found["hasMore"] else "",
     }

@@ -28,7 +28,7 @@ async def audit(visit: Visit) -> PageAnswer:
         **filters,
         "fault": "",
         "page": {
-            "words": f"{len(found)} entries",
+            "words": visit.show.count(len(found), "entry"),
             "first": url_of(PATH, **filters) if before else "",
             "next": url_of(PATH, **filters, before=following) if following else "",
         },

@@ -162,7 +162,10 @@ class BacktestPages:
             "order": order,
             "from_ms": order.from_ms or None,
             "version": active["version"],
-            "lines": [*lines[:_LINES_SHOWN], *([f"… and {more} lines more"] if more > 0 else [])],
+            "lines": [
+                *lines[:_LINES_SHOWN],
+                *([f"… and {visit.show.count(more, 'line more')}"] if more > 0 else []),
+            ],
         }
 
     def _found(self, visit: Visit, result: Mapping[str, Any], path: str) -> dict[str, Any]:
@@ -210,8 +213,8 @@ class BacktestPages:
             [sum(day[when][word] for word in words) for day in days] for when in ("after", "before")
         )
         points = [ChartPoint(day["day"], count) for day, count in zip(days, after, strict=True)]
-        noun = "Held or denied" if self._place.is_fraud else "Alerted"
-        text = f"{noun} events a day, {sum(after)} in all; the pale line is as it was, {sum(before)}"
+        noun = "Held or denied events" if self._place.is_fraud else "Alerted events"
+        text = f"{noun} a day, {sum(after)} in all; the pale line is as it was, {sum(before)}"
         return time_series(points, before, text, visit.show.number(max([*after, *before])))
 
     async def cancel(self, visit: Visit) -> PageAnswer:

@@ -22,7 +22,7 @@ async def decisions(visit: Visit) -> View:
         "sort": chosen.address.get("sortBy", "evaluatedAt"),
         "chosen": {name: _in_form(visit, name, value) for name, value in chosen.address.items()},
         "page": {
-            "words": f"{len(found['data'])} of {visit.show.number(found['total'])} decisions",
+            "words": f"{len(found['data'])} of {visit.show.count(found['total'], 'decision')}",
             "first": chosen.url() if cursor else "",
             "next": chosen.url(cursor=found["nextCursor"]) if found["hasMore"] else "",
         },

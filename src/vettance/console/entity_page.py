@@ -130,11 +130,12 @@ def _pictures(visit: Visit, decisions: list[dict[str, Any]], graph: EntityGraph)
     """Return the pictures with the words and numbers that say the same."""
     scores = [ChartPoint(visit.show.day(one["evaluatedAt"]), one["riskScore"]) for one in reversed(decisions)]
     most = max((point.value for point in scores), default=0)
-    text = f"Risk scores of the last {len(scores)} decisions, oldest first; the highest is {most:g}."
+    shown = visit.show.count(len(scores), "decision")
+    text = f"Risk scores of the last {shown}, oldest first; the highest is {most:g}."
     titles = {node: _short(visit.sight.text(node.value)) for node in graph.hops}
     urls = {node: entity_url(visit, node.kind, node.value) for node in graph.hops}
     count = len(graph.hops) - 1
-    about = f"{count} values within two steps, as the table beside it lists them."
+    about = f"{visit.show.count(count, 'value')} within two steps, as the table beside it lists them."
     edges = [
         {
             "one": titles[edge.one],
@@ -150,7 +151,7 @@ def _pictures(visit: Visit, decisions: list[dict[str, Any]], graph: EntityGraph)
     return {
         "spark": sparkline([point.value for point in scores[-20:]], f"The last scores, up to {most:g}."),
         "risk": time_series(scores, (), text, f"highest score {most:g}") if len(scores) > 1 else "",
-        "graph": svg_graph.draw(graph, titles, urls, about) if count else "",
+        "graph": svg_graph.draw(graph, titles, urls, about, visit.show) if count else "",
         "edges": edges,
         "left_out": graph.left_out,
     }

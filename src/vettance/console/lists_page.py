@@ -26,7 +26,7 @@ async def lists(visit: Visit) -> View:
         "list_type": asked["listType"],
         "may_change": visit.may(*WORKERS),
         "page": {
-            "words": f"{len(found['data'])} of {visit.show.number(found['total'])} entries",
+            "words": f"{len(found['data'])} of {visit.show.count(found['total'], 'entry')}",
             "first": url_of(ROOT, **filters) if asked["cursor"] else "",
             "next": url_of(ROOT, **filters, cursor=found["nextCursor"]) if found["hasMore"] else "",
         },

@@ -63,7 +63,7 @@ async def queue(visit: Visit) -> PageAnswer:
         "bulk_current": await visit.parts.bulk.current(tenant),
         "is_lead": visit.may(*LEADS),
         "page": {
-            "words": f"{len(reviews)} of {visit.show.number(total)} reviews",
+            "words": f"{len(reviews)} of {visit.show.count(total, 'review')}",
             "first": url_of(QUEUE, view=chosen) if cursor else "",
             "next": url_of(QUEUE, view=chosen, cursor=following) if following else "",
         },

@@ -46,8 +46,8 @@ async def session(visit: Visit) -> View:
     entries = sorted(
         [
             *(_event(visit, one) for one in events),
-            *(_batch(at_ms, signals) for at_ms, signals in batches),
-            *(_delivery(one) for several in deliveries for one in several),
+            *(_batch(visit, at_ms, signals) for at_ms, signals in batches),
+            *(_delivery(visit, one) for several in deliveries for one in several),
         ]
     )
     first_ms, last_ms = entries[0].at_ms, entries[-1].at_ms
@@ -93,16 +93,15 @@ def _own_moment(visit: Visit, event: dict[str, Any]) -> int:
         return visit.show.moment(event["receivedAt"]) or 0
 
 
-def _batch(at_ms: int, signals: bytes) -> SessionEntry:
+def _batch(visit: Visit, at_ms: int, signals: bytes) -> SessionEntry:
     names = decode(signals)
     count = len(names) if isinstance(names, dict) else 0
-    return SessionEntry(at_ms, "Signals", "Batch of signals", "", "", f"{count} signals")
+    return SessionEntry(at_ms, "Signals", "Batch of signals", "", "", visit.show.count(count, "signal"))
 
 
-def _delivery(one: Delivery) -> SessionEntry:
-    return SessionEntry(
-        one.created_at_ms, "Webhooks", str(one.type), "", "", f"{one.state}, {one.attempts_ever} attempts"
-    )
+def _delivery(visit: Visit, one: Delivery) -> SessionEntry:
+    about = f"{one.state}, {visit.show.count(one.attempts_ever, 'attempt')}"
+    return SessionEntry(one.created_at_ms, "Webhooks", str(one.type), "", "", about)
 
 
 async def _deliveries(visit: Visit, event: dict[str, Any]) -> list[Delivery]:
@@ -140,7 +139,7 @@ def _picture(visit: Visit, entries: list[SessionEntry], start_ms: int, end_ms: i
         TimelineMark(one.at_ms, one.lane, one.outcome or "quiet", f"{one.what}, {one.about}", one.url)
         for one in entries
     ]
-    text = f"{len(marks)} entries on one time line; the table below lists them."
+    text = f"{visit.show.count(len(marks), 'entry')} on one time line; the table below lists them."
     labels = visit.show.time_of_day(start_ms), visit.show.time_of_day(end_ms)
     return timeline(marks, ("Events", "Signals", "Webhooks"), (start_ms, end_ms), labels, text)
 

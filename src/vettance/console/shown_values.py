@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from vettance.console.counted_nouns import counted
+
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _DAY: Final = 86_400
@@ -106,6 +108,10 @@ class ValueFormatter:
         from babel.numbers import format_decimal
 
         return format_decimal(round(value, 6), locale=self.locale, group_separator=True)
+
+    def count(self, number: Any, noun: str) -> str:
+        """Return a number and what it counts, by a word of `counted_nouns`: "1 event", "2 events"."""
+        return counted(number, self.number(number), noun, self.locale)
 
     def percent(self, share: float | None) -> str:
         """Return a share from 0 to 1 in per cent, with one decimal."""

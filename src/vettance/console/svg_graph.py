@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
+from vettance.console.shown_values import ValueFormatter
 from vettance.history.entity_graph import EntityGraph, EntityNode
 
 _SIZE: Final = 620
@@ -39,7 +40,11 @@ class Place(NamedTuple):
 
 
 def draw(
-    graph: EntityGraph, titles: Mapping[EntityNode, str], urls: Mapping[EntityNode, str], text: str
+    graph: EntityGraph,
+    titles: Mapping[EntityNode, str],
+    urls: Mapping[EntityNode, str],
+    text: str,
+    show: ValueFormatter,
 ) -> Markup:
     """Return the picture; a table next to it lists the same edges.
 
@@ -47,13 +52,13 @@ def draw(
     """
     places = place(graph)
     lines = Markup().join(
-        Markup('<line x1="{}" y1="{}" x2="{}" y2="{}"><title>{}: {} events</title></line>').format(
+        Markup('<line x1="{}" y1="{}" x2="{}" y2="{}"><title>{}: {}</title></line>').format(
             round(places[edge.one].x),
             round(places[edge.one].y),
             round(places[edge.other].x),
             round(places[edge.other].y),
             f"{titles[edge.one]} – {titles[edge.other]}",
-            edge.events,
+            show.count(edge.events, "event"),
         )
         for edge in graph.edges
     )

@@ -57,7 +57,7 @@ async def subscription(visit: Visit) -> PageAnswer:
         "asked": asked,
         "states": _STATES,
         "may_change": visit.may(*ADMINS),
-        "page": pages(visit, f"{PATH}/{visit.path['id']}", asked, found, "deliveries"),
+        "page": pages(visit, f"{PATH}/{visit.path['id']}", asked, found, "delivery"),
         "tried": None,
     }
     return View("webhook.html", values, title=Words("Webhook"))
