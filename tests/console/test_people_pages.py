@@ -233,6 +233,12 @@ def test_a_key_is_shown_once_works_and_is_revoked(service: Service, tenant: Call
     assert admin.submit("/console/settings", revoke[0]).status == 409
 
 
+def test_settings_say_how_long_data_is_kept(people: SignIn) -> None:
+    page = people("auditor").get("/console/settings").words
+    assert "Events, their decisions and labels for ever" in page
+    assert "Deliveries of webhooks 90 days" in page
+
+
 def test_two_administrators_who_save_at_once_lose_nothing(service: Service) -> None:
     shared, _ = service.new_tenant("Shared desk")
     first, second = visitor_of(service, shared, "admin"), visitor_of(service, shared, "admin", "lead")

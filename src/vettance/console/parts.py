@@ -20,6 +20,7 @@ from vettance.people.sign_in import SignIns
 from vettance.quality.quality_desk import QualityDesk
 from vettance.reviews.bulk_desk import BulkDesk
 from vettance.reviews.review_desk import ReviewDesk
+from vettance.settings.retention_policy import Policy
 from vettance.tenants.keyring import KeyRing
 from vettance.web.routing import RouteTable
 
@@ -29,7 +30,7 @@ class ConsoleParts(msgspec.Struct, frozen=True, kw_only=True):
 
     What pages change by themselves they write to `acts`, which keeps the audit log; `names_read` returns the
     names of the values that the condition of a rule reads; `quality` says by the kind of rules what each is
-    worth; `live_keys` says whether new keys are for production.
+    worth; `keep` says how long the operator keeps data, `live_keys` whether new keys are for production.
     """
 
     store: Store
@@ -51,6 +52,7 @@ class ConsoleParts(msgspec.Struct, frozen=True, kw_only=True):
     neighbours: EntityNeighbours
     names_read: Callable[[str], tuple[str, ...]]
     quality: Mapping[str, QualityDesk]
+    keep: Policy
     provider: ProviderSignIns | None = None
     proxies: int = 0
     live_keys: bool = False

@@ -28,6 +28,13 @@ AML_SWITCHES: Final = {
     "four_eyes": Words("Closing a case needs a second officer."),
     "inline_screening": Words("Names in AML events are compared with the watchlists."),
 }
+#: What the operator keeps for so many days, by the name in the policy.
+_KEPT: Final = {
+    "events": Words("Events, their decisions and labels"),
+    "statistics": Words("Counts, which name nobody"),
+    "screenings": Words("Screenings without a case"),
+    "deliveries": Words("Deliveries of webhooks"),
+}
 _LIMITS: Final = ("throttle", "quota", "subscriptions", "list_entries")
 
 
@@ -115,6 +122,7 @@ async def _page(visit: Visit, wanted: dict[str, bool] | None = None, warning: st
         if now.aml
         else [],
         "limits": [(SETTINGS[name].help, getattr(now, name)) for name in _LIMITS],
+        "kept": [(words, getattr(visit.parts.keep, name)) for name, words in _KEPT.items()],
         "keys": [_shown(one) for one in await _keys(visit) if one.revoked_at_ms is None],
         "scopes": [(scope.value, text, scope in SCOPES_DEFAULT) for scope, text in SCOPES.items()],
         "watchlists": await _watchlists(visit),

@@ -63,6 +63,7 @@ def with_console(service: Service, behind: Asgi) -> Asgi:
         quality=dict(
             zip((FRAUD.kind, AML.kind), (one.desk for one in service.measures.quality), strict=True)
         ),
+        keep=settings.keep,
         proxies=settings.proxies,
         live_keys=settings.environment is Environment.PRODUCTION,
     )
