@@ -34,7 +34,6 @@ RULES: dict[str, set[str]] = {
     "/console/queue": WORK | READ_EVERYTHING,
     "/console/rules": {"analyst", "lead", "editor", "admin", "auditor"},
     "/console/rules/edit": {"editor", "admin"},
-    "/console/rules/suggestions": {"editor", "admin"},
     "/console/models": {"analyst", "lead", "editor", "admin", "auditor"},
     "/console/models/features/edit": {"admin"},
     "/console/rules/aml/edit": {"editor", "admin"},

@@ -12,14 +12,19 @@ PATH = "/console/rules/suggestions"
 
 
 @pytest.fixture(scope="module")
-def editor(service: Service) -> Visitor:
-    """An editor of a tenant with a few payments, none of which is labelled."""
+def suggested(service: Service) -> Caller:
+    """A tenant with a few payments, none of which is labelled."""
     tenant_id, key = service.new_tenant("Suggested")
     caller = Caller(service, tenant_id, key)
     for number in range(12):
         body = {"eventName": "payment.attempt", "metadata": {"amount": 10 + number, "currency": "EUR"}}
         assert caller.post("/api/v1/decisions/evaluate", body).status == 200
-    return visitor_of(service, tenant_id, "editor")
+    return caller
+
+
+@pytest.fixture(scope="module")
+def editor(service: Service, suggested: Caller) -> Visitor:
+    return visitor_of(service, suggested.id, "editor")
 
 
 def test_too_few_labels_are_said_on_the_page(editor: Visitor) -> None:
@@ -41,7 +46,9 @@ def test_a_curve_is_ordered_and_shown(editor: Visitor) -> None:
     assert "count(event.login_failed" in shown.words
 
 
-def test_a_calibration_is_ordered_by_a_share_and_shown(editor: Visitor) -> None:
+def test_a_calibration_is_ordered_by_a_share_and_read_by_those_who_read_rules(
+    service: Service, suggested: Caller, editor: Visitor
+) -> None:
     refused = editor.submit(PATH, PATH, kind="calibration", hold="150")
     assert refused.status == 422
     assert "hold: must be above 0 and below 1" in refused.words, refused.words[300:1500]
@@ -54,3 +61,10 @@ def test_a_calibration_is_ordered_by_a_share_and_shown(editor: Visitor) -> None:
         time.sleep(0.5)
     assert "completed" in shown.words
     assert "Asked for: 1.0 %" in shown.words
+    auditor = visitor_of(service, suggested.id, "auditor")
+    assert f'href="{PATH}"' in auditor.get("/console/rules").text
+    read = auditor.get(page)
+    assert (read.status, "Asked for: 1.0 %" in read.words) == (200, True)
+    assert f'action="{PATH}' not in read.text
+    assert f'action="{PATH}' in shown.text
+    assert auditor.submit("/console/profile", PATH, kind="rules").status == 403

@@ -6,7 +6,7 @@ from typing import Any, Final
 from vettance.backtests.sql import job_of, select_newest
 from vettance.console.page import ConsolePage, PageAnswer, View, Visit
 from vettance.console.refusal_words import refusal_words
-from vettance.console.rule_place import EDITORS, FRAUD
+from vettance.console.rule_place import EDITORS, FRAUD, RULE_READERS
 from vettance.console.svg_charts import Curve, curve_chart
 from vettance.console.words import Words
 from vettance.errors import NotFound, Refusal
@@ -48,6 +48,7 @@ async def _page(visit: Visit, refused: Refusal | None = None) -> View:
         "hold": visit.form.get("hold"),
         "curves": _curves(one["result"]) if one and one["result"] else [],
         "message": refusal_words(refused),
+        "may_write": visit.may(*EDITORS),
         "place": FRAUD,
         "under_way": one is not None and one["state"] in ("queued", "running"),
     }
@@ -138,7 +139,7 @@ async def _drafted(visit: Visit, result: Any, number: str) -> str:
 
 
 PAGES: Final = (
-    ConsolePage("GET", PATH, EDITORS, suggestions),
+    ConsolePage("GET", PATH, RULE_READERS, suggestions),
     ConsolePage("POST", PATH, EDITORS, order),
     ConsolePage("POST", f"{PATH}/{{suggestion}}/cancel", EDITORS, cancel),
     ConsolePage("POST", f"{PATH}/{{suggestion}}/draft", EDITORS, draft),
