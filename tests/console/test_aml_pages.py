@@ -104,6 +104,7 @@ def test_a_case_is_resolved_by_two_people_and_a_stale_form_loses_nothing(
     assert proposed.status == 303
     waiting = ann.get(place)
     assert "It takes a second officer" in waiting.words
+    assert "proposes: False alarm." in waiting.words
     assert ">Agree<" not in waiting.text
     assert ">Agree<" in lead.get(place).text
     agreed = lead.submit(
@@ -111,6 +112,14 @@ def test_a_case_is_resolved_by_two_people_and_a_stale_form_loses_nothing(
     )
     assert agreed.status == 303
     assert bank.get(f"/api/v1{place.removeprefix('/console')}").json["state"] == "CLOSED"
+    closed = lead.get(place)
+    assert "Closed · False alarm ·" in closed.words
+    assert "Assign" not in closed.words.partition("What was done")[0]
+    assert "Take it myself" not in closed.words
+    assert "Write it down" in closed.words
+    constant = re.compile(r">[^<]*FALSE_POSITIVE")
+    for shown in (place, CASES, "/console/aml/alerts"):
+        assert constant.search(lead.get(shown).text) is None, shown
     exported = lead.submit(place, f"{place}/export")
     assert json.loads(exported.text)["customer"] == "c-risky"
 

@@ -22,10 +22,10 @@ from vettance.console.page import (
     Visit,
     url_of,
 )
+from vettance.console.resolution_words import RESOLUTIONS, resolved_text, with_resolution
 from vettance.console.review_forms import names_of
 from vettance.console.rule_place import AML
 from vettance.console.svg_money import MoneyFlow, draw_money
-from vettance.console.words import Words
 from vettance.errors import Conflict
 from vettance.wire.payload import encode
 
@@ -34,11 +34,6 @@ _ROOT: Final = "/api/v1/aml/cases"
 _SHOWN: Final = 100
 _DIGITS_MAX: Final = 9
 PATH: Final = f"{CASES}/{{id}}"
-_RESOLUTIONS: Final = (
-    ("FALSE_POSITIVE", Words("False alarm")),
-    ("TRUE_MATCH", Words("True: report it")),
-    ("ESCALATED", Words("Escalated")),
-)
 
 
 async def case(visit: Visit) -> PageAnswer:
@@ -91,7 +86,7 @@ async def _page(visit: Visit, warning: str = "") -> View:
     alerts, alert_page = _part(visit, "alerts", found["alerts"], "alert")
     events, event_page = _part(visit, "events", found["events"], "event")
     values = {
-        "case": found,
+        "case": with_resolution(found),
         "alerts": [
             {**alert_shown(one), "figures": figures_of(visit, one), "rule_url": _rule_url(one)}
             for one in alerts
@@ -104,7 +99,7 @@ async def _page(visit: Visit, warning: str = "") -> View:
         "picture": draw_money(found["customer"], _flows(found), visit.show),
         "warning": warning,
         "typed": {name: visit.form.get(name) for name in ("notes", "assignee", "resolution")},
-        "resolutions": _RESOLUTIONS,
+        "resolutions": RESOLUTIONS.items(),
         "four_eyes": aml_sql.settings_of(settings).four_eyes,
         "is_proposer": found["proposedBy"] == visit.signed.user_id,
         "proposer": (await names_of(visit)).get(found["proposedBy"] or "", found["proposedBy"]),
@@ -120,7 +115,8 @@ async def _page(visit: Visit, warning: str = "") -> View:
 def _act(entry: dict[str, Any]) -> dict[str, Any]:
     """Return a line of what was done; what an alert says in full is in the table of alerts."""
     text = entry.get("text") or ""
-    return {**entry, "text": heading_and_rest(text)[0] if entry["kind"] == EntryKind.ALERTED else text}
+    said = heading_and_rest(text)[0] if entry["kind"] == EntryKind.ALERTED else resolved_text(text)
+    return {**entry, "text": said}
 
 
 def _rule_url(alert: dict[str, Any]) -> str:

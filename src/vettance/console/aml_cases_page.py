@@ -4,6 +4,7 @@ import re
 from typing import Any, Final
 
 from vettance.console.page import QUEUE_READERS, ConsolePage, PageAnswer, View, Visit, url_of
+from vettance.console.resolution_words import with_resolution
 from vettance.console.review_forms import people_who_work
 from vettance.console.value_words import value_in_words
 from vettance.console.words import Words
@@ -52,7 +53,7 @@ async def cases(visit: Visit) -> PageAnswer:
     )
     officers = await officers_of(visit, asked["assignee"])
     values = {
-        "rows": found["data"],
+        "rows": [with_resolution(one) for one in found["data"]],
         "asked": asked,
         "states": _CASE_STATES,
         "severities": SEVERITIES,
@@ -85,7 +86,7 @@ def pages(visit: Visit, path: str, asked: dict[str, str], found: dict[str, Any],
 def alert_shown(one: dict[str, Any]) -> dict[str, Any]:
     """Return an alert as people read it: a heading, and the rest of what it says."""
     heading, rest = heading_and_rest(one["summary"])
-    return {**one, "heading": heading, "rest": rest}
+    return {**with_resolution(one), "heading": heading, "rest": rest}
 
 
 def heading_and_rest(text: str) -> tuple[str, str]:
