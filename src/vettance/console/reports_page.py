@@ -29,7 +29,7 @@ from vettance.feedback.find_maturity import find_label_timing
 from vettance.feedback.label import MEANS_FRAUD, Label
 from vettance.history.rollup import bucket_width
 from vettance.history.statistics import LabelCount
-from vettance.quality.rule_quality import HeldAmount, RuleQuality
+from vettance.quality.rule_quality import LABELLED_HITS, HeldAmount, RuleQuality
 from vettance.reviews.agreement import agreement_of
 from vettance.reviews.sql import count_work
 from vettance.rules.ruleset import RuleSetRefused
@@ -146,7 +146,7 @@ async def _mature(visit: Visit, span: TimeSpan) -> Report:
 async def _rules(visit: Visit, from_ms: int, to_ms: int) -> Report:
     """Return what the rules that acted most were worth."""
     try:
-        report = await visit.parts.quality[FRAUD.kind].outline(visit.tenant.id, from_ms, to_ms)
+        report = await visit.parts.quality[FRAUD.kind].outline(visit.tenant.id, from_ms, to_ms, LABELLED_HITS)
     except RuleSetRefused:
         rules: Sequence[RuleQuality] = ()  # This version cannot read the rules in force.
     else:

@@ -10,7 +10,7 @@ from vettance.db.engine import Store
 from vettance.decisions.active_rulesets import ActiveRules
 from vettance.quality.count_rules import CountedLogs, RuleCounter
 from vettance.quality.counted_spans import CountedPart, parts_of, whole_hours
-from vettance.quality.rule_counts import EVERY, HITS
+from vettance.quality.rule_counts import ALONE, EVERY, HITS
 from vettance.quality.rule_quality import (
     OUTLINED,
     OVERLAPS_SHOWN,
@@ -95,17 +95,24 @@ class QualityDesk:
         now_ms = self._now_ms()
         return await self._report(tenant, whole_hours(now_ms - SPAN_MS, now_ms, now_ms), (rule,))
 
-    async def outline(self, tenant: str, from_ms: int | None = None, to_ms: int | None = None) -> SpanReport:
-        """Return the hits, the labels, the alerts and the remarks of the rules, over the span of a report.
+    async def outline(
+        self,
+        tenant: str,
+        from_ms: int | None = None,
+        to_ms: int | None = None,
+        measures: Sequence[str] = OUTLINED,
+    ) -> SpanReport:
+        """Return some measures of the rules, over the span of a report, and what can be remarked by them.
 
-        The rest of a report is left at nothing: it is most of what is counted.
+        They are what lists show, where no others are given. The rest of a report is left at nothing: it is
+        most of what is counted.
         """
         now_ms = self._now_ms()
         complete = await self._counter.catch_up(tenant, _CATCH_UP_STEPS)
         span = self._span(from_ms, to_ms, now_ms)
         active, parts = await self._rules_of(tenant), parts_of(*span, now_ms // 1000)
-        now = by_rule(await self._store.read(self._tables.select_counts(tenant, parts, OUTLINED)))
-        if covered := maybe_covered(now):
+        now = by_rule(await self._store.read(self._tables.select_counts(tenant, parts, measures)))
+        if ALONE in measures and (covered := maybe_covered(now)):
             await self._add_overlaps(tenant, parts, covered, now)
         quality = quality_of(active.ruleset.rules, now, {}, {}, {})
         return SpanReport(span[0] * 1000, span[1] * 1000, complete, quality)
@@ -117,12 +124,16 @@ class QualityDesk:
         active = await self._rules_of(tenant)
         now_s = self._now_ms() // 1000
         parts, asked = parts_of(begin_s, end_s, now_s), (EVERY, *only) if only else ()
-        now = by_rule(await self._store.read(self._tables.select_counts(tenant, parts, rules=asked)))
-        await self._add_overlaps(tenant, parts, only, now)
         earlier_s = begin_s - (end_s - begin_s)
         earlier = parts_of(*whole_hours(earlier_s * 1000, begin_s * 1000, now_s * 1000), now_s)
-        before = await self._store.read(self._tables.select_counts(tenant, earlier, [HITS], asked))
-        last: dict[str, int] = dict(await self._store.read(self._tables.select_last_hits(tenant)))
+        counted, before, hits = await asyncio.gather(
+            self._store.read(self._tables.select_counts(tenant, parts, rules=asked)),
+            self._store.read(self._tables.select_counts(tenant, earlier, [HITS], asked)),
+            self._store.read(self._tables.select_last_hits(tenant)),
+        )
+        now = by_rule(counted)
+        last: dict[str, int] = dict(hits)
+        await self._add_overlaps(tenant, parts, only, now)
         rules = [one for one in active.ruleset.rules if not only or one.id in only]
         quality = quality_of(rules, now, by_rule(before), last, await self._costs(tenant, active))
         return SpanReport(begin_s * 1000, end_s * 1000, complete, quality)

@@ -33,6 +33,9 @@ OUTLINED: Final = (
     *(f"{label}:{measure}" for label in (FRAUD, LEGIT) for measure in (HITS, ALERTS)),
 )
 
+#: How often rules acted, and what labels say of that.
+LABELLED_HITS: Final = (HITS, f"{FRAUD}:{HITS}", f"{LEGIT}:{HITS}")
+
 #: rule → measure → how often.
 ByRule = Mapping[str, Mapping[str, float]]
 RuleMeasures = dict[str, dict[str, float]]
