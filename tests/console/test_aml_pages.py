@@ -258,7 +258,10 @@ def test_reports_are_shown_and_exported(service: Service, bank: Caller) -> None:
     assert exported.text.startswith("From (UTC),Decisions,Approved,Held,Denied")
     assert lead.submit("/console/reports", "/console/reports/none").status == 404
     viewer = person(service, bank.id, "viewer")
-    assert "Money laundering" not in viewer.get("/console/reports").words
+    seen = viewer.get("/console/reports").words
+    assert "Money laundering" not in seen
+    assert "What rules are worth" not in seen
+    assert viewer.submit("/console/reports", "/console/reports/rules", span="24h").status == 404
 
 
 def test_reports_and_the_overview_count_every_label_by_what_was_decided(

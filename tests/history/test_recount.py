@@ -176,6 +176,8 @@ def test_statistics_are_what_counting_by_hand_gives(
             outcomes = Counter(one.made.outcome for one in inside)
             assert counts.totals.evaluated == len(inside)
             assert (counts.totals.review, counts.totals.block) == (outcomes["REVIEW"], outcomes["BLOCK"])
+            by_outcome = await archive.counter.outcomes(tenant, from_ms, to_ms)
+            assert by_outcome == {one: outcomes[one] for one in Outcome}
             assert counts.totals.score_sum == sum(one.made.score for one in inside)
             assert counts.codes == Counter(code for one in inside for code in one.made.reasons)
             width_ms = counts.bucket_s * 1000

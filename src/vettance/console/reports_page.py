@@ -3,7 +3,7 @@
 import asyncio
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from vettance.aml.case import AlertState
@@ -20,10 +20,11 @@ from vettance.console.page import (
     Visit,
 )
 from vettance.console.review_forms import names_of
-from vettance.console.rule_place import FRAUD
+from vettance.console.rule_place import FRAUD, RULE_READERS
 from vettance.console.spans import TimeSpan, choices, span_of
 from vettance.console.svg_charts import ChartPoint, time_series
 from vettance.console.words import Words
+from vettance.decisions.decision import Outcome
 from vettance.errors import NotFound
 from vettance.feedback.find_maturity import find_label_timing
 from vettance.feedback.label import MEANS_FRAUD, Label
@@ -36,6 +37,7 @@ from vettance.rules.ruleset import RuleSetRefused
 
 PATH: Final = "/console/reports"
 _WORDS: Final = ("approve", "review", "deny")
+_OUTCOMES: Final = (Outcome.ALLOW, Outcome.REVIEW, Outcome.BLOCK)
 _HOUR_MS: Final = 3_600_000
 _EARLY: Final = (
     "Labels of events of this span, each piece of feedback counted. Young events have few labels yet: "
@@ -44,20 +46,27 @@ _EARLY: Final = (
 
 
 class Report(NamedTuple):
-    """A table: what it is called, what its columns are, its rows, and what has to be said about it."""
+    """A table: what it is called, what its columns are, its rows, and what has to be said about it.
+
+    One with a `page` is shown there, for it takes long to count; here it is made as a file alone.
+    """
 
     name: str
     title: str
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
     about: str = ""
+    page: str = ""
+
+
+_RULES_SHOWN: Final = Report("rules", "What rules are worth", (), (), page=FRAUD.path)
 
 
 async def reports(visit: Visit) -> PageAnswer:
     """GET /console/reports."""
     span = span_of(visit, "30d")
     stats, before = await asyncio.gather(_stats(visit, span.start_s, span.end_s), _stats(visit, *span.before))
-    tables = await _reports(visit, span, stats)
+    tables = await _reports(visit, span, stats, _RULES_SHOWN)
     values = {
         "span": span,
         "spans": choices(PATH, span, ("24h", "7d", "30d", "90d")),
@@ -70,8 +79,11 @@ async def reports(visit: Visit) -> PageAnswer:
 async def export(visit: Visit) -> PageAnswer:
     """POST /console/reports/{name}: one report as comma-separated values."""
     span = span_of(visit, visit.form.get("span") or "30d")
-    found = await _reports(visit, span, await _stats(visit, span.start_s, span.end_s))
-    report = next((one for one in found if one.name == visit.path["name"]), None)
+    name, rules = visit.path["name"], _RULES_SHOWN
+    if name == rules.name:
+        rules = await _rules(visit, span.start_s * 1000, span.end_s * 1000)
+    found = await _reports(visit, span, await _stats(visit, span.start_s, span.end_s), rules)
+    report = next((one for one in found if one.name == name), None)
     if report is None:
         raise NotFound
     text = io.StringIO()
@@ -90,23 +102,22 @@ async def _stats(visit: Visit, start_s: int, end_s: int) -> Any:
     return await visit.ask("GET", "/api/v1/decisions/stats", {"from": start_s, "to": end_s})
 
 
-async def _reports(visit: Visit, span: TimeSpan, stats: Any) -> list[Report]:
+async def _reports(visit: Visit, span: TimeSpan, stats: Any, rules: Report) -> list[Report]:
     store, tenant = visit.parts.store, visit.tenant.id
     from_ms, to_ms = span.start_s * 1000, span.end_s * 1000
-    labels, mature, rules, amounts, work, checked = await asyncio.gather(
+    labels, mature, amounts, work, checked = await asyncio.gather(
         visit.parts.counter.labels(tenant, from_ms, to_ms),
         _mature(visit, span),
-        _rules(visit, from_ms, to_ms),
         visit.parts.quality[FRAUD.kind].amounts(tenant, from_ms, to_ms),
         store.read(count_work(tenant, from_ms, to_ms)),
         visit.parts.reviews.agreement(tenant, from_ms, to_ms),
     )
     found = [
         _rates(stats),
-        Report("labels", "What labels say", *_labels(visit, labels, stats), _EARLY),
+        Report("labels", "What labels say", *_labels(visit, labels, stats["totals"]), _EARLY),
         mature,
         _value(amounts),
-        rules,
+        *([rules] if visit.may(*RULE_READERS) else []),
         _reasons(stats),
         await _work(visit, work),
         _agreement(visit, checked),
@@ -129,17 +140,17 @@ async def _mature(visit: Visit, span: TimeSpan) -> Report:
     """Count the labels of events that are old enough for theirs to have come."""
     store, tenant = visit.parts.store, visit.tenant.id
     timing = await find_label_timing(store, tenant)
-    end_s = min(max(timing.mature_ms // 1000, span.start_s), span.end_s)
+    end_s = min(timing.mature_ms // DAY_MS * DAY_MS // 1000, span.end_s)
     days = max(1, round(timing.maturity_ms / DAY_MS))
     about = f"Events older than {days} days, by which age the labels of this tenant have come."
     columns: tuple[str, ...] = ()
     rows: Sequence[Sequence[Any]] = ()
     if end_s > span.start_s:
-        stats, counted = await asyncio.gather(
-            _stats(visit, span.start_s, end_s),
-            visit.parts.counter.labels(tenant, span.start_s * 1000, end_s * 1000),
-        )
-        columns, rows = _labels(visit, counted, stats)
+        mature = tenant, span.start_s * 1000, end_s * 1000
+        counter = visit.parts.counter
+        outcomes, counted = await asyncio.gather(counter.outcomes(*mature), counter.labels(*mature))
+        totals = {word: outcomes[outcome] for word, outcome in zip(_WORDS, _OUTCOMES, strict=True)}
+        columns, rows = _labels(visit, counted, totals)
     return Report("mature-labels", "What labels say of events that are mature", columns, rows, about)
 
 
@@ -158,7 +169,7 @@ async def _rules(visit: Visit, from_ms: int, to_ms: int) -> Report:
         for fraud, legit in (one.labelled,)
     ]
     columns = ("Rule", "Hits", "Fraud", "Legitimate", "Fraud among the labelled")
-    return Report("rules", "What rules are worth", columns, rows)
+    return Report(_RULES_SHOWN.name, _RULES_SHOWN.title, columns, rows)
 
 
 def _value(amounts: Sequence[HeldAmount]) -> Report:
@@ -169,7 +180,7 @@ def _value(amounts: Sequence[HeldAmount]) -> Report:
 
 
 def _labels(
-    visit: Visit, counted: Sequence[LabelCount], stats: Any
+    visit: Visit, counted: Sequence[LabelCount], totals: Mapping[str, int]
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     """Return the columns and the rows that say what labels say of each kind of decision."""
     fraud = dict.fromkeys(_WORDS, 0)
@@ -183,7 +194,7 @@ def _labels(
     rows = [
         (
             word,
-            stats["totals"][word],
+            totals[word],
             fraud[word],
             legit[word],
             charged[word],
