@@ -148,6 +148,7 @@ KEYS: Final = {
     "review.claimed_by",
     "review.customer",
     "review.decision",
+    "review.email",
     "review.state",
     "review.tenant",
     "review_bulk.id",

@@ -1,6 +1,5 @@
 """Alerts ordered by what officers said of earlier ones: unknown before, sortable, hiding none."""
 
-import itertools
 from typing import Any
 
 import pytest
@@ -95,35 +94,6 @@ def test_a_new_alert_has_its_priority_within_seconds_and_comes_first_until_then(
     closed = bank.get(f"{CASES}/{case['id']}").json
     assert closed["priority"] is None
     assert closed["alerts"][0]["priority"] == case["priority"]
-
-
-def test_closed_alerts_without_a_priority_come_last(service: Service) -> None:
-    bank = bank_of(service, "Bank without a model")
-    for name in "abcdefgh":
-        raise_alert(bank, name, 20_000)
-    for name in "efgh":
-        close(bank, name, is_true=True)
-    # As by a model that was there: the priority of two open alerts and of two closed ones.
-    for priority, name in ((900, "a"), (100, "b"), (500, "e"), (900, "f")):
-        service.rows(
-            f"UPDATE aml_alert SET priority = {priority} WHERE tenant = '{bank.id}' AND customer = '{name}'"
-        )
-    expected = ["d", "c", "f", "a", "e", "b", "h", "g"]
-    for direction, order in (("desc", expected), ("asc", expected[::-1])):
-        query = f"{ALERTS}?sortBy=priority&sortOrder={direction}"
-        for limit in (1, 3, 8):
-            alerts, cursor = [], ""
-            while True:
-                page = bank.get(f"{query}&limit={limit}{cursor}").json
-                alerts += page["data"]
-                if not page["hasMore"]:
-                    break
-                cursor = f"&cursor={page['nextCursor']}"
-            assert len({one["id"] for one in alerts}) == len(alerts) == page["total"]
-            assert [name for name, _ in itertools.groupby(one["customer"] for one in alerts)] == order
-        pages = range(1, len(alerts) // 3 + 2)
-        numbered = [bank.get(f"{query}&limit=3&page={number}").json["data"] for number in pages]
-        assert [one for data in numbered for one in data] == alerts
 
 
 def test_pages_by_priority_follow_each_other(bank: Caller) -> None:

@@ -75,7 +75,7 @@ def test_commands_and_pages_ask_for_the_second_signature(service: Service, learn
         change = cli("model", "changes", *at, "--json")[0]["id"]
         approve = f"{PATH}/changes/{change}/approve"
         assert approve not in ana.get(PATH).text
-        assert ana.submit(PATH, approve).status == 409
+        assert ana.submit(PATH, approve).status == 403
         assert approve in ben.get(PATH).text
         assert ben.submit(PATH, approve).status == 303
         assert cli("model", "show", *at, "--json")["mode"] == "active"

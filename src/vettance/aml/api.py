@@ -334,19 +334,17 @@ def _route(
 
 
 def _alert_cursor(alert: Alert, sort_by: AlertSort) -> str:
-    by_priority = sort_by is AlertSort.PRIORITY
-    return f"{case_list_sql.rank_of(alert)}.{alert.id}" if by_priority else alert.id
+    return f"{alert.priority}.{alert.id}" if sort_by is AlertSort.PRIORITY else alert.id
 
 
 def _read_alert_cursor(cursor: str | None) -> tuple[int, str] | None:
-    """Return the rank and id that a page by priority begins beyond. Raises `Invalid` (400)."""
+    """Return the place that a page by priority begins beyond. Raises `Invalid` (400)."""
     if cursor is None:
         return None
-    rank, _, alert = cursor.partition(".")
-    is_known = rank == str(case_list_sql.RANK_MIN) or (rank.isascii() and rank.isdigit() and len(rank) <= 4)
-    if not (is_known and is_id(alert, "alr")):
+    priority, _, alert = cursor.partition(".")
+    if not (priority.isascii() and priority.isdigit() and len(priority) <= 4 and is_id(alert, "alr")):
         raise bad_cursor()
-    return int(rank), alert
+    return int(priority), alert
 
 
 def _event_answer(stored: sql.StoredEvent) -> AmlEventAnswer:

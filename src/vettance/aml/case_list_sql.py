@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from vettance.aml.case import NO_PRIORITY, Alert, AlertState, Case
+from vettance.aml.case import NO_PRIORITY, Alert, Case
 from vettance.db.engine import Statement, in_list, scoped
 from vettance.db.tables import (
     AML_ALERT,
@@ -20,31 +20,6 @@ _ALERTS_COUNTED_BY: Final = frozenset({"state", "severity", "typology", "rule_id
 
 
 _CASES_COUNTED_BY: Final = frozenset({"state", "severity", "assignee"})
-
-#: The rank of closed alerts without a priority, below every priority.
-RANK_MIN: Final = -1
-
-
-class _Band(NamedTuple):
-    """Alerts that follow each other by priority; each is read by an index. `rank` is None where it is the
-    priority itself."""
-
-    number: int
-    rank: int | None
-    condition: str
-
-
-_BANDS: Final = (
-    _Band(2, NO_PRIORITY, f"state = 'OPEN' AND priority = {NO_PRIORITY}"),
-    _Band(1, None, f"priority < {NO_PRIORITY}"),
-    _Band(0, RANK_MIN, f"state = 'CLOSED' AND priority = {NO_PRIORITY}"),
-)
-
-
-def rank_of(alert: Alert) -> int:
-    """Return by what an alert has its place among those ordered by priority."""
-    closed = alert.state is not AlertState.OPEN
-    return RANK_MIN if closed and alert.priority == NO_PRIORITY else alert.priority
 
 
 class RowFilter(NamedTuple):
@@ -69,40 +44,17 @@ class RowFilter(NamedTuple):
     def alerts_by_priority(
         self, tenant: str, limit: int, offset: int, beyond: tuple[int, str] | None, *, descending: bool
     ) -> Statement:
-        """A page of alerts by priority, beyond one (`rank_of`, id): open ones without a priority count as the
-        highest, closed ones without one as the lowest."""
-        if beyond is not None:
-            offset = 0
-        texts: list[str] = []
-        args: list[Any] = []
-        for band in _BANDS if descending else _BANDS[::-1]:
-            text, some = self._band(band, limit + offset, beyond, descending=descending)
-            texts.append(f"SELECT * FROM ({text}) AS band_{band.number}")
-            args += some if not args else [tenant, *some]
-        order = "DESC" if descending else "ASC"
-        columns = ", ".join(Alert.__struct_fields__)
-        whole = f"SELECT {columns} FROM ({' UNION ALL '.join(texts)}) AS alert "
-        whole += f"ORDER BY band {order}, priority {order}, id {order} LIMIT ? OFFSET ?"
-        return scoped(AML_ALERT, tenant, whole, (*args, limit, offset))
-
-    def _band(
-        self, band: _Band, limit: int, beyond: tuple[int, str] | None, *, descending: bool
-    ) -> tuple[str, list[Any]]:
-        """Return the first alerts of a band beyond a place, and the arguments without the first tenant."""
+        """A page of alerts by their priority, beyond one (priority, id); the unknown count as the highest."""
         where, args = self._where("created_at_ms")
         order, sign = ("DESC", "<") if descending else ("ASC", ">")
-        where = f"{where} AND {band.condition}"
         if beyond is not None:
-            rank, alert = beyond
-            if band.rank is None:
-                where, args = f"{where} AND (priority, id) {sign} (?, ?)", [*args, rank, alert]
-            elif band.rank == rank:
-                where, args = f"{where} AND id {sign} ?", [*args, alert]
-            elif (band.rank > rank) == descending:
-                where += " AND FALSE"  # The page begins behind this band.
+            where, args, offset = f"{where} AND (priority, id) {sign} (?, ?)", [*args, *beyond], 0
         columns = ", ".join(Alert.__struct_fields__)
-        text = f"SELECT {columns}, {band.number} AS band FROM aml_alert WHERE {where} "
-        return f"{text}ORDER BY priority {order}, id {order} LIMIT ?", [*args, limit]
+        text = (
+            f"SELECT {columns} FROM aml_alert WHERE {where} "
+            f"ORDER BY priority {order}, id {order} LIMIT ? OFFSET ?"
+        )
+        return scoped(AML_ALERT, tenant, text, (*args, limit, offset))
 
     def count_cases(self, tenant: str) -> Statement:
         """How many cases."""
