@@ -105,12 +105,12 @@ _OUT: Final = frozenset(
         *("payment", "payout", "purchase", "repayment"),
     }
 )
-_TRANSFER: Final = (
-    _IN
-    | _OUT
-    | {
+#: Words of direction are not among them: people sign in, and messages are sent.
+_TRANSFER: Final = frozenset(
+    {
         *("transfer", "transfers", "transferred", "wire", "remittance", "remit", "swift", "sepa", "ach"),
-        *("payments", "deposits", "withdrawals", "payouts", "transaction", "transactions"),
+        *("payment", "payments", "payout", "payouts", "repayment", "purchase", "topup"),
+        *("deposit", "deposits", "withdrawal", "withdrawals", "withdraw", "transaction", "transactions"),
     }
 )
 _CASH: Final = frozenset({"cash", "atm", "teller"})
