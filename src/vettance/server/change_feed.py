@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import functools
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -75,7 +74,7 @@ class ChangeFeed:
     async def catch_up(self) -> None:
         """Apply every change that was noted before this call, as far as that can be done now.
 
-        Calls that wait for each other share one look. What fails is tried again, and told, by `run`.
+        Calls that wait for each other share one look. Raises what `look` does.
         """
         self._asked += 1
         asked = self._asked
@@ -83,13 +82,20 @@ class ChangeFeed:
             if self._done >= asked:
                 return
             covered = self._asked
-            with contextlib.suppress(StoreDown):
-                await self._look()
-                self._done = covered
+            await self._look()
+            self._done = covered
 
     def freshener(self, changes: Announcements | None) -> Callable[[str], Awaitable[None]] | None:
         """Return what takes in what other processes announced for a tenant; None where there are none."""
-        return None if changes is None else functools.partial(changes.follow, look=self.catch_up)
+        if changes is None:
+            return None
+
+        async def freshen(tenant: str) -> None:
+            # What fails is tried again with the next request, and by `run`, which says so.
+            with contextlib.suppress(Exception):
+                await changes.follow(tenant, self.catch_up)
+
+        return freshen
 
     async def look(self) -> None:
         """Apply every change noted since the last look; see `_look`."""
