@@ -8,8 +8,9 @@ from typing import Final
 from vettance.telemetry.logs import logger
 from vettance.web.server import EdgeProtocol
 
-#: How long a process that holds more connections than another leaves the next to it; how often it looks.
-COURTESY_S: Final = 0.01
+#: How often a process that holds more connections than another looks whether that one takes the next, and
+#: when. By looks and not by the clock: a machine that stops for a moment stops the others, too.
+COURTESY_LOOKS: Final = 10
 _LOOK_S: Final = 0.001
 #: So many are taken in one go at most.
 _AT_ONCE_MAX: Final = 64
@@ -25,7 +26,8 @@ class Acceptor:
     Else the process that wakes first takes all that waits: of 32 clients that came at once, one of four
     processes had 31, and kept them for as long as they asked.
 
-    A process that holds more than the one that holds least leaves the next connection to it for `COURTESY_S`.
+    A process that holds more than the one that holds least leaves the next connection to it for
+    `COURTESY_LOOKS` looks, about 10 ms.
     Where nobody takes any, because the others are at work or stopped, it takes ever more at a time.
     """
 
@@ -44,7 +46,7 @@ class Acceptor:
         self._others = others
         self._coming: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._give_up_at_s = 0.0
+        self._looks_left = 0
         self._at_once = 1
         self._is_closed = False
         self._listen()
@@ -85,14 +87,15 @@ class Acceptor:
         except OSError as error:
             self._rest(error)
             return
-        self._give_up_at_s = self._loop.time() + COURTESY_S
+        self._looks_left = COURTESY_LOOKS
         self._pause(_LOOK_S, self._give_way)
 
     def _give_way(self) -> None:
         """Look whether it is the turn of this process again, or nobody else takes what waits."""
         is_in_vain = False
         if self._is_ahead():
-            if self._loop.time() < self._give_up_at_s:
+            if self._looks_left > 0:
+                self._looks_left -= 1
                 self._pause(_LOOK_S, self._give_way)
                 return
             try:
