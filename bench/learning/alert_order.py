@@ -90,7 +90,8 @@ class AlertStream:
             self._involved.add(customer)
         name = str(body["externalEventId"])
         event = read_taken_aml_event(body, at_ms)
-        event, facts, answer, _ = self._memory.take(_TENANT, self._compiled, name, event)
+        taken = self._memory.take(_TENANT, self._compiled, name, event)
+        event, facts, answer = taken.event, taken.facts, taken.answer
         fired, failed = self._compiled.run(facts, answer.values)
         if not fired:
             return

@@ -65,5 +65,8 @@ def watch_money(caller: Caller, customers: int, seed: int) -> WatchedMoney:
 def records_of(caller: Caller) -> list[tuple[str, dict[str, Any]]]:
     """Return (id, record) of the events of a tenant in the order of the log."""
     rows = caller.service.rows(f"SELECT id, record FROM aml_event WHERE tenant = '{caller.id}' ORDER BY seq")
-    names = ("version", "facts", "answers", "inexact", "fired", "failed", "unknown", "withheld", "additions")
+    names = (
+        *("version", "facts", "answers", "inexact", "fired", "failed", "unknown", "withheld", "additions"),
+        "late_answers",
+    )
     return [(event, dict(zip(names, json.loads(bytes(record)), strict=True))) for event, record in rows]

@@ -18,7 +18,10 @@ NOW = 1_600_000_000_000  # Nothing here may be ahead of the clock of Redis.
 
 def hold_equal(velocity, oracle, tenant, event_id, at_ms, seen):
     answer = velocity.observe(tenant, event_id, at_ms, seen)
-    naive = oracle.observe(tenant, event_id, at_ms, seen)
+    hold_answer_equal(answer, oracle, oracle.observe(tenant, event_id, at_ms, seen))
+
+
+def hold_answer_equal(answer, oracle, naive):
     for mine, expected, name, aggregate in zip(
         answer.values, naive, oracle.plan.aggregate_names, oracle.plan.aggregates, strict=True
     ):
@@ -50,6 +53,28 @@ def test_every_answer_equals_that_of_a_memory_that_keeps_everything(engine, even
         if engine != "memory":
             at_ms, seen = first.setdefault((tenant, event_id), (at_ms, seen))
         hold_equal(velocity, oracle, tenant, event_id, at_ms, seen)
+
+
+@pytest.mark.parametrize("threshold", [0, 3, 200])
+@given(st.lists(st.tuples(STEPS, LATENESS, observations()), max_size=60))
+@settings(max_examples=20, deadline=None)
+def test_a_look_answers_as_of_the_moment_reached_and_leaves_no_trace(threshold, events):
+    velocity, oracle, now_ms = MemoryVelocity(), Oracle(EVERYTHING), NOW
+    velocity.install("A", EVERYTHING)
+    before = packed_record.ENTRIES_MAX
+    packed_record.ENTRIES_MAX = threshold
+    try:
+        for step, (gap_ms, late_ms, seen) in enumerate(events):
+            if (reached_ms := velocity.reached("A")) is not None:
+                answer = velocity.look("A", reached_ms, seen)
+                naive = [
+                    oracle.ask("A", index, reached_ms, seen) for index in range(len(EVERYTHING.aggregates))
+                ]
+                hold_answer_equal(answer, oracle, naive)
+            now_ms += gap_ms
+            hold_equal(velocity, oracle, "A", str(step), now_ms - late_ms, seen)
+    finally:
+        packed_record.ENTRIES_MAX = before
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 3, 32, 200])

@@ -50,8 +50,9 @@ class TransferHistory(msgspec.Struct, frozen=True, gc=False):
     `split_days` the days since the receiver last collected a sum in parts from anybody. `benford` is the
     chi-square of the first digits of the party's amounts, from 50 amounts on. `peers_above` is the share
     of its peers (`peers.py`) to whom as much comes in a month. `path` names the parties of
-    the circle or chain. Keys of parties are `p:` and an id, or `a:` and an account where nobody's id is
-    known.
+    the circle or chain. `newer_ms` are the moments of the newest transfers of the two parties where this
+    one comes late, behind them. Keys of parties are `p:` and an id, or `a:` and an account where nobody's id
+    is known.
     """
 
     party: str | None = None
@@ -77,6 +78,7 @@ class TransferHistory(msgspec.Struct, frozen=True, gc=False):
     benford: float | None = None
     peers_above: float | None = None
     path: tuple[str, ...] = ()
+    newer_ms: tuple[int, ...] = ()
 
 
 NO_TRAIL: Final = TransferHistory()

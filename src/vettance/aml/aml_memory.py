@@ -12,13 +12,14 @@ from vettance.aml.parties import OwnCustomer, Parties
 from vettance.aml.peers import grown
 from vettance.aml.used_ids import UsedIds
 from vettance.clock import DAY_MS, HOUR_MS
-from vettance.decisions.active_rulesets import ask
+from vettance.decisions.active_rulesets import MEMORY, ask
 from vettance.fairness.skipped_rows import Skipped
 from vettance.rules.compiler import CompiledRules, Facts
 from vettance.rules.unknowns import Failure, failures_of, message_of
 from vettance.telemetry.meter_table import Rows
 from vettance.velocity import port
-from vettance.velocity.port import Observation, Plan, VelocityAnswer
+from vettance.velocity.aggregates import AGGREGATES, Summary
+from vettance.velocity.port import Observation, Plan, Value, VelocityAnswer
 from vettance.wire.payload import decode
 
 PAIR_MS: Final = 90 * DAY_MS  # Who has not paid somebody for so long pays a new counterparty.
@@ -31,7 +32,7 @@ _BENFORD: Final = tuple(math.log10(1 + 1 / digit) for digit in range(1, 10))
 
 
 class SnapshotVelocity(port.Velocity, Protocol):
-    """An engine that can be written down and read back."""
+    """An engine that can be written down and read back, and asked without an event."""
 
     def dump(self, tenant: str) -> Iterator[bytes]:
         """Return a snapshot of a tenant's memory as it is at the moment of the call."""
@@ -39,18 +40,33 @@ class SnapshotVelocity(port.Velocity, Protocol):
     def load(self, tenant: str, plan: Plan, chunks: Iterable[bytes]) -> None:
         """Give a tenant the memory of a snapshot. Raises `SnapshotRefused`."""
 
+    def look(self, tenant: str, at_ms: int, seen: Observation) -> VelocityAnswer:
+        """Read every aggregate as of a moment (Unix milliseconds) that was reached, and record nothing."""
+
+
+#: What is said of the newest observation or of the one before.
+_OF_THE_NEWEST: Final = (Summary.NEWEST, Summary.OWN)
 
 #: What the graph is called where it could not be asked about an event.
 TRAIL: Final = "trail"
 
 
 class WatchedEvent(NamedTuple):
-    """An event with what the graph says of it, its facts, the answers, and what could not be computed."""
+    """An event with what the graph says of it, its facts, the answers, and what could not be computed.
+
+    `later` are the answers of a late event as of the newest transfers of its two sides.
+    """
 
     event: AmlEvent
     facts: Facts
     answer: VelocityAnswer
     unknown: list[Failure]
+    later: tuple[VelocityAnswer, ...] = ()
+
+    @property
+    def answers(self) -> list[tuple[Value, ...]]:
+        """What rules are run on: as of the event's own time, and as of each later moment."""
+        return [self.answer.values, *(one.values for one in self.later)]
 
 
 class AmlMemory:
@@ -133,8 +149,23 @@ class AmlMemory:
         facts = compiled.facts(event)
         seen = compiled.observe(facts)
         failures += failures_of(facts, seen)
+        # Before it is recorded: it does not count itself.
+        later = self._ask_later(tenant, compiled.plan, event, seen, failures)
         answer = ask(self, compiled.plan, tenant, event_id, event.occurred_at_ms, seen, failures)
-        return WatchedEvent(event, facts, answer, failures)
+        return WatchedEvent(event, facts, answer, failures, later)
+
+    def _ask_later(
+        self, tenant: str, plan: Plan, event: AmlEvent, seen: Observation, failures: list[Failure]
+    ) -> tuple[VelocityAnswer, ...]:
+        """Ask about a late event as if it had come after what followed it."""
+        try:
+            return tuple(
+                _reaching(plan, at_ms - event.occurred_at_ms, self._velocity.look(tenant, at_ms, seen))
+                for at_ms in event.trail.newer_ms
+            )
+        except Exception as error:  # noqa: BLE001  As of its own time it is judged all the same.
+            failures.append((MEMORY, message_of(error)))
+            return ()
 
     def follow(self, tenant: str, event: AmlEvent) -> AmlEvent:
         """Add the event's transfer to the graph, and return the event with what the graph says of it."""
@@ -146,6 +177,26 @@ class AmlMemory:
         return msgspec.structs.replace(event, trail=_follow(book, event))
 
 
+def _reaching(plan: Plan, late_ms: int, answer: VelocityAnswer) -> VelocityAnswer:
+    """Return what an answer says by windows that reach back to an event so late; the rest is unknown.
+
+    What was newest says nothing of it either: that came later.
+    """
+    values = (
+        None if one.window_ms <= late_ms or AGGREGATES[one.kind].summary in _OF_THE_NEWEST else value
+        for one, value in zip(plan.aggregates, answer.values, strict=True)
+    )
+    return answer._replace(values=tuple(values))
+
+
+def _newer(book: Parties, at_ms: int, party: str, counterparty: str | None) -> tuple[int, ...]:
+    """Return the moments of the newest transfers of both sides, where they lie after an event."""
+    own = book.own.get(party)
+    other = book.graph.nodes.get(counterparty) if counterparty is not None else None
+    found = {0 if own is None else own.last_ms, 0 if other is None else other.last_ms}
+    return tuple(sorted(moment_ms for moment_ms in found if moment_ms > at_ms))
+
+
 def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
     transfer = event.transfer
     party = _learn(book, event)
@@ -154,6 +205,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
     watched = (event.occurred_at_ms - book.first_ms) / DAY_MS
     if not transfer.moves or party is None or transfer.amount is None:
         return TransferHistory(party=party, counterparty=counterparty, watched_days=watched)
+    newer_ms = _newer(book, event.occurred_at_ms, party, counterparty)
     idle, awake, benford = _activity(book, party, event, watched)
     above = _peers_above(book, book.own[party], event) if transfer.incoming else None
     if counterparty is None or counterparty == party or not (transfer.incoming or transfer.outgoing):
@@ -171,6 +223,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
             watched_days=watched,
             benford=benford,
             peers_above=above,
+            newer_ms=newer_ms,
         )
     sender, receiver = (party, counterparty) if transfer.outgoing else (counterparty, party)
     graph = book.graph
@@ -206,6 +259,7 @@ def _follow(book: Parties, event: AmlEvent) -> TransferHistory:
         else None,
         benford=benford,
         peers_above=above,
+        newer_ms=newer_ms,
         path=old_circle or (edge.path if edge.depth > 1 else ()),
     )
 

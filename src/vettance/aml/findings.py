@@ -1,12 +1,14 @@
 """Judging: which of the rules that fired make an alert, how severe it is, and about whom."""
 
 import enum
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
 from vettance.aml.aml_event import AmlEvent
+from vettance.decisions.active_rulesets import ActiveRules
+from vettance.rules.compiler import Answers, Facts
 from vettance.rules.rule import Rule, RuleSet
 
 #: Typology of an alert that several weak hints make together.
@@ -106,6 +108,34 @@ def judge(
     if strong:
         return [finding for finding in findings.values() if not _is_begun(finding, strong)]
     return [*_combined(ruleset, [hit for hit in hits if hit[0] < bound], event), *findings.values()]
+
+
+class RunOnAnswers(NamedTuple):
+    """Which answers rules were run on, by their place, which rules fired on them, and which failed."""
+
+    place: int
+    fired: list[int]
+    failed: list[tuple[int, str]]
+
+
+def run_rules(
+    active: ActiveRules, facts: Facts, answers: Sequence[Answers], event: Callable[[], AmlEvent]
+) -> RunOnAnswers:
+    """Run the rules on what is known of an event.
+
+    A late one has answers as of its own time, and as if it had come last: those that show more count, of
+    equal ones the first.
+    """
+    runs = [RunOnAnswers(place, *active.compiled.run(facts, one)) for place, one in enumerate(answers)]
+    if len(runs) == 1:
+        return runs[0]
+    judged = event()
+
+    def shown(run: RunOnAnswers) -> int:
+        found = judge(active.ruleset, run.fired, {}, judged)
+        return max((SEVERITIES.index(one.severity) for one in found), default=-1)
+
+    return max(runs, key=shown)
 
 
 def _is_begun(finding: AmlFinding, strong: list[AmlFinding]) -> bool:

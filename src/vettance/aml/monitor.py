@@ -14,7 +14,7 @@ from vettance.aml.aml_event import AmlEvent
 from vettance.aml.aml_memory import AmlMemory
 from vettance.aml.case import OfficerSettings
 from vettance.aml.evidence import EvidenceWriter
-from vettance.aml.findings import judge
+from vettance.aml.findings import judge, run_rules
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.log_position import LogPosition
 from vettance.aml.party_screening import InlineScreener, NamedParty
@@ -231,8 +231,9 @@ class Monitor:
         taken = self._memory.take(tenant, active.compiled, event_id, event)
         if past is not None:
             active, taken = past.active, past.take(event_id, event)
-        event, facts, answer, unknown = taken
-        fired, failed = active.compiled.run(facts, answer.values)
+        event, facts, unknown = taken.event, taken.facts, taken.unknown
+        place, fired, failed = run_rules(active, facts, taken.answers, lambda: event)
+        answer = (taken.answer, *taken.later)[place]
         subject = event.customer_key or event.device_key or event.ip
         withheld = withhold(active.stages, fired, subject, event.occurred_at_ms) if active.stages else []
         snoozes = self.snoozes.get(tenant)
@@ -249,6 +250,7 @@ class Monitor:
             failed=failed,
             unknown=unknown,
             withheld=withheld,
+            late_answers=taken.answers if taken.later else [],
         )
         if failed or unknown:
             self._meters.failed(len(failed), len(unknown))

@@ -44,6 +44,7 @@ class AmlRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=
     unknown: list[Failure] = []  # what could not be computed of the event
     withheld: WithheldRules = []  # rules that fired and do not act
     list_additions: list[RecordedAddition] = []  # what rules put on lists
+    late_answers: list[tuple[Value, ...]] = []  # of a late event, as of each moment; `answers` is one of them
 
 
 class StoredEvent(NamedTuple):

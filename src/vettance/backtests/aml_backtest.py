@@ -7,14 +7,14 @@ from typing import Any, Final
 import msgspec
 
 from vettance.aml.aml_event import AmlEvent, TransferHistory, read_taken_aml_event
-from vettance.aml.aml_memory import AmlMemory, SnapshotVelocity
+from vettance.aml.aml_memory import AmlMemory, SnapshotVelocity, WatchedEvent
 from vettance.aml.case import Resolution
 from vettance.aml.features import aml_schema
-from vettance.aml.findings import judge
+from vettance.aml.findings import judge, run_rules
 from vettance.aml.imports.watch_imported import AmlBackfill
 from vettance.aml.parties import OWN_MS
 from vettance.aml.quality.sql import select_alerts_of_rules
-from vettance.aml.sql import RULE_SETS, record_of
+from vettance.aml.sql import RULE_SETS, AmlRecord, record_of
 from vettance.backtests import aml_backtest_sql as sql
 from vettance.backtests.raised_alerts import CaseEnd, RaisedAlerts
 from vettance.clock import DAY_MS
@@ -23,7 +23,6 @@ from vettance.decisions.active_rulesets import ActiveRules, RuleCache
 from vettance.events import sql as events_sql
 from vettance.history.recorded_inputs import RecordedInputs, RecordLog, recorded_inputs
 from vettance.history.rollup import END_MS
-from vettance.rules.compiler import Answers, Facts
 from vettance.rules.rollout import acting, withhold
 from vettance.rules.ruleset import compile_document
 from vettance.snoozes import sql as snoozes_sql
@@ -201,16 +200,14 @@ class AmlBacktest:
         self, row: Row, span: tuple[int, int], known: dict[str, tuple[str, str | None]]
     ) -> TriedEvent | None:
         _, event_id, received_at_ms, _, answered, _, stored, external_id, occurred_at_ms = row
-        event: AmlEvent | None = None
+        event: AmlEvent | None
         try:
             if self._recorded is None:
-                event, facts, answers = await self._take(row)
-                fired, failed = self._active.compiled.run(facts, answers)
+                taken = await self._take(row)
+                event = taken.event
+                _, fired, failed = run_rules(self._active, taken.facts, taken.answers, lambda: taken.event)
             else:
-                record = record_of(stored)
-                fired, failed = self._active.compiled.run(*self._recorded.of(record))
-                if fired:
-                    event = _with_sides(_event_of(row), self._recorded.further(record))
+                event, fired, failed = self._run_recorded(self._recorded, row, record_of(stored))
         except (StoreDown, asyncio.CancelledError):
             raise
         except Exception:  # noqa: BLE001  One row must not keep the others from being watched.
@@ -233,7 +230,20 @@ class AmlBacktest:
             now,
         )
 
-    async def _take(self, row: Row) -> tuple[AmlEvent, Facts, Answers]:
+    def _run_recorded(
+        self, recorded: RecordedInputs, row: Row, record: AmlRecord
+    ) -> tuple[AmlEvent | None, list[int], list[tuple[int, str]]]:
+        """Run the rules on what a record holds; the event is read where any of them fires."""
+
+        def event() -> AmlEvent:
+            return _with_sides(_event_of(row), recorded.further(record))
+
+        facts, answers = recorded.of(record)
+        late = recorded.late_answers(record, record.late_answers)
+        _, fired, failed = run_rules(self._active, facts, late or [answers], event)
+        return event() if fired else None, fired, failed
+
+    async def _take(self, row: Row) -> WatchedEvent:
         """Return an event and what the rules know of it by the memory, which records it."""
         event_id, import_id = row[1], row[5]
         event = _event_of(row)
@@ -241,7 +251,7 @@ class AmlBacktest:
         if import_id is not None and (past := self._past_of(import_id)) is not None:
             await past.reach(event.occurred_at_ms)
             taken = past.take(event_id, event)
-        return taken.event, taken.facts, taken.answer.values
+        return taken
 
     def _raise(self, event: AmlEvent, fired: list[int], *, counted: bool) -> tuple[str, ...]:
         """Return the rules of the alerts that an event would be behind."""

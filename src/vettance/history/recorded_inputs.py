@@ -64,6 +64,11 @@ class RecordedInputs:
         places = self._places[record.ruleset_version]
         return places.facts(record.facts), places.answers(record.answers)
 
+    def late_answers(self, record: RuleInputRecord, late: Sequence[Answers]) -> list[Answers]:
+        """Return the answers that a record of a late event has for each moment. Raises as `of` does."""
+        answers = self._places[record.ruleset_version].answers
+        return [answers(one) for one in late]
+
     def further(self, record: RuleInputRecord) -> tuple[Any, ...]:
         """Return the facts that the log names. Raises as `of` does."""
         return self._places[record.ruleset_version].further(record.facts)

@@ -106,6 +106,10 @@ class MemoryVelocity:
         now_ms = None if self._now_ms is None else self._now_ms()
         return self._memories[tenant].observe(event_id, at_ms, seen, now_ms)
 
+    def look(self, tenant: str, at_ms: int, seen: Observation) -> VelocityAnswer:
+        """Read every aggregate as of a moment (Unix milliseconds) that was reached, and record nothing."""
+        return self._memories[tenant].look(at_ms, seen)
+
     def sweep(self, tenant: str, keys_max: int) -> int:
         """Look for expired keys among up to `keys_max`; return how many were looked at, 0 when none can have
         expired.

@@ -51,7 +51,18 @@ class TenantMemory:
         if now_ms is not None:
             at_ms = self._bound(at_ms, now_ms)
         self.high_ms = max(self.high_ms, at_ms)
-        self.reach_ms = reach_ms = max(self.reach_ms, self.high_ms)
+        self.reach_ms = max(self.reach_ms, self.high_ms)
+        answer = self._answer(at_ms, seen)
+        self._keep(event_id, answer)
+        return answer
+
+    def look(self, at_ms: int, seen: Observation) -> VelocityAnswer:
+        """Answer as an event of a moment that was reached would be answered, and record nothing."""
+        return self._answer(min(at_ms, self.high_ms), seen._replace(mask=0))
+
+    def _answer(self, at_ms: int, seen: Observation) -> VelocityAnswer:
+        """Answer every aggregate, and record the event in the series of its mask."""
+        reach_ms = self.reach_ms
         high_ms, layout, fingerprint, prints = self.high_ms, self.layout, self.fingerprint, self.known
         names, mask, values = seen
         words, mask = self.read(values, mask, prints, fingerprint)
@@ -74,9 +85,7 @@ class TenantMemory:
                 if word is None:
                     for index in slot.asked:
                         answers[index] = None
-        answer = VelocityAnswer(tuple(answers), inexact)
-        self._keep(event_id, answer)
-        return answer
+        return VelocityAnswer(tuple(answers), inexact)
 
     def forget_before(self, moment_ms: int) -> None:
         """Take note that events before a moment may be missing, as if they had been forgotten.
